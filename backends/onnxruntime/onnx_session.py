@@ -1,0 +1,128 @@
+"""An ONNX model run by ONNX Runtime, set up by the same fields of config.pbtxt that Triton's own backend reads.
+
+Source of the keys and their meaning: README of triton-inference-server/onnxruntime_backend, "Model Config Options".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import onnxruntime as ort
+from batching import Array, BadInputError, Result, Work, run_batch
+from declared import TRITON_TYPES, LoadError, Model, Tensor, check_names, check_tensor
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+
+# ONNX Runtime writes a type as tensor(<C's name>).
+_C_NAMES = {"float": "float32", "double": "float64"}
+
+# optimization { graph { level } }: all optimisations when absent.
+_LEVELS = {
+    -1: ort.GraphOptimizationLevel.ORT_ENABLE_BASIC,
+    0: ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
+    1: ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
+    2: ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
+}
+
+_OPTIONS: Mapping[str, Callable[[ort.SessionOptions, int], None]] = {
+    "intra_op_thread_count": lambda options, value: setattr(options, "intra_op_num_threads", value),
+    "inter_op_thread_count": lambda options, value: setattr(options, "inter_op_num_threads", value),
+    "execution_mode": lambda options, value: setattr(
+        options, "execution_mode", ort.ExecutionMode.ORT_PARALLEL if value else ort.ExecutionMode.ORT_SEQUENTIAL
+    ),
+    "enable_mem_arena": lambda options, value: setattr(options, "enable_cpu_mem_arena", bool(value)),
+    "enable_mem_pattern": lambda options, value: setattr(options, "enable_mem_pattern", bool(value)),
+    "session.use_device_allocator_for_initializers": lambda options, value: options.add_session_config_entry(
+        "session.use_device_allocator_for_initializers", str(value)
+    ),
+}
+_SHRINK = "memory.enable_memory_arena_shrinkage"
+
+
+class OnnxSession:
+    """An inference session for one model instance.
+
+    Raises:
+        LoadError: the file is no ONNX model, or it and the config disagree about a tensor.
+    """
+
+    parameters: ClassVar[frozenset[str]] = frozenset({*_OPTIONS, _SHRINK})
+
+    def __init__(self, model: Model) -> None:
+        self._batched = model.batched
+        self._run_options = ort.RunOptions()
+        if shrink := model.parameters.get(_SHRINK):
+            self._run_options.add_run_config_entry(_SHRINK, shrink)
+        try:
+            self._session = ort.InferenceSession(model.file, _session_options(model), providers=_providers(model))
+        except Exception as error:  # the exceptions of ONNX Runtime share no base but this one
+            raise LoadError(f"ONNX Runtime cannot load {model.file.name}: {error}") from error
+        _check(model, self._session)
+        self._texts = {tensor.name for tensor in model.inputs if tensor.data_type == "TYPE_STRING"}
+
+    def answer(self, works: Sequence[Work]) -> list[Result]:
+        return run_batch(works, self._run, batched=self._batched)
+
+    def close(self) -> None:
+        del self._session
+
+    def _run(self, inputs: Mapping[str, Array], wanted: tuple[str, ...]) -> Sequence[Array]:
+        feed = {name: _decoded(name, array) if name in self._texts else array for name, array in inputs.items()}
+        try:
+            outputs: Sequence[Array] = self._session.run(list(wanted), feed, self._run_options)
+        except InvalidArgument as error:
+            raise BadInputError(str(error)) from error
+        return outputs
+
+
+def _session_options(model: Model) -> ort.SessionOptions:
+    options = ort.SessionOptions()
+    for key, apply in _OPTIONS.items():
+        if key in model.parameters:
+            apply(options, model.integer(key, 0))
+    level = int(model.config.get("optimization", {}).get("graph", {}).get("level", 0))
+    if level not in _LEVELS:
+        raise LoadError(f"optimization.graph.level is {level}, but must be one of {', '.join(map(str, _LEVELS))}")
+    options.graph_optimization_level = _LEVELS[level]
+    return options
+
+
+def _providers(model: Model) -> list[Any]:
+    if model.gpu is None:
+        return ["CPUExecutionProvider"]
+    if "CUDAExecutionProvider" not in ort.get_available_providers():
+        raise LoadError("the config asks for KIND_GPU, but the installed ONNX Runtime is built for the CPU only")
+    return [("CUDAExecutionProvider", {"device_id": model.gpu}), "CPUExecutionProvider"]
+
+
+def _check(model: Model, session: ort.InferenceSession) -> None:
+    inputs = {node.name: _tensor(node) for node in session.get_inputs()}
+    outputs = {node.name: _tensor(node) for node in session.get_outputs()}
+    check_names("input", model.inputs, list(inputs.values()), all_needed=True)
+    check_names("output", model.outputs, list(outputs.values()), all_needed=False)
+    for kind, declared, found in (("input", model.inputs, inputs), ("output", model.outputs, outputs)):
+        for tensor in declared:
+            check_tensor(kind, tensor, found[tensor.name], batched=model.batched)
+            dims = found[tensor.name].dims
+            if model.batched and dims and dims[0] != -1:
+                raise LoadError(
+                    f'max_batch_size is {model.max_batch_size}, but {kind} "{tensor.name}" of the file has no batch '
+                    f"axis of any size in front: {list(dims)}"
+                )
+
+
+def _tensor(node: Any) -> Tensor:
+    """A NodeArg; its shape has a name (or None) for an axis of any size."""
+    c_name = node.type.removeprefix("tensor(").removesuffix(")")
+    data_type = TRITON_TYPES.get(_C_NAMES.get(c_name, c_name), node.type)
+    return Tensor(node.name, data_type, tuple(size if isinstance(size, int) else -1 for size in node.shape))
+
+
+def _decoded(name: str, array: Array) -> Array:
+    """Triton's strings are bytes, ONNX Runtime's are text."""
+    try:
+        flat = [item.decode() for item in array.ravel()]
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"input {name} holds text that is not UTF-8: {error}") from error
+    return np.array(flat, dtype=object).reshape(array.shape)

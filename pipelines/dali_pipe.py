@@ -1,0 +1,129 @@
+"""The DALI graph of dali_inception: an encoded image in, what InceptionV3 reads out.
+
+    DALI_INPUT_0   uint8 [any]           the bytes of an image file: JPEG, PNG, BMP, TIFF, WebP, …
+    decode         uint8 [H, W, 3] RGB   EXIF orientation applied, alpha dropped, grey and CMYK turned into RGB
+    resize         uint8 [299, 299, 3]   both sides at once, the aspect ratio is not kept; triangular filter
+    normalise      float32 [299, 299, 3] (value - 127.5) / 127.5, so from -1 to 1; rows, columns, channels
+    DALI_OUTPUT_0
+
+Why [-1, 1]: it is what slim's Inception preprocessing trains with (0..1, minus 0.5, times 2), what Triton's
+image_client calls INCEPTION scaling, and what Open Model Zoo's googlenet-v3 states for this very frozen graph (mean
+values 127.5, scale 127.5). The ImageNet mean and deviation of the AWS example belong to other networks.
+
+Run it to write the file that Triton's dali backend loads:
+
+    python pipelines/dali_pipe.py model.dali                    # decodes on the CPU, needs no GPU
+    python pipelines/dali_pipe.py model.dali --device mixed     # decodes on the GPU
+    python pipelines/dali_pipe.py --show photograph.jpg         # what the network will see, in numbers
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from nvidia.dali import fn, pipeline_def, types
+from nvidia.dali._utils import dali_trace
+
+INPUT = "DALI_INPUT_0"
+SIDE = 299
+HALF_RANGE = 127.5
+
+Device = Literal["cpu", "mixed"]
+
+
+def inception_preprocessing(device: Device) -> Any:
+    """The graph. ``device`` is the decoder's: "cpu", or "mixed" (bytes on the CPU, pixels on the GPU)."""
+    encoded = fn.external_source(device="cpu", name=INPUT, dtype=types.UINT8, ndim=1)
+    images = fn.decoders.image(encoded, device=device, output_type=types.RGB)
+    images = fn.resize(images, size=(SIDE, SIDE), interp_type=types.INTERP_LINEAR, antialias=True)
+    return fn.crop_mirror_normalize(
+        images, dtype=types.FLOAT, output_layout="HWC", mean=[HALF_RANGE] * 3, std=[HALF_RANGE] * 3
+    )
+
+
+def make_pipeline(
+    device: Device = "cpu", *, batch_size: int = 32, num_threads: int = 4, device_id: int | None = None
+) -> Any:
+    """The pipeline, ready to serialise or to build.
+
+    Args:
+        device: see :func:`inception_preprocessing`. With "cpu" no GPU and no driver is needed.
+        batch_size: rows of one run at the most. Triton replaces it by the config's max_batch_size.
+        num_threads: threads that decode. Triton replaces it by the config's parameter num_threads.
+        device_id: the GPU to run on, which "mixed" needs. To serialise it is not needed, so that a machine without a
+            GPU can write the file for one that has it; Triton replaces it by the instance's own.
+    """
+    # DALI stores where each operator was written (path, line, source text), for its error messages. The same graph
+    # would then have other bytes in another folder. The switch has no public name yet.
+    tracing = dali_trace.is_tracing_enabled()
+    dali_trace.set_tracing(enabled=False)
+    try:
+        return pipeline_def(inception_preprocessing)(
+            device=device,
+            batch_size=batch_size,
+            num_threads=num_threads,
+            device_id=device_id,
+            prefetch_queue_depth=1,  # one batch in, its answer out: nothing is read ahead
+            output_dtype=[types.FLOAT],
+            output_ndim=[3],
+        )
+    finally:
+        dali_trace.set_tracing(enabled=tracing)
+
+
+def serialize(device: Device = "cpu") -> bytes:
+    """The content of model.dali; the same bytes every time."""
+    serialized: bytes = make_pipeline(device).serialize()
+    return serialized
+
+
+def write(path: Path, device: Device = "cpu") -> None:
+    """Write model.dali; it appears whole or not at all."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
+        temporary = Path(file.name)
+        try:
+            file.write(serialize(device))
+            file.close()
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def preprocess(encoded: bytes, device: Device = "cpu") -> np.ndarray[Any, np.dtype[np.float32]]:
+    """One encoded image -> float32 [299, 299, 3], from -1 to 1. Raises RuntimeError for what DALI cannot decode."""
+    pipeline = make_pipeline(device, batch_size=1, num_threads=1, device_id=None if device == "cpu" else 0)
+    pipeline.build()
+    pipeline.feed_input(INPUT, [np.frombuffer(encoded, np.uint8)])
+    (batch,) = pipeline.run()
+    return np.array(batch.as_cpu().as_array()[0])
+
+
+def main() -> None:
+    about, _, rest = (__doc__ or "").partition("\n")
+    parser = argparse.ArgumentParser(
+        description=about, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("output", nargs="?", type=Path, help="file to write, model.dali for Triton")
+    parser.add_argument("--device", choices=("cpu", "mixed"), default="cpu", help="where images are decoded (cpu)")
+    parser.add_argument("--show", type=Path, metavar="IMAGE", help="run the pipeline on this image file instead")
+    options = parser.parse_args()
+    if (options.output is None) == (options.show is None):
+        parser.error("give either a file to write or --show IMAGE")
+    if options.show:
+        pixels = preprocess(options.show.read_bytes(), options.device)
+        means = ", ".join(f"{mean:+.3f}" for mean in pixels.mean(axis=(0, 1)))
+        extremes = f"from {pixels.min():+.3f} to {pixels.max():+.3f}"
+        print(f"{pixels.dtype} {list(pixels.shape)}, {extremes}, RGB means {means}")  # noqa: T201
+    else:
+        write(options.output, options.device)
+        print(f"{options.output}: {options.output.stat().st_size} bytes, decodes on {options.device}")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""Every rule against the real tritonserver 2.51.0: what the checker calls bad it refuses, what it calls good it loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.check.served import Judge, Verdict, judge
+from triton_ensembles.check.checker import check_repositories
+from triton_ensembles.check.registry import RULES
+from triton_ensembles.check.repository import find_repositories
+from triton_ensembles.check.rule import Rule, Server
+from triton_ensembles.check.staging_example import stage
+from triton_ensembles.check.target import Target
+
+TESTED = [rule for rule in RULES if rule.server is not Server.UNTESTED]
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
+    """What the server says of every example, by the name of its model."""
+    folder = tmp_path_factory.mktemp("parity")
+    repository = folder / "models"
+    names = []
+    for rule in TESTED:
+        for example, kind in ((rule.bad, "bad"), (rule.good, "good")):
+            if example:
+                names.append(stage(example, repository, f"{rule.id}.{kind}"))
+    with judge(repository, folder / "triton.log") as server:
+        return server.load_all(names)
+
+
+@pytest.mark.parametrize("rule", TESTED, ids=lambda rule: rule.id)
+def test_the_real_server_agrees(rule: Rule, verdicts: dict[str, Verdict]) -> None:
+    """If this fails, the checker refuses what Triton takes, or passes what Triton refuses."""
+    if rule.bad:
+        bad = verdicts[rule.bad.folder or f"{rule.id}.bad"]
+        assert bad.loaded == (rule.server is Server.ACCEPTS), bad.words
+        assert rule.words in bad.words
+    if rule.good:
+        good = verdicts[rule.good.folder or f"{rule.id}.good"]
+        assert good.loaded, good.words
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_the_checker_finds_the_bad_one_and_nothing_in_the_good_one(rule: Rule, tmp_path: Path) -> None:
+    """If this fails, a rule misses its own example, or one fault makes noise under other names."""
+    for example, expected in ((rule.bad, {rule.id}), (rule.good, set())):
+        if example:
+            repository = tmp_path / ("bad" if expected else "good")
+            stage(example, repository, "model")
+            found = list(check_repositories(list(find_repositories(repository)), Target()))
+            assert {fault.rule for fault in found} == expected, found

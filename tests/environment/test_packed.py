@@ -1,0 +1,141 @@
+"""The archive made from PyPI and an installed Python: it must run on another machine, and be the same each time."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import sysconfig
+import tarfile
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from triton_ensembles.environment import PackedEnvironment, make_packed_environment, read_environment_file
+from triton_ensembles.errors import EnsembleError
+
+from .conftest import NEVER_IMPORTED, PROCESSING, WriteFile, run_bare
+
+MAPS = "[line.split(maxsplit=5)[5].strip() for line in open('/proc/self/maps') if ' r-xp ' in line and '/' in line]"
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_it_says_what_is_in_it(packed: PackedEnvironment) -> None:
+    assert packed.provider == "pypi"
+    assert (packed.packages["numpy"], packed.packages["tokenizers"]) == ("1.26.4", "0.22.1")
+    assert packed.packages["python"].startswith(packed.python + ".")
+    assert "huggingface-hub" not in packed.packages, "excluded, so not in it"
+    content = packed.path.read_bytes()
+    assert (packed.size, packed.sha256) == (len(content), hashlib.sha256(content).hexdigest())
+    assert packed.glibc.startswith("2.")
+
+
+@pytest.mark.parametrize("with_library_path", [False, True], ids=["bare", "as Triton starts it"])
+def test_it_runs_elsewhere_on_its_own_files(unpacked: Path, with_library_path: bool) -> None:
+    """Otherwise a step runs on the build machine only, or silently on another Python's libraries."""
+    settings = {"LD_LIBRARY_PATH": f"{unpacked}/lib"} if with_library_path else {}
+    loaded = run_bare(
+        unpacked / "bin" / "python3",
+        f"import numpy, tokenizers, ssl, sqlite3, ctypes, lzma, bz2, zlib, sys; print(sys.prefix, *{MAPS}, sep='\\n')",
+        **settings,
+    ).splitlines()
+    assert loaded[0] == str(unpacked)
+    foreign = [Path(name).name for name in loaded[1:] if not name.startswith(str(unpacked))]
+    outside = {name.split(".so")[0].split("-")[0] for name in foreign}
+    systems = {"libc", "libm", "libdl", "librt", "libpthread", "libresolv", "libstdc++", "libgcc_s", "ld"}
+    if not with_library_path:
+        systems.add("libz")  # a manylinux wheel may take the system's
+    assert outside <= systems, loaded
+
+
+def test_tritons_stub_finds_what_it_wants(packed: PackedEnvironment, unpacked: Path) -> None:
+    assert (unpacked / "bin" / "activate").is_file()
+    assert (unpacked / "lib" / f"libpython{packed.python}.so.1.0").is_file()
+
+
+def test_no_path_of_the_build_is_in_its_texts(unpacked: Path) -> None:
+    known = (tempfile.gettempdir() + "/triton-environment-", sys.prefix, sysconfig.get_config_var("prefix"))
+    for path in unpacked.rglob("*"):
+        if path.is_file() and not path.is_symlink() and path.suffix in ("", ".py", ".json", ".txt", ".cfg"):
+            content = path.read_bytes()
+            if not content.startswith(b"\x7fELF"):
+                assert not [name for name in known if name != "/usr" and name.encode() in content], path
+
+
+def test_byte_code_is_there_for_what_is_imported_and_for_no_more(unpacked: Path) -> None:
+    """Without it a cold start compiles 150 modules; with all of it the archive is a fifth bigger."""
+    modules = run_bare(
+        unpacked / "bin" / "python3",
+        "import json, numpy, os, struct, tokenizers, sys\n"
+        "specs = [m.__spec__ for m in sys.modules.values() if getattr(m, '__spec__', None)]\n"
+        "print(*[s.cached for s in specs if s.cached], sep='\\n')",
+    ).splitlines()
+    assert len(modules) > 100
+    assert [name for name in modules if not Path(name).exists()] == []
+    assert {str(path) for path in unpacked.rglob("*.pyc")} <= set(modules)
+
+
+def test_the_same_file_gives_the_same_bytes_and_leaves_nothing(
+    packed: PackedEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise every build uploads, downloads and unpacks the environment again."""
+    (tmp_path / "another temporary folder").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "another temporary folder"))
+    again = make_packed_environment(
+        read_environment_file(PROCESSING),
+        destination=tmp_path / "new" / "other.tar.gz",
+        exclude=NEVER_IMPORTED,
+        provider="pypi",
+    )
+    assert again.sha256 == packed.sha256
+    assert names(tmp_path / "another temporary folder") == []
+    assert names(tmp_path / "new") == ["other.tar.gz"]
+
+
+def test_members_belong_to_nobody_in_particular(packed: PackedEnvironment) -> None:
+    with tarfile.open(packed.path) as archive:
+        members = archive.getmembers()
+    assert [member.name for member in members] == sorted(member.name for member in members)
+    assert {(member.uid, member.uname, member.mtime) for member in members} == {(0, "root", 315532800)}
+    assert {member.mode for member in members if member.isfile()} == {0o644, 0o755}
+
+
+def test_an_environment_that_cannot_be_imported_is_not_written(environment_file: WriteFile, tmp_path: Path) -> None:
+    destination = tmp_path / "out" / "env.tar.gz"
+    destination.parent.mkdir()
+    destination.write_bytes(b"the one before")
+    spec = environment_file("dependencies:\n  - certifi\n  - idna==3.10\n")
+    with pytest.raises(EnsembleError, match=r"idna\.core|doesn't work"):
+        make_packed_environment(spec, destination=destination, exclude=("*/idna/core.py",), provider="pypi")
+    with pytest.raises(EnsembleError, match="nothing is left of idna"):
+        make_packed_environment(spec, destination=destination, exclude=("*/idna/*",), provider="pypi")
+    assert destination.read_bytes() == b"the one before"
+    assert names(destination.parent) == ["env.tar.gz"]
+
+
+def test_ctrl_c_leaves_nothing(environment_file: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+
+    def interrupt(line: str) -> None:
+        if line.startswith("packing"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make_packed_environment(
+            environment_file("dependencies:\n  - idna==3.10\n"),
+            destination=tmp_path / "env.tar.gz",
+            progress=interrupt,
+            provider="pypi",
+        )
+    assert names(tmp_path) == ["environment.yml", "temporary"]
+    assert names(tmp_path / "temporary") == []
+
+
+def test_a_version_that_does_not_exist_is_named(environment_file: WriteFile, tmp_path: Path) -> None:
+    spec = environment_file("dependencies:\n  - idna==0.0.999\n")
+    with pytest.raises(EnsembleError, match=r"idna==0\.0\.999"):
+        make_packed_environment(spec, destination=tmp_path / "env.tar.gz", provider="pypi")

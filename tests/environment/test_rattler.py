@@ -1,0 +1,102 @@
+"""The way through a conda channel, with py-rattler and real packages in a folder."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from triton_ensembles.environment import make_packed_environment
+from triton_ensembles.environment.interpreter import ask
+from triton_ensembles.environment.prefix import make_prefix
+from triton_ensembles.errors import EnsembleError
+
+from .channel import PLACEHOLDER, add_package
+from .conftest import WriteFile, run_bare
+
+pytest.importorskip("rattler")
+MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+@pytest.fixture(scope="module")
+def channel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``python`` out of the running interpreter's files, and the pure Python package ``greeting`` with a script."""
+    folder = tmp_path_factory.mktemp("channel")
+    interpreter = ask(sys.executable)
+    assert interpreter is not None
+    prefix = tmp_path_factory.mktemp("python") / "prefix"
+    make_prefix(interpreter, prefix, lambda _: None)
+    shutil.rmtree(prefix / "conda-meta")
+    for table in prefix.glob("lib/python3.*/_sysconfigdata*.py"):
+        table.write_text(table.read_text().replace(str(prefix), PLACEHOLDER))
+    # A compiled-in prefix, as conda's OpenSSL has: conda pads the new one to the length of the placeholder.
+    (prefix / "share").mkdir()
+    (prefix / "share" / "compiled").write_bytes(b"\x7fELF\0\xff" + PLACEHOLDER.encode() + b"/ssl\0\xfe rest")
+    version = interpreter.version
+    add_package(folder, prefix, {"name": "python", "version": version, "build": "0_local"})
+
+    for number in ("1.0", "2.0"):
+        files = tmp_path_factory.mktemp("greeting")
+        module = files / "site-packages" / "greeting"
+        module.mkdir(parents=True)
+        (module / "__init__.py").write_text(f"TEXT = 'hello from {number}'\n")
+        notes = files / "site-packages" / f"greeting-{number}.dist-info"
+        notes.mkdir()
+        (notes / "METADATA").write_text(f"Metadata-Version: 2.1\nName: greeting\nVersion: {number}\n")
+        (notes / "RECORD").write_text("greeting/__init__.py,,\n")
+        (files / "python-scripts").mkdir()
+        script = files / "python-scripts" / "greet"
+        script.write_text(f"#!{PLACEHOLDER}/bin/python\nimport greeting\nprint(greeting.TEXT)\n")
+        script.chmod(0o755)
+        facts = {"name": "greeting", "version": number, "build": "py_0", "noarch": "python"}
+        add_package(folder, files, {**facts, "depends": ["python >=3.8"]}, "noarch")
+    return folder
+
+
+def spec_text(channel: Path, greeting: str) -> str:
+    return f"name: local\nchannels:\n  - file://{channel}\ndependencies:\n  - python={MINOR}\n  - {greeting}\n"
+
+
+def test_solved_installed_packed_and_running_elsewhere(
+    channel: Path, environment_file: WriteFile, tmp_path: Path
+) -> None:
+    """Otherwise a machine with py-rattler and a channel gets no environment, or one bound to its folder."""
+    spec = environment_file(spec_text(channel, "greeting=1"))
+    lines: list[str] = []
+    packed = make_packed_environment(
+        spec, destination=tmp_path / "env.tar.gz", progress=lines.append, provider="rattler"
+    )
+    assert (packed.provider, packed.python) == ("rattler", MINOR)
+    assert packed.packages["greeting"] == "1.0"
+
+    elsewhere = tmp_path / "elsewhere"
+    with tarfile.open(packed.path) as archive:
+        archive.extractall(elsewhere)
+    assert (elsewhere / "bin" / "activate").is_file()
+    code = "import greeting, sys; print(greeting.TEXT, sys.prefix)"
+    assert run_bare(elsewhere / "bin" / "python3", code) == f"hello from 1.0 {elsewhere}"
+    assert (elsewhere / "bin" / "greet").read_text().startswith("#!/usr/bin/env python")
+    compiled = (elsewhere / "share" / "compiled").read_bytes()
+    assert b"triton-environment-" not in compiled
+    assert len(compiled) == len(b"\x7fELF\0\xff" + PLACEHOLDER.encode() + b"/ssl\0\xfe rest")
+
+    again = make_packed_environment(spec, destination=tmp_path / "again.tar.gz", provider="rattler")
+    assert again.sha256 == packed.sha256
+
+
+def test_no_such_version_stops_the_build(channel: Path, environment_file: WriteFile, tmp_path: Path) -> None:
+    """It mustn't fall through to PyPI, where another package may have that name."""
+    spec = environment_file(spec_text(channel, "greeting=3"))
+    with pytest.raises(EnsembleError, match=r"no solution.*greeting"):
+        make_packed_environment(spec, destination=tmp_path / "env.tar.gz")
+
+
+def test_a_channel_that_is_not_there_goes_on_to_the_next(environment_file: WriteFile, tmp_path: Path) -> None:
+    text = f"channels: ['file://{tmp_path}/none']\ndependencies: ['idna==3.10']\n"
+    lines: list[str] = []
+    packed = make_packed_environment(environment_file(text), destination=tmp_path / "env.tar.gz", progress=lines.append)
+    assert packed.provider == "pypi"
+    assert any(line.startswith("py-rattler can't reach its channels") for line in lines)

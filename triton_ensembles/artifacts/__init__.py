@@ -1,0 +1,33 @@
+"""Makers: each module makes one kind of artifact. A recipe names them.
+
+A maker is a module with ``TOOLS``, the packages whose versions decide its output, and ``make(job)``, which writes
+``job.output`` and returns facts for the manifest. It runs in a process of its own (``run.py``), so that frameworks
+neither meet each other nor stay in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+MAKERS = {
+    "copy": "triton_ensembles.artifacts.copy",
+    "member": "triton_ensembles.artifacts.member",
+    "bert_onnx": "triton_ensembles.artifacts.bert_onnx",
+    "dali_pipeline": "triton_ensembles.artifacts.dali_pipeline",
+    "inception_v3_random": "triton_ensembles.artifacts.inception_v3_random",
+    "numbered_labels": "triton_ensembles.artifacts.numbered_labels",
+}
+
+Facts = dict[str, str | int | float]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a maker is given: where to write, the files of its source by name, its options and the target's device."""
+
+    output: Path
+    files: dict[str, Path]
+    file: str | None
+    options: dict[str, str | int]
+    dali_device: str

@@ -1,0 +1,96 @@
+"""A sentence encoder of the BERT family as ONNX, with names and types that Triton's config states.
+
+token_ids INT32 [batch, tokens], attn_mask INT32 [batch, tokens] -> output FP32 [batch, tokens, hidden], the last
+hidden state; batch and tokens are dynamic. The file is checked against torch before it counts as made.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from triton_ensembles.artifacts import Facts, Job
+from triton_ensembles.errors import EnsembleError
+
+if TYPE_CHECKING:
+    import torch
+
+TOOLS = ("torch", "transformers", "onnx", "onnxscript", "onnxruntime")
+
+TOLERANCE = 1e-4  # max abs difference of a hidden value to torch; fp32 rounding gives about 1e-5
+SHAPES = ((1, 2), (3, 17), (8, 33), (2, 256))  # batch, tokens
+
+
+def make(job: Job) -> Facts:
+    import torch
+    from transformers import AutoModel
+
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, path in job.files.items():  # transformers wants the files under their own names in one folder
+            shutil.copyfile(path, Path(scratch) / name)
+        # Eager attention is plain matrix products, which every exporter and every engine understands.
+        model = AutoModel.from_pretrained(scratch, attn_implementation="eager", dtype=torch.float32).eval()
+    encoder = _encoder(model)
+    ids, mask = _inputs(2, 9, model.config.vocab_size)
+    dynamic = {0: "batch", 1: "tokens"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # The TorchScript exporter: its graph is the one that ONNX Runtime and TensorRT fuse completely
+        # (attention, too), which that of torch.export is not.
+        torch.onnx.export(
+            encoder,
+            (ids, mask),
+            str(job.output),
+            input_names=["token_ids", "attn_mask"],
+            output_names=["output"],
+            dynamic_axes={"token_ids": dynamic, "attn_mask": dynamic, "output": dynamic},
+            opset_version=17,
+            dynamo=False,
+        )
+    worst = _largest_difference(encoder, job.output, model.config.vocab_size)
+    if not worst <= TOLERANCE:
+        raise EnsembleError(f"the exported ONNX differs from torch by {worst:.2e}, more than {TOLERANCE}")
+    return {"max_abs_difference_to_torch": float(f"{worst:.1e}"), "opset": 17}
+
+
+def _encoder(model: torch.nn.Module) -> torch.nn.Module:
+    import torch
+
+    class Encoder(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, token_ids: torch.Tensor, attn_mask: torch.Tensor) -> torch.Tensor:
+            return self.model(input_ids=token_ids.long(), attention_mask=attn_mask.long()).last_hidden_state
+
+    return Encoder().eval()
+
+
+def _inputs(batch: int, tokens: int, vocabulary: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Seeded ids, and a mask whose rows end at different lengths."""
+    import torch
+
+    generator = torch.Generator().manual_seed(batch * 1000 + tokens)
+    ids = torch.randint(0, vocabulary, (batch, tokens), generator=generator, dtype=torch.int32)
+    lengths = torch.randint(1, tokens + 1, (batch, 1), generator=generator)
+    return ids, (torch.arange(tokens)[None, :] < lengths).to(torch.int32)
+
+
+def _largest_difference(encoder: torch.nn.Module, path: Path, vocabulary: int) -> float:
+    import numpy as np
+    import onnxruntime
+    import torch
+
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    worst = 0.0
+    for batch, tokens in SHAPES:
+        ids, mask = _inputs(batch, tokens, vocabulary)
+        with torch.no_grad():
+            expected = encoder(ids, mask).numpy()
+        (found,) = session.run(["output"], {"token_ids": ids.numpy(), "attn_mask": mask.numpy()})
+        worst = max(worst, float(np.abs(found - expected)[mask.numpy() == 1].max()))
+    return worst

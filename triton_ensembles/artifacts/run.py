@@ -1,0 +1,34 @@
+"""Run one maker in this process: the job comes as JSON on standard input, the facts go out as JSON.
+
+python -m triton_ensembles.artifacts.run MAKER
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+from triton_ensembles.artifacts import MAKERS, Job
+from triton_ensembles.errors import EnsembleError
+
+
+def main() -> None:
+    given = json.load(sys.stdin)
+    job = Job(
+        output=Path(given["output"]),
+        files={name: Path(path) for name, path in given["files"].items()},
+        file=given["file"],
+        options=given["options"],
+        dali_device=given["dali_device"],
+    )
+    try:
+        facts = importlib.import_module(MAKERS[sys.argv[1]]).make(job)
+    except EnsembleError as error:
+        sys.exit(str(error))
+    Path(given["facts"]).write_text(json.dumps(facts))
+
+
+if __name__ == "__main__":
+    main()

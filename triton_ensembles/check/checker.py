@@ -1,0 +1,103 @@
+"""All the rules over all the repositories of some paths."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from triton_ensembles.check.fault import Fault, Place, Severity
+from triton_ensembles.check.registry import RULES
+from triton_ensembles.check.repository import Repository, find_repositories
+from triton_ensembles.check.rule import Rule, Scope
+from triton_ensembles.check.target import Target
+from triton_ensembles.errors import EnsembleError
+
+
+@dataclass(frozen=True)
+class Report:
+    """The faults, sorted by place, and how many repositories were looked at."""
+
+    faults: tuple[Fault, ...]
+    repositories: int
+
+    @property
+    def errors(self) -> int:
+        return sum(fault.severity is Severity.ERROR for fault in self.faults)
+
+
+def check_paths(
+    paths: Sequence[Path], *, target: str | None = None, instance: str | None = None, image: str | None = None
+) -> list[Fault]:
+    """Every fault of the repositories at ``paths``, sorted by path and line. Nothing is executed, imported or unpacked.
+
+    Args:
+        paths: model repositories, folders of such, or .tar.gz archives (several: the members of one endpoint).
+        target: "cpu" or "gpu".
+        instance: an instance type such as "ml.g5.xlarge".
+        image: a release or image such as "24.09".
+
+    Raises:
+        EnsembleError: when a path does not exist, or there is no model at all.
+    """
+    return list(check(paths, Target(target or "", instance or "", image or "")).faults)
+
+
+def check(paths: Sequence[Path], target: Target) -> Report:
+    """As :func:`check_paths`, with the number of repositories. Raises :class:`EnsembleError`."""
+    repositories: list[Repository] = []
+    for path in paths:
+        if not path.exists():
+            raise EnsembleError("there is no such file or folder", path=path, cure="name a repository or a .tar.gz")
+        found = list(find_repositories(path))
+        if not found:
+            raise EnsembleError(
+                "there is no model here: neither this folder nor one in it has a config.pbtxt",
+                path=path,
+                cure="name the model repository (the folder whose folders are the models) or a .tar.gz",
+            )
+        repositories += found
+    return Report(tuple(_sorted(check_repositories(repositories, target))), len(repositories))
+
+
+def check_repositories(
+    repositories: Sequence[Repository], target: Target, rules: Iterable[Rule] = RULES
+) -> Iterator[Fault]:
+    """Every fault, in no order."""
+    for each in rules:
+        for subject, place in _subjects(each.scope, repositories):
+            yield from _guarded(each, subject, target, place)
+
+
+def _subjects(scope: Scope, repositories: Sequence[Repository]) -> Iterator[tuple[Any, Place]]:
+    if scope is Scope.ENDPOINT:
+        yield tuple(repositories), repositories[0].place()
+    else:
+        for repository in repositories:
+            if scope is Scope.REPOSITORY:
+                yield repository, repository.place()
+            else:
+                for model in repository.models:
+                    yield model, model.place()
+
+
+def _guarded(each: Rule, subject: Any, target: Target, place: Place) -> Iterator[Fault]:
+    """A rule that fails on odd input must not hide what the others found."""
+    try:
+        yield from each.faults(subject, target)
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        yield Fault(
+            Severity.ERROR,
+            each.id,
+            place,
+            f"this rule itself failed: {type(error).__name__}: {error}",
+            "what it looks for may be here or not",
+            f"this is a bug of the checker ({Path(where.filename).name}:{where.lineno}): please report it",
+        )
+
+
+def _sorted(faults: Iterable[Fault]) -> list[Fault]:
+    return sorted(set(faults), key=Fault.sort_key)

@@ -1,0 +1,72 @@
+"""A config.pbtxt with the place of everything in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from tritonclient.grpc.model_config_pb2 import ModelConfig
+
+from triton_ensembles.check.fault import Place
+from triton_ensembles.check.text.parser import Parsed, Path, TextFault, parse
+from triton_ensembles.check.text.tokens import Lines
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """What stands in the config.pbtxt shown as ``shown``.
+
+    ``config`` is as complete as the text allows: see :mod:`triton_ensembles.check.text.parser` for the recovery.
+    """
+
+    shown: str
+    text: str
+
+    @property
+    def config(self) -> ModelConfig:
+        return self._parsed.message
+
+    @property
+    def faults(self) -> list[TextFault]:
+        return self._parsed.faults
+
+    def place(self, offset: int) -> Place:
+        return Place(self.shown, *self._lines.at(offset))
+
+    def at(self, *path: str | int | bool) -> Place:
+        """Where the field at ``path`` stands, or the nearest one around it that the text has.
+
+        ``at("input", 0, "dims", 1)``; map entries by key: ``at("parameters", "EXECUTION_ENV_PATH", "value",
+        "string_value")``; a step's map: ``at("ensemble_scheduling", "step", 2, "input_map", "INPUT0", "value")``.
+        """
+        for end in range(len(path), 0, -1):
+            offset = self._parsed.offsets.get(path[:end])
+            if offset is not None:
+                return self.place(offset)
+        return Place(self.shown, 1 if self.text else 0)
+
+    def has(self, *path: str | int | bool) -> bool:
+        """Whether the text has this field, also when its value is the default."""
+        return path in self._parsed.offsets
+
+    def damaged(self, *path: str | int | bool) -> bool:
+        """Whether the text at, around or below ``path`` has a fault, so that its value cannot be relied on."""
+        return any(_overlap(path, hurt) for hurt in self._parsed.damaged)
+
+    def line_text(self, place: Place) -> str:
+        """The line that ``place`` is on, without its indentation."""
+        lines = self.text.splitlines()
+        return lines[place.line - 1].strip() if 0 < place.line <= len(lines) else ""
+
+    @cached_property
+    def _parsed(self) -> Parsed:
+        return parse(self.text, ModelConfig())
+
+    @cached_property
+    def _lines(self) -> Lines:
+        return Lines(self.text)
+
+
+def _overlap(one: Path, other: Iterable[str | int | bool]) -> bool:
+    return all(a == b for a, b in zip(one, other, strict=False))

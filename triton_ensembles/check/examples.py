@@ -1,0 +1,76 @@
+"""Models that the examples of the rules use as steps: real ones, which the real server loads."""
+
+from __future__ import annotations
+
+from triton_ensembles.check.rule import Example
+
+IDENTITY = '''\
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        return [pb_utils.InferenceResponse(output_tensors=[]) for _ in requests]
+'''
+
+
+def _step(config: str) -> Example:
+    return Example(config, {"1/model.py": IDENTITY})
+
+
+# Each is small and says one thing that an ensemble may get wrong.
+STEPS: dict[str, Example] = {
+    # FP32 [4] -> FP32 [4], in batches of up to 8
+    "scale": _step("""\
+name: "scale"
+backend: "python"
+max_batch_size: 8
+input [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]
+output [ { name: "Y", data_type: TYPE_FP32, dims: [ 4 ] } ]
+instance_group [ { count: 1, kind: KIND_CPU } ]
+"""),
+    # two inputs, one of them optional, and two outputs
+    "join": _step("""\
+name: "join"
+backend: "python"
+max_batch_size: 8
+input [
+  { name: "A", data_type: TYPE_FP32, dims: [ 4 ] },
+  { name: "B", data_type: TYPE_FP32, dims: [ 4 ] },
+  { name: "HINT", data_type: TYPE_INT32, dims: [ 1 ], optional: true }
+]
+output [
+  { name: "SUM", data_type: TYPE_FP32, dims: [ 4 ] },
+  { name: "MEAN", data_type: TYPE_FP32, dims: [ 1 ] }
+]
+instance_group [ { count: 1, kind: KIND_CPU } ]
+"""),
+    # text of any length -> INT64 [-1]
+    "tokenize": _step("""\
+name: "tokenize"
+backend: "python"
+max_batch_size: 8
+input [ { name: "TEXT", data_type: TYPE_STRING, dims: [ 1 ] } ]
+output [ { name: "IDS", data_type: TYPE_INT64, dims: [ -1 ] } ]
+instance_group [ { count: 1, kind: KIND_CPU } ]
+"""),
+    # no batching: the batch axis of the ensemble is an axis of the tensor
+    "whole": _step("""\
+name: "whole"
+backend: "python"
+max_batch_size: 0
+input [ { name: "X", data_type: TYPE_FP32, dims: [ -1, 4 ] } ]
+output [ { name: "Y", data_type: TYPE_FP32, dims: [ -1, 4 ] } ]
+instance_group [ { count: 1, kind: KIND_CPU } ]
+"""),
+    # decoupled: any number of responses for one request
+    "stream": _step("""\
+name: "stream"
+backend: "python"
+max_batch_size: 8
+input [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]
+output [ { name: "Y", data_type: TYPE_FP32, dims: [ 4 ] } ]
+instance_group [ { count: 1, kind: KIND_CPU } ]
+model_transaction_policy { decoupled: true }
+"""),
+}

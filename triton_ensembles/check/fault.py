@@ -1,0 +1,73 @@
+"""What the checker reports: one fault, with its place, its effect and its cure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """An error stops the build and makes ``check`` exit 1; warnings and notes do not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """Where something stands: a file as people know it (``a.tar.gz!step/config.pbtxt`` inside an archive).
+
+    ``line`` and ``column`` count from 1; 0 means the file (or folder) as a whole.
+    """
+
+    path: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return ":".join([self.path, *(str(number) for number in (self.line, self.column) if number)])
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule's function yields; the rule itself adds its id and severity.
+
+    Args:
+        place: where the cure is to be applied.
+        message: what is wrong, one sentence without a full stop.
+        effect: what Triton or SageMaker does with it, in the server's own words where they are known.
+        cure: what to write instead.
+    """
+
+    place: Place
+    message: str
+    effect: str = ""
+    cure: str = ""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A :class:`Finding` with the rule that found it."""
+
+    severity: Severity
+    rule: str
+    place: Place
+    message: str
+    effect: str = ""
+    cure: str = ""
+
+    @property
+    def path(self) -> str:
+        return self.place.path
+
+    @property
+    def line(self) -> int:
+        return self.place.line
+
+    @property
+    def column(self) -> int:
+        return self.place.column
+
+    def sort_key(self) -> tuple[str, int, int, str, str]:
+        return (self.place.path, self.place.line, self.place.column, self.rule, self.message)

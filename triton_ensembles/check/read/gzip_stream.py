@@ -1,0 +1,95 @@
+"""gzip decompressed as a stream with limits, so that a bomb of a few bytes costs neither the memory nor the day."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from typing import BinaryIO
+
+_CHUNK = 1 << 20
+# deflate can reach 1032:1; models and Python environments reach 2:1 to 20:1.
+HIGHEST_RATIO = 100
+FREE_BYTES = 64 << 20  # a small archive of text may be denser than that
+MOST_BYTES = 64 << 30
+
+
+class ArchiveError(Exception):
+    """The archive cannot be read any further. ``rule`` is the id of the rule that stands for it."""
+
+    def __init__(self, rule: str, message: str) -> None:
+        super().__init__(message)
+        self.rule, self.message = rule, message
+
+
+class GzipStream(io.RawIOBase):
+    """A readable stream of the decompressed bytes of ``source``; raises :class:`ArchiveError`."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        super().__init__()
+        self._source = source
+        self._inflate = zlib.decompressobj(31)
+        self._input = b""
+        self._taken = 0
+        self._made = 0
+        self._members = 0
+        self._ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to ``size`` bytes, fewer when less is at hand, b"" at the end."""
+        wanted = _CHUNK if size < 0 else size
+        while not self._ended:
+            if not self._input and not self._fill():
+                break
+            try:
+                made = self._inflate.decompress(self._input, wanted)
+            except zlib.error as error:
+                if self._members and not self._made_in_member:
+                    self._ended = True  # gzip, too, takes trailing bytes for padding
+                    break
+                raise self._broken(error) from None
+            self._input = self._inflate.unconsumed_tail
+            self._made_in_member += len(made)
+            self._count(len(made))
+            if self._inflate.eof:
+                self._next_member()
+            if made:
+                return made
+        return b""
+
+    _made_in_member = 0
+
+    def _fill(self) -> bool:
+        self._input = self._source.read(_CHUNK)
+        self._taken += len(self._input)
+        if self._input:
+            return True
+        self._ended = True
+        if self._members and not self._made_in_member:
+            return False
+        if not self._taken:
+            raise ArchiveError("archive-unreadable", "the file is empty")
+        raise ArchiveError("archive-truncated", "the gzip data breaks off before its end")
+
+    def _next_member(self) -> None:
+        """gzip files may be several in a row; zeros after the last are padding."""
+        self._input = self._inflate.unused_data.lstrip(b"\0")
+        self._inflate = zlib.decompressobj(31)
+        self._members += 1
+        self._made_in_member = 0
+
+    def _count(self, made: int) -> None:
+        self._made += made
+        if self._made > MOST_BYTES:
+            raise ArchiveError("archive-bomb", f"it unpacks to more than {MOST_BYTES >> 30} GiB")
+        if self._made > FREE_BYTES and self._made > self._taken * HIGHEST_RATIO:
+            raise ArchiveError(
+                "archive-bomb", f"it unpacks to more than {HIGHEST_RATIO} times its size, as a decompression bomb does"
+            )
+
+    def _broken(self, error: zlib.error) -> ArchiveError:
+        if not self._made:
+            return ArchiveError("archive-unreadable", "this is not a gzip file")
+        return ArchiveError("archive-truncated", f"the gzip data is damaged ({str(error).split(': ')[-1]})")

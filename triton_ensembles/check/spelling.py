@@ -1,0 +1,32 @@
+"""Did you mean …? One place decides how near a name has to be."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+_NEAR = 0.7
+_LONGEST = 80  # difflib is quadratic, and nobody misspells a name of a thousand letters
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant, or None. Case and ``-``/``_`` count less than letters."""
+    if len(word) > _LONGEST:
+        return None
+    by_key = {_key(name): name for name in known if name != word}
+    if exact := by_key.get(_key(word)):
+        return exact
+    found = difflib.get_close_matches(_key(word), by_key, n=1, cutoff=_NEAR)
+    return by_key[found[0]] if found else None
+
+
+def choices(known: Iterable[str], most: int = 12) -> str:
+    """``'a', 'b' or 'c'`` for a message; at most ``most`` of them."""
+    names = [f"'{name}'" for name in sorted(known)]
+    if len(names) > most:
+        names = [*names[:most], f"{len(names) - most} more"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}" if names else "nothing"
+
+
+def _key(name: str) -> str:
+    return name.lower().replace("-", "_")

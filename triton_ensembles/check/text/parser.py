@@ -1,0 +1,429 @@
+"""config.pbtxt read with places and with recovery: every fault is reported, and the rest still becomes a ModelConfig.
+
+Where the text says something that protobuf refuses but whose meaning is plain (a misspelt field, ``"8"`` for a number),
+the meaning goes into the message, so that the rules that come later see what people meant and make no noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from triton_ensembles.check.spelling import choices, nearest
+from triton_ensembles.check.text.tokens import Kind, Token, Tokens, brackets_balance
+from triton_ensembles.check.text.values import NOTHING, WrongValue, read_value
+
+Path = tuple[str | int | bool, ...]
+MOST_FAULTS = 100
+_PAIRS = {"{": "}", "<": ">", "[": "]"}
+_SCALARS = (Kind.NAME, Kind.INTEGER, Kind.FLOAT, Kind.STRING, Kind.BAD_STRING, Kind.JUNK)
+
+
+class TextFault(NamedTuple):
+    """A fault of the text itself; ``rule`` is the id of the rule that stands for it."""
+
+    rule: str
+    offset: int
+    message: str
+    cure: str
+
+
+@dataclass
+class Parsed:
+    """What :func:`parse` made of a text: the message, the faults, and where each field stands."""
+
+    message: Message
+    faults: list[TextFault] = field(default_factory=list)
+    offsets: dict[Path, int] = field(default_factory=dict)
+    damaged: set[Path] = field(default_factory=set)
+
+
+class _TooMany(Exception):
+    pass
+
+
+def parse(text: str, message: Message) -> Parsed:
+    """Read ``text`` into ``message`` (empty before)."""
+    parser = _Parser(text, message)
+    try:
+        parser.read()
+    except _TooMany:
+        parser.parsed.faults.append(
+            TextFault(
+                "config-syntax",
+                parser.tokens.now.offset,
+                f"the text goes on, but after {MOST_FAULTS} faults it is not read any further",
+                "mend those above first",
+            )
+        )
+    return parser.parsed
+
+
+class _Parser:
+    def __init__(self, text: str, message: Message) -> None:
+        self.tokens = Tokens(text)
+        self.parsed = Parsed(message)
+        self._balanced = brackets_balance(text)
+        self._closers: list[str] = []  # what would close the brackets that are open, the outermost first
+        self._outer: list[Descriptor] = []  # the messages around the current one, the outermost first
+        self._unwind_to: int | None = None
+
+    def read(self) -> None:
+        self._fields(self.parsed.message, (), None)
+
+    # --- messages ------------------------------------------------------------------------------------------------
+
+    def _fields(self, message: Message, path: Path | None, opening: Token | None) -> None:
+        """Fields up to the bracket that closes ``opening``, which is taken too (or up to the end of the text)."""
+        closer = _PAIRS[opening.text] if opening else ""
+        self._outer.append(message.DESCRIPTOR)
+        if closer:
+            self._closers.append(closer)
+        while not self._leaves():
+            if self.tokens.ended:
+                if opening:
+                    self._unclosed(opening, path)
+                break
+            if closer and self.tokens.take_mark(closer):
+                break
+            if self.tokens.at("}", ">", "]"):
+                if self._stray_closer(closer, path):
+                    break
+            elif self.tokens.now.kind is Kind.NAME:
+                self._field(message, path)
+            else:
+                self._junk(message, path)
+        if closer:
+            self._closers.pop()
+        self._outer.pop()
+
+    def _leaves(self) -> bool:
+        """Whether a missing bracket was noticed further in, so that this message ends here."""
+        if self._unwind_to is None:
+            return False
+        if self._unwind_to == len(self._outer):
+            self._unwind_to = None
+            return False
+        return True
+
+    def _stray_closer(self, closer: str, path: Path | None) -> bool:
+        """A closing bracket of another kind. True when it closes something further out, so that we end here."""
+        token = self.tokens.now
+        if closer and token.text in self._closers[:-1]:
+            self._fault("config-syntax", token, f"'{token.text}' comes before the '{closer}' of what is open", "", path)
+            self.parsed.faults[-1] = self.parsed.faults[-1]._replace(cure=f"write {closer} before it")
+            return True
+        cure = f"write {closer} for it, or delete it" if closer else "delete it"
+        self._fault("config-syntax", token, f"this '{token.text}' closes nothing", cure, path)
+        self.tokens.take()
+        return False
+
+    def _junk(self, message: Message, path: Path | None) -> None:
+        first = self.tokens.now
+        names = message.DESCRIPTOR.fields_by_name
+        self._fault(
+            "config-syntax",
+            first,
+            f"{first.text.strip()[:40]!r} stands where the name of a field belongs",
+            f"a field of {message.DESCRIPTOR.name} is {choices(names)}",
+            path,
+        )
+        while not self.tokens.ended and self.tokens.now.kind is not Kind.NAME and not self.tokens.at("}", ">", "]"):
+            self._skip_one()
+
+    def _field(self, message: Message, path: Path | None) -> None:
+        name = self.tokens.now
+        descriptor = self._named(message, name, path)
+        if self._unwind_to is not None:
+            return
+        self.tokens.take()
+        if descriptor is None:
+            self._skip_value()
+        elif descriptor.message_type is not None:
+            self._messages(message, descriptor, name, path)
+        else:
+            self._scalars(message, descriptor, name, path)
+        self.tokens.take_mark(",", ";")
+
+    def _named(self, message: Message, name: Token, path: Path | None) -> FieldDescriptor | None:
+        """The field called ``name``, or the one that was probably meant; reports all that is wrong with the name."""
+        fields = message.DESCRIPTOR.fields_by_name
+        if name.text in fields:
+            return fields[name.text]
+        kind = message.DESCRIPTOR.name
+        levels = [index for index, outer in enumerate(self._outer[:-1], 1) if name.text in outer.fields_by_name]
+        if levels and not self._balanced:
+            self._unwind_to = levels[-1]
+            self._fault(
+                "config-unclosed",
+                name,
+                f"'{name.text}' is a field of {self._outer[levels[-1] - 1].name}, but a bracket is still open before it",
+                f"write {' '.join(reversed(self._closers[levels[-1] - 1 :]))} before it",
+                path,
+            )
+            return None
+        guess = nearest(name.text, fields)
+        if guess:
+            cure = f"did you mean '{guess}'?"
+        elif levels:
+            cure = f"it is a field of {self._outer[levels[-1] - 1].name}: move it out of these brackets"
+        else:
+            cure = f"a field of {kind} is {choices(fields, 40)}"
+        self._fault("config-unknown-field", name, f"{kind} has no field '{name.text[:60]}'", cure, path)
+        self._damage(path, name.text)
+        if guess is None:
+            return None
+        self._damage(path, guess)
+        return None if not fields[guess].is_repeated and _present(message, fields[guess]) else fields[guess]
+
+    # --- values --------------------------------------------------------------------------------------------------
+
+    def _messages(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
+        self.tokens.take_mark(":")
+        start = None if path is None else (*path, descriptor.name)
+        self._place(start, name.offset)
+        if descriptor.is_repeated and self.tokens.at("["):
+            self._list(lambda: self._message(message, descriptor, self.tokens.now, path), start, messages=True)
+        else:
+            self._message(message, descriptor, name, path)
+
+    def _message(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None) -> None:
+        opening = self.tokens.take_mark("{", "<")
+        if opening is None:
+            self._fault(
+                "config-wrong-type",
+                self.tokens.now,
+                f"'{descriptor.name}' is a group of fields, not {self.tokens.now.text.strip()[:40] or 'nothing'}",
+                f"write {descriptor.name} {{ … }}",
+                path,
+            )
+            self._damage(path, descriptor.name)
+            self._skip_value()
+            return
+        if descriptor.message_type.GetOptions().map_entry:
+            self._entry(message, descriptor, place, opening, path)
+        elif descriptor.is_repeated:
+            items = getattr(message, descriptor.name)
+            here = None if path is None else (*path, descriptor.name, len(items))
+            self._place(here, place.offset)
+            self._fields(items.add(), here, opening)
+        elif self._may_set(message, descriptor, place, path):
+            getattr(message, descriptor.name).SetInParent()
+            here = None if path is None else (*path, descriptor.name)
+            self._fields(getattr(message, descriptor.name), here, opening)
+        else:
+            self._fields(GetMessageClass(descriptor.message_type)(), None, opening)
+
+    def _entry(
+        self, message: Message, descriptor: FieldDescriptor, place: Token, opening: Token, path: Path | None
+    ) -> None:
+        """``parameters { key: … value: … }``: its places are known by the key, which may come last."""
+        entry: Any = GetMessageClass(descriptor.message_type)()
+        outside, self.parsed.offsets = self.parsed.offsets, {}
+        damage, self.parsed.damaged = self.parsed.damaged, set()
+        self._fields(entry, (), opening)
+        inside, self.parsed.offsets = self.parsed.offsets, outside
+        hurt, self.parsed.damaged = self.parsed.damaged, damage
+        entries = getattr(message, descriptor.name)
+        if entry.key in entries:
+            self._fault(
+                "config-map-key-twice",
+                place,
+                f"'{descriptor.name}' has the key {_shown(entry.key)} twice, and only the last one counts",
+                "keep one of the two",
+                path,
+            )
+        if descriptor.message_type.fields_by_name["value"].message_type is not None:
+            entries[entry.key].CopyFrom(entry.value)
+        else:
+            entries[entry.key] = entry.value
+        if path is not None:
+            start = (*path, descriptor.name, entry.key)
+            self.parsed.offsets[start] = place.offset
+            self.parsed.offsets.update({(*start, *rest): offset for rest, offset in inside.items()})
+            self.parsed.damaged.update((*start, *rest) for rest in hurt)
+
+    def _scalars(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
+        start = None if path is None else (*path, descriptor.name)
+        if not self.tokens.take_mark(":"):
+            self._fault(
+                "config-syntax", self.tokens.now, f"':' is missing after '{name.text}'", f"write {name.text}: …", path
+            )
+        if self.tokens.at("["):
+            self._place(start, name.offset)
+            if descriptor.is_repeated:
+                self._list(lambda: self._scalar(message, descriptor, name, path), start)
+                return
+            self._fault("config-wrong-type", self.tokens.now, f"'{name.text}' takes one value, not a list", "", path)
+            self._damage(path, descriptor.name)
+            self._skip_value()
+            return
+        self._scalar(message, descriptor, name, path)
+
+    def _scalar(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
+        minus = self.tokens.take_mark("-")
+        first = self.tokens.now
+        if first.kind not in _SCALARS:
+            self._fault(
+                "config-wrong-type" if self.tokens.at("{", "<", "[") else "config-syntax",
+                first,
+                f"'{descriptor.name}' has no value here",
+                f"write {descriptor.name}: and its value",
+                path,
+            )
+            self._damage(path, descriptor.name)
+            if self.tokens.at("{", "<", "["):
+                self._skip_value()
+            return
+        taken = [self.tokens.take()]
+        while taken[0].kind is Kind.STRING and self.tokens.now.kind in (Kind.STRING, Kind.BAD_STRING):
+            taken.append(self.tokens.take())
+        try:
+            value = read_value(descriptor, minus is not None, taken)
+        except WrongValue as error:
+            self._fault(error.rule, minus or first, error.message, error.cure, path)
+            self._damage(path, descriptor.name)
+            value = error.meant
+        if value is NOTHING:
+            return
+        if descriptor.is_repeated:
+            values = getattr(message, descriptor.name)
+            if path is not None:
+                start = (*path, descriptor.name)
+                self._place(start, name.offset)
+                self._place((*start, len(values)), first.offset)
+            values.append(value)
+        elif self._may_set(message, descriptor, name, path):
+            self._place(None if path is None else (*path, descriptor.name), (minus or first).offset)
+            setattr(message, descriptor.name, value)
+
+    def _may_set(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None) -> bool:
+        """False, with a fault, when a singular field comes again or another member of its oneof is there already."""
+        if _present(message, descriptor):
+            self._fault(
+                "config-field-twice",
+                place,
+                f"'{descriptor.name}' was already given in this {message.DESCRIPTOR.name}",
+                "keep one of the two",
+                path,
+            )
+            return False
+        oneof = descriptor.containing_oneof
+        other = message.WhichOneof(oneof.name) if oneof is not None else None
+        if other is not None:
+            self._fault(
+                "config-oneof-twice",
+                place,
+                f"'{descriptor.name}' and '{other}' cannot stand together in one {message.DESCRIPTOR.name}",
+                "keep one of the two",
+                path,
+            )
+            return False
+        return True
+
+    def _list(self, item: Callable[[], None], path: Path | None, messages: bool = False) -> None:
+        opening = self.tokens.take()
+        self._closers.append("]")
+        level = len(self._outer)
+        first = True
+        while True:
+            if self._unwind_to is not None and self._unwind_to <= level:
+                break
+            if self.tokens.ended or (messages and self.tokens.now.kind is Kind.NAME):
+                self._unclosed(opening, path)
+                break
+            if self.tokens.at("]"):
+                self.tokens.take()
+                break
+            if self.tokens.at("}", ">") and self._stray_closer("]", path):
+                break
+            if not first:
+                comma = self.tokens.take_mark(",")
+                if comma is None:
+                    self._missing_comma(path)
+                elif self.tokens.at("]"):
+                    self._fault("config-syntax", comma, "a comma before ']' promises one more item", "delete it", path)
+                    continue
+            first = False
+            before = self.tokens.now.offset
+            item()
+            stuck = self.tokens.now.offset == before and self._unwind_to is None
+            if stuck and not self.tokens.ended and not self.tokens.at("]", "}", ">"):
+                self.tokens.take()
+        self._closers.pop()
+
+    def _missing_comma(self, path: Path | None) -> None:
+        now = self.tokens.now
+        if now.kind is Kind.MARK and now.text in ",:;":
+            self._fault("config-syntax", now, f"'{now.text}' stands where ',' or ']' belongs", "write a comma", path)
+            self.tokens.take()
+        else:
+            self._fault("config-syntax", now, "a comma is missing between two items of a list", "write a comma", path)
+
+    # --- recovery ------------------------------------------------------------------------------------------------
+
+    def _skip_value(self) -> None:
+        """Whatever follows the name of a field that is not known."""
+        colon = self.tokens.take_mark(":")
+        if self.tokens.at(*_PAIRS):
+            self._skip_one()
+        elif colon or self.tokens.now.kind not in (Kind.NAME, Kind.MARK, Kind.END):
+            self.tokens.take_mark("-")
+            if self.tokens.now.kind in _SCALARS:
+                first = self.tokens.take()
+                while first.kind is Kind.STRING and self.tokens.now.kind in (Kind.STRING, Kind.BAD_STRING):
+                    self.tokens.take()
+
+    def _skip_one(self) -> None:
+        """One token, or everything up to the bracket that closes it."""
+        wanted: list[str] = []
+        while not self.tokens.ended:
+            if wanted and self.tokens.at("}", ">", "]") and not self.tokens.at(wanted[-1]):
+                return
+            token = self.tokens.take()
+            if token.kind is Kind.MARK and token.text in _PAIRS:
+                wanted.append(_PAIRS[token.text])
+            elif wanted and token.kind is Kind.MARK and token.text == wanted[-1]:
+                wanted.pop()
+            if not wanted:
+                return
+
+    def _unclosed(self, opening: Token, path: Path | None) -> None:
+        self._fault(
+            "config-unclosed",
+            opening,
+            f"this '{opening.text}' is never closed",
+            f"write {_PAIRS[opening.text]} where it ends",
+            path,
+        )
+
+    # --- notes ---------------------------------------------------------------------------------------------------
+
+    def _fault(self, rule: str, token: Token, message: str, cure: str, path: Path | None) -> None:
+        if len(self.parsed.faults) >= MOST_FAULTS:
+            raise _TooMany
+        self.parsed.faults.append(TextFault(rule, token.offset, message, cure))
+
+    def _damage(self, path: Path | None, name: str) -> None:
+        if path is not None:
+            self.parsed.damaged.add((*path, name))
+
+    def _place(self, path: Path | None, offset: int) -> None:
+        if path is not None:
+            self.parsed.offsets.setdefault(path, offset)
+
+
+def _present(message: Message, descriptor: FieldDescriptor) -> bool:
+    """As protobuf sees it: a field without presence counts as given when it differs from its default."""
+    if descriptor.has_presence:
+        return bool(message.HasField(descriptor.name))
+    return bool(getattr(message, descriptor.name) != descriptor.default_value)
+
+
+def _shown(key: Any) -> str:
+    return f"'{key}'" if isinstance(key, str) else str(key)

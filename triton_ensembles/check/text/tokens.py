@@ -1,0 +1,107 @@
+"""protobuf text format cut into tokens, each with its offset, in linear time.
+
+The grammar is that of protobuf's C++ tokenizer (io/tokenizer.cc), because that is what tritonserver uses; Python's is
+laxer in places (it takes ``+1``, ``1_000`` and no-break spaces). Nothing is refused here: what is no token of the
+grammar becomes a JUNK token, which the parser reports.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from enum import Enum, auto
+from typing import NamedTuple
+
+
+class Kind(Enum):
+    NAME = auto()
+    INTEGER = auto()
+    FLOAT = auto()
+    STRING = auto()
+    BAD_STRING = auto()  # a quote that its own line does not close
+    MARK = auto()
+    JUNK = auto()
+    END = auto()
+
+
+class Token(NamedTuple):
+    kind: Kind
+    text: str
+    offset: int
+
+
+_SPACE = re.compile(r"(?:[ \t\r\n\v\f]+|#[^\n]*)+")
+_TOKEN = re.compile(
+    r"""(?P<NAME>[A-Za-z_][A-Za-z0-9_]*)
+      | (?P<FLOAT>(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fF]?(?![A-Za-z0-9_.])
+                 |[0-9]+(?:[eE][+-]?[0-9]+[fF]?|[fF])(?![A-Za-z0-9_.]))
+      | (?P<INTEGER>(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)(?![A-Za-z0-9_.]))
+      | (?P<STRING>"(?:[^"\n\\]|\\[^\n])*"|'(?:[^'\n\\]|\\[^\n])*')
+      | (?P<BAD_STRING>"[^\n]*|'[^\n]*)
+      | (?P<MARK>[][{}<>:;,-])
+      | (?P<JUNK>[0-9.][A-Za-z0-9_.]*|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_KINDS: dict[str | None, Kind] = {kind.name: kind for kind in Kind}
+_OPEN = {"{": "}", "[": "]", "<": ">"}
+_CLOSE = frozenset(_OPEN.values())
+
+
+class Tokens:
+    """A cursor over the tokens of ``text``: ``now`` is the one looked at, :meth:`take` moves on."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        # protobuf's C++ tokenizer skips a byte order mark, and only there.
+        self._next = 1 if text.startswith("\ufeff") else 0
+        self.now = Token(Kind.END, "", 0)
+        self.take()
+
+    def take(self) -> Token:
+        """Return the current token and look at the next one."""
+        taken = self.now
+        if space := _SPACE.match(self._text, self._next):
+            self._next = space.end()
+        match = _TOKEN.match(self._text, self._next)
+        if match is None:
+            self.now = Token(Kind.END, "", len(self._text))
+        else:
+            self.now = Token(_KINDS[match.lastgroup], match.group(), self._next)
+            self._next = match.end()
+        return taken
+
+    def at(self, *marks: str) -> bool:
+        return self.now.kind is Kind.MARK and self.now.text in marks
+
+    def take_mark(self, *marks: str) -> Token | None:
+        return self.take() if self.at(*marks) else None
+
+    @property
+    def ended(self) -> bool:
+        return self.now.kind is Kind.END
+
+
+def brackets_balance(text: str) -> bool:
+    """Whether every bracket of the text is closed by its own kind, strings and comments left out."""
+    tokens = Tokens(text)
+    wanted: list[str] = []
+    while not tokens.ended:
+        token = tokens.take()
+        if token.kind is not Kind.MARK:
+            continue
+        if token.text in _OPEN:
+            wanted.append(_OPEN[token.text])
+        elif token.text in _CLOSE and (not wanted or wanted.pop() != token.text):
+            return False
+    return not wanted
+
+
+class Lines:
+    """Offsets of a text as (line, column), both counted from 1."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def at(self, offset: int) -> tuple[int, int]:
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1

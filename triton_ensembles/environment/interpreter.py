@@ -1,0 +1,125 @@
+"""A CPython that is installed here, and what has to be known about it to make a prefix out of its files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_ensembles.environment.commands import CommandError, output_of
+from triton_ensembles.errors import EnsembleError
+
+_ASK = """
+import json, os, site, sys, sysconfig
+paths = sysconfig.get_paths()
+print(json.dumps({
+    "version": "%d.%d.%d" % sys.version_info[:3],
+    "implementation": sys.implementation.name,
+    "gil": bool(sysconfig.get_config_var("Py_GIL_DISABLED")) is False,
+    "executable": os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable),
+    "base_prefix": sys.base_prefix,
+    "stdlib": paths["stdlib"],
+    "platstdlib": sysconfig.get_path("platstdlib", vars={"platbase": sys.base_exec_prefix}),
+    "libdir": sysconfig.get_config_var("LIBDIR"),
+    "dist_packages": any(path.endswith("dist-packages") for path in site.getsitepackages()),
+}))
+"""
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """One CPython.
+
+    ``executable`` and ``base_prefix`` are the real ones, also when it was found through a virtual environment.
+    ``looks_in_dist_packages``: Debian's Pythons look for packages there instead of in site-packages.
+    """
+
+    version: str
+    executable: Path
+    base_prefix: Path
+    stdlib: Path
+    dynload: Path
+    library_folders: tuple[Path, ...]
+    looks_in_dist_packages: bool
+
+    @property
+    def minor(self) -> str:
+        """``"3.11"``."""
+        return ".".join(self.version.split(".")[:2])
+
+    @property
+    def shared_library(self) -> Path | None:
+        """``libpython3.X.so.1.0``, which Triton's stub loads; None if this Python was built without it."""
+        name = f"libpython{self.minor}.so.1.0"
+        return next((folder / name for folder in self.library_folders if (folder / name).is_file()), None)
+
+
+def ask(executable: str | Path) -> Interpreter | None:
+    """The interpreter behind ``executable`` (a venv's, a shim, a link), or None if it's no usable CPython."""
+    try:
+        facts = json.loads(output_of([executable, "-I", "-c", _ASK]))
+    except (CommandError, ValueError):
+        return None
+    if facts["implementation"] != "cpython" or not facts["gil"]:
+        return None
+    base = Path(facts["base_prefix"])
+    folders = [Path(facts["libdir"])] if facts["libdir"] else []
+    # A relocated Python (python-build-standalone, conda) has its library below its prefix, whatever LIBDIR says;
+    # a distribution's Python has it in the multiarch folder, sometimes from a package of its own.
+    folders += [base / "lib", base / "lib64", Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64")]
+    return Interpreter(
+        version=facts["version"],
+        executable=Path(facts["executable"]),
+        base_prefix=base,
+        stdlib=Path(facts["stdlib"]),
+        dynload=Path(facts["platstdlib"]) / "lib-dynload",
+        library_folders=tuple(folders if base == Path("/usr") else folders[:3]),
+        looks_in_dist_packages=facts["dist_packages"],
+    )
+
+
+def choose_interpreter(minor: str | None) -> tuple[Interpreter, str]:
+    """The interpreter to build with, and one line for people if it isn't what was asked for (else ``""``).
+
+    The running one if its minor version is ``minor`` (or ``minor`` is None); else another one of that version on PATH
+    or among pyenv's; else the running one after all, so that a newcomer with another Python still gets an environment.
+
+    Raises:
+        EnsembleError: none of them was built with a shared library.
+    """
+    running = ask(sys.executable)
+    if running is None:
+        raise EnsembleError(
+            "this isn't a CPython with a GIL, and Triton's stub needs one", cure="use Python 3.11 or 3.12"
+        )
+    if minor in (None, running.minor) and running.shared_library:
+        return running, ""
+    for candidate in _others(minor or running.minor):
+        found = ask(candidate)
+        if found and found.minor == (minor or running.minor) and found.shared_library:
+            return found, ""
+    if running.shared_library:
+        return running, (
+            f"ATTENTION: there is no Python {minor} with a shared library here; "
+            f"the environment gets the running Python {running.version} instead"
+        )
+    raise EnsembleError(
+        f"{running.executable} was built without libpython{running.minor}.so.1.0, which Triton's stub loads",
+        cure=f"install the package libpython{running.minor} of your distribution, or a Python built "
+        "with --enable-shared (pyenv: PYTHON_CONFIGURE_OPTS=--enable-shared)",
+    )
+
+
+def _others(minor: str) -> Iterator[Path]:
+    """Executables that may be a Python ``minor``: every one on PATH, then pyenv's (its shims obey a local version)."""
+    for folder in os.get_exec_path():
+        found = shutil.which(f"python{minor}", path=folder)
+        if found:
+            yield Path(found)
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    for version in sorted((pyenv / "versions").glob(f"{minor}.*"), reverse=True):
+        yield version / "bin" / f"python{minor}"

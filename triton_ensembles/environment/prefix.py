@@ -1,0 +1,112 @@
+"""A conda-like prefix made from the files of an installed CPython, where no channel can be reached.
+
+It holds what conda's ``python`` package holds: the executable, libpython, the standard library, and a record in
+``conda-meta`` that lets conda-pack take the folder for what it is. It starts without any installed package.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from triton_ensembles.environment.interpreter import Interpreter
+from triton_ensembles.environment.libraries import make_relocatable
+
+# What a Python step has no use for: tests, the GUI, the static library, what installs packages, what a distribution
+# adds.
+LEFT_OUT = frozenset(
+    (
+        *("__pycache__", "site-packages", "dist-packages", "lib-dynload", "test", "ensurepip", "lib2to3", "curses"),
+        *("idlelib", "tkinter", "turtledemo", "turtle.py", "EXTERNALLY-MANAGED", "sitecustomize.py"),
+    )
+)
+# Extension modules that draw, talk to a terminal or to NIS, or are deprecated. Besides being useless here, they would
+# bring libtinfo, libreadline, libX11 and Kerberos into <env>/lib, where every child program of the step would find
+# them first.
+MODULES_LEFT_OUT = frozenset(
+    (
+        *("_tkinter", "_curses", "_curses_panel", "readline", "nis", "_crypt", "_dbm", "_gdbm", "ossaudiodev"),
+        *("xxlimited", "xxlimited_35", "xxsubtype"),
+    )
+)
+_TESTING = ("_test", "_xx", "_ctypes_test")
+
+
+def make_prefix(interpreter: Interpreter, prefix: Path, progress: Callable[[str], object]) -> None:
+    """Copy ``interpreter`` into the new folder ``prefix`` so that it runs from there and from wherever it's moved to.
+
+    ``interpreter.shared_library`` must exist.
+    """
+    progress(f"copying Python {interpreter.version} from {interpreter.base_prefix}")
+    library = prefix / "lib"
+    stdlib = library / f"python{interpreter.minor}"
+    dynload = stdlib / "lib-dynload"
+    (prefix / "bin").mkdir(parents=True)
+    shutil.copytree(interpreter.stdlib, stdlib, ignore=_left_out(interpreter.stdlib), ignore_dangling_symlinks=True)
+    (stdlib / "site-packages").mkdir()
+    dynload.mkdir(exist_ok=True)
+    for module in sorted(interpreter.dynload.glob("*.so")):
+        name = module.name.split(".")[0]
+        if name not in MODULES_LEFT_OUT and not name.startswith(_TESTING):
+            shutil.copyfile(module, dynload / module.name)
+    if interpreter.stdlib.parent.name != "lib":  # Fedora's looks for itself below lib64
+        (prefix / interpreter.stdlib.parent.name).symlink_to("lib")
+    if interpreter.looks_in_dist_packages:
+        (stdlib / "dist-packages").symlink_to("site-packages")
+
+    executable = prefix / "bin" / f"python{interpreter.minor}"
+    shutil.copyfile(interpreter.executable, executable)
+    executable.chmod(0o755)
+    for link in ("python", "python3"):
+        (prefix / "bin" / link).symlink_to(executable.name)
+    assert interpreter.shared_library is not None
+    shutil.copyfile(interpreter.shared_library, library / interpreter.shared_library.name)
+    make_relocatable(library, executable, sorted(dynload.glob("*.so")))
+
+    _forget_old_prefix(stdlib, interpreter.base_prefix, prefix)
+    _write_record(prefix, interpreter)
+
+
+def _left_out(stdlib: Path) -> Callable[[str, list[str]], set[str]]:
+    def ignore(folder: str, names: list[str]) -> set[str]:
+        if Path(folder) == stdlib:
+            return {name for name in names if name in LEFT_OUT or name.startswith("config-")}
+        # Deeper down only the tests go: `unittest` and `distutils` have some, and names like `test.py` may be code.
+        return {name for name in names if name in ("__pycache__", "tests")}
+
+    return ignore
+
+
+def _forget_old_prefix(stdlib: Path, old: Path, new: Path) -> None:
+    """sysconfig's table names the folder that this Python was installed in: put the prefix there instead, as a conda
+    package does, so that conda-pack treats it as any prefix and no path of this machine travels."""
+    if old == Path("/usr"):
+        return
+    for table in stdlib.glob("_sysconfigdata*.py"):
+        table.write_text(table.read_text(encoding="utf-8").replace(os.fspath(old), os.fspath(new)), encoding="utf-8")
+
+
+def _write_record(prefix: Path, interpreter: Interpreter) -> None:
+    files = sorted(
+        path.relative_to(prefix).as_posix()
+        for path in prefix.rglob("*")
+        if path.is_symlink() or (path.is_file() and "dist-packages" not in path.parts)
+    )
+    record = {
+        "name": "python",
+        "version": interpreter.version,
+        "build": "from_interpreter",
+        "build_number": 0,
+        "channel": "",
+        "url": "",
+        "fn": f"python-{interpreter.version}-from_interpreter",
+        "depends": [],
+        "files": files,
+        "link": {"source": "", "type": 1},
+    }
+    meta = prefix / "conda-meta"
+    meta.mkdir()
+    (meta / f"{record['fn']}.json").write_text(json.dumps(record, indent=1), encoding="utf-8")

@@ -1,0 +1,49 @@
+"""Who solves and installs an environment: whatever is there, in a fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from triton_ensembles.environment.conda import install_with_program
+from triton_ensembles.environment.errors import ProviderUnavailableError
+from triton_ensembles.environment.pypi import install_from_pypi
+from triton_ensembles.environment.rattler import install_with_rattler
+from triton_ensembles.environment.spec import EnvironmentSpec
+from triton_ensembles.errors import EnsembleError
+
+_Install = Callable[[EnvironmentSpec, Path, Callable[[str], object]], None]
+
+PROVIDERS: dict[str, _Install] = {
+    "mamba": partial(install_with_program, "mamba"),
+    "micromamba": partial(install_with_program, "micromamba"),
+    "conda": partial(install_with_program, "conda"),
+    "rattler": install_with_rattler,
+    "pypi": install_from_pypi,
+}
+
+
+def install(spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], object], provider: str | None = None) -> str:
+    """Install ``spec`` into the new folder ``prefix``, and give the provider's name.
+
+    The first of :data:`PROVIDERS` that can be used does it; one that is there but can't reach its channels says so in a
+    line and the next is tried. A file without a solution is an error whoever finds it. ``provider`` forces one.
+    """
+    if provider is not None:
+        if provider not in PROVIDERS:
+            raise EnsembleError(f"there is no provider {provider!r}", cure=f"take one of {', '.join(PROVIDERS)}")
+        try:
+            PROVIDERS[provider](spec, prefix, progress)
+        except ProviderUnavailableError as error:
+            raise EnsembleError(str(error), path=spec.path) from error
+        return provider
+    for name, run in PROVIDERS.items():
+        try:
+            run(spec, prefix, progress)
+        except ProviderUnavailableError as error:
+            if error.installed:
+                progress(f"{error}; trying the next")
+            continue
+        return name
+    raise AssertionError("the last provider, pypi, is never unavailable")

@@ -1,0 +1,109 @@
+"""What an unpacked environment is, found out by running it the way Triton does."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+
+from triton_ensembles.environment.commands import CommandError, output_of
+from triton_ensembles.environment.spec import EnvironmentSpec
+from triton_ensembles.errors import EnsembleError
+
+# Both run inside the tree's Python. The second apart from the first, so that `sources` are what a step reads and not
+# what looking around needs. `json`, `struct` and numpy are what triton_python_backend_utils imports.
+_LOOK = """
+import importlib.metadata, json, sys
+found = {}
+for distribution in importlib.metadata.distributions():
+    files = [file for file in distribution.files or () if ".dist-info" not in file.parts[0]]
+    if any(distribution.locate_file(file).exists() for file in files):
+        modules = {
+            file.parts[0].split(".")[0] for file in files
+            if (len(file.parts) == 1 and file.suffix in (".py", ".so"))
+            or (len(file.parts) == 2 and file.name.split(".")[0] == "__init__")
+        }
+        found[distribution.metadata["Name"]] = [distribution.version, sorted(modules)]
+print(json.dumps({"python": "%d.%d" % sys.version_info[:2], "prefix": sys.prefix, "packages": found}))
+"""
+_IMPORT = """
+import json, struct, sys
+for module in json.loads(sys.argv[1]):
+    __import__(module)
+specs = [getattr(module, "__spec__", None) for module in list(sys.modules.values())]
+print(json.dumps(sorted({getattr(spec, "origin", None) or "" for spec in specs})))
+"""
+
+
+@dataclass(frozen=True)
+class TreeFacts:
+    """``python`` is a minor version; ``packages`` maps names, in lower case with dashes, to versions of what is really
+    there; ``sources`` are the ``.py`` files that importing the requested packages reads."""
+
+    python: str
+    packages: dict[str, str]
+    sources: tuple[Path, ...]
+
+
+def examine(tree: Path, spec: EnvironmentSpec) -> TreeFacts:
+    """Run the tree's Python with nothing of this process's environment, and import what the file asks for.
+
+    Raises:
+        EnsembleError: it doesn't start, a package can't be imported, or libpython isn't there for Triton's stub.
+    """
+    facts = _answer(tree, spec, _LOOK)
+    if Path(facts["prefix"]).resolve() != tree.resolve():
+        raise EnsembleError(f"the packed Python takes {facts['prefix']} for its home", path=spec.path)
+    library = tree / "lib" / f"libpython{facts['python']}.so.1.0"
+    if not library.is_file():
+        raise EnsembleError(f"{library.name} isn't in the environment, and Triton's stub loads it", path=spec.path)
+    found = {_normal(name): (version, modules) for name, (version, modules) in facts["packages"].items()}
+    packages = _conda_packages(tree) | {name: version for name, (version, _) in found.items()}
+
+    wanted = {_normal(package.name) for package in spec.packages}
+    wanted |= {_normal(Requirement(text).name) for text in spec.pip_packages}
+    absent = wanted - packages.keys()
+    if absent:
+        raise EnsembleError(
+            f"nothing is left of {', '.join(sorted(absent))} in the packed environment",
+            path=spec.path,
+            cure="exclude less",
+        )
+    modules = sorted(module for name in wanted & found.keys() for module in found[name][1])
+    sources = tuple(Path(name) for name in _answer(tree, spec, _IMPORT, json.dumps(modules)) if name.endswith(".py"))
+    return TreeFacts(facts["python"], dict(sorted(packages.items())), sources)
+
+
+def _answer(tree: Path, spec: EnvironmentSpec, script: str, *arguments: str) -> Any:
+    command: list[str | Path] = [tree / "bin" / "python3", "-B", "-s", "-c", script, *arguments]
+    try:
+        return json.loads(output_of(command, environment=clean_environment(tree), cwd=tree).splitlines()[-1])
+    except CommandError as error:
+        raise EnsembleError(
+            f"the packed environment doesn't work: {error.reason}",
+            path=spec.path,
+            cure="add what is missing to its dependencies, or exclude less",
+        ) from error
+
+
+def clean_environment(tree: Path) -> dict[str, str]:
+    """What Triton sets for its stub (PATH, LD_LIBRARY_PATH), and nothing else that Python or the loader looks at."""
+    return {"PATH": f"{tree}/bin:/usr/bin:/bin", "LD_LIBRARY_PATH": f"{tree}/lib", "LANG": "C.UTF-8"}
+
+
+def _conda_packages(tree: Path) -> dict[str, str]:
+    """Of conda's records those with a file in the tree besides their metadata."""
+    packages = {}
+    for record in (tree / "conda-meta").glob("*.json"):
+        facts = json.loads(record.read_text(encoding="utf-8"))
+        if any(".dist-info/" not in name for name in facts["files"]):
+            packages[_normal(facts["name"])] = facts["version"]
+    return packages
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,109 @@
+"""config.pbtxt: read as the protobuf that it is, written in the style of NVIDIA's documentation.
+
+The message is ``inference.ModelConfig`` of Triton's model_config.proto, as tritonclient ships it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from google.protobuf import text_encoding, text_format
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+from tritonclient.grpc.model_config_pb2 import DataType, ModelConfig, ModelInstanceGroup
+
+from triton_ensembles.errors import EnsembleError
+
+__all__ = ["CONFIG", "DataType", "ModelConfig", "ModelInstanceGroup", "format_config", "parse_config", "read_config"]
+
+CONFIG = "config.pbtxt"
+
+# The fields that a reader looks for first, in the order of NVIDIA's examples; the others follow by field number.
+_FIRST = ("name", "platform", "backend", "max_batch_size", "input", "output")
+
+
+def parse_config(text: str, path: str | os.PathLike[str]) -> ModelConfig:
+    """Parse the text of a config.pbtxt.
+
+    Raises:
+        EnsembleError: with the line, when a field or an enum is unknown or the syntax is wrong, as Triton does.
+    """
+    try:
+        return text_format.Parse(text, ModelConfig())
+    except text_format.ParseError as error:
+        # str(error) is "line:column : message"; the number is an attribute of its own.
+        message = str(error).split(" : ", 1)[-1].strip()
+        raise EnsembleError(message, path=path, line=error.GetLine()) from error
+
+
+def read_config(path: Path) -> ModelConfig:
+    """Read the file at ``path`` (a config.pbtxt). Raises :class:`EnsembleError`."""
+    try:
+        return parse_config(path.read_text(encoding="utf-8"), path)
+    except UnicodeDecodeError as error:
+        raise EnsembleError("this is not a text file in UTF-8", path=path) from error
+    except OSError as error:
+        raise EnsembleError(f"cannot be read: {error.strerror}", path=path) from error
+
+
+def format_config(config: ModelConfig) -> str:
+    """The text of a config.pbtxt, with repeated messages as ``field [ { … }, { … } ]``.
+
+    protobuf's own printer repeats ``input { … }``: legal, but not what people know (triton server issue 4421).
+    SageMaker's front end finds the ensemble by the regular expression ``platform:(\\s)*\\"ensemble\\"``, so a colon
+    follows the field's name at once and strings stand in double quotes.
+    """
+    return "".join(f"{line}\n" for line in _lines(config, first=_FIRST))
+
+
+def _lines(message: Message, first: tuple[str, ...] = ()) -> list[str]:
+    rank = {name: number for number, name in enumerate(first)}
+    fields = sorted(message.ListFields(), key=lambda item: (rank.get(item[0].name, len(rank)), item[0].number))
+    return [line for field, value in fields for line in _field(field, value)]
+
+
+def _field(field: FieldDescriptor, value: object) -> list[str]:
+    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+        return _map(field, value)
+    if field.message_type is not None:
+        if not field.is_repeated:
+            return _block(f"{field.name} {{", _lines(value), "}")  # type: ignore[arg-type]
+        items = [_block("{", _lines(item), "}") for item in value]  # type: ignore[attr-defined]
+        body = [line for item in items[:-1] for line in (*item[:-1], item[-1] + ",")] + items[-1]
+        return _block(f"{field.name} [", body, "]")
+    if field.is_repeated:
+        return [f"{field.name}: [ {', '.join(_scalar(field, item) for item in value)} ]"]  # type: ignore[attr-defined]
+    return [f"{field.name}: {_scalar(field, value)}"]
+
+
+def _map(field: FieldDescriptor, entries: object) -> list[str]:
+    """``parameters { key: "…" value { … } }``, sorted by key: maps have no order of their own."""
+    key_field, value_field = (field.message_type.fields_by_name[name] for name in ("key", "value"))
+    lines: list[str] = []
+    for key in sorted(entries):  # type: ignore[call-overload]
+        value = entries[key]  # type: ignore[index]
+        inner = [f"key: {_scalar(key_field, key)}"]
+        if value_field.message_type is not None:
+            inner += _block("value {", _lines(value), "}")
+        else:
+            inner.append(f"value: {_scalar(value_field, value)}")
+        lines += _block(f"{field.name} {{", inner, "}")
+    return lines
+
+
+def _block(head: str, body: list[str], tail: str) -> list[str]:
+    return [head, *(f"  {line}" for line in body), tail]
+
+
+def _scalar(field: FieldDescriptor, value: object) -> str:
+    if field.enum_type is not None:
+        by_number = field.enum_type.values_by_number
+        return by_number[value].name if value in by_number else str(value)  # type: ignore[index]
+    if field.type == FieldDescriptor.TYPE_STRING:
+        return f'"{text_encoding.CEscape(value, as_utf8=True)}"'
+    if field.type == FieldDescriptor.TYPE_BYTES:
+        return f'"{text_encoding.CEscape(value, as_utf8=False)}"'
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value)

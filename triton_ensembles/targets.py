@@ -1,0 +1,45 @@
+"""What differs between targets, stated once. The ensembles in git are written for the gpu target's native backends.
+
+cpu: the pip-only server. ONNX Runtime stands in for TensorRT, DALI decodes on the CPU, every instance is KIND_CPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from triton_ensembles.modelconfig import ModelConfig, ModelInstanceGroup
+
+
+@dataclass(frozen=True)
+class Target:
+    """One place to run.
+
+    Attributes:
+        platforms: platforms of git's configs that this target replaces.
+        instance_kind: what KIND_GPU becomes.
+        dali_device: the device of ``fn.decoders.image``, "cpu" or "mixed".
+    """
+
+    name: str
+    platforms: dict[str, str]
+    instance_kind: int
+    dali_device: str
+
+    def adapt(self, config: ModelConfig) -> None:
+        """Rewrite one step's config in place for this target."""
+        config.platform = self.platforms.get(config.platform, config.platform)
+        for group in config.instance_group:
+            if group.kind == ModelInstanceGroup.KIND_GPU:
+                group.kind = self.instance_kind
+                # Triton starts two instances of a KIND_CPU group that states no count.
+                group.count = group.count or 1
+
+
+CPU = Target(
+    name="cpu",
+    platforms={"tensorrt_plan": "onnxruntime_onnx"},
+    instance_kind=ModelInstanceGroup.KIND_CPU,
+    dali_device="cpu",
+)
+
+TARGETS = {target.name: target for target in (CPU,)}

@@ -1,0 +1,58 @@
+"""Reasons out of tritonserver's log, in the words Triton itself used.
+
+A line looks like ``E1121 09:04:49.399448 3756 model_lifecycle.cc:642] "failed to load 'm' version 1: Internal: …"``;
+a Python exception's message may go on over further lines, up to a line that ends with the closing quote.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_FAILED = re.compile(r"\] \"failed to load '(?P<model>[^']+)' version (?P<version>\d+): (?P<reason>.*)", re.DOTALL)
+_POLLED = re.compile(r"\] \"Poll failed for model directory '(?P<model>[^']+)': (?P<reason>.*)", re.DOTALL)
+_ERROR = re.compile(r"^error: (?P<reason>.*)", re.DOTALL)
+_LISTEN = re.compile(r"\] \"failed to start (?P<model>.*?) service: (?P<reason>.*)", re.DOTALL)
+_NEW_RECORD = re.compile(r"^([IWEF]\d{4} \d\d:\d\d:\d\d|error: |\+---|\| )")
+
+
+def failure_reasons(log: str) -> list[str]:
+    """Why a server or its models did not start: one line each, the most telling first, without repeats.
+
+    An empty list means that the log names no reason.
+    """
+    found: dict[str, None] = {}
+    for pattern in (_POLLED, _FAILED, _LISTEN, _ERROR):
+        for record in _records(log):
+            if match := pattern.search(record):
+                names = match.groupdict()
+                model = f"{names['model']}: " if "model" in names else ""
+                found.setdefault(model + _one_line(match["reason"]))
+    return list(found)
+
+
+def read_failure(path: Path) -> str:
+    """The reasons of the log file at ``path`` as one line, or its last line when none is named."""
+    text = path.read_text(errors="replace") if path.is_file() else ""
+    reasons = failure_reasons(text)
+    if reasons:
+        specific = [reason for reason in reasons if not reason.startswith("creating server: ")]
+        return "; ".join(specific or reasons)
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "the server wrote no log"
+
+
+def _records(log: str) -> list[str]:
+    records: list[str] = []
+    for line in log.splitlines():
+        if _NEW_RECORD.match(line) or not records:
+            records.append(line)
+        else:
+            records[-1] += "\n" + line
+    return records
+
+
+def _one_line(reason: str) -> str:
+    """Drop the traceback ("At: file(line): function") and the closing quote; keep the message itself."""
+    message = re.split(r"\n\s*At:\s*\n", reason.replace("\\n", "\n").strip())[0]  # Triton writes newlines as \\n
+    return " ".join(message.split()).strip().strip('"').rstrip(".")
