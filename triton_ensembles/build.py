@@ -12,7 +12,7 @@ from typing import Any
 from triton_ensembles import archive as archive_module
 from triton_ensembles import environment as environment_module
 from triton_ensembles import modelconfig, staging, targets
-from triton_ensembles.archive import pack
+from triton_ensembles.archive import remove_leftovers, write_archive
 from triton_ensembles.environment import make_packed_environment, read_environment_file
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.home import VERSION, find_home, server_python
@@ -136,7 +136,8 @@ def build(
             paths = {path: each.path for path, each in made.items()}
             stage(folder, partial, name=name, recipe=recipe, target=target, artifacts=paths, environments=environments)
             (partial / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
-            pack(partial, places.archive(target, name), progress)
+            remove_leftovers(places.archive(target, name))
+            write_archive(partial, places.archive(target, name), progress=progress)
             shutil.rmtree(repository, ignore_errors=True)
             partial.replace(repository)
         finally:

@@ -38,19 +38,6 @@ _TYPES = (
     *("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
     *("float16", "float32", "float64", "bool"),
 )
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "float16",
-    "float32",
-    "float64",
-    "bool",
-]
 
 _IMAGE_DECODERS = ("decoders__Image", "ImageDecoder", "experimental__decoders__Image", "legacy__decoders__Image")
 

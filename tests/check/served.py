@@ -15,6 +15,9 @@ from pathlib import Path
 from triton_ensembles.server import TritonServer
 
 
+TIMEOUT = 20
+
+
 @dataclass(frozen=True)
 class Verdict:
     """``loaded``, and all the server said in its log while it loaded this model or refused it."""
@@ -43,7 +46,7 @@ class Judge:
     def _post(self, name: str, action: str) -> str | None:
         url = f"http://{self._server.http_url}/v2/repository/models/{name}/{action}"
         try:
-            with urllib.request.urlopen(urllib.request.Request(url, b"{}", method="POST"), timeout=20):
+            with urllib.request.urlopen(urllib.request.Request(url, b"{}", method="POST"), timeout=TIMEOUT):
                 return None
         except urllib.error.HTTPError as error:
             return str(json.loads(error.read() or b"{}").get("error", error))

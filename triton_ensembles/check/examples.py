@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from triton_ensembles.check.rule import Example
 
-IDENTITY = '''\
+IDENTITY = """\
 import triton_python_backend_utils as pb_utils
 
 
 class TritonPythonModel:
     def execute(self, requests):
         return [pb_utils.InferenceResponse(output_tensors=[]) for _ in requests]
-'''
+"""
 
 
 def _step(config: str) -> Example:

@@ -1,6 +1,6 @@
 """docs/rules.md, made from the rules themselves.
 
-    python -m triton_ensembles.check.rules_page
+python -m triton_ensembles.check.rules_page
 """
 
 from __future__ import annotations

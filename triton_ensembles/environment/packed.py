@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.environment.archive import write_archive
+from triton_ensembles.archive import write_archive
 from triton_ensembles.environment.bytecode import compile_sources
 from triton_ensembles.environment.libraries import required_glibc
 from triton_ensembles.environment.pack import pack_prefix
 from triton_ensembles.environment.providers import install
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.environment.tree import examine
+from triton_ensembles.store import file_digest
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,9 @@ def make_packed_environment(
         compile_sources(tree, facts.sources)
         glibc = required_glibc(path for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
         progress(f"writing {destination.name}")
-        sha256, size = write_archive(tree, destination)
-    return PackedEnvironment(destination, facts.python, used, facts.packages, glibc, sha256, size)
+        write_archive(tree, destination, links=True)
+    size = destination.stat().st_size
+    return PackedEnvironment(destination, facts.python, used, facts.packages, glibc, file_digest(destination), size)
 
 
 # What an installer notes for itself: which files it put where (most lists are wrong after excluding), and from where.

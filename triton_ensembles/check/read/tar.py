@@ -89,7 +89,9 @@ def _read(stream: GzipStream, members: list[Entry], inner: dict[str, Tree], dept
             if file:
                 inner[path] = read_stream(io.BufferedReader(_Plain(file), _CHUNK), depth + 1)
         target = item.linkname if kind in (Kind.SYMLINK, Kind.HARDLINK) else ""
-        members.append(Entry(path, kind, item.size if kind is Kind.FILE else 0, item.name, target, data, mode=item.mode))
+        members.append(
+            Entry(path, kind, item.size if kind is Kind.FILE else 0, item.name, target, data, mode=item.mode)
+        )
         archive.members = []  # type: ignore[attr-defined]  # tarfile remembers every member otherwise
 
 

@@ -1,0 +1,54 @@
+"""The expensive things, made once: both ensembles built as `make build-ensembles` builds them, and one real server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tritonclient.http as http
+
+from triton_ensembles.build import Built, Places, build, choose
+from triton_ensembles.paths import BUILD, DIST, ENSEMBLES
+from triton_ensembles.server import TritonServer
+from triton_ensembles.targets import CPU
+
+
+@pytest.fixture(scope="session")
+def places() -> Places:
+    """The project's own build/ and dist/: what is there already and has not changed is not built again."""
+    return Places(ENSEMBLES, BUILD, DIST)
+
+
+@pytest.fixture(scope="session")
+def built(places: Places) -> dict[str, Built]:
+    """Every ensemble of the project, built for the cpu target, by name."""
+    return {
+        folder.name: build(folder, CPU, places, allow_random=True, weights_dir=None, progress=print)
+        for folder in choose(places.ensembles, ())
+    }
+
+
+@pytest.fixture(scope="session")
+def server(built: dict[str, Built], tmp_path_factory: pytest.TempPathFactory) -> Iterator[TritonServer]:
+    """The real tritonserver with every ensemble."""
+    log = tmp_path_factory.mktemp("server") / "tritonserver.log"
+    with TritonServer([each.repository for each in built.values()], log=log) as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: TritonServer) -> Iterator[http.InferenceServerClient]:
+    with http.InferenceServerClient(server.http_url) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def minilm(built: dict[str, Built], places: Places, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of all-MiniLM-L6-v2 that the build fetched, under their own names in one folder."""
+    from triton_ensembles.recipe import read_recipe
+
+    folder = tmp_path_factory.mktemp("minilm")
+    for name, sha256 in read_recipe(places.ensembles / "bert_trt").sources["minilm"].files.items():
+        (folder / name).symlink_to((places.downloads / sha256).resolve())
+    return folder

@@ -1,0 +1,171 @@
+"""bert_trt on the real server against sentence-transformers in this process, with the same weights."""
+
+from __future__ import annotations
+
+import json
+import random
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tritonclient.grpc as grpc
+import tritonclient.http as http
+from tritonclient.utils import InferenceServerException
+
+from tests.ensembles.sentences import SENTENCES
+from triton_ensembles.client import embed
+from triton_ensembles.server import TritonServer
+
+TOLERANCE = 1e-4
+
+
+@pytest.fixture(scope="module")
+def expected(minilm: Path) -> dict[str, Any]:
+    """sentence-transformers' embedding of each sentence, by torch."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+
+    encoder = Transformer(str(minilm), max_seq_length=256)
+    model = SentenceTransformer(modules=[encoder, Pooling(384, "mean"), Normalize()], device="cpu")
+    vectors = model.encode(SENTENCES, batch_size=16, convert_to_numpy=True, show_progress_bar=False)
+    return dict(zip(SENTENCES, vectors, strict=True))
+
+
+def worst(vectors: Any, texts: list[str], expected: dict[str, Any]) -> float:
+    return float(np.abs(vectors - np.stack([expected[text] for text in texts])).max())
+
+
+def test_embeddings_are_those_of_sentence_transformers(client: http.InferenceServerClient, expected: Any) -> None:
+    assert len(SENTENCES) > 100
+    for start in range(0, len(SENTENCES), 64):
+        texts = SENTENCES[start : start + 64]
+        vectors = embed(client, texts)
+        assert vectors.shape == (len(texts), 384)
+        assert worst(vectors, texts, expected) <= TOLERANCE
+        np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_texts_are_cut_where_sentence_transformers_cuts_them(client: http.InferenceServerClient) -> None:
+    """The tokenizer.json of the model would cut at 128 tokens by itself: words 129 to 254 would be ignored."""
+    same, other_at_200, other_at_300 = "the " * 400, "the " * 200 + "violin " * 200, "the " * 300 + "violin " * 100
+    vectors = embed(client, [same, other_at_200, other_at_300])
+    assert vectors[0] @ vectors[1] < 0.9
+    np.testing.assert_allclose(vectors[0], vectors[2], atol=1e-6)
+
+
+@pytest.mark.parametrize("batch", [1, 3, 64])
+def test_http_json_http_binary_and_grpc_give_the_same_answer(server: TritonServer, expected: Any, batch: int) -> None:
+    texts = [text for text in SENTENCES if "\x00" not in text][5 : 5 + batch]  # JSON over HTTP ends a string at NUL
+    with http.InferenceServerClient(server.http_url) as client:
+        binary = embed(client, texts)
+    body = {"inputs": [{"name": "INPUT0", "shape": [batch, 1], "datatype": "BYTES", "data": texts}]}
+    request = urllib.request.Request(
+        f"http://{server.http_url}/v2/models/bert_trt/infer", json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request) as reply:
+        (output,) = json.load(reply)["outputs"]
+    rows = grpc.InferInput("INPUT0", [batch, 1], "BYTES")
+    rows.set_data_from_numpy(np.array([[text.encode()] for text in texts], dtype=np.object_))
+    with grpc.InferenceServerClient(server.grpc_url) as other:
+        over_grpc = other.infer("bert_trt", [rows]).as_numpy("finaloutput")
+    assert worst(binary, texts, expected) <= TOLERANCE
+    np.testing.assert_allclose(np.array(output["data"]).reshape(output["shape"]), binary, atol=1e-6)
+    np.testing.assert_allclose(over_grpc, binary, atol=1e-6)
+
+
+def test_fifty_concurrent_clients_each_get_their_own_answers(server: TritonServer, expected: Any) -> None:
+    def ask(seed: int) -> float:
+        choice = random.Random(seed)
+        found = 0.0
+        with http.InferenceServerClient(server.http_url, network_timeout=120, connection_timeout=120) as client:
+            for _ in range(4):
+                texts = choice.sample(SENTENCES, choice.choice([1, 1, 2, 5]))
+                found = max(found, worst(embed(client, texts), texts, expected))
+        return found
+
+    with ThreadPoolExecutor(50) as pool:
+        assert max(pool.map(ask, range(50))) <= TOLERANCE
+
+
+def test_requests_of_different_lengths_meet_in_one_execution(server: TritonServer) -> None:
+    """Lengths within a quarter of each other leave preprocess with one width, so that the engine can join them."""
+    texts = ["word " * number for number in (24, 25, 26, 27, 28)]
+    with http.InferenceServerClient(server.http_url) as client:
+
+        def counts() -> tuple[int, int]:
+            stats = client.get_inference_statistics("bert_trt.bert-trt")["model_stats"][0]
+            return stats["inference_count"], stats["execution_count"]
+
+        before = counts()
+        with ThreadPoolExecutor(25) as pool:
+            list(pool.map(lambda number: _ask_alone(server, texts[number % 5]), range(100)))
+        after = counts()
+    assert after[0] - before[0] == 100
+    assert after[1] - before[1] < 60
+
+
+def _ask_alone(server: TritonServer, text: str) -> None:
+    with http.InferenceServerClient(server.http_url) as client:
+        embed(client, [text])
+
+
+def _raw(rows: list[bytes], shape: list[int] | None = None) -> Any:
+    tensor = http.InferInput("INPUT0", shape or [len(rows), 1], "BYTES")
+    tensor.set_data_from_numpy(np.array(rows, dtype=np.object_).reshape(shape or [len(rows), 1]))
+    return tensor
+
+
+def test_invalid_utf8_names_its_row_and_fails_alone(server: TritonServer, expected: Any) -> None:
+    """Good requests sent at the same time, and so batched with the bad ones, get their own answers."""
+
+    def ask(number: int) -> str | float:
+        with http.InferenceServerClient(server.http_url) as client:
+            if number % 4 == 0:
+                with pytest.raises(InferenceServerException) as caught:
+                    client.infer("bert_trt", [_raw([b"fine", b"also fine", b"\xff\xfe"])])
+                return str(caught.value)
+            return worst(embed(client, [SENTENCES[number]]), [SENTENCES[number]], expected)
+
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(ask, range(64)))
+    for number, answer in enumerate(answers):
+        if number % 4 == 0:
+            assert "row 2 of INPUT0 is not valid UTF-8" in str(answer)
+        else:
+            assert isinstance(answer, float) and answer <= TOLERANCE
+
+
+def test_a_wrong_shape_or_too_large_a_batch_is_refused_and_the_model_stays_healthy(server: TritonServer) -> None:
+    with http.InferenceServerClient(server.http_url) as client:
+        with pytest.raises(InferenceServerException, match="unexpected shape for input 'INPUT0'"):
+            client.infer("bert_trt", [_raw([b"a", b"b"], [1, 2])])
+        with pytest.raises(InferenceServerException, match="batch-size must be <= 64"):
+            client.infer("bert_trt", [_raw([b"a"] * 65)])
+        with pytest.raises(InferenceServerException, match="INPUT0"):
+            client.infer("bert_trt", [])
+        assert client.is_model_ready("bert_trt")
+        assert embed(client, ["still there"]).shape == (1, 384)
+
+
+def test_the_python_steps_run_in_the_packed_environment(server: TritonServer) -> None:
+    """Not in the interpreter that runs the tests: what is proven here is what the archive carries."""
+    stubs = [
+        Path(f"/proc/{pid}/maps").read_text()
+        for pid in _children(server.pid)
+        if b"triton_python_backend_stub" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        and b"process" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+    inside = [maps for maps in stubs if "/python_env_" in maps and "site-packages/numpy" in maps]
+    assert len(inside) == 2
+    assert not any("site-packages/torch" in maps or "transformers" in maps for maps in inside)
+
+
+def _children(pid: int) -> list[int]:
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            found += [int(child), *_children(int(child))]
+    return found
