@@ -17,9 +17,11 @@ from triton_ensembles.build import Built, Places, build, choose, last_built
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.home import install_home
 from triton_ensembles.machine import check_machine
+from triton_ensembles.modelconfig import ModelConfig
 from triton_ensembles.paths import BUILD, DIST, ENSEMBLES
 from triton_ensembles.recipe import read_recipe
 from triton_ensembles.server import Ports, TritonServer
+from triton_ensembles.staging import find_ensemble, read_models
 from triton_ensembles.targets import TARGETS, Target
 
 PLACES = Places(ENSEMBLES, BUILD, DIST)
@@ -95,6 +97,12 @@ def list_command(target: str) -> None:
     for folder in choose(PLACES.ensembles, ()):
         recipe = read_recipe(folder)
         click.secho(f"{folder.name}  {recipe.description}", bold=True)
+        configs = read_models(folder)
+        use = configs[find_ensemble(folder, configs)].ensemble_scheduling.step
+        steps = [
+            f"{step.model_name} ({_engine(configs[step.model_name])})" for step in use if step.model_name in configs
+        ]
+        click.echo(f"  steps: {' -> '.join(steps)}")
         _describe(last_built(folder.name, TARGETS[target], PLACES))
 
 
@@ -200,6 +208,10 @@ def _describe(built: Built | None) -> None:
         about = f"Python {environment['python']} by {environment['provider']}: {packages}"
         _row(f"{name}_env.tar.gz", environment["size"], about)
     _row(shown(built.archive), built.archive.stat().st_size, f"weights {manifest['weights']}, sha256 {built.sha256}")
+
+
+def _engine(config: ModelConfig) -> str:
+    return str(config.backend or config.platform)
 
 
 def _row(name: str, size: int, about: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from google.protobuf import text_encoding, text_format
 from google.protobuf.descriptor import FieldDescriptor
@@ -79,7 +80,9 @@ def _field(field: FieldDescriptor, value: object) -> list[str]:
 
 def _map(field: FieldDescriptor, entries: object) -> list[str]:
     """``parameters { key: "…" value { … } }``, sorted by key: maps have no order of their own."""
-    key_field, value_field = (field.message_type.fields_by_name[name] for name in ("key", "value"))
+    entry = field.message_type
+    assert entry is not None, "a map's entries are messages"
+    key_field, value_field = (entry.fields_by_name[name] for name in ("key", "value"))
     lines: list[str] = []
     for key in sorted(entries):  # type: ignore[call-overload]
         value = entries[key]  # type: ignore[index]
@@ -96,7 +99,7 @@ def _block(head: str, body: list[str], tail: str) -> list[str]:
     return [head, *(f"  {line}" for line in body), tail]
 
 
-def _scalar(field: FieldDescriptor, value: object) -> str:
+def _scalar(field: FieldDescriptor, value: Any) -> str:
     if field.enum_type is not None:
         by_number = field.enum_type.values_by_number
         return by_number[value].name if value in by_number else str(value)  # type: ignore[index]

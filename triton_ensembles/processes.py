@@ -1,10 +1,11 @@
-"""Child processes that never outlive us, not even after kill -9."""
+"""Child processes: those that never outlive us, not even after kill -9, and what /proc knows of them."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import signal
+from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)  # looked up here: a forked child should not import anything
@@ -18,3 +19,15 @@ def die_with(parent: int) -> None:
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:  # the parent died before the line above
         os._exit(1)
+
+
+def descendants(pid: int) -> list[int]:
+    """The process ids of all children of ``pid``, and of theirs; none when it has ended."""
+    found: list[int] = []
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                found += [int(child), *descendants(int(child))]
+    except OSError:
+        pass
+    return found

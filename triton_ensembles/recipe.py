@@ -8,9 +8,18 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from triton_ensembles.artifacts import MAKERS
 from triton_ensembles.errors import EnsembleError
@@ -54,10 +63,23 @@ class UrlPlace(_Frozen):
     url: Annotated[str, Field(pattern=r"^https?://.+/$")]
 
 
+def _kind_of_place(place: Any) -> str | None:
+    keys = place if isinstance(place, dict) else place.model_fields_set
+    return next((kind for kind in ("hub", "package", "url") if kind in keys), None)
+
+
+Place = Annotated[
+    Annotated[HubPlace, Tag("hub")] | Annotated[PackagePlace, Tag("package")] | Annotated[UrlPlace, Tag("url")],
+    Discriminator(
+        _kind_of_place, custom_error_type="place", custom_error_message="a place names a hub, a package or a url"
+    ),
+]
+
+
 class Source(_Frozen):
     """Files from elsewhere, each known by its sha256, and the places that may have them, in order."""
 
-    places: tuple[HubPlace | PackagePlace | UrlPlace, ...] = Field(alias="from", min_length=1)
+    places: tuple[Place, ...] = Field(alias="from", min_length=1)
     files: dict[InnerPath, Sha256] = Field(min_length=1)
 
 

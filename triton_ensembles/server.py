@@ -7,6 +7,7 @@ with TritonServer([Path("build/cpu/bert_trt")], log=Path("build/serve.log")) as 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -21,11 +22,12 @@ from types import TracebackType
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.home import TritonHome, find_home, link_backends, server_environment
-from triton_ensembles.processes import die_with
+from triton_ensembles.processes import descendants, die_with
 from triton_ensembles.triton_log import read_failure
 
 LOOPBACK = "127.0.0.1"
-STOP_SECONDS = 40  # tritonserver itself gives models 30 s (--exit-timeout-secs)
+# So long tritonserver waits for open connections to end, idle ones of keep-alive clients too; then it leaves at once.
+EXIT_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,8 @@ class TritonServer:
         self._progress = progress
         self._home = home
         self._process: subprocess.Popen[bytes] | None = None
+        self._extracted: set[Path] = set()
+        self._shared_memory = f"triton_ensembles_{os.getpid()}_{self.ports.metrics}"
 
     @property
     def http_url(self) -> str:
@@ -148,6 +152,8 @@ class TritonServer:
         command = [
             os.fspath(home.tritonserver),
             f"--backend-directory={home.backend_directory}",
+            f"--backend-config=python,shm-region-prefix-name={self._shared_memory}",
+            f"--exit-timeout-secs={EXIT_SECONDS}",
             *self._arguments,
         ]
         parent = os.getpid()
@@ -173,15 +179,20 @@ class TritonServer:
         return self._process is not None and self._process.poll() is None
 
     def stop(self) -> None:
-        """SIGTERM, so that Triton removes the environments it extracted; SIGKILL when that takes too long."""
+        """SIGTERM, and SIGKILL when that takes too long; then remove what Triton itself left behind."""
         process = self._process
         if process is not None and process.poll() is None:
+            self._extracted = _extracted_environments(process.pid)
             process.terminate()
             try:
-                process.wait(STOP_SECONDS)
+                process.wait(EXIT_SECONDS + 10)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)  # its session holds the Python stubs too
                 process.wait()
+        for folder in self._extracted:
+            shutil.rmtree(folder, ignore_errors=True)
+        for region in Path("/dev/shm").glob(f"{self._shared_memory}*"):
+            region.unlink(missing_ok=True)
         if self._scratch is not None:
             self._scratch.cleanup()
 
@@ -237,3 +248,20 @@ def _answers(url: str) -> bool:
             return bool(reply.status == 200)
     except (urllib.error.URLError, OSError):
         return False
+
+
+def _extracted_environments(pid: int) -> set[Path]:
+    """The folders /tmp/python_env_XXXXXX into which this server has extracted packed environments (pb_env.cc).
+
+    A server that ends in order removes them itself; one that had to leave does not. Each Python step has the bin folder
+    of its environment on PATH.
+    """
+    found = set()
+    for child in descendants(pid):
+        try:
+            variables = Path(f"/proc/{child}/environ").read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        path = next((value.removeprefix("PATH=") for value in variables if value.startswith("PATH=")), "")
+        found |= {Path(*Path(entry).parts[:3]) for entry in path.split(":") if entry.startswith("/tmp/python_env_")}
+    return found

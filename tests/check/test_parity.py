@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.check.served import Judge, Verdict, judge
+from tests.check.served import Verdict, judge
 from triton_ensembles.check.checker import check_repositories
 from triton_ensembles.check.registry import RULES
 from triton_ensembles.check.repository import find_repositories
 from triton_ensembles.check.rule import Rule, Server
 from triton_ensembles.check.staging_example import stage
-from triton_ensembles.check.target import Target
 
-TESTED = [rule for rule in RULES if rule.server is not Server.UNTESTED]
+TESTED = [rule for rule in RULES if rule.server in (Server.REFUSES, Server.ACCEPTS)]
+DEADLY = [rule for rule in RULES if rule.server is Server.DIES]
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +23,11 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
     folder = tmp_path_factory.mktemp("parity")
     repository = folder / "models"
     names = []
-    for rule in TESTED:
-        for example, kind in ((rule.bad, "bad"), (rule.good, "good")):
-            if example:
-                names.append(stage(example, repository, f"{rule.id}.{kind}"))
+    for rule in [*TESTED, *DEADLY]:
+        if rule.bad and rule in TESTED:
+            names.append(stage(rule.bad, repository, f"{rule.id}.bad"))
+        if rule.good and rule.good_loads:
+            names.append(stage(rule.good, repository, f"{rule.id}.good"))
     with judge(repository, folder / "triton.log") as server:
         return server.load_all(names)
 
@@ -38,9 +39,19 @@ def test_the_real_server_agrees(rule: Rule, verdicts: dict[str, Verdict]) -> Non
         bad = verdicts[rule.bad.folder or f"{rule.id}.bad"]
         assert bad.loaded == (rule.server is Server.ACCEPTS), bad.words
         assert rule.words in bad.words
-    if rule.good:
+    if rule.good and rule.good_loads:
         good = verdicts[rule.good.folder or f"{rule.id}.good"]
         assert good.loaded, good.words
+
+
+@pytest.mark.parametrize("rule", DEADLY, ids=lambda rule: rule.id)
+def test_the_real_server_hangs_or_dies(rule: Rule, verdicts: dict[str, Verdict], tmp_path: Path) -> None:
+    """If this fails, the checker warns of a danger that is none."""
+    assert rule.bad and rule.good
+    name = stage(rule.bad, tmp_path / "models", f"{rule.id}.bad")
+    with judge(tmp_path / "models", tmp_path / "triton.log") as server:
+        assert server.kills(name)
+    assert verdicts[f"{rule.id}.good"].loaded
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
@@ -50,5 +61,5 @@ def test_the_checker_finds_the_bad_one_and_nothing_in_the_good_one(rule: Rule, t
         if example:
             repository = tmp_path / ("bad" if expected else "good")
             stage(example, repository, "model")
-            found = list(check_repositories(list(find_repositories(repository)), Target()))
+            found = list(check_repositories(list(find_repositories(repository)), rule.target))
             assert {fault.rule for fault in found} == expected, found

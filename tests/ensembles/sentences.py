@@ -73,11 +73,19 @@ _ODD = [
     "the " * 126,
 ]
 
-_TOPICS = ["the weather", "a bank account", "an old violin", "tax law", "the moons of Jupiter", "bread", "a goal in overtime"]
+_TOPICS = [
+    "the weather",
+    "a bank account",
+    "an old violin",
+    "tax law",
+    "the moons of Jupiter",
+    "bread",
+    "a goal in overtime",
+]
 _FRAMES = [
     "I would like to know more about {}.",
     "Nobody in the room had ever heard of {} before.",
-    "{} was the reason why they met, and also the reason why, years later, they would not speak to each other any more.",
+    "{} was the reason why they met, and also the reason why, years later, they would not speak to each other.",
     "Is it true that {} has changed since last year, or do I only imagine it because I have been away for so long?",
     "News: {}",
     "Please do not tell my sister that I spent all of the money on {}; she would never forgive me.",

@@ -17,6 +17,7 @@ from tritonclient.utils import InferenceServerException
 
 from tests.ensembles.sentences import SENTENCES
 from triton_ensembles.client import embed
+from triton_ensembles.processes import descendants
 from triton_ensembles.server import TritonServer
 
 TOLERANCE = 1e-4
@@ -63,7 +64,9 @@ def test_http_json_http_binary_and_grpc_give_the_same_answer(server: TritonServe
         binary = embed(client, texts)
     body = {"inputs": [{"name": "INPUT0", "shape": [batch, 1], "datatype": "BYTES", "data": texts}]}
     request = urllib.request.Request(
-        f"http://{server.http_url}/v2/models/bert_trt/infer", json.dumps(body).encode(), {"Content-Type": "application/json"}
+        f"http://{server.http_url}/v2/models/bert_trt/infer",
+        json.dumps(body).encode(),
+        {"Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request) as reply:
         (output,) = json.load(reply)["outputs"]
@@ -154,18 +157,10 @@ def test_the_python_steps_run_in_the_packed_environment(server: TritonServer) ->
     """Not in the interpreter that runs the tests: what is proven here is what the archive carries."""
     stubs = [
         Path(f"/proc/{pid}/maps").read_text()
-        for pid in _children(server.pid)
+        for pid in descendants(server.pid)
         if b"triton_python_backend_stub" in Path(f"/proc/{pid}/cmdline").read_bytes()
         and b"process" in Path(f"/proc/{pid}/cmdline").read_bytes()
     ]
     inside = [maps for maps in stubs if "/python_env_" in maps and "site-packages/numpy" in maps]
     assert len(inside) == 2
     assert not any("site-packages/torch" in maps or "transformers" in maps for maps in inside)
-
-
-def _children(pid: int) -> list[int]:
-    found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            found += [int(child), *_children(int(child))]
-    return found

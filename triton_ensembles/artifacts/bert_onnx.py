@@ -65,7 +65,9 @@ def _encoder(model: torch.nn.Module) -> torch.nn.Module:
             self.model = model
 
         def forward(self, token_ids: torch.Tensor, attn_mask: torch.Tensor) -> torch.Tensor:
-            return self.model(input_ids=token_ids.long(), attention_mask=attn_mask.long()).last_hidden_state
+            output = self.model(input_ids=token_ids.long(), attention_mask=attn_mask.long())
+            hidden: torch.Tensor = output.last_hidden_state
+            return hidden
 
     return Encoder().eval()
 

@@ -61,6 +61,10 @@ class ConfigFile:
 
     @cached_property
     def _parsed(self) -> Parsed:
+        nul = self.text.find("\0")
+        if nul >= 0:  # not text at all: one fault says it
+            fault = TextFault("config-not-text", nul, "this is not a text file", "write a config.pbtxt in UTF-8")
+            return Parsed(ModelConfig(), [fault], damaged={()})
         return parse(self.text, ModelConfig())
 
     @cached_property

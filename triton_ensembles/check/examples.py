@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from triton_ensembles.check.rule import Example
 
 IDENTITY = """\
@@ -74,3 +76,34 @@ instance_group [ { count: 1, kind: KIND_CPU } ]
 model_transaction_policy { decoupled: true }
 """),
 }
+
+X = '{ name: "X", data_type: TYPE_FP32, dims: [ 4 ] }'
+Y = '{ name: "Y", data_type: TYPE_FP32, dims: [ 4 ] }'
+
+
+def python_model(
+    *extra: str, inputs: str = X, outputs: str = Y, size: int = 8, backend: str = 'backend: "python"'
+) -> str:
+    """The config.pbtxt of a Python model, FP32 [4] -> FP32 [4] unless ``inputs`` and ``outputs`` say otherwise."""
+    lines = [backend, f"max_batch_size: {size}", f"input [ {inputs} ]", f"output [ {outputs} ]", *extra]
+    return "".join(f"{line}\n" for line in lines if line)
+
+
+def step(model: str, inputs: Mapping[str, str], outputs: Mapping[str, str], version: str = "model_version: -1") -> str:
+    """One step of an ensemble; the maps go from the model's tensors to the ensemble's."""
+    lines = [f'model_name: "{model}"', version]
+    for name, pairs in (("input_map", inputs), ("output_map", outputs)):
+        lines += [f'{name} {{ key: "{key}", value: "{value}" }}' for key, value in pairs.items()]
+    return "{\n" + "".join(f"      {line}\n" for line in lines if line) + "    }"
+
+
+def ensemble(
+    *steps: str, inputs: str = X, outputs: str = Y, size: int = 8, extra: str = "", platform: str = 'platform: "ensemble"'
+) -> str:
+    """The config.pbtxt of an ensemble of ``steps``."""
+    lines = [platform, f"max_batch_size: {size}", f"input [ {inputs} ]", f"output [ {outputs} ]", extra]
+    head = "".join(f"{line}\n" for line in lines if line)
+    return f"{head}ensemble_scheduling {{\n  step [\n    {', '.join(steps)}\n  ]\n}}\n"
+
+
+SCALE = step("scale", {"X": "X"}, {"Y": "Y"})

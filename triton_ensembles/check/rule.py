@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from triton_ensembles.check.fault import Fault, Finding, Severity
+from triton_ensembles.check.target import Target
 
 Finder = Callable[..., Iterator[Finding]]
 
@@ -24,6 +25,7 @@ class Server(StrEnum):
     """What the real tritonserver does with the bad example of a rule: the tests hold it to that."""
 
     REFUSES = "refuses"  # the load fails, and the log has ``Rule.words``
+    DIES = "dies"  # the load never ends, or the server itself goes down
     ACCEPTS = "accepts"  # it loads, and something else goes wrong later or in silence
     UNTESTED = "untested"  # cannot be shown on a laptop (needs a GPU, SageMaker or another release)
 
@@ -61,6 +63,8 @@ class Rule:
     server: Server
     words: str
     since: str
+    target: Target
+    good_loads: bool
     find: Finder
 
     def faults(self, subject: Any, target: Any) -> Iterator[Fault]:
@@ -80,6 +84,8 @@ def rule(
     server: Server = Server.REFUSES,
     words: str = "",
     since: str = "",
+    target: Target = Target(),
+    good_loads: bool = True,
 ) -> Callable[[Finder], Rule]:
     """Make a :class:`Rule` of a function ``find(subject, target) -> Iterator[Finding]``.
 
@@ -92,10 +98,14 @@ def rule(
         server: what the real server does with ``bad``.
         words: a part of what the real server says when it refuses ``bad``.
         since: the first release of Triton that has the rule, when 24.10 does not.
+        target: what the examples are checked for, when the rule depends on it.
+        good_loads: false when the good example needs what a laptop lacks (a GPU, TensorRT), so that only the checker
+            can be held to it.
     """
 
     def make(find: Finder) -> Rule:
-        return Rule(id, title, source, scope, severity, _example(bad), _example(good), server, words, since, find)
+        bad_, good_ = _example(bad), _example(good)
+        return Rule(id, title, source, scope, severity, bad_, good_, server, words, since, target, good_loads, find)
 
     return make
 

@@ -24,6 +24,7 @@ tests load both into the real tritonserver 2.51.0 (release 24.10), which refuses
 """
 _SERVER = {
     Server.REFUSES: "tritonserver 2.51.0 refuses the bad example",
+    Server.DIES: "tritonserver 2.51.0 hangs or dies on the bad example, and takes all other models with it",
     Server.ACCEPTS: "tritonserver 2.51.0 loads the bad example, and it goes wrong later or in silence",
     Server.UNTESTED: "not shown on the real server (it takes a GPU, SageMaker or another release)",
 }
@@ -58,11 +59,25 @@ def _example(example: Example) -> str:
     files |= {f"{name}/{path}": text for path, text in (example.files or {}).items()}
     files |= example.beside
     if list(files) == [f"{name}/{CONFIG}"] and not example.folder:
-        return f"\n```\n{(example.config or '').rstrip()}\n```\n"
+        return f"\n```\n{_printable(example.config or '')}\n```\n"
     return "".join(
-        f"\n`{path}`\n\n```\n{text.rstrip()}\n```\n" if text else f"\n`{path}{'/' if text is None else ''}`, empty\n"
+        f"\n`{path}`\n\n```\n{_printable(text)}\n```\n" if text else f"\n`{path}{'/' if text is None else ''}`, empty\n"
         for path, text in files.items()
     )
+
+
+def _printable(text: str) -> str:
+    """Bytes that are no UTF-8 as ``\\xE9``, control characters as ``\\x00``, odd spaces as ``\\u00A0``."""
+    shown = []
+    for letter in text.rstrip():
+        code = ord(letter)
+        if 0xDC80 <= code <= 0xDCFF:
+            shown.append(f"\\x{code - 0xDC00:02X}")
+        elif not letter.isprintable() and letter != "\n":
+            shown.append(f"\\x{code:02X}" if code < 128 else f"\\u{code:04X}")
+        else:
+            shown.append(letter)
+    return "".join(shown)
 
 
 def write(path: Path = PAGE) -> None:

@@ -46,4 +46,4 @@ def _write(root: Path, files: Mapping[str, str | None]) -> None:
             target.mkdir(parents=True, exist_ok=True)
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text, encoding="utf-8")
+            target.write_bytes(text.encode("utf-8", "surrogateescape"))  # "\udce9" stands for the byte E9

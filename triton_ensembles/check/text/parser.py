@@ -6,6 +6,7 @@ the meaning goes into the message, so that the rules that come later see what pe
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -66,6 +67,7 @@ def parse(text: str, message: Message) -> Parsed:
 
 class _Parser:
     def __init__(self, text: str, message: Message) -> None:
+        self.text = text
         self.tokens = Tokens(text)
         self.parsed = Parsed(message)
         self._balanced = brackets_balance(text)
@@ -75,6 +77,17 @@ class _Parser:
 
     def read(self) -> None:
         self._fields(self.parsed.message, (), None)
+        for offset in self.tokens.odd_spaces[:1]:
+            name = unicodedata.name(self.text[offset], f"U+{ord(self.text[offset]):04X}").lower()
+            more = len(self.tokens.odd_spaces) - 1
+            self.parsed.faults.append(
+                TextFault(
+                    "config-syntax",
+                    offset,
+                    f"an invisible character stands here: {name}" + (f" (and {more} more further down)" if more else ""),
+                    "save the file as UTF-8 without a byte order mark" if offset == 0 else "write an ordinary space",
+                )
+            )
 
     # --- messages ------------------------------------------------------------------------------------------------
 
@@ -125,14 +138,15 @@ class _Parser:
 
     def _junk(self, message: Message, path: Path | None) -> None:
         first = self.tokens.now
-        names = message.DESCRIPTOR.fields_by_name
+        cure = f"a field of {message.DESCRIPTOR.name} is {choices(message.DESCRIPTOR.fields_by_name)}"
+        if first.text == "/":
+            cure = "a comment begins with #"
         self._fault(
-            "config-syntax",
-            first,
-            f"{first.text.strip()[:40]!r} stands where the name of a field belongs",
-            f"a field of {message.DESCRIPTOR.name} is {choices(names)}",
-            path,
+            "config-syntax", first, f"'{first.text.strip()[:40]}' stands where the name of a field belongs", cure, path
         )
+        if first.text == "/":
+            self.tokens.skip_line()
+            return
         while not self.tokens.ended and self.tokens.now.kind is not Kind.NAME and not self.tokens.at("}", ">", "]"):
             self._skip_one()
 

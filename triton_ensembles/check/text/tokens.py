@@ -31,6 +31,8 @@ class Token(NamedTuple):
 
 
 _SPACE = re.compile(r"(?:[ \t\r\n\v\f]+|#[^\n]*)+")
+# Spaces that only look like one: no-break spaces and byte order marks come with text that was pasted or exported.
+_ODD_SPACE = re.compile(r"[\ufeff\x1c-\x1f\x85\xa0\u1680\u2000-\u200d\u2028\u2029\u202f\u205f\u3000]+")
 _TOKEN = re.compile(
     r"""(?P<NAME>[A-Za-z_][A-Za-z0-9_]*)
       | (?P<FLOAT>(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fF]?(?![A-Za-z0-9_.])
@@ -39,7 +41,7 @@ _TOKEN = re.compile(
       | (?P<STRING>"(?:[^"\n\\]|\\[^\n])*"|'(?:[^'\n\\]|\\[^\n])*')
       | (?P<BAD_STRING>"[^\n]*|'[^\n]*)
       | (?P<MARK>[][{}<>:;,-])
-      | (?P<JUNK>[0-9.][A-Za-z0-9_.]*|.)""",
+      | (?P<JUNK>[0-9.][A-Za-z0-9_.]*|[^\x00-\x7f][^\s,;:{}<>[\]]*|.)""",
     re.VERBOSE | re.DOTALL,
 )
 _KINDS: dict[str | None, Kind] = {kind.name: kind for kind in Kind}
@@ -52,15 +54,17 @@ class Tokens:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        # protobuf's C++ tokenizer skips a byte order mark, and only there.
-        self._next = 1 if text.startswith("\ufeff") else 0
+        self._next = 0
+        self.odd_spaces: list[int] = []  # offsets; protobuf refuses them
         self.now = Token(Kind.END, "", 0)
         self.take()
 
     def take(self) -> Token:
         """Return the current token and look at the next one."""
         taken = self.now
-        if space := _SPACE.match(self._text, self._next):
+        while space := _SPACE.match(self._text, self._next) or _ODD_SPACE.match(self._text, self._next):
+            if space.re is _ODD_SPACE:
+                self.odd_spaces.append(self._next)
             self._next = space.end()
         match = _TOKEN.match(self._text, self._next)
         if match is None:
@@ -69,6 +73,12 @@ class Tokens:
             self.now = Token(_KINDS[match.lastgroup], match.group(), self._next)
             self._next = match.end()
         return taken
+
+    def skip_line(self) -> None:
+        """Look at the first token of the next line."""
+        end = self._text.find("\n", self.now.offset)
+        self._next = len(self._text) if end < 0 else end
+        self.take()
 
     def at(self, *marks: str) -> bool:
         return self.now.kind is Kind.MARK and self.now.text in marks

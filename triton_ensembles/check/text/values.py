@@ -166,8 +166,9 @@ def _string(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> str
     token = tokens[0]
     if minus or token.kind not in (Kind.STRING, Kind.BAD_STRING):
         shown = ("-" if minus else "") + token.text
-        plain = shown if re.fullmatch(r"[\w.-]+", shown) else NOTHING
-        raise _wrong(field, shown, plain, f'"{shown}"' if plain is not NOTHING else "")
+        bare = shown.strip("\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb")  # typographic quotes
+        plain = bare if re.fullmatch(r"[\w./$-]+", bare) else NOTHING
+        raise _wrong(field, shown, plain, f'"{plain}"' if plain is not NOTHING else "")
     parts: list[bytes] = []
     for part in tokens:
         if part.kind is Kind.BAD_STRING:
@@ -185,7 +186,9 @@ def _string(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> str
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError:
-        raise WrongValue("config-bad-string", f"the text of '{field.name}' is not UTF-8") from None
+        raise WrongValue(
+            "config-not-utf8", f"the text of '{field.name}' is not UTF-8", "write it in UTF-8", value.decode("utf-8", "replace")
+        ) from None
 
 
 def _unescape(field: FieldDescriptor, inner: str) -> bytes:
@@ -203,4 +206,6 @@ def _unescape(field: FieldDescriptor, inner: str) -> bytes:
     try:
         return bytes(text_encoding.CUnescape(inner))
     except ValueError:  # \U with a number that Unicode does not have
-        raise WrongValue("config-bad-string", f"an escape sequence in '{field.name}' names no character") from None
+        raise WrongValue(
+            "config-not-utf8", f"an escape sequence in '{field.name}' names no character", "write another one", inner
+        ) from None

@@ -1,0 +1,93 @@
+"""The archives as SageMaker uses them: unpacked into an empty folder, loaded with POST /models, invoked, unloaded."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tritonclient.http as http
+
+from triton_ensembles.build import Built
+from triton_ensembles.demo import photographs
+from triton_ensembles.server import TritonServer
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TritonServer]:
+    folder = tmp_path_factory.mktemp("sagemaker")
+    (folder / "dummy").mkdir()
+    with TritonServer([folder / "dummy"], sagemaker=True, log=folder / "tritonserver.log") as server:
+        yield server
+
+
+def call(
+    server: TritonServer, method: str, path: str, model: str, body: bytes = b"", **headers: str
+) -> tuple[int, bytes]:
+    """One request with the TargetModel header, which SageMaker sends on load, invoke and unload alike."""
+    request = urllib.request.Request(f"http://{server.sagemaker_url}{path}", body or None, method=method)
+    request.add_header("X-Amzn-SageMaker-Target-Model", model)
+    for name, value in headers.items():
+        request.add_header(name.replace("_", "-"), value)
+    try:
+        with urllib.request.urlopen(request, timeout=120) as reply:
+            return reply.status, reply.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def request_body(name: str) -> tuple[bytes, int, str]:
+    """A tritonclient request body, its header length, and the output that it asks for."""
+    if name == "bert_trt":
+        tensor = http.InferInput("INPUT0", [2, 1], "BYTES")
+        tensor.set_data_from_numpy(np.array([[b"one sentence"], [b"and another, longer one"]], dtype=np.object_))
+        output = "finaloutput"
+    else:
+        image = np.frombuffer(photographs()[0].read_bytes(), np.uint8)[None]
+        tensor = http.InferInput("INPUT", list(image.shape), "UINT8")
+        tensor.set_data_from_numpy(image)
+        output = "OUTPUT"
+    body, length = http.InferenceServerClient.generate_request_body([tensor])
+    return body, length, output
+
+
+@pytest.mark.parametrize("name", ["bert_trt", "dali_inception"])
+def test_the_archive_loads_answers_and_unloads(
+    endpoint: TritonServer, server: TritonServer, built: dict[str, Built], tmp_path: Path, name: str
+) -> None:
+    place = tmp_path / "models" / f"{name}0123" / "model"
+    place.mkdir(parents=True)
+    with tarfile.open(built[name].archive) as tar:
+        tar.extractall(place, filter="data")
+    target, hashed = f"{name}.tar.gz", f"{name}0123"
+    load = json.dumps({"model_name": hashed, "url": str(place)}).encode()
+    assert call(endpoint, "POST", "/models", target, load) == (200, b"")
+    assert call(endpoint, "POST", "/models", target, load)[0] == 409
+
+    body, length, output = request_body(name)
+    content_type = f"application/vnd.sagemaker-triton.binary+json;json-header-size={length}"
+    status, answer = call(endpoint, "POST", f"/models/{hashed}/invoke", target, body, Content_Type=content_type)
+    assert status == 200
+    assert_same_as_kserve(server, name, body, length, output, answer)
+
+    assert call(endpoint, "DELETE", f"/models/{hashed}", target)[0] == 200
+    assert call(endpoint, "POST", f"/models/{hashed}/invoke", target, body, Content_Type=content_type)[0] == 404
+
+
+def assert_same_as_kserve(server: TritonServer, name: str, body: Any, length: int, output: str, answer: bytes) -> None:
+    """The SageMaker route answers what KServe v2 answers to the same body."""
+    request = urllib.request.Request(f"http://{server.http_url}/v2/models/{name}/infer", body)
+    request.add_header("Inference-Header-Content-Length", str(length))
+    with urllib.request.urlopen(request) as reply:
+        expected = http.InferenceServerClient.parse_response_body(
+            reply.read(), header_length=int(reply.headers["Inference-Header-Content-Length"])
+        ).as_numpy(output)
+    header = answer.index(b"}]}") + 3
+    found = http.InferenceServerClient.parse_response_body(answer, header_length=header).as_numpy(output)
+    np.testing.assert_allclose(found, expected, atol=1e-5)

@@ -1,0 +1,199 @@
+"""The Python environments in a repository, read from their archives; nothing in them is run.
+
+A step names its environment with the parameter EXECUTION_ENV_PATH (python_backend r24.10 python_be.cc, pb_env.cc).
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.read.tree import Entry, Kind, Tree, is_archive, join
+from triton_ensembles.check.repository import Repository
+
+PARAMETER = "EXECUTION_ENV_PATH"
+MODEL_FOLDER = "$$TRITON_MODEL_DIRECTORY"
+STUB = "triton_python_backend_stub"
+_PYTHON = re.compile(r"lib/python(3\.\d+)$")
+_DIST = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*?)-(?P<version>[^-]+)\.(?:dist|egg)-info$")
+_CONDA = re.compile(r"conda-meta/(?P<name>.+)-(?P<version>[^-]+)-[^-]+\.json$")
+
+
+class Where(Enum):
+    MODEL = auto()  # in the model's folder
+    REPOSITORY = auto()  # outside of it, within the repository
+    OUTSIDE = auto()  # .. leads out of the repository
+    ABSOLUTE = auto()  # a path of the machine
+    RELATIVE = auto()  # no $$TRITON_MODEL_DIRECTORY: relative to the folder in which tritonserver was started
+
+
+@dataclass(frozen=True)
+class Reference:
+    """EXECUTION_ENV_PATH of a model: ``path`` is within the repository, "" when it is not in there."""
+
+    written: str
+    where: Where
+    path: str = ""
+
+
+def reference(model: Model) -> Reference | None:
+    """None when the model has no environment of its own (or is no Python model's config)."""
+    if PARAMETER not in model.config.parameters:
+        return None
+    written = model.config.parameters[PARAMETER].string_value
+    start = written.find(MODEL_FOLDER)
+    if start < 0:
+        return Reference(written, Where.ABSOLUTE if written.startswith("/") else Where.RELATIVE)
+    parts = list(PurePosixPath(model.root).parts) if model.root else []
+    depth = len(parts)
+    for part in written[start + len(MODEL_FOLDER) :].split("/"):
+        if part == "..":
+            if not parts:
+                return Reference(written, Where.OUTSIDE)
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    path = "/".join(parts)
+    inside = len(parts) > depth and parts[:depth] == list(PurePosixPath(model.root).parts)
+    return Reference(written, Where.MODEL if inside else Where.REPOSITORY, path)
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A packed (or unpacked) environment: ``tree`` is what is in it, ``path`` where it lies in the repository."""
+
+    path: str
+    tree: Tree
+    size: int = 0
+
+    @cached_property
+    def pythons(self) -> tuple[str, ...]:
+        """Minor versions (``3.11``) of which it has the standard library."""
+        found = (_PYTHON.fullmatch(f"lib/{name}") for name in self.tree.folders("lib"))
+        return tuple(
+            match[1] for match in found if match and self.tree.get(f"{match.string}/os.py")
+        ) or tuple(match[1] for match in (_PYTHON.fullmatch(f"lib/{n}") for n in self.tree.folders("lib")) if match)
+
+    @property
+    def has_library(self) -> bool:
+        return any(self.tree.get(f"lib/python{python}/os.py") for python in self.pythons)
+
+    @cached_property
+    def site_packages(self) -> tuple[str, ...]:
+        folders = (f"lib/python{python}/site-packages" for python in self.pythons)
+        return tuple(folder for folder in folders if self.tree.is_folder(folder))
+
+    @cached_property
+    def modules(self) -> frozenset[str]:
+        """Every name that can be imported, without the dotted rest: packages and the standard library."""
+        names: set[str] = set()
+        for python in self.pythons:
+            folder = f"lib/python{python}"
+            for place in (folder, f"{folder}/lib-dynload", f"{folder}/site-packages"):
+                names.update(name.partition(".")[0] for name in self.tree.children(place))
+        return frozenset(names)
+
+    @cached_property
+    def versions(self) -> dict[str, str]:
+        """Installed distributions, names in lower case with ``-`` for ``_``."""
+        found: dict[str, str] = {}
+        for name in self.tree.children("conda-meta"):
+            if match := _CONDA.fullmatch(f"conda-meta/{name}"):
+                found[_normal(match["name"])] = match["version"]
+        for folder in self.site_packages:
+            for name in self.tree.children(folder):
+                if match := _DIST.fullmatch(name):
+                    found[_normal(match["name"])] = match["version"]
+        return found
+
+    def distributions(self) -> Iterator[tuple[str, str]]:
+        """The folders ``….dist-info`` of site-packages, as (distribution, path)."""
+        for folder in self.site_packages:
+            for name in self.tree.children(folder):
+                if name.endswith(".dist-info"):
+                    yield name.partition("-")[0], join(folder, name)
+
+    def texts(self, folder: str) -> Iterator[Entry]:
+        for name in self.tree.children(folder):
+            entry = self.tree.get(join(folder, name))
+            if entry and entry.kind is Kind.FILE and entry.data is not None:
+                yield entry
+
+    @cached_property
+    def fingerprint(self) -> int:
+        """The same for the same content, as far as names, sizes and links tell; packing the same folder twice agrees."""
+        return hash(frozenset((entry.path, entry.kind, entry.size, entry.target) for entry in self.tree.members))
+
+    @cached_property
+    def unpacked(self) -> int:
+        """Bytes on disk when Triton has extracted it."""
+        return sum(entry.size for entry in self.tree.members)
+
+
+_KEPT: dict[int, tuple[weakref.ref[Tree], dict[str, Environment | None]]] = {}
+
+
+def environment(repository: Repository, path: str) -> Environment | None:
+    """The environment at ``path``; None when there is none, or when it is no archive that can be read as one."""
+    kept = _kept(repository.tree)
+    if path not in kept:
+        kept[path] = _read(repository.tree, path)
+    return kept[path]
+
+
+def environments(repository: Repository) -> list[Environment]:
+    """All the environments that models of the repository name, each once, and other archives that look like one."""
+    paths = {found.path for model in repository.models if (found := reference(model)) and found.path}
+    paths.update(path for path, entry in repository.tree.entries.items() if entry.kind is Kind.FILE and is_archive(path))
+    return [found for path in sorted(paths) if (found := environment(repository, path))]
+
+
+def environment_of(model: Model) -> Environment | None:
+    found = reference(model)
+    return environment(model.repository, found.path) if found and found.path else None
+
+
+def has_stub(model: Model) -> bool:
+    """Whether the model brings a stub of its own, which Triton prefers to the image's."""
+    return model.get(STUB) is not None
+
+
+def users(repository: Repository, path: str) -> list[Model]:
+    """The models whose EXECUTION_ENV_PATH is ``path``."""
+    return [model for model in repository.models if (found := reference(model)) and found.path == path]
+
+
+def _read(tree: Tree, path: str) -> Environment | None:
+    entry = tree.get(path)
+    if entry is None:
+        return None
+    if entry.is_folder:
+        prefix = f"{path}/"
+        inside = [
+            Entry(**{**each.__dict__, "path": each.path.removeprefix(prefix)})
+            for each in tree.entries.values()
+            if each.path.startswith(prefix)
+        ]
+        return Environment(path, Tree.of(inside))
+    nested = tree.nested(path) if is_archive(path) else None
+    if nested is None or not nested.members:
+        return None
+    return Environment(path, nested, entry.size)
+
+
+def _kept(tree: Tree) -> dict[str, Environment | None]:
+    """Environments are big and many rules want them; they are kept as long as the tree that they are in."""
+    key = id(tree)
+    if key not in _KEPT:
+        _KEPT[key] = (weakref.ref(tree, lambda _: _KEPT.pop(key, None)), {})
+    return _KEPT[key][1]
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

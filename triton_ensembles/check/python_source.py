@@ -1,0 +1,231 @@
+"""The Python files of a model, parsed with :mod:`ast` and never run."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from triton_ensembles.check.fault import Place
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.read.tree import join
+
+MODEL_PY = "model.py"
+UTILS = "triton_python_backend_utils"
+_MOST_FILES = 200  # of one model
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Why a file is no Python of the checker's own version."""
+
+    message: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Import:
+    """A top-level package that a file imports.
+
+    ``certain`` is false where the file itself expects that it may be missing: inside ``try`` or ``if``.
+    ``later`` is true inside a function: it fails when the function is called, not when the model is loaded.
+    """
+
+    package: str
+    line: int
+    column: int
+    certain: bool
+    later: bool
+
+
+@dataclass(frozen=True)
+class PythonFile:
+    """``path`` is within the model's folder."""
+
+    path: str
+    shown: str
+    data: bytes
+
+    @property
+    def module(self) -> ast.Module | None:
+        found = _parse(self.data)
+        return found if isinstance(found, ast.Module) else None
+
+    @property
+    def broken(self) -> Broken | None:
+        found = _parse(self.data)
+        return found if isinstance(found, Broken) else None
+
+    def place(self, node: ast.AST | Import | Broken) -> Place:
+        if isinstance(node, ast.AST):
+            return Place(self.shown, getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1)
+        return Place(self.shown, node.line, node.column)
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """What the names that imports bind stand for: ``{"pb_utils": "triton_python_backend_utils"}``."""
+        bound: dict[str, str] = {}
+        for node in ast.walk(self.module) if self.module else ():
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    bound[alias.asname or alias.name.partition(".")[0]] = (
+                        alias.name if alias.asname else alias.name.partition(".")[0]
+                    )
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                for alias in node.names:
+                    bound[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        return bound
+
+    @cached_property
+    def constants(self) -> dict[str, str]:
+        """Names that are bound once in the whole file, at its top, to a string."""
+        values: dict[str, str | None] = {}
+        for node in ast.walk(self.module) if self.module else ():
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                values[node.id] = None if node.id in values else ""
+            elif isinstance(node, ast.arg):
+                values[node.arg] = None
+        found: dict[str, str] = {}
+        for node in self.module.body if self.module else ():
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+            value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                for target in targets:
+                    if isinstance(target, ast.Name) and values.get(target.id) is not None:
+                        found[target.id] = value.value
+        return found
+
+    def calls(self, below: ast.AST | None = None) -> Iterator[tuple[ast.Call, str]]:
+        """Every call and the full name of what it calls (``triton_python_backend_utils.Tensor``), "" when unknown."""
+        top = below or self.module
+        for node in ast.walk(top) if top else ():
+            if isinstance(node, ast.Call):
+                yield node, self.full_name(node.func)
+
+    def full_name(self, node: ast.expr) -> str:
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        return ".".join([self.names.get(node.id, node.id), *reversed(parts)])
+
+    def text(self, node: ast.expr | None) -> str | None:
+        """The string that an expression is known to be."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return node.value
+        return self.constants.get(node.id) if isinstance(node, ast.Name) else None
+
+    @cached_property
+    def imports(self) -> list[Import]:
+        return list(_imports(self.module)) if self.module else []
+
+
+def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
+    """The argument that is given at ``position`` or by ``name``; None as well when ``*`` or ``**`` hide it."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    before = call.args[: position + 1]
+    return before[position] if len(before) > position and not any(isinstance(a, ast.Starred) for a in before) else None
+
+
+def is_python(model: Model) -> bool:
+    """Whether the Python backend runs this model (core r24.10 AutoCompleteBackendFields)."""
+    if model.config.backend or model.config.platform:
+        return model.config.backend == "python"
+    return any(model.get(join(folder, MODEL_PY)) for folder in model.versions.values())
+
+
+def model_files(model: Model) -> list[PythonFile]:
+    """model.py of every version that is served."""
+    if not is_python(model):
+        return []
+    name = model.config.default_model_filename or MODEL_PY
+    folders = [model.versions[number] for number in model.served_versions()]
+    return [file for folder in folders if (file := _file(model, join(folder, name)))]
+
+
+def all_files(model: Model, first: PythonFile) -> list[PythonFile]:
+    """``first`` and all the files of the model that it imports, directly or not."""
+    roots = [first.path.rpartition("/")[0], ""]  # sys.path of the stub: pb_stub.cc r24.10 StubSetup
+    found = {first.path: first}
+    waiting = [first]
+    while waiting and len(found) < _MOST_FILES:
+        file = waiting.pop()
+        for path in _wanted(model, file, roots):
+            if path not in found and (inner := _file(model, path)):
+                found[path] = inner
+                waiting.append(inner)
+    return list(found.values())
+
+
+def is_local(model: Model, first: PythonFile, package: str) -> bool:
+    """Whether the model brings the package itself: a file or folder beside model.py or in the model's folder."""
+    for root in (first.path.rpartition("/")[0], ""):
+        names = {name.partition(".")[0] for name in model.children(root)}
+        if package in names:
+            return True
+    return False
+
+
+def _wanted(model: Model, file: PythonFile, roots: list[str]) -> Iterator[str]:
+    for node in ast.walk(file.module) if file.module else ():
+        names: list[str] = []
+        folders = roots
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" if node.module else alias.name for alias in node.names]
+            if node.level:
+                folder = file.path
+                for _ in range(min(node.level, 32)):
+                    folder = folder.rpartition("/")[0]
+                folders = [folder]
+        for name in names:
+            parts = name.split(".")[:32]
+            for folder in folders:
+                for end in range(1, len(parts) + 1):
+                    path = join(folder, "/".join(parts[:end]))
+                    yield f"{path}.py"
+                    yield f"{path}/__init__.py"
+
+
+def _file(model: Model, path: str) -> PythonFile | None:
+    entry = model.get(path)
+    if entry is None or entry.data is None:
+        return None
+    return PythonFile(path, model.place(path).path, entry.data)
+
+
+@lru_cache(maxsize=512)
+def _parse(data: bytes) -> ast.Module | Broken:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(data)
+    except SyntaxError as error:
+        return Broken(error.msg, error.lineno or 1, max(error.offset or 1, 1))
+    except (ValueError, RecursionError, MemoryError) as error:  # NUL bytes, nesting, an unknown encoding
+        return Broken(str(error) or "it is nested too deep", 1, 1)
+
+
+def _imports(module: ast.Module) -> Iterator[Import]:
+    waiting: list[tuple[ast.AST, bool, bool]] = [(node, True, False) for node in reversed(module.body)]
+    while waiting:
+        node, certain, later = waiting.pop()
+        packages: list[str] = []
+        if isinstance(node, ast.Import):
+            packages = [alias.name.partition(".")[0] for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            packages = [node.module.partition(".")[0]]
+        for package in packages:
+            yield Import(package, node.lineno, node.col_offset + 1, certain, later)  # type: ignore[attr-defined]
+        certain = certain and not isinstance(node, ast.Try | ast.TryStar | ast.If)
+        later = later or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        if not isinstance(node, ast.expr):
+            waiting += [(child, certain, later) for child in ast.iter_child_nodes(node)]

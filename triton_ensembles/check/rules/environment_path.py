@@ -1,0 +1,261 @@
+"""EXECUTION_ENV_PATH: where a step's environment lies (python_backend r24.10 python_be.cc and pb_env.cc)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from triton_ensembles.check.environments import (
+    MODEL_FOLDER,
+    PARAMETER,
+    Where,
+    environment,
+
+    environments,
+    reference,
+
+)
+from triton_ensembles.check.examples import IDENTITY
+from triton_ensembles.check.fault import Finding, Place, Severity
+from triton_ensembles.check.form import Form
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.read.tree import is_archive
+from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.rule import Example, Scope, Server, rule
+from triton_ensembles.check.spelling import nearest
+from triton_ensembles.check.target import Target
+
+SOURCE = "python_backend r24.10 src/pb_env.cc ExtractIfNotExtracted"
+_NOT_FOUND = "Triton refuses the model: Failed to get the canonical path for {path}"
+_WRONG_SUFFIXES = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".conda", ".tbz2", ".txz")
+_REFUSED = (
+    'backend: "python"\n'
+    'input [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]\n'
+    'output [ { name: "Y", data_type: TYPE_FP32, dims: [ 4 ] } ]\n'
+)
+
+
+def _parameter(path: str) -> str:
+    return f'{_REFUSED}parameters {{ key: "{PARAMETER}", value: {{ string_value: "{path}" }} }}\n'
+
+
+def _place(model: Model) -> Place:
+    return model.at("parameters", PARAMETER, "value", "string_value")
+
+
+@rule(
+    "environment-missing",
+    f"{PARAMETER} leads to a file",
+    source=SOURCE,
+    bad=_parameter(f"{MODEL_FOLDER}/missing_env.tar.gz"),
+    good=_REFUSED,
+    words="Failed to get the canonical path for",
+)
+def missing(model: Model, target: Target) -> Iterator[Finding]:
+    found = reference(model)
+    if not found or found.where not in (Where.MODEL, Where.REPOSITORY):
+        return
+    tree = model.repository.tree
+    if found.path and tree.get(found.path):
+        return
+    folder = found.path.rpartition("/")[0]
+    archives = [path for path, entry in tree.entries.items() if is_archive(path) and not entry.is_folder]
+    meant = nearest(found.path, [path for path in archives if path.rpartition("/")[0] == folder]) or (
+        archives[0] if len(archives) == 1 else None
+    )
+    yield Finding(
+        _place(model),
+        f"there is no file '{found.path or '.'}' in the repository",
+        _NOT_FOUND.format(path=found.written),
+        f'did you mean "{_written(model, meant)}"?' if meant else "pack the environment to that place, or correct the path",
+    )
+
+
+@rule(
+    "environment-outside",
+    f"{PARAMETER} does not lead out of the repository",
+    source=f"{SOURCE}; python_backend README, Important Notes 4",
+    bad=_parameter(f"{MODEL_FOLDER}/../../missing_env.tar.gz"),
+    good=_REFUSED,
+    words="Failed to get the canonical path for",
+)
+def outside(model: Model, target: Target) -> Iterator[Finding]:
+    found = reference(model)
+    if found and found.where is Where.OUTSIDE:
+        yield Finding(
+            _place(model),
+            "the path leads out of the repository",
+            _NOT_FOUND.format(path=found.written) + "; SageMaker brings only what is in the archive",
+            f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"',
+        )
+
+
+@rule(
+    "environment-relative",
+    f"{PARAMETER} begins with {MODEL_FOLDER}",
+    source="python_backend r24.10 python_be.cc: nothing else is replaced; server #8290",
+    bad=_parameter("missing_env.tar.gz"),
+    good=_REFUSED,
+    words="Failed to get the canonical path for",
+)
+def relative(model: Model, target: Target) -> Iterator[Finding]:
+    found = reference(model)
+    if not found or found.where is not Where.RELATIVE:
+        return
+    name = found.written.rpartition("/")[2] or "env.tar.gz"
+    yield Finding(
+        _place(model),
+        f"'{found.written[:100]}' is not the path of a file in the model's folder: Triton resolves it against the folder "
+        "in which tritonserver was started",
+        _NOT_FOUND.format(path=found.written[:100]),
+        f'string_value: "{MODEL_FOLDER}/{name}"' + (" (with two $)" if "TRITON_MODEL" in found.written else ""),
+    )
+
+
+@rule(
+    "environment-absolute",
+    f"{PARAMETER} is no path of one machine",
+    source=SOURCE,
+    bad=_parameter("/opt/no/such/missing_env.tar.gz"),
+    good=_REFUSED,
+    severity=Severity.WARNING,
+    words="Failed to get the canonical path for",
+)
+def absolute(model: Model, target: Target) -> Iterator[Finding]:
+    found = reference(model)
+    if found and found.where is Where.ABSOLUTE:
+        yield Finding(
+            _place(model),
+            f"'{found.written[:100]}' is a path of one machine",
+            f"unless the image has this file, {_NOT_FOUND.format(path=found.written[:100])}",
+            f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"',
+        )
+
+
+@rule(
+    "environment-shared",
+    f"{PARAMETER} stays in the model's folder",
+    source="python_backend README r24.10, Important Notes 4: undefined; measured on 2.51.0: works from a local disk",
+    bad=None,
+    good=None,
+    severity=Severity.NOTE,
+    server=Server.ACCEPTS,
+)
+def shared(model: Model, target: Target) -> Iterator[Finding]:
+    found = reference(model)
+    if found and found.where is Where.REPOSITORY and model.repository.tree.get(found.path):
+        yield Finding(
+            _place(model),
+            f"'{found.path}' is in the repository, but not in the model's folder",
+            "it is found on a local disk, and so on SageMaker, which unpacks archives there (steps that share it also "
+            "share one extraction); Triton's documentation leaves it undefined, and a repository in S3, GCS or Azure "
+            "fails, because Triton then fetches each model's folder alone",
+            "nothing to change for SageMaker",
+        )
+
+
+@rule(
+    "environment-format",
+    "A packed environment is a .tar.gz",
+    source="python_backend r24.10 pb_env.cc ExtractTarFile: archive_read_support_filter_gzip and _format_tar",
+    bad=Example(
+        _parameter(f"{MODEL_FOLDER}/env.zip"),
+        {"1/model.py": IDENTITY, "env.zip": "PK"},
+    ),
+    good=_REFUSED,
+    words="Unrecognized archive format",
+)
+def wrong_format(model: Model, target: Target) -> Iterator[Finding]:
+    found = reference(model)
+    if not found or not found.path:
+        return
+    tree = model.repository.tree
+    entry = tree.get(found.path)
+    if entry is None or entry.is_folder:
+        return
+    if found.path.endswith(_WRONG_SUFFIXES):
+        yield Finding(
+            _place(model),
+            f"'{found.path}' is no .tar.gz",
+            "Triton refuses the model: Unrecognized archive format",
+            "pack it as a .tar.gz: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz .",
+        )
+    nested = tree.nested(found.path)
+    for problem in nested.problems if nested else ():
+        yield Finding(
+            model.repository.place(found.path),
+            f"this environment cannot be read: {problem.message}",
+            "Triton refuses the model: archive_read_next_header() failed or Unrecognized archive format",
+            "pack it anew: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz .",
+        )
+
+
+@rule(
+    "environment-no-activate",
+    "A packed environment has bin/activate at its root",
+    source="python_backend r24.10 stub_launcher.cc GetPythonEnvironment; still checked since 25.08, which does not run it",
+    bad=Example(
+        _parameter(f"{MODEL_FOLDER}/env"),
+        {"1/model.py": IDENTITY, "env/lib/python3.10/os.py": ""},
+    ),
+    good=_REFUSED,
+    scope=Scope.REPOSITORY,
+    words="/bin/activate does not exist",
+)
+def no_activate(repository: Repository, target: Target) -> Iterator[Finding]:
+    for path in sorted({found.path for model in repository.models if (found := reference(model)) and found.path}):
+        packed = environment(repository, path)
+        if packed is None or packed.tree.problems or packed.tree.get("bin/activate"):
+            continue
+        wrapped = [name for name in packed.tree.folders() if packed.tree.get(f"{name}/bin/activate")]
+        yield Finding(
+            repository.place(path),
+            f"the environment is in a folder '{wrapped[0]}' within the archive, not at its root"
+            if wrapped
+            else "the environment has no bin/activate",
+            "Triton refuses the model: Path …/bin/activate does not exist. The Python environment should contain an "
+            "'activate' script",
+            f"pack what is in the folder: tar -C {wrapped[0]} -czf env.tar.gz ."
+            if wrapped
+            else "pack it with conda-pack, which adds the script (tar alone does not)",
+        )
+
+
+@rule(
+    "environment-stored-twice",
+    "An archive holds an environment once",
+    source=f"{SOURCE}: one extraction for each path; measured on 2.51.0",
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+)
+def stored_twice(repository: Repository, target: Target) -> Iterator[Finding]:
+    if repository.form is Form.SOURCE:
+        return
+    found: dict[int, list[str]] = {}
+    sizes: dict[int, int] = {}
+    for packed in environments(repository):
+        if packed.size and len(packed.tree.members) > 1:
+            found.setdefault(packed.fingerprint, []).append(packed.path)
+            sizes[packed.fingerprint] = packed.unpacked
+    for key, paths in found.items():
+        if len(paths) > 1:
+            yield Finding(
+                repository.place(paths[1]),
+                f"this is the same environment as '{paths[0]}'"
+                + (f" (and {len(paths) - 2} more)" if len(paths) > 2 else ""),
+                f"Triton extracts each of them: {sizes[key] * len(paths) / 1e6:,.0f} MB in /tmp instead of "
+                f"{sizes[key] / 1e6:,.0f}, one after the other, while the first request waits",
+                "store it once, and let every step name it: "
+                f'"{MODEL_FOLDER}/../{paths[0].rpartition("/")[2]}" for one at the root of the repository',
+            )
+
+
+def _written(model: Model, path: str) -> str:
+    """EXECUTION_ENV_PATH for a path of the repository."""
+    inside = f"{model.root}/"
+    return f"{MODEL_FOLDER}/{path.removeprefix(inside)}" if path.startswith(inside) else f"{MODEL_FOLDER}/../{path}"
+
+
+RULES = (missing, outside, relative, absolute, shared, wrong_format, no_activate, stored_twice)

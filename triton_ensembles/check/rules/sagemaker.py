@@ -1,0 +1,50 @@
+"""What SageMaker's multi-model front end makes of a repository: server r24.10 src/sagemaker_server.cc.
+
+Its rules hold for archives, for folders of ensembles/ (which become archives), and for any repository when the target
+names an instance type. A plain model repository for a plain tritonserver is free of them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from triton_ensembles.check.form import Form
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.target import Target
+
+SOURCE = "server r24.10 src/sagemaker_server.cc"
+LOAD = f"{SOURCE} SageMakerMMELoadModel"
+
+# RE2::PartialMatch over the text of config.pbtxt: comments and strings count, single quotes do not.
+ENSEMBLE = re.compile(r"platform:[\t\n\f\r ]*\"ensemble\"")
+
+
+def for_sagemaker(repository: Repository, target: Target) -> bool:
+    return repository.form in (Form.ARCHIVE, Form.SOURCE) or bool(target.instance)
+
+
+def is_archive(repository: Repository) -> bool:
+    return repository.form is Form.ARCHIVE
+
+
+def picked(repository: Repository) -> list[Model]:
+    """The models that the front end may take for the endpoint's model, by its own way of looking."""
+    if repository.is_one_model or len(repository.models) <= 1:
+        return list(repository.models)
+    return [model for model in repository.models if ENSEMBLE.search(model.file.text)] or list(repository.models)
+
+
+def reached(repository: Repository) -> list[Model]:
+    """The models that one load brings up: the picked one and, below an ensemble, its steps."""
+    found: dict[str, Model] = {}
+    waiting = [model for model in picked(repository)]
+    while waiting:
+        model = waiting.pop()
+        if model.folder in found:
+            continue
+        found[model.folder] = model
+        for step in model.config.ensemble_scheduling.step:
+            if below := repository.model(step.model_name):
+                waiting.append(below)
+    return list(found.values())

@@ -1,0 +1,225 @@
+"""Which model of an archive SageMaker serves, and whether it finds one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from triton_ensembles.check.fault import Finding, Place, Severity
+from triton_ensembles.check.form import Form
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.read.tree import join
+from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.rule import Scope, Server, rule
+from triton_ensembles.check.rules.sagemaker import ENSEMBLE, LOAD, is_archive
+from triton_ensembles.check.spelling import choices
+from triton_ensembles.check.target import Target
+from triton_ensembles.modelconfig import CONFIG
+
+_LINE = 'platform: "ensemble"'
+
+
+@rule(
+    "sagemaker-wrapped-archive",
+    "The models are the folders at the root of the archive",
+    source=f"{LOAD}; measured on 2.51.0",
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+)
+def wrapped(repository: Repository, target: Target) -> Iterator[Finding]:
+    if not is_archive(repository) or any(model.has_config for model in repository.models):
+        return
+    tree = repository.tree
+    for folder in tree.folders():
+        inside = [name for name in tree.folders(folder) if tree.get(join(join(folder, name), CONFIG))]
+        if inside:
+            yield Finding(
+                repository.place(folder),
+                f"the models ({choices(inside)}) are in a folder '{folder}', not at the root of the archive",
+                f"Triton takes '{folder}' for the model and refuses it: failed to poll from model repository",
+                f"pack what is in the folder: tar -C {folder} -czf {repository.path.name} .",
+            )
+
+
+@rule(
+    "sagemaker-no-model",
+    "An archive has a model",
+    source=LOAD,
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+)
+def no_model(repository: Repository, target: Target) -> Iterator[Finding]:
+    if not is_archive(repository) or repository.is_one_model or (repository.tree.problems and not repository.models):
+        return
+    if any(model.has_config or model.versions for model in repository.models) or list(wrapped.find(repository, target)):
+        return
+    yield Finding(
+        repository.place(),
+        "there is no model in this archive: no folder at its root has a config.pbtxt or a version folder",
+        "SageMaker answers the first request with an error: failed to poll from model repository",
+        "pack a model repository: tar -C <the folder whose folders are the models> -czf "
+        f"{repository.path.name} .",
+    )
+
+
+@rule(
+    "sagemaker-root-config",
+    "An ensemble's config.pbtxt is in the folder of the ensemble, not at the root of the archive",
+    source=f"{LOAD}: with config.pbtxt at the root, the archive is that one model",
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+)
+def root_config(repository: Repository, target: Target) -> Iterator[Finding]:
+    if not is_archive(repository) or not repository.is_one_model:
+        return
+    tree = repository.tree
+    hidden = [name for name in tree.folders() if tree.get(join(name, CONFIG))]
+    if hidden:
+        yield Finding(
+            repository.place(CONFIG),
+            f"config.pbtxt is at the root of the archive, beside the models {choices(hidden)}",
+            "SageMaker serves the archive as one single model and never registers the folders as models: "
+            "an ensemble fails with: failed to poll from model repository",
+            f"move it into a folder of its own: <ensemble>/{CONFIG}, with an empty <ensemble>/1/",
+        )
+
+
+@rule(
+    "sagemaker-several-ensembles",
+    "An archive has one ensemble",
+    source=f"{LOAD}; measured on 2.51.0: 200, and only one of them is served",
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+    server=Server.ACCEPTS,
+)
+def several_ensembles(repository: Repository, target: Target) -> Iterator[Finding]:
+    if not is_archive(repository) or repository.is_one_model:
+        return
+    found = [model for model in repository.models if model.is_ensemble and ENSEMBLE.search(model.file.text)]
+    inner = {step.model_name for model in found for step in model.config.ensemble_scheduling.step}
+    for model in found[1:]:
+        others = [each.folder for each in found if each is not model]
+        nested = [each.folder for each in found if each.folder in inner]
+        yield Finding(
+            model.at("platform"),
+            f"this is one of {len(found)} ensembles of the archive; the others are {choices(others)}",
+            "SageMaker serves the last one in the order in which the file system lists the folders, which differs from "
+            "machine to machine; no request reaches the others"
+            + (f" (that {choices(nested)} is a step of another makes no difference)" if nested else ""),
+            "put each ensemble into an archive of its own"
+            + (", with the steps of the inner ensemble written into the outer one" if nested else ""),
+        )
+
+
+@rule(
+    "sagemaker-no-ensemble",
+    "An archive of several folders has an ensemble",
+    source=f"{LOAD}; measured on 2.51.0",
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+    server=Server.ACCEPTS,
+)
+def no_ensemble(repository: Repository, target: Target) -> Iterator[Finding]:
+    if not is_archive(repository) or repository.is_one_model or len(repository.models) < 2:
+        return
+    models = repository.models
+    if not any(model.has_config for model in models) or any(model.is_ensemble for model in models):
+        return
+    if any(ENSEMBLE.search(model.file.text) for model in models):
+        return
+    stray = [model.folder for model in models if not model.has_config and not model.versions]
+    yield Finding(
+        repository.place(),
+        f"the archive has {len(models)} folders ({choices(model.folder for model in models)}) and no ensemble among them",
+        "SageMaker serves the last folder in the order in which the file system lists them, whether it is a model or "
+        "not; no request reaches the others",
+        f"leave {choices(stray)} out of the archive"
+        if stray and len(stray) == len(models) - 1
+        else "add an ensemble that uses them, or put each model into an archive of its own",
+    )
+
+
+@rule(
+    "sagemaker-ensemble-not-seen",
+    'The ensemble has the very text: platform: "ensemble"',
+    source=f'{LOAD}, which looks for platform:(\\s)*"ensemble" with a regular expression in the text',
+    bad=None,
+    good=None,
+)
+def ensemble_not_seen(model: Model, target: Target) -> Iterator[Finding]:
+    repository = model.repository
+    if repository.form is Form.FOLDER or not model.is_ensemble or not model.has_config:
+        return
+    if ENSEMBLE.search(model.file.text) or not model.file.text:
+        return
+    if not is_archive(repository) and model.config.platform == "ensemble":
+        return  # the build writes its own config.pbtxt
+    if len(repository.models) < 2:
+        return
+    place = model.at("platform") if model.config.platform else model.at("ensemble_scheduling")
+    written = model.file.line_text(place) if model.config.platform else ""
+    yield Finding(
+        place,
+        f"SageMaker does not see that this is the ensemble: it looks for the text {_LINE}"
+        + (f", and here is {written[:80]}" if written else ", and there is none"),
+        "it takes the last folder in the order in which the file system lists them for the model, which may be a step",
+        f"write {_LINE}",
+    )
+
+
+@rule(
+    "sagemaker-ensemble-mistaken",
+    'Only the ensemble has the text: platform: "ensemble"',
+    source=f"{LOAD}, whose regular expression also finds comments and strings",
+    bad=None,
+    good=None,
+    server=Server.ACCEPTS,
+)
+def ensemble_mistaken(model: Model, target: Target) -> Iterator[Finding]:
+    if not is_archive(model.repository) or model.is_ensemble or len(model.repository.models) < 2:
+        return
+    if match := ENSEMBLE.search(model.file.text):
+        yield Finding(
+            model.file.place(match.start()),
+            f"this is no ensemble, but its text has {_LINE} (a comment or a string counts, too)",
+            "SageMaker may take it for the ensemble of the archive and serve it instead: the last match in the order "
+            "in which the file system lists the folders wins",
+            "say it in other words, such as: # a step of the ensemble",
+        )
+
+
+@rule(
+    "sagemaker-many-models",
+    "An archive has at most five models",
+    source=LOAD,
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+    severity=Severity.NOTE,
+    server=Server.ACCEPTS,
+)
+def many_models(repository: Repository, target: Target) -> Iterator[Finding]:
+    if is_archive(repository) and not repository.is_one_model and len(repository.models) > 5:
+        yield Finding(
+            Place(repository.shown),
+            f"the archive has {len(repository.models)} folders",
+            "Triton logs a warning: Several model directories found. If using ensemble, smaller ensembles are "
+            "recommended for better memory management (SageMaker loads and unloads an archive as a whole)",
+            "split the ensemble when parts of it are used alone",
+        )
+
+
+RULES = (
+    wrapped,
+    no_model,
+    root_config,
+    several_ensembles,
+    no_ensemble,
+    ensemble_not_seen,
+    ensemble_mistaken,
+    many_models,
+)

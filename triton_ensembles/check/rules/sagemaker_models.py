@@ -1,0 +1,232 @@
+"""What a model may not have or do on a multi-model endpoint of SageMaker."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from tritonclient.grpc import model_config_pb2
+
+from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.form import Form
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.python_source import UTILS, all_files, argument, model_files
+from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.rule import Example, Scope, Server, rule
+from triton_ensembles.check.rules.image_tables import instance_of
+from triton_ensembles.check.rules.sagemaker import SOURCE, for_sagemaker, picked, reached
+from triton_ensembles.check.source_form import ENSEMBLE_FOLDER, RECIPE
+from triton_ensembles.check.spelling import nearest
+from triton_ensembles.check.target import Target
+
+LARGEST_BODY = 6 * 1024 * 1024  # bytes: botocore 1.44.5 sagemaker-runtime BodyBlob, and AWS's page of quotas
+# Characters of JSON for one uint8 with all values equally often: 2.57 digits, a comma and a blank.
+JSON_PER_BYTE = 4.57
+
+# A recipe beside it makes an example a folder of ensembles/, for which SageMaker's rules hold.
+_FOR_SAGEMAKER = {RECIPE: 'description = "for SageMaker"\n'}
+_IO = """\
+input [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]
+output [ { name: "Y", data_type: TYPE_FP32, dims: [ 4 ] } ]
+"""
+_SIZES = {
+    "TYPE_BOOL": 1, "TYPE_UINT8": 1, "TYPE_INT8": 1, "TYPE_UINT16": 2, "TYPE_INT16": 2, "TYPE_FP16": 2, "TYPE_BF16": 2,
+    "TYPE_UINT32": 4, "TYPE_INT32": 4, "TYPE_FP32": 4, "TYPE_UINT64": 8, "TYPE_INT64": 8, "TYPE_FP64": 8,
+}  # fmt: skip
+
+
+def _config(batch: int, dims: str, kind: str = "TYPE_FP32") -> str:
+    return (
+        f'backend: "python"\nmax_batch_size: {batch}\n'
+        f'input [ {{ name: "X", data_type: {kind}, dims: [ {dims} ] }} ]\n'
+        f'output [ {{ name: "Y", data_type: {kind}, dims: [ {dims} ] }} ]\n'
+    )
+
+
+@rule(
+    "sagemaker-gpus",
+    "No instance_group names GPUs by their ids",
+    source="core r24.10 model_config_utils.cc ValidateInstanceGroup; AWS: GPU endpoints of several models run on "
+    "instances with one GPU",
+    bad=Example(
+        'backend: "python"\n' + _IO + "instance_group [ { count: 1, kind: KIND_GPU, gpus: [ 1 ] } ]\n",
+        beside=_FOR_SAGEMAKER,
+    ),
+    good=Example(
+        'backend: "python"\n' + _IO + "instance_group [ { count: 1, kind: KIND_GPU } ]\n", beside=_FOR_SAGEMAKER
+    ),
+    server=Server.UNTESTED,
+)
+def gpus(model: Model, target: Target) -> Iterator[Finding]:
+    if not for_sagemaker(model.repository, target):
+        return
+    instance = instance_of(target.instance) if target.instance else None
+    for number, group in enumerate(model.config.instance_group):
+        ids = list(group.gpus)
+        if not ids or model.is_damaged("instance_group", number, "gpus"):
+            continue
+        if instance and instance.gpus and max(ids) < instance.gpus and min(ids) >= 0:
+            continue
+        yield Finding(
+            model.at("instance_group", number, "gpus", 0),
+            f"the instance group is bound to GPU {', '.join(map(str, ids[:8]))}",
+            "an instance of a multi-model endpoint has one GPU, with the id 0; for any other Triton refuses the model: "
+            "specifies invalid or unsupported gpu id",
+            "leave gpus out: Triton then uses every GPU that there is",
+        )
+
+
+@rule(
+    "sagemaker-decoupled",
+    "The model that SageMaker invokes gives one response to a request",
+    source=f"{SOURCE} CheckTransactionPolicy; measured on 2.51.0",
+    bad=Example(
+        'backend: "python"\nmax_batch_size: 8\n' + _IO + "model_transaction_policy { decoupled: true }\n",
+        beside=_FOR_SAGEMAKER,
+    ),
+    good=Example('backend: "python"\nmax_batch_size: 8\n' + _IO, beside=_FOR_SAGEMAKER),
+    server=Server.ACCEPTS,
+)
+def decoupled(model: Model, target: Target) -> Iterator[Finding]:
+    repository = model.repository
+    if not for_sagemaker(repository, target) or model.folder not in {each.folder for each in picked(repository)}:
+        return
+    steps = [model.repository.model(step.model_name) for step in model.config.ensemble_scheduling.step]
+    for found in (model, *(step for step in steps if step)):
+        if found.config.model_transaction_policy.decoupled:
+            what = "this model" if found is model else f"'{found.folder}', a step of the ensemble '{model.folder}',"
+            yield Finding(
+                found.at("model_transaction_policy", "decoupled"),
+                f"{what} is decoupled: it may give any number of responses to a request",
+                "SageMaker's route refuses every request with 400: HTTP end point doesn't support models with "
+                "decoupled transaction policy",
+                "take model_transaction_policy out, and return one response for each request",
+            )
+
+
+@rule(
+    "sagemaker-bls",
+    "Every model that a model.py calls is loaded by the ensemble of the archive",
+    source="server #5452, deep-learning-containers #3299: SageMaker loads one model and, for an ensemble, its steps",
+    bad=Example(
+        _config(0, "4"),
+        {
+            "1/model.py": f"""\
+import {UTILS} as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        inner = pb_utils.InferenceRequest(model_name="detector", requested_output_names=["Y"], inputs=[])
+        return [inner.exec() for _ in requests]
+"""
+        },
+        beside=_FOR_SAGEMAKER,
+    ),
+    good=None,
+    server=Server.ACCEPTS,
+)
+def bls(model: Model, target: Target) -> Iterator[Finding]:
+    repository = model.repository
+    if not for_sagemaker(repository, target):
+        return
+    loaded = {each.folder for each in reached(repository)}
+    if model.folder not in loaded:
+        return
+    for first in model_files(model):
+        for file in all_files(model, first):
+            for call, name in file.calls():
+                called = file.text(argument(call, 3, "model_name")) if name == f"{UTILS}.InferenceRequest" else None
+                if called is None or called in loaded:
+                    continue
+                beside = repository.model(called) is not None
+                meant = nearest(called, loaded)
+                yield Finding(
+                    file.place(call),
+                    f"this calls the model '{called}', which "
+                    + ("no ensemble of the archive has as a step" if beside else "is not in the archive"),
+                    "SageMaker has only the ensemble and its steps loaded, so every request fails: "
+                    f"Failed for execute the inference request. Model '{called}' is not ready",
+                    (f"did you mean '{meant}'? Otherwise " if meant else "")
+                    + "make it a step of the ensemble (inputs that nobody needs may be optional)",
+                )
+
+
+@rule(
+    "sagemaker-row-too-large",
+    "One row of the inputs fits into a request",
+    source="botocore 1.44.5 sagemaker-runtime: a body of InvokeEndpoint has at most 6291456 bytes",
+    bad=Example(_config(1, "2048, 2048"), beside=_FOR_SAGEMAKER),
+    good=Example(_config(1, "512, 512"), beside=_FOR_SAGEMAKER),
+    scope=Scope.REPOSITORY,
+    server=Server.ACCEPTS,
+)
+def row_too_large(repository: Repository, target: Target) -> Iterator[Finding]:
+    for model, size in _rows(repository, target):
+        if size > LARGEST_BODY:
+            yield Finding(
+                model.at("input"),
+                f"one row of the inputs is {_mb(size)}, and a request to SageMaker at most {_mb(LARGEST_BODY)}",
+                "InvokeEndpoint refuses every request: ValidationError",
+                "send it compressed (an image as JPEG, decoded by the first step), in a smaller type, or by its address "
+                "in S3",
+            )
+
+
+@rule(
+    "sagemaker-batch-too-large",
+    "A full batch of the inputs fits into a request",
+    source="botocore 1.44.5 sagemaker-runtime: a body of InvokeEndpoint has at most 6291456 bytes",
+    bad=Example(_config(64, "224, 224, 3"), beside=_FOR_SAGEMAKER),
+    good=Example(_config(4, "224, 224, 3"), beside=_FOR_SAGEMAKER),
+    scope=Scope.REPOSITORY,
+    severity=Severity.NOTE,
+    server=Server.ACCEPTS,
+)
+def batch_too_large(repository: Repository, target: Target) -> Iterator[Finding]:
+    for model, size in _rows(repository, target):
+        most = model.config.max_batch_size
+        if 0 < size <= LARGEST_BODY < size * most:
+            yield Finding(
+                model.at("max_batch_size"),
+                f"a batch of {most} rows is {_mb(size * most)} in binary form, and a request to SageMaker at most "
+                f"{_mb(LARGEST_BODY)}",
+                f"one request can carry {LARGEST_BODY // size} rows (as JSON about "
+                f"{math.floor(LARGEST_BODY / (_json(model) or size)):d}); larger ones end in: ValidationError",
+                "nothing to change when clients send fewer rows: Triton joins the requests of several clients",
+            )
+
+
+def _rows(repository: Repository, target: Target) -> Iterator[tuple[Model, int]]:
+    """The models that clients invoke and the bytes of one row of their inputs, where that is a fixed number."""
+    if not for_sagemaker(repository, target):
+        return
+    models = picked(repository)
+    if repository.form is Form.SOURCE and (written := repository.model(ENSEMBLE_FOLDER)):
+        models = [written]
+    for model in models if len(models) == 1 else ():
+        size = sum(_size(each) for each in model.config.input if not each.optional)
+        if size > 0 and not any(_size(each) < 0 for each in model.config.input):
+            yield model, size
+
+
+def _size(tensor: model_config_pb2.ModelInput) -> int:
+    """Bytes of one row, -1 when it has no fixed size."""
+    name = model_config_pb2.DataType.Name(tensor.data_type)
+    if name not in _SIZES or not tensor.dims or any(dim < 1 for dim in tensor.dims):
+        return -1
+    return math.prod(tensor.dims) * _SIZES[name]
+
+
+def _json(model: Model) -> float:
+    """Characters of JSON of one row, for inputs of bytes only; 0 when the length of the numbers is unknown."""
+    sizes = [_size(each) for each in model.config.input if not each.optional]
+    is_bytes = all(model_config_pb2.DataType.Name(each.data_type) == "TYPE_UINT8" for each in model.config.input)
+    return sum(sizes) * JSON_PER_BYTE if is_bytes else 0
+
+
+def _mb(size: int) -> str:
+    return f"{size / 1024 / 1024:,.1f} MiB"
+
+
+RULES = (gpus, decoupled, bls, row_too_large, batch_too_large)

@@ -1,0 +1,12 @@
+"""perf: perf_analyzer over built ensembles on the real server, a concurrency sweep with the time of every step.
+
+reports = measure([built], concurrencies=(1, 2, 4), output=Path("reports/perf"), progress=print)
+"""
+
+from __future__ import annotations
+
+from triton_ensembles.perf.inputs import UserInputs
+from triton_ensembles.perf.measure import measure
+from triton_ensembles.perf.report import Report
+
+__all__ = ["Report", "UserInputs", "measure"]

@@ -1,0 +1,122 @@
+"""One run of perf_analyzer: started, waited for, stopped, and what it measured read from the CSV that it wrote."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.home import TritonHome
+from triton_ensembles.processes import die_with
+
+STOP_SECONDS = 5
+_THREAD_ERROR = "] had error: "
+
+
+@dataclass(frozen=True)
+class ClientTimes:
+    """What a client sees at one concurrency. Latencies in milliseconds, from the sending of a request to its answer.
+
+    Attributes:
+        concurrency: requests that are under way at any moment.
+        throughput: inferences (rows, not requests) per second.
+        send_ms: writing a request (gRPC: marshalling it), part of the latency.
+        recv_ms: reading an answer (gRPC: unmarshalling it), part of the latency.
+    """
+
+    concurrency: int
+    throughput: float
+    p50_ms: float
+    p90_ms: float
+    p95_ms: float
+    p99_ms: float
+    avg_ms: float
+    send_ms: float
+    recv_ms: float
+
+
+def run_analyzer(home: TritonHome, arguments: Sequence[str], folder: Path, limit_seconds: float) -> None:
+    """Run perf_analyzer in ``folder`` (it writes a CSV for every step beside the one of ``-f``) until it ends.
+
+    Raises:
+        EnsembleError: it is missing, did not end in ``limit_seconds``, or failed (its own reason, in one line).
+    """
+    if not home.perf_analyzer.is_file():
+        raise EnsembleError("perf_analyzer is missing", path=home.perf_analyzer, cure="run: make setup")
+    libraries = os.pathsep.join(os.fspath(path) for path in (home.perf_libraries, home.libraries))
+    parent = os.getpid()
+    process = subprocess.Popen(
+        [os.fspath(home.perf_analyzer), *arguments],
+        cwd=folder,
+        env=os.environ | {"LD_LIBRARY_PATH": libraries},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,  # the same numbers as prose
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,  # Ctrl-C is for us: perf_analyzer would go on until its requests are answered
+        preexec_fn=lambda: die_with(parent),
+    )
+    try:
+        _, messages = process.communicate(timeout=limit_seconds)
+    except subprocess.TimeoutExpired:
+        raise EnsembleError(f"perf_analyzer had not ended after {limit_seconds:.0f} s, requests hang") from None
+    finally:
+        _stop(process)
+    if process.returncode:
+        raise EnsembleError(f"perf_analyzer failed: {reason(messages) or f'exit code {process.returncode}'}")
+
+
+def reason(messages: str) -> str:
+    """Why perf_analyzer failed, out of its stderr, as one line: a worker's error rather than what follows from it."""
+    lines = [line.strip() for line in messages.splitlines() if line.strip()]
+    for line in lines:
+        if _THREAD_ERROR in line:
+            return line.split(_THREAD_ERROR, 1)[1]
+    if any(line.startswith("No valid requests recorded") for line in lines):
+        return "no request was answered within a measurement window; allow more time with --seconds"
+    return lines[0].removeprefix("error: ") if lines else ""
+
+
+def read_csv(path: Path) -> ClientTimes:
+    """The one row of a CSV that perf_analyzer wrote with ``-f`` and ``--verbose-csv`` (times in microseconds).
+
+    Its server columns are left aside: for an ensemble they are Triton's sums over the steps, except for the queue,
+    which is that of the ensemble itself, always near 0; the wait in the steps' queues is counted as network.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as stream:
+            (row,) = csv.DictReader(stream)
+        return ClientTimes(
+            concurrency=int(row["Concurrency"]),
+            throughput=float(row["Inferences/Second"]),
+            p50_ms=_milliseconds(row["p50 latency"]),
+            p90_ms=_milliseconds(row["p90 latency"]),
+            p95_ms=_milliseconds(row["p95 latency"]),
+            p99_ms=_milliseconds(row["p99 latency"]),
+            avg_ms=_milliseconds(row["Avg latency"]),
+            send_ms=_milliseconds(row["Client Send"]),
+            recv_ms=_milliseconds(row["Client Recv"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EnsembleError(f"this is not a report of perf_analyzer with one row: {error!r}", path=path) from error
+
+
+def _milliseconds(microseconds: str) -> float:
+    return float(microseconds) / 1000
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    if process.stderr is not None:
+        process.stderr.close()

@@ -1,0 +1,42 @@
+"""Where and with what was measured: without it a number of a report says nothing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from pathlib import Path
+from typing import Any
+
+import tritonclient.http as http
+
+from triton_ensembles.home import WHEELS
+
+
+def machine() -> dict[str, Any]:
+    """Processor, cores that we may use, memory in GiB, system, and what else ran (load average of the last minute)."""
+    return {
+        "processor": _first(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo")) or platform.processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "system": platform.platform(),
+        "load_average_before": round(os.getloadavg()[0], 2),
+    }
+
+
+def versions(client: http.InferenceServerClient) -> dict[str, str]:
+    """The server's version as it says itself; perf_analyzer's is that of its wheel, its own --version is empty."""
+    wheel = _first(r"(?m)^tritonclient==(\S+)", WHEELS)
+    return {
+        "tritonserver": str(client.get_server_metadata()["version"]),
+        "perf_analyzer": f"wheel tritonclient {wheel}",
+        "python": platform.python_version(),
+    }
+
+
+def _first(pattern: str, path: Path) -> str:
+    try:
+        match = re.search(pattern, path.read_text(encoding="utf-8"))
+    except OSError:
+        return ""
+    return match[1].strip() if match else ""

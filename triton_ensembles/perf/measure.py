@@ -1,0 +1,172 @@
+"""The sweep: one server with the ensembles, one run of perf_analyzer for each concurrency, one report an ensemble."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+import tritonclient.http as http
+from tritonclient.utils import InferenceServerException
+
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.home import TritonHome, find_home
+from triton_ensembles.perf.analyzer import read_csv, run_analyzer
+from triton_ensembles.perf.facts import machine, versions
+from triton_ensembles.perf.files import write_report
+from triton_ensembles.perf.inputs import Inputs, UserInputs, inputs_for
+from triton_ensembles.perf.report import Point, Report
+from triton_ensembles.perf.steps import Counters, composing_models, read_counters, step_times
+from triton_ensembles.server import TritonServer
+
+CONCURRENCIES = (1, 2, 4, 8, 16, 32)
+SECONDS = 6.0
+WINDOWS = 3  # the least that perf_analyzer takes before it calls a measurement stable
+LIMIT_SECONDS = 120.0  # for the requests that are under way when the last window closes
+
+
+class Served(Protocol):
+    """What :class:`triton_ensembles.build.Built` is: an ensemble and the model repository that holds it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def repository(self) -> Path: ...
+
+
+@dataclass(frozen=True)
+class _Load:
+    """What stays the same at every concurrency."""
+
+    home: TritonHome
+    server: TritonServer
+    client: http.InferenceServerClient
+    folder: Path
+    protocol: str
+    batch: int
+    seconds: float
+
+    def arguments(self, name: str, inputs: Inputs, concurrency: int) -> list[str]:
+        url = self.server.grpc_url if self.protocol == "grpc" else self.server.http_url
+        return [
+            *("-m", name, "-i", self.protocol, "-u", url, "-b", str(self.batch), *inputs.arguments),
+            *("--concurrency-range", str(concurrency)),
+        ]
+
+    def window_arguments(self) -> list[str]:
+        """Always three windows, merged into one result of about ``seconds``.
+
+        perf_analyzer reports nothing at all when three windows differ by more than -s, and on a machine that does other
+        work they often do; so -s is set beyond reach, and the reader judges by the percentiles.
+        """
+        window = round(self.seconds * 1000 / WINDOWS)
+        return ["--measurement-mode", "time_windows", "-p", str(window), "-r", str(WINDOWS), "-s", "1000"]
+
+    def run(self, arguments: Sequence[str], limit_seconds: float) -> None:
+        run_analyzer(self.home, arguments, self.folder, limit_seconds)
+
+
+def measure(
+    built: Sequence[Served],
+    *,
+    concurrencies: Sequence[int] = CONCURRENCIES,
+    output: Path,
+    seconds: float = SECONDS,
+    protocol: str = "grpc",
+    batch: int = 1,
+    user: UserInputs | None = None,
+    progress: Callable[[str], None],
+    log: Path | None = None,
+    home: TritonHome | None = None,
+) -> list[Report]:
+    """Serve the ensembles, load one after the other with perf_analyzer, and write NAME.csv, NAME.json and NAME.png.
+
+    Args:
+        concurrencies: requests under way at any moment, one point of the sweep each.
+        output: the folder for the reports. An ensemble's three files are written once its sweep is complete.
+        seconds: how long a point is measured; it takes about a fifth more.
+        protocol: "grpc" or "http".
+        batch: rows in a request.
+        user: what to send instead of the project's own sentences and photographs.
+        log: where tritonserver's log goes; None: into a temporary folder.
+
+    Raises:
+        EnsembleError: perf_analyzer is missing, the server does not start, or an ensemble answers with errors.
+    """
+    home = home or find_home()
+    reports = []
+    with (
+        tempfile.TemporaryDirectory(prefix="perf-") as folder,
+        TritonServer(
+            [each.repository for each in built],
+            log=log,
+            home=home,
+            progress=lambda waited: progress(f"loading, {waited:.0f} s"),
+        ) as server,
+        http.InferenceServerClient(server.http_url) as client,
+    ):
+        load = _Load(home, server, client, Path(folder), protocol, batch, seconds)
+        for each in built:
+            try:
+                report = _sweep(each, load, sorted(set(concurrencies)), user or UserInputs(), progress)
+            except (InferenceServerException, OSError) as error:
+                raise EnsembleError(f"{each.name}: the server no longer answers: {error}", path=log) from error
+            write_report(report, output)
+            reports.append(report)
+    return reports
+
+
+def _sweep(
+    each: Served, load: _Load, concurrencies: Sequence[int], user: UserInputs, progress: Callable[[str], None]
+) -> Report:
+    date = datetime.now(UTC)
+    facts = machine()
+    inputs = inputs_for(load.client.get_model_config(each.name), load.batch, load.folder, user)
+    models = composing_models(load.client, each.name)
+    progress(f"[{each.name}] sending {inputs.about}")
+    _warm_up(each.name, load, inputs, concurrencies[-1])
+    points = []
+    for concurrency in concurrencies:
+        points.append(_point(each.name, load, inputs, models, concurrency))
+        progress(f"[{each.name}] {points[-1].summary()}")
+    return Report(
+        name=each.name,
+        date=date.isoformat(timespec="seconds"),
+        input=inputs.about,
+        protocol=load.protocol,
+        batch=load.batch,
+        seconds=load.seconds,
+        machine=facts,
+        versions=versions(load.client),
+        points=tuple(points),
+    )
+
+
+def _warm_up(name: str, load: _Load, inputs: Inputs, most: int) -> None:
+    """First requests are slow: TensorFlow and ONNX Runtime plan at their first run of a shape, arenas grow."""
+    count = max(2 * most, inputs.entries)
+    load.run([*load.arguments(name, inputs, most), "--request-count", str(count)], LIMIT_SECONDS + load.seconds)
+
+
+def _point(name: str, load: _Load, inputs: Inputs, models: Sequence[str], concurrency: int) -> Point:
+    file = f"{concurrency}.csv"
+    arguments = [*load.arguments(name, inputs, concurrency), *load.window_arguments(), "--verbose-csv", "-f", file]
+    before = _counters(load.client, (name, *models))
+    load.run(arguments, LIMIT_SECONDS + 2 * load.seconds)
+    spent = {model: after - before[model] for model, after in _counters(load.client, (name, *models)).items()}
+    if spent[name].failures:
+        raise EnsembleError(f"{name} answered {spent[name].failures} of {spent[name].requests} requests with an error")
+    return Point(
+        client=read_csv(load.folder / file),
+        requests=spent[name].requests,
+        server_ms=spent[name].average_ms("success"),
+        steps=tuple(step_times(name, model, spent[model]) for model in models),
+        command=("perf_analyzer", *arguments),
+    )
+
+
+def _counters(client: http.InferenceServerClient, models: Sequence[str]) -> dict[str, Counters]:
+    return {model: read_counters(client, model) for model in models}

@@ -1,0 +1,131 @@
+"""The picture of a sweep: throughput, latency, and where the time goes by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure  # without pyplot there is no global state and no window: PNG is drawn by Agg
+
+from triton_ensembles.perf.report import Point, Report
+
+INK = "#333333"
+GREY = "#c8c8c8"
+PROTOCOLS = {"grpc": "gRPC", "http": "HTTP"}
+_LABEL: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": 8, "color": INK}
+SMALLEST_LABEL = 0.06  # of a bar's height: a number in a thinner part cannot be read
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One part of every bar: its name, its time in ms at each concurrency, and its looks."""
+
+    name: str
+    times: list[float]
+    color: tuple[float, ...] | str
+    hatch: str
+
+
+def draw(report: Report, path: Path) -> None:
+    """Write a PNG of 1500 x 1200 pixels."""
+    figure = Figure(figsize=(10, 8), dpi=150, layout="constrained")
+    # Two figures in one: the legend beside the bars would else take its width from the panels above too.
+    above, below = figure.subfigures(2, 1, height_ratios=(1, 1.25))
+    left, right = above.subplots(1, 2)
+    _throughput(left, report)
+    _latency(right, report)
+    _where(below.subplots(), report)
+    rows = "1 row" if report.batch == 1 else f"{report.batch} rows"
+    figure.suptitle(f"{report.name}: {rows} a request over {PROTOCOLS[report.protocol]}", fontsize=14, color=INK)
+    machine = report.machine
+    figure.supxlabel(
+        f"{machine['cores']} cores of {machine['processor']}, tritonserver {report.versions['tritonserver']}, "
+        f"{report.date[:10]}; {report.input}",
+        fontsize=7,
+        color="#777777",
+    )
+    figure.savefig(path, format="png", metadata={"Software": None})
+
+
+def _throughput(axes: Axes, report: Report) -> None:
+    values = [point.client.throughput for point in report.points]
+    axes.plot(range(len(values)), values, "o-", color="#0072b2")
+    for place, value in enumerate(values):
+        axes.annotate(f"{value:.0f}" if value >= 100 else f"{value:.1f}", (place, value), (0, 7), **_LABEL)
+    axes.set_ylim(0, max(values) * 1.2)
+    _dress(axes, report, "inferences per second")
+
+
+def _latency(axes: Axes, report: Report) -> None:
+    for name, color, style in (("p99", "#d55e00", "o--"), ("p50", "#0072b2", "o-")):
+        values = [getattr(point.client, f"{name}_ms") for point in report.points]
+        axes.plot(range(len(values)), values, style, color=color, label=name)
+    for place, point in enumerate(report.points):
+        axes.annotate(f"{point.client.p99_ms:.0f}", (place, point.client.p99_ms), (0, 7), **_LABEL)
+        axes.annotate(f"{point.client.p50_ms:.0f}", (place, point.client.p50_ms), (0, -14), **_LABEL)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    low = min(point.client.p50_ms for point in report.points)
+    high = max(point.client.p99_ms for point in report.points)
+    axes.set_ylim(low / 2, high * 2)
+    axes.legend(loc="upper left", frameon=False)
+    _dress(axes, report, "latency, ms (logarithmic)")
+
+
+def _where(axes: Axes, report: Report) -> None:
+    """Bars of equal height: at a high concurrency the wait is so long that in ms the rest could not be seen."""
+    totals = [sum(times) for times in zip(*(part.times for part in _parts(report)), strict=True)]
+    bottoms = [0.0] * len(totals)
+    for part in _parts(report):
+        shares = [time / total for time, total in zip(part.times, totals, strict=True)]
+        axes.bar(
+            range(len(totals)),
+            shares,
+            0.72,
+            bottoms,
+            label=part.name,
+            color=part.color,
+            hatch=part.hatch,
+            edgecolor="white",
+            linewidth=0.6,
+        )
+        for place, (share, bottom) in enumerate(zip(shares, bottoms, strict=True)):
+            if share >= SMALLEST_LABEL:
+                box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
+                number = f"{part.times[place]:.1f}"
+                axes.text(place, bottom + share / 2, number, ha="center", va="center", fontsize=8, color=INK, bbox=box)
+        bottoms = [bottom + share for bottom, share in zip(bottoms, shares, strict=True)]
+    for place, point in enumerate(report.points):
+        batches = " / ".join(f"{step.batch:.1f}" for step in point.steps)
+        axes.annotate(f"{point.client.avg_ms:.1f} ms", (place, 1), (0, 14), **_LABEL)
+        axes.annotate(f"batch {batches}", (place, 1), (0, 4), **_LABEL | {"fontsize": 7})
+    axes.set_ylim(0, 1.16)
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(handles[::-1], labels[::-1], loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=9)
+    _dress(axes, report, "share of the average latency, numbers in ms; batch: rows that each step was given at once")
+
+
+def _parts(report: Report) -> Iterator[_Part]:
+    """From the bottom up: each step's queue (pale, hatched) and compute (full colour), then the rest."""
+    palette = colormaps["tab10"]
+    for index, step in enumerate(report.steps):
+        red, green, blue, _ = palette(index % 10)
+        pale = tuple(0.45 * channel + 0.55 for channel in (red, green, blue))
+        steps = [point.steps[index] for point in report.points]
+        yield _Part(f"{step}: queue", [each.queue_ms for each in steps], pale, "////")
+        yield _Part(f"{step}: compute", [each.compute_ms for each in steps], (red, green, blue), "")
+    yield _Part("client, network, scheduler", [point.rest_ms for point in report.points], GREY, "")
+
+
+def _dress(axes: Axes, report: Report, what: str) -> None:
+    points: tuple[Point, ...] = report.points
+    axes.set_xticks(range(len(points)), [str(point.client.concurrency) for point in points])
+    axes.set_xlim(-0.6, len(points) - 0.4)
+    axes.set_xlabel("concurrent requests")
+    axes.set_title(what, fontsize=11, loc="left", color=INK)
+    axes.spines[["top", "right"]].set_visible(False)

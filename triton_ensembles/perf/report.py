@@ -1,0 +1,97 @@
+"""What was measured, as values; and as rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from triton_ensembles.perf.analyzer import ClientTimes
+from triton_ensembles.perf.steps import StepTimes
+
+
+@dataclass(frozen=True)
+class Point:
+    """One concurrency.
+
+    Attributes:
+        requests: answered in the whole run of perf_analyzer, a little more than in its measurement windows.
+        server_ms: an average request in the server, from the arrival at the ensemble to its answer.
+        steps: in the order of the ensemble's config.
+        command: perf_analyzer's command line.
+    """
+
+    client: ClientTimes
+    requests: int
+    server_ms: float
+    steps: tuple[StepTimes, ...]
+    command: tuple[str, ...]
+
+    @property
+    def rest_ms(self) -> float:
+        """The average latency outside every step: client, network, ensemble scheduler; 0 when steps overlap."""
+        return max(0.0, self.client.avg_ms - sum(step.queue_ms + step.compute_ms for step in self.steps))
+
+    def summary(self) -> str:
+        client = self.client
+        return (
+            f"concurrency {client.concurrency:3}: {client.throughput:7.1f} inferences/s, "
+            f"p50 {client.p50_ms:.1f} ms, p99 {client.p99_ms:.1f} ms"
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """One ensemble's sweep, by rising concurrency. ``date`` is UTC in ISO 8601, ``batch`` the rows of a request."""
+
+    name: str
+    date: str
+    input: str
+    protocol: str
+    batch: int
+    seconds: float
+    machine: dict[str, Any]
+    versions: dict[str, str]
+    points: tuple[Point, ...]
+
+    @property
+    def steps(self) -> list[str]:
+        return [step.step for step in self.points[0].steps]
+
+
+def csv_rows(report: Report) -> list[list[str]]:
+    """The header and a row for each point: times in ms, throughput in inferences/s, batches in rows."""
+    columns = ["concurrency", "throughput", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "avg_ms"]
+    columns += ["client_send_ms", "client_recv_ms", "server_ms", "requests"]
+    each = ("queue_ms", "compute_input_ms", "compute_infer_ms", "compute_output_ms", "batch", "executions")
+    header = columns + [f"{step}.{column}" for step in report.steps for column in each]
+    return [header, *(_csv_row(point, each) for point in report.points)]
+
+
+def tables(report: Report) -> str:
+    """Two plain tables for a terminal: what clients see, and the average time in every step."""
+    client = [["concurrency", "inferences/s", "p50 ms", "p90 ms", "p95 ms", "p99 ms", "average ms"]]
+    inside = [["concurrency", *report.steps]]
+    for point in report.points:
+        times = point.client
+        latencies = (times.p50_ms, times.p90_ms, times.p95_ms, times.p99_ms, times.avg_ms)
+        client.append([str(times.concurrency), f"{times.throughput:.1f}", *(f"{value:.1f}" for value in latencies)])
+        cells = (f"{step.queue_ms:.1f} + {step.compute_ms:.1f} ({step.batch:.1f})" for step in point.steps)
+        inside.append([str(times.concurrency), *cells])
+    return f"{_aligned(client)}\n\nby step: ms in queue + ms in compute (rows a batch)\n{_aligned(inside)}"
+
+
+def _csv_row(point: Point, each: Sequence[str]) -> list[str]:
+    client = point.client
+    times = (client.p50_ms, client.p90_ms, client.p95_ms, client.p99_ms, client.avg_ms, client.send_ms, client.recv_ms)
+    row = [str(client.concurrency), f"{client.throughput:.3f}", *(f"{value:.3f}" for value in times)]
+    row += [f"{point.server_ms:.3f}", str(point.requests)]
+    for step in point.steps:
+        values = (getattr(step, column) for column in each)
+        row += [str(value) if isinstance(value, int) else f"{value:.3f}" for value in values]
+    return row
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)

@@ -1,0 +1,114 @@
+"""The time of every step, out of Triton's statistics extension (``GET /v2/models/STEP/stats``).
+
+Triton counts, for every model since it was loaded, the nanoseconds that requests spent in the queue, in compute input
+(gathering tensors), compute infer (the backend) and compute output, each added up over the requests; a batch of eight
+that ran 10 ms adds 80 ms to eight requests. The counters are read before and after a point of the sweep, and
+
+    average time of a request = difference of the nanoseconds / difference of success.count
+    average batch             = difference of inference_count (rows) / difference of execution_count
+
+The difference covers every request of the run, perf_analyzer's first and last moments included, while its own figures
+cover its measurement windows; for a steady load these agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tritonclient.http as http
+
+_PHASES = ("success", "queue", "compute_input", "compute_infer", "compute_output")
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Triton's counters of one model, all versions together; ``ns`` by phase, "success" being the whole request."""
+
+    requests: int
+    failures: int
+    rows: int
+    executions: int
+    ns: Mapping[str, int]
+
+    def __sub__(self, earlier: Counters) -> Counters:
+        return Counters(
+            self.requests - earlier.requests,
+            self.failures - earlier.failures,
+            self.rows - earlier.rows,
+            self.executions - earlier.executions,
+            {phase: self.ns[phase] - earlier.ns[phase] for phase in _PHASES},
+        )
+
+    def average_ms(self, phase: str) -> float:
+        return self.ns[phase] / self.requests / 1e6 if self.requests else 0.0
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """Where a request's time goes in one step, on average, in milliseconds.
+
+    Attributes:
+        batch: rows that the backend was given at once, on average; dynamic batching at work when above the request's.
+    """
+
+    step: str
+    queue_ms: float
+    compute_input_ms: float
+    compute_infer_ms: float
+    compute_output_ms: float
+    batch: float
+    executions: int
+
+    @property
+    def compute_ms(self) -> float:
+        return self.compute_input_ms + self.compute_infer_ms + self.compute_output_ms
+
+
+def composing_models(client: http.InferenceServerClient, name: str) -> list[str]:
+    """The models that ``name`` is made of, in the order of its config; those of ensembles within it in their place.
+
+    A model that is no ensemble is its own only step.
+    """
+    found: dict[str, None] = {}
+
+    def visit(model: str) -> None:
+        scheduling = client.get_model_config(model).get("ensemble_scheduling")
+        if scheduling is None:
+            found.setdefault(model)
+            return
+        for step in scheduling["step"]:
+            visit(step["model_name"])
+
+    visit(name)
+    return list(found)
+
+
+def read_counters(client: http.InferenceServerClient, model: str) -> Counters:
+    return counters(client.get_inference_statistics(model)["model_stats"])
+
+
+def counters(versions: list[dict[str, Any]]) -> Counters:
+    """The counters in the ``model_stats`` of Triton's answer, added up over the versions of the model."""
+    stats = [version["inference_stats"] for version in versions]
+    return Counters(
+        requests=sum(int(each["success"]["count"]) for each in stats),
+        failures=sum(int(each["fail"]["count"]) for each in stats),
+        rows=sum(int(version.get("inference_count", 0)) for version in versions),
+        executions=sum(int(version.get("execution_count", 0)) for version in versions),
+        ns={phase: sum(int(each[phase]["ns"]) for each in stats) for phase in _PHASES},
+    )
+
+
+def step_times(ensemble: str, model: str, spent: Counters) -> StepTimes:
+    """``spent`` is a difference of counters. The step's name loses the prefix that the build gave it."""
+    return StepTimes(
+        step=model.removeprefix(f"{ensemble}."),
+        queue_ms=spent.average_ms("queue"),
+        compute_input_ms=spent.average_ms("compute_input"),
+        compute_infer_ms=spent.average_ms("compute_infer"),
+        compute_output_ms=spent.average_ms("compute_output"),
+        batch=spent.rows / spent.executions if spent.executions else 0.0,
+        executions=spent.executions,
+    )
