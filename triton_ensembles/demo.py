@@ -25,7 +25,7 @@ def photographs() -> list[Path]:
     return [folder / "china.jpg", folder / "flower.jpg"]
 
 
-def run(name: str, url: str, say: Callable[[str], None]) -> None:
+def ask(name: str, url: str, say: Callable[[str], None]) -> None:
     """Send the example requests of the ensemble ``name`` to the server at ``url`` and say what it answers."""
     with http.InferenceServerClient(url) as client:
         if name == "bert_trt":

@@ -69,7 +69,7 @@ def _field(field: FieldDescriptor, value: object) -> list[str]:
         return _map(field, value)
     if field.message_type is not None:
         if not field.is_repeated:
-            return _block(f"{field.name} {{", _lines(value), "}")  # type: ignore[arg-type]
+            return _block(f"{field.name} {{", _lines(value), "}")
         items = [_block("{", _lines(item), "}") for item in value]  # type: ignore[attr-defined]
         body = [line for item in items[:-1] for line in (*item[:-1], item[-1] + ",")] + items[-1]
         return _block(f"{field.name} [", body, "]")
@@ -102,7 +102,7 @@ def _block(head: str, body: list[str], tail: str) -> list[str]:
 def _scalar(field: FieldDescriptor, value: Any) -> str:
     if field.enum_type is not None:
         by_number = field.enum_type.values_by_number
-        return by_number[value].name if value in by_number else str(value)  # type: ignore[index]
+        return by_number[value].name if value in by_number else str(value)
     if field.type == FieldDescriptor.TYPE_STRING:
         return f'"{text_encoding.CEscape(value, as_utf8=True)}"'
     if field.type == FieldDescriptor.TYPE_BYTES:

@@ -8,8 +8,10 @@ import pytest
 
 from tests.check.served import Verdict, judge
 from triton_ensembles.check.checker import check_repositories
+from triton_ensembles.check.form import Form
+from triton_ensembles.check.read.folder import read_folder
 from triton_ensembles.check.registry import RULES
-from triton_ensembles.check.repository import find_repositories
+from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Rule, Server
 from triton_ensembles.check.staging_example import stage
 
@@ -25,9 +27,9 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
     names = []
     for rule in [*TESTED, *DEADLY]:
         if rule.bad and rule in TESTED:
-            names.append(stage(rule.bad, repository, f"{rule.id}.bad"))
+            names.append(stage(rule.bad, repository, f"{rule.id}-bad"))
         if rule.good and rule.good_loads:
-            names.append(stage(rule.good, repository, f"{rule.id}.good"))
+            names.append(stage(rule.good, repository, f"{rule.id}-good"))
     with judge(repository, folder / "triton.log") as server:
         return server.load_all(names)
 
@@ -36,11 +38,11 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
 def test_the_real_server_agrees(rule: Rule, verdicts: dict[str, Verdict]) -> None:
     """If this fails, the checker refuses what Triton takes, or passes what Triton refuses."""
     if rule.bad:
-        bad = verdicts[rule.bad.folder or f"{rule.id}.bad"]
+        bad = verdicts[rule.bad.folder or f"{rule.id}-bad"]
         assert bad.loaded == (rule.server is Server.ACCEPTS), bad.words
         assert rule.words in bad.words
     if rule.good and rule.good_loads:
-        good = verdicts[rule.good.folder or f"{rule.id}.good"]
+        good = verdicts[rule.good.folder or f"{rule.id}-good"]
         assert good.loaded, good.words
 
 
@@ -48,10 +50,10 @@ def test_the_real_server_agrees(rule: Rule, verdicts: dict[str, Verdict]) -> Non
 def test_the_real_server_hangs_or_dies(rule: Rule, verdicts: dict[str, Verdict], tmp_path: Path) -> None:
     """If this fails, the checker warns of a danger that is none."""
     assert rule.bad and rule.good
-    name = stage(rule.bad, tmp_path / "models", f"{rule.id}.bad")
+    name = stage(rule.bad, tmp_path / "models", f"{rule.id}-bad")
     with judge(tmp_path / "models", tmp_path / "triton.log") as server:
         assert server.kills(name)
-    assert verdicts[f"{rule.id}.good"].loaded
+    assert verdicts[f"{rule.id}-good"].loaded
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
@@ -59,7 +61,8 @@ def test_the_checker_finds_the_bad_one_and_nothing_in_the_good_one(rule: Rule, t
     """If this fails, a rule misses its own example, or one fault makes noise under other names."""
     for example, expected in ((rule.bad, {rule.id}), (rule.good, set())):
         if example:
-            repository = tmp_path / ("bad" if expected else "good")
-            stage(example, repository, "model")
-            found = list(check_repositories(list(find_repositories(repository)), rule.target))
+            folder = tmp_path / ("bad" if expected else "good")
+            stage(example, folder, "model")
+            repository = Repository(folder, folder.name, Form.FOLDER, read_folder(folder))
+            found = list(check_repositories([repository], rule.target))
             assert {fault.rule for fault in found} == expected, found

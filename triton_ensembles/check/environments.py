@@ -74,11 +74,10 @@ class Environment:
 
     @cached_property
     def pythons(self) -> tuple[str, ...]:
-        """Minor versions (``3.11``) of which it has the standard library."""
-        found = (_PYTHON.fullmatch(f"lib/{name}") for name in self.tree.folders("lib"))
-        return tuple(
-            match[1] for match in found if match and self.tree.get(f"{match.string}/os.py")
-        ) or tuple(match[1] for match in (_PYTHON.fullmatch(f"lib/{n}") for n in self.tree.folders("lib")) if match)
+        """Minor versions (``3.11``) that it has a folder for; those with the standard library when there are such."""
+        matches = [match for name in self.tree.folders("lib") if (match := _PYTHON.fullmatch(f"lib/{name}"))]
+        found = tuple(match[1] for match in matches)
+        return tuple(python for python in found if self.tree.get(f"lib/python{python}/os.py")) or found
 
     @property
     def has_library(self) -> bool:
@@ -150,7 +149,9 @@ def environment(repository: Repository, path: str) -> Environment | None:
 def environments(repository: Repository) -> list[Environment]:
     """All the environments that models of the repository name, each once, and other archives that look like one."""
     paths = {found.path for model in repository.models if (found := reference(model)) and found.path}
-    paths.update(path for path, entry in repository.tree.entries.items() if entry.kind is Kind.FILE and is_archive(path))
+    paths.update(
+        path for path, entry in repository.tree.entries.items() if entry.kind is Kind.FILE and is_archive(path)
+    )
     return [found for path in sorted(paths) if (found := environment(repository, path))]
 
 

@@ -90,7 +90,13 @@ class PythonFile:
                 values[node.arg] = None
         found: dict[str, str] = {}
         for node in self.module.body if self.module else ():
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+            targets = (
+                node.targets
+                if isinstance(node, ast.Assign)
+                else [node.target]
+                if isinstance(node, ast.AnnAssign)
+                else []
+            )
             value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
                 for target in targets:

@@ -3,11 +3,37 @@
 from __future__ import annotations
 
 from triton_ensembles.check.rule import Rule
-from triton_ensembles.check.rules import batching, config_release, config_text
+from triton_ensembles.check.rules import (
+    batching,
+    config_release,
+    config_text,
+    endpoint,
+    environment_content,
+    environment_imports,
+    environment_path,
+    image,
+    image_artifacts,
+    model_py,
+    model_py_habits,
+    model_py_tensors,
+    platform,
+    repository,
+    sagemaker_layout,
+    sagemaker_members,
+    sagemaker_models,
+)
 
 # (heading, rules): group 1 of issue 3 first, then SageMaker, endpoints, environments, images and model.py.
 GROUPS: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     ("The text of config.pbtxt", (*config_text.RULES, *config_release.RULES)),
+    ("Folders and files", repository.RULES),
+    ("Platform and backend", platform.RULES),
     ("Batching", batching.RULES),
+    ("SageMaker: the archive", (*sagemaker_layout.RULES, *sagemaker_members.RULES)),
+    ("SageMaker: the models", sagemaker_models.RULES),
+    ("Several archives of one endpoint", endpoint.RULES),
+    ("Python environments", (*environment_path.RULES, *environment_content.RULES, *environment_imports.RULES)),
+    ("Image and instance", (*image.RULES, *image_artifacts.RULES)),
+    ("model.py", (*model_py.RULES, *model_py_tensors.RULES, *model_py_habits.RULES)),
 )
 RULES: tuple[Rule, ...] = tuple(rule for _, rules in GROUPS for rule in rules)

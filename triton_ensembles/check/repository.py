@@ -84,6 +84,11 @@ def find_repositories(path: Path) -> Iterator[Repository]:
 
 
 def is_repository(folder: Path) -> bool:
+    """Whether ``folder`` is a model, holds one, or has a recipe."""
     if (folder / RECIPE).is_file() or (folder / CONFIG).is_file():
         return True
-    return any((child / CONFIG).is_file() for child in folder.iterdir() if child.is_dir())
+    return any(_is_model(child) for child in folder.iterdir() if child.is_dir())
+
+
+def _is_model(folder: Path) -> bool:
+    return (folder / CONFIG).exists() or any(path.name.isdecimal() and path.is_dir() for path in folder.iterdir())

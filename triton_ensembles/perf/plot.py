@@ -34,11 +34,11 @@ def draw(report: Report, path: Path) -> None:
     """Write a PNG of 1500 x 1200 pixels."""
     figure = Figure(figsize=(10, 8), dpi=150, layout="constrained")
     # Two figures in one: the legend beside the bars would else take its width from the panels above too.
-    above, below = figure.subfigures(2, 1, height_ratios=(1, 1.25))
-    left, right = above.subplots(1, 2)
-    _throughput(left, report)
-    _latency(right, report)
-    _where(below.subplots(), report)
+    grid = figure.add_gridspec(2, 1, height_ratios=(1, 1.25))
+    above, below = figure.add_subfigure(grid[0]), figure.add_subfigure(grid[1])
+    _throughput(above.add_subplot(1, 2, 1), report)
+    _latency(above.add_subplot(1, 2, 2), report)
+    _where(below.add_subplot(), report)
     rows = "1 row" if report.batch == 1 else f"{report.batch} rows"
     figure.suptitle(f"{report.name}: {rows} a request over {PROTOCOLS[report.protocol]}", fontsize=14, color=INK)
     machine = report.machine

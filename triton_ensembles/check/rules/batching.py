@@ -1,29 +1,28 @@
-"""max_batch_size and dynamic_batching: core r24.10 model_config_utils.cc ValidateModelConfig."""
+"""max_batch_size, dynamic_batching and the response cache: core r24.10 model_config_utils.cc ValidateModelConfig."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.target import Target
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
-_MODEL = """\
-backend: "python"
-max_batch_size: {size}
-input [ {{ name: "X", data_type: TYPE_FP32, dims: [ 4 ] }} ]
-output [ {{ name: "Y", data_type: TYPE_FP32, dims: [ 4 ] }} ]
-"""
+
+
+def _dynamic(inner: str) -> str:
+    return python_model(f"dynamic_batching {{ {inner} }}")
 
 
 @rule(
     "max-batch-size-negative",
     "max_batch_size is 0 (the model does not batch) or the largest batch",
     source=SOURCE,
-    bad=_MODEL.format(size=-1),
-    good=_MODEL.format(size=0),
+    bad=python_model(size=-1),
+    good=python_model(size=0),
     words="'max_batch_size' must be non-negative value",
 )
 def max_batch_size_negative(model: Model, target: Target) -> Iterator[Finding]:
@@ -36,4 +35,178 @@ def max_batch_size_negative(model: Model, target: Target) -> Iterator[Finding]:
         )
 
 
-RULES = (max_batch_size_negative,)
+@rule(
+    "preferred-batch-size",
+    "Preferred batch sizes lie between 1 and max_batch_size",
+    source=SOURCE,
+    bad=_dynamic("preferred_batch_size: [ 4, 16 ]"),
+    good=_dynamic("preferred_batch_size: [ 4, 8 ]"),
+    words="dynamic batching preferred size must be <= max batch size",
+)
+def preferred_batch_size(model: Model, target: Target) -> Iterator[Finding]:
+    config = model.config
+    lists = (
+        (("dynamic_batching",), config.dynamic_batching.preferred_batch_size, "dynamic batching preferred size"),
+        (
+            ("sequence_batching", "oldest"),
+            config.sequence_batching.oldest.preferred_batch_size,
+            "sequence batching preferred batch size",
+        ),
+    )
+    for path, sizes, words in lists:
+        for index, size in enumerate(sizes):
+            if 0 < size <= config.max_batch_size or model.is_damaged("max_batch_size") or config.max_batch_size < 0:
+                continue
+            reason = "positive" if size <= 0 else "<= max batch size"
+            yield Finding(
+                model.at(*path, "preferred_batch_size", index),
+                f"the preferred batch size {size} is not between 1 and max_batch_size {config.max_batch_size}",
+                f"Triton refuses it: {words} must be {reason} for {model.name}",
+                f"write at most {config.max_batch_size}, or raise max_batch_size",
+            )
+
+
+@rule(
+    "default-priority-level",
+    "default_priority_level lies between 1 and priority_levels",
+    source=SOURCE,
+    bad=_dynamic("priority_levels: 2"),
+    good=_dynamic("priority_levels: 2, default_priority_level: 1"),
+    words="default priority level must be in range [1, 2]",
+)
+def default_priority_level(model: Model, target: Target) -> Iterator[Finding]:
+    batching = model.config.dynamic_batching
+    levels, level = batching.priority_levels, batching.default_priority_level
+    if levels and not 1 <= level <= levels:
+        yield Finding(
+            model.at("dynamic_batching", "default_priority_level" if level else "priority_levels"),
+            f"default_priority_level is {level or 'missing'}, and there are {levels} priority levels",
+            f"Triton refuses it: default priority level must be in range [1, {levels}] for {model.name}",
+            f"write default_priority_level: {levels}",
+        )
+
+
+@rule(
+    "priority-queue-policy-level",
+    "priority_queue_policy is for levels that exist",
+    source=SOURCE,
+    bad=_dynamic("priority_levels: 1, default_priority_level: 1, priority_queue_policy { key: 2, value { } }"),
+    good=_dynamic("priority_levels: 1, default_priority_level: 1, priority_queue_policy { key: 1, value { } }"),
+    words="priority queue policy must have priority level in range [1, 1]",
+)
+def priority_queue_policy(model: Model, target: Target) -> Iterator[Finding]:
+    batching = model.config.dynamic_batching
+    for level in sorted(batching.priority_queue_policy):
+        if batching.priority_levels and not 1 <= level <= batching.priority_levels:
+            yield Finding(
+                model.at("dynamic_batching", "priority_queue_policy", level, "key"),
+                f"there is no priority level {level}: priority_levels is {batching.priority_levels}",
+                "Triton refuses it: priority queue policy must have priority level in range "
+                f"[1, {batching.priority_levels}] for {model.name}",
+                f"write a key from 1 to {batching.priority_levels}",
+            )
+
+
+@rule(
+    "preserve-ordering-priorities",
+    "preserve_ordering goes with one priority level",
+    source=SOURCE,
+    bad=_dynamic("preserve_ordering: true, priority_levels: 2, default_priority_level: 1"),
+    good=_dynamic("preserve_ordering: true, priority_levels: 1, default_priority_level: 1"),
+    words="Only one priority level is allowed when 'preserve_ordering' is true",
+)
+def preserve_ordering_priorities(model: Model, target: Target) -> Iterator[Finding]:
+    batching = model.config.dynamic_batching
+    if batching.preserve_ordering and batching.priority_levels > 1:
+        yield Finding(
+            model.at("dynamic_batching", "preserve_ordering"),
+            f"preserve_ordering cannot hold with {batching.priority_levels} priority levels",
+            f"Triton refuses it: Only one priority level is allowed when 'preserve_ordering' is true for {model.name}",
+            "delete preserve_ordering or priority_levels",
+        )
+
+
+@rule(
+    "preserve-ordering-delay",
+    "preserve_ordering goes without the time-out action DELAY",
+    source=SOURCE,
+    bad=_dynamic(
+        "preserve_ordering: true, "
+        "default_queue_policy { timeout_action: DELAY, default_timeout_microseconds: 1000 }"
+    ),
+    good=_dynamic(
+        "preserve_ordering: true, "
+        "default_queue_policy { timeout_action: REJECT, default_timeout_microseconds: 1000 }"
+    ),
+    words="Queue policy can not have DELAY as timeout action",
+)
+def preserve_ordering_delay(model: Model, target: Target) -> Iterator[Finding]:
+    batching = model.config.dynamic_batching
+    if not batching.preserve_ordering:
+        return
+    policies: list[tuple[tuple[str | int, ...], object]] = [
+        (("default_queue_policy",), batching.default_queue_policy),
+        *(
+            (("priority_queue_policy", level, "value"), batching.priority_queue_policy[level])
+            for level in sorted(batching.priority_queue_policy)
+        ),
+    ]
+    for path, policy in policies:
+        if policy.default_timeout_microseconds and policy.timeout_action == policy.DELAY:  # type: ignore[attr-defined]
+            yield Finding(
+                model.at("dynamic_batching", *path, "timeout_action"),
+                "preserve_ordering cannot hold when requests that time out are delayed",
+                "Triton refuses it: Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true "
+                f"for {model.name}",
+                "write timeout_action: REJECT, or delete preserve_ordering",
+            )
+
+
+@rule(
+    "response-cache-sequence",
+    "The response cache goes without sequence_batching",
+    source=SOURCE,
+    bad=python_model("sequence_batching { }", "response_cache { enable: true }"),
+    good=python_model("sequence_batching { }", "response_cache { enable: false }"),
+    words="Response Cache does not currently support model",
+)
+def response_cache_sequence(model: Model, target: Target) -> Iterator[Finding]:
+    if model.config.response_cache.enable and model.config.HasField("sequence_batching"):
+        yield Finding(
+            model.at("response_cache", "enable"),
+            "the response cache cannot be used with sequence_batching",
+            f"Triton refuses it: Response Cache does not currently support model {model.name} with sequence batching "
+            "scheduler",
+            "delete response_cache",
+        )
+
+
+@rule(
+    "response-cache-decoupled",
+    "The response cache goes without decoupled responses",
+    source=SOURCE,
+    bad=python_model("model_transaction_policy { decoupled: true }", "response_cache { enable: true }"),
+    good=python_model("model_transaction_policy { decoupled: false }", "response_cache { enable: true }"),
+    words="Response Cache does not currently support model",
+)
+def response_cache_decoupled(model: Model, target: Target) -> Iterator[Finding]:
+    if model.config.response_cache.enable and model.config.model_transaction_policy.decoupled:
+        yield Finding(
+            model.at("response_cache", "enable"),
+            "the response cache cannot be used with decoupled responses",
+            f"Triton refuses it: Response Cache does not currently support model {model.name} with 'decoupled' "
+            "transaction policy",
+            "delete response_cache",
+        )
+
+
+RULES = (
+    max_batch_size_negative,
+    preferred_batch_size,
+    default_priority_level,
+    priority_queue_policy,
+    preserve_ordering_priorities,
+    preserve_ordering_delay,
+    response_cache_sequence,
+    response_cache_decoupled,
+)

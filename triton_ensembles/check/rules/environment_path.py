@@ -9,10 +9,8 @@ from triton_ensembles.check.environments import (
     PARAMETER,
     Where,
     environment,
-
     environments,
     reference,
-
 )
 from triton_ensembles.check.examples import IDENTITY
 from triton_ensembles.check.fault import Finding, Place, Severity
@@ -66,7 +64,9 @@ def missing(model: Model, target: Target) -> Iterator[Finding]:
         _place(model),
         f"there is no file '{found.path or '.'}' in the repository",
         _NOT_FOUND.format(path=found.written),
-        f'did you mean "{_written(model, meant)}"?' if meant else "pack the environment to that place, or correct the path",
+        f'did you mean "{_written(model, meant)}"?'
+        if meant
+        else "pack the environment to that place, or correct the path",
     )
 
 

@@ -16,7 +16,19 @@ _FOLDER = Path(__file__).parent
 
 # server r22.07 ... r26.08 build.py enable_all: what the py3 image holds, beside TensorFlow (a column of the table).
 ALWAYS = frozenset(
-    {"ensemble", "identity", "square", "repeat", "onnxruntime", "python", "dali", "pytorch", "openvino", "fil", "tensorrt"}
+    {
+        "ensemble",
+        "identity",
+        "square",
+        "repeat",
+        "onnxruntime",
+        "python",
+        "dali",
+        "pytorch",
+        "openvino",
+        "fil",
+        "tensorrt",
+    }
 )
 
 # (glibc, libstdc++.so.6.0.N) of the base images, as those Ubuntu releases ship them.

@@ -58,8 +58,7 @@ def no_model(repository: Repository, target: Target) -> Iterator[Finding]:
         repository.place(),
         "there is no model in this archive: no folder at its root has a config.pbtxt or a version folder",
         "SageMaker answers the first request with an error: failed to poll from model repository",
-        "pack a model repository: tar -C <the folder whose folders are the models> -czf "
-        f"{repository.path.name} .",
+        f"pack a model repository: tar -C <the folder whose folders are the models> -czf {repository.path.name} .",
     )
 
 

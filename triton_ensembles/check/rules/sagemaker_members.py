@@ -139,7 +139,8 @@ def repeated_member(repository: Repository, target: Target) -> Iterator[Finding]
 def bytecode(repository: Repository, target: Target) -> Iterator[Finding]:
     if is_archive(repository):
         folders = sorted(
-            path for path, entry in repository.tree.entries.items()
+            path
+            for path, entry in repository.tree.entries.items()
             if path.rpartition("/")[2] == "__pycache__" and entry.is_folder
         )
         if folders:
@@ -167,7 +168,13 @@ def target_model(repository: Repository, target: Target) -> Iterator[Finding]:
     if not is_archive(repository) or (_TARGET_MODEL.fullmatch(name) and len(name) <= 1024):
         return
     strange = next((letter for letter in name if not " " <= letter <= "~"), "")
-    why = f"it has the letter {strange!r}" if strange else "it begins with a blank" if len(name) <= 1024 else "it is too long"
+    why = (
+        f"it has the letter {strange!r}"
+        if strange
+        else "it begins with a blank"
+        if len(name) <= 1024
+        else "it is too long"
+    )
     yield Finding(
         repository.place(),
         f"no request can name this archive: {why}",

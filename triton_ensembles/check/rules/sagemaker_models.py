@@ -136,7 +136,7 @@ def bls(model: Model, target: Target) -> Iterator[Finding]:
     for first in model_files(model):
         for file in all_files(model, first):
             for call, name in file.calls():
-                called = file.text(argument(call, 3, "model_name")) if name == f"{UTILS}.InferenceRequest" else None
+                called = file.text(argument(call, 4, "model_name")) if name == f"{UTILS}.InferenceRequest" else None
                 if called is None or called in loaded:
                     continue
                 beside = repository.model(called) is not None

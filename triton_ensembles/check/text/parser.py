@@ -128,8 +128,8 @@ class _Parser:
         """A closing bracket of another kind. True when it closes something further out, so that we end here."""
         token = self.tokens.now
         if closer and token.text in self._closers[:-1]:
-            self._fault("config-syntax", token, f"'{token.text}' comes before the '{closer}' of what is open", "", path)
-            self.parsed.faults[-1] = self.parsed.faults[-1]._replace(cure=f"write {closer} before it")
+            message = f"'{token.text}' comes before the '{closer}' of what is open"
+            self._fault("config-unclosed", token, message, f"write {closer} before it", path)
             return True
         cure = f"write {closer} for it, or delete it" if closer else "delete it"
         self._fault("config-syntax", token, f"this '{token.text}' closes nothing", cure, path)

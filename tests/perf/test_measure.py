@@ -1,0 +1,116 @@
+"""Short sweeps of the real ensembles on the real server."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from triton_ensembles.build import Built
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.perf import measure
+from triton_ensembles.perf.report import tables
+
+STEPS = {"bert_trt": ["preprocess", "bert-trt", "postprocess"], "dali_inception": ["dali", "inception_graphdef"]}
+
+
+def test_a_short_sweep_of_both(built: dict[str, Built], tmp_path: Path) -> None:
+    """Else `make perf` ends without a report, or with one that lacks a step."""
+    said: list[str] = []
+    ensembles = [built[name] for name in STEPS]
+    reports = measure(ensembles, concurrencies=(2, 1), output=tmp_path, seconds=3, progress=said.append)
+    assert [report.name for report in reports] == list(STEPS)
+    for report in reports:
+        name = report.name
+        assert report.steps == STEPS[name]
+        assert [point.client.concurrency for point in report.points] == [1, 2]
+        for point in report.points:
+            client = point.client
+            assert client.throughput > 0
+            assert 0 < client.p50_ms <= client.p90_ms <= client.p95_ms <= client.p99_ms
+            assert point.requests >= 3
+            assert all(step.compute_infer_ms > 0 and step.batch >= 1 and step.executions for step in point.steps)
+        _check_files(name, tmp_path)
+        assert all(step in tables(report) for step in report.steps)
+        assert sum(line.startswith(f"[{name}] concurrency") for line in said) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        f"{name}{suffix}" for name in STEPS for suffix in (".csv", ".json", ".png")
+    )
+
+
+def _check_files(name: str, folder: Path) -> None:
+    with (folder / f"{name}.csv").open(newline="") as stream:
+        header, *rows = csv.reader(stream)
+    assert [row[0] for row in rows] == ["1", "2"]
+    assert all(len(row) == len(header) for row in rows)
+    assert {f"{step}.queue_ms" for step in STEPS[name]} <= set(header)
+    facts = json.loads((folder / f"{name}.json").read_text())
+    assert facts["versions"]["tritonserver"] == "2.51.0"
+    assert re.fullmatch(r"wheel tritonclient \d+\.\d+\.\d+", facts["versions"]["perf_analyzer"])
+    assert facts["machine"]["cores"] >= 1
+    assert [point["command"][0] for point in facts["points"]] == ["perf_analyzer"] * 2
+    with Image.open(folder / f"{name}.png") as image:
+        image.load()
+        assert image.size == (1500, 1200)
+
+
+def test_an_ensemble_that_refuses(built: dict[str, Built], tmp_path: Path) -> None:
+    """Else an error under load is taken for a measurement, or its reason is lost."""
+    with pytest.raises(EnsembleError, match="batch-size must be <= 64 for 'bert_trt'"):
+        measure([built["bert_trt"]], concurrencies=(1,), output=tmp_path / "out", batch=65, progress=print)
+    assert not (tmp_path / "out").exists()
+
+
+_SWEEP = """
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from triton_ensembles.perf import measure
+
+built = SimpleNamespace(name="bert_trt", repository=Path(sys.argv[1]))
+say = lambda line: print(line, flush=True)
+measure([built], concurrencies=(1, 2), output=Path(sys.argv[2]), seconds=60, progress=say)
+"""
+
+
+def test_ctrl_c(built: dict[str, Built], tmp_path: Path) -> None:
+    """Else Ctrl-C leaves a server, perf_analyzer, a temporary folder or half a report behind."""
+    output = tmp_path / "out"
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-c", _SWEEP, str(built["bert_trt"].repository), str(output)],
+        env=os.environ | {"TMPDIR": str(temporary)},
+        stderr=subprocess.PIPE,
+    )
+    try:
+        children = _children(process.pid, {"tritonserver", "perf_analyzer"})
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert errors.rstrip().endswith(b"KeyboardInterrupt")
+    assert not [child for child in children if Path(f"/proc/{child}").exists()]
+    assert not output.exists()
+    assert not list(temporary.glob("perf-*"))
+
+
+def _children(parent: int, wanted: set[str]) -> list[int]:
+    """The children of ``parent``, once all of the wanted programs are among them."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        pids = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        names = {Path(f"/proc/{pid}/comm").read_text().strip() for pid in pids}
+        if wanted <= names:
+            return [int(pid) for pid in pids]
+        time.sleep(0.1)
+    raise AssertionError(f"only {names} were started")

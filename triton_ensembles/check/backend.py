@@ -1,0 +1,88 @@
+"""Which backend and which file of the version folder Triton will use for a model.
+
+After core r24.10 model_config_utils.cc AutoCompleteBackendFields, which runs whether auto-completion is on or off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.read.tree import join
+
+ENSEMBLE = "ensemble"
+TENSORRT_PLATFORM = "tensorrt_plan"
+
+# backend -> (its platforms, the file that it looks for in the version folder): core r24.10 constants.h.
+_KNOWN: dict[str, tuple[tuple[str, ...], str]] = {
+    "tensorflow": (("tensorflow_graphdef", "tensorflow_savedmodel"), ""),
+    "tensorrt": ((TENSORRT_PLATFORM,), "model.plan"),
+    "onnxruntime": (("onnxruntime_onnx",), "model.onnx"),
+    "openvino": ((), "model.xml"),
+    "pytorch": (("pytorch_libtorch",), "model.pt"),
+    "python": ((), "model.py"),
+}
+_TENSORFLOW_FILES = {"tensorflow_savedmodel": "model.savedmodel", "tensorflow_graphdef": "model.graphdef"}
+PLATFORMS: dict[str, str] = {platform: name for name, (platforms, _) in _KNOWN.items() for platform in platforms}
+PLATFORM_OF = {name: platforms for name, (platforms, _) in _KNOWN.items() if platforms}
+# Backends that are published as such; a custom one may have any other name.
+BACKENDS = (*_KNOWN, "dali", "fil", "vllm", "tensorrtllm", "identity", "repeat", "square", "armnn_tflite")
+
+
+@dataclass(frozen=True)
+class Backend:
+    """``file`` is what has to be in each version folder, "" when that is not known (custom backends).
+
+    ``inferred`` tells that the config names no backend and the files of the version folder decided.
+    """
+
+    name: str
+    platform: str
+    file: str
+    inferred: bool = False
+
+
+def backend_of(model: Model) -> Backend:
+    """The backend, platform and file that Triton settles on; ``name`` is "" when it cannot tell."""
+    config = model.config
+    name, platform, file = config.backend, config.platform, config.default_model_filename
+    content = _first_version(model)
+    open_choice = not platform and not file
+    inferred = not name
+    if not platform and name in ("", "tensorflow"):
+        for candidate, known in _TENSORFLOW_FILES.items():
+            if file == known or (not file and known in content and content[known] == (known == "model.savedmodel")):
+                platform = candidate
+    if platform in _TENSORFLOW_FILES:
+        return Backend(name or "tensorflow", platform, file or _TENSORFLOW_FILES[platform], inferred)
+    if not name:
+        name = next((candidate for candidate in _KNOWN if _fits(candidate, platform, file, open_choice, content)), "")
+    if name in _KNOWN and name != "tensorflow":
+        platforms, known = _KNOWN[name]
+        script = name == "pytorch" and config.runtime == "model.py"
+        platform = platform or (platforms[0] if platforms else "")
+        return Backend(name, platform, file or ("" if script else known), inferred)
+    if not name and open_choice and not model.is_ensemble:
+        name = model.folder.partition(".")[2]  # model.identity: the narrow case of a custom backend
+        file = f"model.{name}" if name else ""
+    if name == "dali":
+        file = file or "model.dali"
+    return Backend(name, platform, file, inferred)
+
+
+def _fits(candidate: str, platform: str, file: str, open_choice: bool, content: dict[str, bool]) -> bool:
+    platforms, known = _KNOWN[candidate]
+    if not known:
+        return False
+    may_be_folder = candidate in ("onnxruntime", "openvino", "python")  # as core has it
+    found = open_choice and known in content and (may_be_folder or not content[known])
+    return platform in platforms or file == known or found
+
+
+def _first_version(model: Model) -> dict[str, bool]:
+    """What lies in the first folder of the model, by name, and whether each is a folder: only that one is looked at."""
+    folders = model.tree.folders(model.root)
+    if not folders:
+        return {}
+    first = join(model.root, folders[0])
+    return {name: model.tree.is_folder(join(first, name)) for name in model.tree.children(first)}

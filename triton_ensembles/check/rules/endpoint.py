@@ -1,0 +1,157 @@
+"""What several archives do to each other as members of one multi-model endpoint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from triton_ensembles.check.environments import environments
+from triton_ensembles.check.fault import Finding, Place, Severity
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.rule import Scope, Server, rule
+from triton_ensembles.check.rules.sagemaker import is_archive, picked, reached
+from triton_ensembles.check.target import Target
+
+MANIFEST = "manifest.json"  # triton_ensembles/build.py writes it; archives that others made have none
+_SHOWN = 3
+
+
+def archives(repositories: tuple[Repository, ...]) -> list[Repository]:
+    """The members of the endpoint: the archives, each path once."""
+    return list({each.path.resolve(): each for each in repositories if is_archive(each)}.values())
+
+
+def manifest(repository: Repository) -> dict[str, Any]:
+    """The manifest of an archive that this project built, {} when it has none."""
+    entry = repository.tree.get(MANIFEST)
+    try:
+        data = json.loads(entry.data) if entry and entry.data else {}
+    except (ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+@rule(
+    "endpoint-shared-step",
+    "No two archives of an endpoint have a step of the same name",
+    source="core r24.10 model_repository_manager.cc looks for steps by their bare names in every registered repository; "
+    "measured on 2.51.0; server #7489, #5150",
+    bad=None,
+    good=None,
+    scope=Scope.ENDPOINT,
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+)
+def shared_step(repositories: tuple[Repository, ...], target: Target) -> Iterator[Finding]:
+    found: dict[str, list[Model]] = {}
+    for repository in archives(repositories):
+        served = {model.folder for model in picked(repository)}
+        for model in reached(repository):
+            if model.folder not in served:
+                found.setdefault(model.folder, []).append(model)
+    for name, models in found.items():
+        if len(models) > 1:
+            yield Finding(
+                models[1].place(),
+                f"the step '{name}' is also in {_listed([model.place() for model in models if model is not models[1]])}",
+                "loading or unloading one archive loads the ensembles of the others again, and a Python step whose "
+                "folder has changed (its first load writes 1/__pycache__) is loaded again as well, for seconds; before "
+                "24.04 the metrics of such steps are added up",
+                f"give every archive names of its own, such as <ensemble>.{name} (build.py does)",
+            )
+
+
+@rule(
+    "endpoint-same-target-model",
+    "No two archives of an endpoint have the same file name",
+    source="server r24.10 src/sagemaker_server.cc; measured on 2.51.0: 409",
+    bad=None,
+    good=None,
+    scope=Scope.ENDPOINT,
+    severity=Severity.WARNING,
+    server=Server.UNTESTED,
+)
+def same_target_model(repositories: tuple[Repository, ...], target: Target) -> Iterator[Finding]:
+    found: dict[str, list[Repository]] = {}
+    for repository in archives(repositories):
+        found.setdefault(repository.path.name, []).append(repository)
+    for name, same in found.items():
+        if len(same) > 1:
+            yield Finding(
+                same[1].place(),
+                f"the TargetModel '{name}' is also the name of {_listed([same[0].place(), *(r.place() for r in same[2:])])}",
+                "in one folder of S3 the one overwrites the other, and an endpoint goes on serving what it has "
+                "downloaded; only in different folders below the endpoint's prefix they are two models",
+                "give each archive a name of its own, and a changed one a new name",
+            )
+
+
+@rule(
+    "endpoint-same-environment",
+    "Archives of an endpoint that hold the same environment say so",
+    source="python_backend r24.10 pb_env.cc: one extraction for each path, never removed while the server runs (#8840)",
+    bad=None,
+    good=None,
+    scope=Scope.ENDPOINT,
+    severity=Severity.NOTE,
+    server=Server.ACCEPTS,
+)
+def same_environment(repositories: tuple[Repository, ...], target: Target) -> Iterator[Finding]:
+    found: dict[int, dict[str, tuple[Place, int, int]]] = {}
+    for repository in archives(repositories):
+        for packed in environments(repository):
+            if len(packed.tree.members) > 1:
+                places = found.setdefault(packed.fingerprint, {})
+                places.setdefault(repository.shown, (repository.place(packed.path), packed.size, packed.unpacked))
+    for same in found.values():
+        if len(same) > 1:
+            (first, size, unpacked), *others = same.values()
+            yield Finding(
+                others[0][0],
+                f"the same environment is in {len(same)} archives: also in {_listed([first, *(o[0] for o in others[1:])])}",
+                f"each archive is downloaded with it ({size * len(same) / 1e6:,.0f} MB in all), and Triton extracts it "
+                f"for each, never removing one ({unpacked * len(same) / 1e6:,.0f} MB in /tmp once all are loaded)",
+                "nothing to change while disk and start-up time allow it; otherwise put the packages into the image",
+            )
+
+
+@rule(
+    "endpoint-mixed-targets",
+    "All archives of an endpoint are built for the same target and Triton",
+    source="manifest.json, which triton_ensembles/build.py writes",
+    bad=None,
+    good=None,
+    scope=Scope.ENDPOINT,
+    severity=Severity.WARNING,
+    server=Server.UNTESTED,
+)
+def mixed_targets(repositories: tuple[Repository, ...], target: Target) -> Iterator[Finding]:
+    for key, what, effect in (
+        ("target", "target", "an endpoint has one instance type: one of them does not use it or does not load there"),
+        ("triton", "Triton", "an endpoint has one image: a plan or an environment of the other may not load there"),
+    ):
+        found: dict[str, list[Repository]] = {}
+        for repository in archives(repositories):
+            if isinstance(value := manifest(repository).get(key), str):
+                found.setdefault(value, []).append(repository)
+        values = sorted(found, key=lambda value: -len(found[value]))
+        for value in values[1:]:
+            yield Finding(
+                found[value][0].place(MANIFEST),
+                f"this is built for the {what} {value}, and {_listed([r.place() for r in found[values[0]]])} for "
+                f"{values[0]}",
+                effect,
+                "build them all for the same target: build.py --target",
+            )
+
+
+def _listed(places: list[Place]) -> str:
+    """The first few places, and how many more there are."""
+    shown = [str(place) for place in places[:_SHOWN]]
+    more = len(places) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+RULES = (shared_step, same_target_model, same_environment, mixed_targets)

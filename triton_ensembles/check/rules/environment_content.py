@@ -1,0 +1,369 @@
+"""What is in a packed environment, against the server that is to run it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from triton_ensembles.check.environments import (
+    Environment,
+    environment,
+    has_stub,
+    reference,
+    users,
+)
+from triton_ensembles.check.fault import Finding, Place, Severity
+from triton_ensembles.check.read.tree import Kind, join
+from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.rule import Scope, Server, rule
+from triton_ensembles.check.rules.image_tables import image_of, instance_of, release_of, releases, version
+from triton_ensembles.check.spelling import choices
+from triton_ensembles.check.target import Target
+
+_MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(\w+)$|manylinux(1|2010|2014)_(\w+)$")
+_OLD_MANYLINUX = {"1": (2, 5), "2010": (2, 12), "2014": (2, 17)}  # PEP 600
+_FOREIGN = re.compile(r"-(macosx_\w+|win32|win_\w+)$")
+_CONDA_FOREIGN = ("osx-64", "osx-arm64", "win-64", "win-arm64")
+
+
+def _used(repository: Repository) -> Iterator[Environment]:
+    for path in sorted({found.path for model in repository.models if (found := reference(model)) and found.path}):
+        if packed := environment(repository, path):
+            yield packed
+
+
+def _at(repository: Repository, packed: Environment, inner: str = "") -> Place:
+    """``a.tar.gz!env.tar.gz!lib/x``: a place within the environment."""
+    place = repository.place(packed.path)
+    return Place(f"{place.path}!{inner}") if inner else place
+
+
+def _without_stub(repository: Repository, packed: Environment) -> list[str]:
+    return [model.folder for model in users(repository, packed.path) if not has_stub(model)]
+
+
+@rule(
+    "environment-python",
+    "A packed environment has the Python of the image's stub",
+    source="python_backend README r24.10, Important Notes 1; releases.csv",
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+    server=Server.UNTESTED,
+)
+def python(repository: Repository, target: Target) -> Iterator[Finding]:
+    image = image_of(target)
+    for packed in _used(repository):
+        models = _without_stub(repository, packed)
+        if image and image.python and packed.pythons and models and image.python not in packed.pythons:
+            yield Finding(
+                _at(repository, packed),
+                f"the environment has Python {' and '.join(packed.pythons)}, and the stub of Triton {image.release} is "
+                f"for Python {image.python}",
+                f"{choices(models)} cannot start: the stub finds no encodings or no numpy of its Python (Stub process "
+                "is not healthy)",
+                f"pack an environment with python={image.python}, or put a triton_python_backend_stub for Python "
+                f"{packed.pythons[0]}, built from release {image.release}, into the model's folder",
+            )
+
+
+@rule(
+    "environment-python-of-no-image",
+    "A packed environment has the Python of some image's stub",
+    source="releases.csv: stubs for Python 3.8, 3.10 and 3.12",
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+    severity=Severity.NOTE,
+    server=Server.UNTESTED,
+)
+def python_of_no_image(repository: Repository, target: Target) -> Iterator[Finding]:
+    if target.image:
+        return
+    known = {release.python for release in releases().values()}
+    for packed in _used(repository):
+        models = _without_stub(repository, packed)
+        if packed.pythons and models and not known & set(packed.pythons):
+            yield Finding(
+                _at(repository, packed),
+                f"the environment has Python {' and '.join(packed.pythons)}; the stubs in Triton's images are for "
+                f"{choices(known).replace(chr(39), '')}",
+                "it runs here, where there is a stub for every Python; in an image of NVIDIA or AWS "
+                f"{choices(models)} would not start",
+                "for SageMaker, pack the Python of its image (--image 24.09 checks that), or put a stub for this Python "
+                "into the model's folder",
+            )
+
+
+@rule(
+    "environment-numpy",
+    "numpy is below 2 for a server up to 24.10",
+    source="python_backend #384: pybind11 2.12 since 24.11; measured on 2.51.0",
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+    server=Server.ACCEPTS,
+)
+def numpy(repository: Repository, target: Target) -> Iterator[Finding]:
+    release = release_of(target)
+    for packed in _used(repository):
+        found = packed.versions.get("numpy", "")
+        if release and release.reads_numpy2 is False and version(found) >= (2,):
+            yield Finding(
+                _at(repository, packed),
+                f"the environment has numpy {found}, and Triton {release.release} reads numpy 1 only",
+                "the step loads and answers wrongly, without an error: every input is its first element repeated, and "
+                f"every output is empty (its stub is built with pybind11 {release.pybind11}; 24.11 has 2.12)",
+                "pack numpy 1.26.4, or use an image of 24.11 or later",
+            )
+
+
+@rule(
+    "environment-editable",
+    "Nothing in a packed environment is installed in editable mode",
+    source="PEP 660, PEP 610; setuptools writes __editable__ files, pip direct_url.json",
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+    server=Server.UNTESTED,
+)
+def editable(repository: Repository, target: Target) -> Iterator[Finding]:
+    for packed in _used(repository):
+        for path, what in _editable(packed):
+            yield Finding(
+                _at(repository, packed, path),
+                f"{what}, which the packed environment does not hold",
+                "its import fails in the step: ModuleNotFoundError (a stub that dies says: Stub process is not healthy)",
+                "install the package itself into the environment (pip install ., without -e) and pack it again",
+            )
+
+
+def _editable(packed: Environment) -> Iterator[tuple[str, str]]:
+    for folder in packed.site_packages:
+        for entry in packed.texts(folder):
+            name = entry.path.rpartition("/")[2]
+            if name.startswith("__editable__"):
+                yield entry.path, "this is a package in editable mode: a pointer to a folder of the build machine"
+            elif name.endswith(".pth"):
+                for line in (entry.text or "").splitlines()[:1000]:
+                    if line.strip().startswith("/"):
+                        yield entry.path, f"this adds the folder '{line.strip()[:120]}' of the build machine"
+                        break
+        for name in packed.tree.children(folder):
+            if name.endswith(".egg-link"):
+                yield (
+                    join(folder, name),
+                    "this is a package in editable mode: a pointer to a folder of the build machine",
+                )
+    for name, folder in packed.distributions():
+        entry = packed.tree.get(join(folder, "direct_url.json"))
+        try:
+            data = json.loads(entry.data) if entry and entry.data else None
+        except (ValueError, RecursionError):
+            continue
+        info = data.get("dir_info") if isinstance(data, dict) else None
+        if isinstance(info, dict) and info.get("editable") is True:
+            yield f"{folder}/direct_url.json", f"{name} is installed in editable mode from {str(data.get('url'))[:120]}"
+
+
+@rule(
+    "environment-links",
+    "No link in a packed environment leads out of it",
+    source="python_backend r24.10 pb_env.cc extracts links as they are; since 26.06 (#437) it refuses such",
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+    server=Server.UNTESTED,
+)
+def links(repository: Repository, target: Target) -> Iterator[Finding]:
+    for packed in _used(repository):
+        found = [
+            entry
+            for entry in packed.tree.members
+            if entry.kind is Kind.SYMLINK and _leads_out(entry.path, entry.target)
+        ]
+        python = [entry for entry in found if re.fullmatch(r"bin/python[\d.]*", entry.path)]
+        if found:
+            entry = (python or found)[0]
+            venv = bool(python) and packed.tree.get("pyvenv.cfg") is not None
+            yield Finding(
+                _at(repository, packed, entry.path),
+                f"'{entry.path}' is a link to '{entry.target[:120]}', which is not in the environment"
+                + (f" (and {len(found) - 1} more such links)" if len(found) > 1 else ""),
+                "this is a virtual environment, which is only a layer over the Python of the build machine: the stub "
+                "finds no standard library or another one"
+                if venv
+                else "it leads nowhere on the instance, or to another file; Triton 26.06 and later refuse to extract it",
+                "pack a conda environment with conda-pack: it holds Python itself"
+                if venv
+                else "pack what the link points to",
+            )
+
+
+def _leads_out(path: str, target: str) -> bool:
+    if target.startswith("/"):
+        return True
+    depth = len(PurePosixPath(path).parts) - 1
+    for part in PurePosixPath(target).parts:
+        depth += -1 if part == ".." else 1
+        if depth < 0:
+            return True
+    return False
+
+
+@rule(
+    "environment-no-library",
+    "A packed environment holds Python's standard library",
+    source="measured on 2.51.0: the stub becomes the Python whose bin is first on PATH",
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+    severity=Severity.WARNING,
+    server=Server.UNTESTED,
+)
+def no_library(repository: Repository, target: Target) -> Iterator[Finding]:
+    for packed in _used(repository):
+        if packed.tree.problems or not packed.tree.get("bin/activate") or packed.has_library:
+            continue
+        yield Finding(
+            _at(repository, packed),
+            "the environment has no standard library (lib/python3.x/os.py)"
+            if packed.pythons
+            else "the environment has no Python (lib/python3.x)",
+            "the stub falls back on the Python of the image, if its minor version is the same, or does not start",
+            "pack a conda environment with python in it, with conda-pack",
+        )
+
+
+@rule(
+    "environment-platform",
+    "A packed environment was made for Linux and for the processor of the instance",
+    source="the tags in WHEEL files (PEP 427, PEP 600) and the subdir of conda-meta; instances.csv",
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+    server=Server.UNTESTED,
+)
+def platform(repository: Repository, target: Target) -> Iterator[Finding]:
+    instance = instance_of(target.instance) if target.instance else None
+    wanted = instance.architecture if instance else "x86_64"
+    for packed in _used(repository):
+        found = [(path, tag) for path, tag in _tags(packed) if _is_foreign(tag, wanted)]
+        if found:
+            path, tag = found[0]
+            yield Finding(
+                _at(repository, packed, path),
+                f"this was built for {tag.rpartition('-')[2]}"
+                + (f" (and so were {len(found) - 1} more packages)" if len(found) > 1 else ""),
+                f"its libraries cannot be loaded on Linux with {wanted}: ImportError or Exec format error",
+                f"pack the environment on Linux with {wanted} (in a container, for instance)",
+            )
+
+
+@rule(
+    "environment-glibc",
+    "The wheels of a packed environment run with the image's glibc",
+    source="PEP 600 tags in WHEEL files; the glibc of the image's Ubuntu (releases.csv)",
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+    severity=Severity.WARNING,
+    server=Server.UNTESTED,
+)
+def glibc(repository: Repository, target: Target) -> Iterator[Finding]:
+    image = image_of(target)
+    if image is None or image.glibc is None:
+        return
+    for packed in _used(repository):
+        oldest: dict[str, tuple[int, int]] = {}
+        for path, tag in _tags(packed):  # a wheel may have several tags: the least demanding one holds
+            if needed := _glibc(tag):
+                oldest[path] = min(needed, oldest.get(path, needed))
+        for path, needed in oldest.items():
+            if needed > image.glibc:
+                yield Finding(
+                    _at(repository, packed, path),
+                    f"this package needs glibc {needed[0]}.{needed[1]}, and the image of Triton {image.release} "
+                    f"(Ubuntu {image.ubuntu}) has {image.glibc[0]}.{image.glibc[1]}",
+                    f"its import fails: version `GLIBC_{needed[0]}.{needed[1]}' not found",
+                    "take an older version of the package, or a newer image",
+                )
+
+
+@rule(
+    "environment-libstdcxx",
+    "The libstdc++ of a packed environment is not older than the image's",
+    source="python_backend README r24.10, Important Notes 7; server #5933",
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+    severity=Severity.WARNING,
+    server=Server.UNTESTED,
+)
+def libstdcxx(repository: Repository, target: Target) -> Iterator[Finding]:
+    image = image_of(target)
+    if image is None or image.libstdcxx is None:
+        return
+    for packed in _used(repository):
+        found = [
+            (int(match[1]), name)
+            for name in packed.tree.children("lib")
+            if (match := re.fullmatch(r"libstdc\+\+\.so\.6\.0\.(\d{1,4})", name))
+        ]
+        if found and max(found)[0] < image.libstdcxx:
+            yield Finding(
+                _at(repository, packed, f"lib/{max(found)[1]}"),
+                f"this is older than the libstdc++.so.6.0.{image.libstdcxx} of the image's Ubuntu {image.ubuntu}, which "
+                "the stub was linked to",
+                f"the environment's lib comes first on LD_LIBRARY_PATH, so the stub may not start: "
+                f"GLIBCXX_3.4.{image.libstdcxx} not found",
+                "conda install -c conda-forge libstdcxx-ng>=12, and pack again",
+            )
+
+
+def _tags(packed: Environment) -> Iterator[tuple[str, str]]:
+    """(path of the WHEEL file or of conda's record, platform tag)."""
+    for _, folder in packed.distributions():
+        entry = packed.tree.get(join(folder, "WHEEL"))
+        for line in (entry.text or "").splitlines()[:200] if entry and entry.data else ():
+            if line.startswith("Tag:"):
+                yield join(folder, "WHEEL"), line[4:].strip()
+    for entry in packed.texts("conda-meta"):
+        if match := re.search(r'"subdir"\s*:\s*"([\w-]+)"', entry.text or ""):
+            yield entry.path, f"conda-{match[1]}" if match[1] not in _CONDA_FOREIGN else match[1].replace("-", "_")
+
+
+def _is_foreign(tag: str, wanted: str) -> bool:
+    if _FOREIGN.search(tag) or tag.replace("_", "-") in _CONDA_FOREIGN:
+        return True
+    for name in ("x86_64", "aarch64"):
+        if name != wanted and (tag.endswith(f"linux_{name}") or _of_machine(tag) == name):
+            return True
+    return tag == ("conda-linux-aarch64" if wanted == "x86_64" else "conda-linux-64")
+
+
+def _of_machine(tag: str) -> str:
+    match = _MANYLINUX.search(tag)
+    return (match[3] or match[5]) if match else ""
+
+
+def _glibc(tag: str) -> tuple[int, int] | None:
+    match = _MANYLINUX.search(tag)
+    if not match:
+        return None
+    return _OLD_MANYLINUX[match[4]] if match[4] else (int(match[1]), int(match[2]))
+
+
+RULES = (
+    python,
+    python_of_no_image,
+    numpy,
+    editable,
+    links,
+    no_library,
+    platform,
+    glibc,
+    libstdcxx,
+)

@@ -1,0 +1,198 @@
+"""Whether the environment of a step has what its model.py imports. Both are read, neither is run."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from triton_ensembles.check.environments import Environment, environment_of
+from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.form import Form
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.python_source import UTILS, Import, PythonFile, all_files, is_local, model_files
+from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.rule import Scope, Server, rule
+from triton_ensembles.check.rules.image_tables import release_of, version
+from triton_ensembles.check.source_form import RECIPE
+from triton_ensembles.check.spelling import nearest
+from triton_ensembles.check.target import Target
+from triton_ensembles.environment import EnvironmentSpec, read_environment_file
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ROOT
+
+# What the stub itself provides: python_backend r24.10 pb_stub.cc.
+_OF_THE_STUB = frozenset({UTILS, "c_python_backend_utils"})
+# In the standard library of some Python that an image has, but perhaps not of the checker's.
+_ONCE_STANDARD = frozenset({"distutils", "imp", "asynchat", "asyncore", "smtpd", "tomllib"})
+STANDARD = frozenset(sys.stdlib_module_names) | _ONCE_STANDARD
+# Packages that people install under another name than they import.
+PROVIDERS = {
+    "PIL": "pillow",
+    "attr": "attrs",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "faiss": "faiss-cpu",
+    "google": "protobuf",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+
+
+@rule(
+    "environment-import-missing",
+    "A packed environment has what model.py imports",
+    source="python_backend r24.10 pb_stub.cc: sys.path is the environment's, then the version folder and the model's",
+    bad=None,
+    good=None,
+)
+def import_missing(model: Model, target: Target) -> Iterator[Finding]:
+    yield from _missing(model, later=False)
+
+
+@rule(
+    "environment-import-later",
+    "A packed environment has what the functions of model.py import",
+    source="python_backend r24.10 pb_stub.cc: sys.path is the environment's, then the version folder and the model's",
+    bad=None,
+    good=None,
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+)
+def import_later(model: Model, target: Target) -> Iterator[Finding]:
+    yield from _missing(model, later=True)
+
+
+def _missing(model: Model, later: bool) -> Iterator[Finding]:
+    packed = environment_of(model)
+    if packed is None or packed.tree.problems or not packed.has_library:
+        return
+    for file, found in _imported(model):
+        if found.later is later and not _has(packed, found.package):
+            provider = PROVIDERS.get(found.package, found.package)
+            meant = nearest(found.package, packed.modules)
+            when = "when the function is called" if later else "and the model is not loaded"
+            yield Finding(
+                file.place(found),
+                f"the environment '{packed.path}' has no package '{found.package}'",
+                f"ModuleNotFoundError: No module named '{found.package}', {when}",
+                (f"did you mean '{meant}'? Otherwise " if meant else "") + f"add {provider} to it and pack it again",
+            )
+
+
+def _has(packed: Environment, package: str) -> bool:
+    if package in packed.modules:
+        return True
+    # What is compiled into Python has no file: sys, time, math …
+    return package in sys.builtin_module_names or package in STANDARD and package in _COMPILED_IN
+
+
+# Modules that builds of Python may have either as files in lib-dynload or compiled in.
+_COMPILED_IN = frozenset(
+    name for name in sys.stdlib_module_names
+    if name.startswith("_") or name in {"array", "binascii", "cmath", "fcntl", "grp", "math", "mmap", "pyexpat",
+    "resource", "select", "syslog", "termios", "unicodedata", "zlib", "audioop", "nis", "ossaudiodev", "spwd",
+    "readline", "xxlimited", "xxlimited_35", "xxsubtype"}
+)  # fmt: skip
+
+
+def _imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
+    """What comes from outside of the model, each package once for a file."""
+    for first in model_files(model):
+        for file in all_files(model, first):
+            seen: set[tuple[str, bool]] = set()
+            for found in file.imports:
+                if found.package in _OF_THE_STUB or not found.certain or (found.package, found.later) in seen:
+                    continue
+                seen.add((found.package, found.later))
+                if not is_local(model, first, found.package):
+                    yield file, found
+
+
+@rule(
+    "environment-import-unnamed",
+    "The environment file names what the steps' model.py import",
+    source="envs/*.yml of the recipe; names of distributions and of packages may differ",
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+    severity=Severity.NOTE,
+    server=Server.UNTESTED,
+)
+def import_unnamed(repository: Repository, target: Target) -> Iterator[Finding]:
+    for path, spec, steps in _files(repository):
+        named = {_normal(package.name) for package in spec.packages}
+        named |= {_normal(re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0]) for text in spec.pip_packages}
+        for step in steps:
+            model = repository.model(step)
+            for file, found in _imported(model) if model else ():
+                names = {_normal(found.package), _normal(PROVIDERS.get(found.package, found.package))}
+                if found.package not in STANDARD and not names & {*named, *(f"python-{name}" for name in named)}:
+                    provider = PROVIDERS.get(found.package, found.package)
+                    yield Finding(
+                        file.place(found),
+                        f"{path} does not name '{found.package}'",
+                        "it may come along with another package, today; when it does not, the step fails with "
+                        f"ModuleNotFoundError: No module named '{found.package}'",
+                        f"add {provider} with its version to {path}",
+                    )
+
+
+@rule(
+    "environment-file-numpy",
+    "The environment file keeps numpy below 2 for a server up to 24.10",
+    source="python_backend #384: pybind11 2.12 since 24.11; measured on 2.51.0",
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+    server=Server.ACCEPTS,
+)
+def file_numpy(repository: Repository, target: Target) -> Iterator[Finding]:
+    release = release_of(target)
+    if release is None or release.reads_numpy2 is not False:
+        return
+    for path, spec, _ in _files(repository):
+        for package in spec.packages:
+            clause = re.match(r"(==?|>=|>|~=)(\d[\d.]*)", package.version)
+            if package.name == "numpy" and clause and version(clause[2].rstrip(".")) >= (2,):
+                yield Finding(
+                    repository.place(RECIPE),
+                    f"{path}, line {package.line}, asks for {package.written}, and Triton {release.release} reads "
+                    "numpy 1 only",
+                    "the steps load and answer wrongly, without an error: every input is its first element repeated, "
+                    "and every output is empty",
+                    "write numpy==1.26.4, or use an image of 24.11 or later",
+                )
+
+
+def _files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
+    """The environment files that a recipe names, with the steps that get them; the build judges those with faults."""
+    entry = repository.tree.get(RECIPE)
+    if repository.form is not Form.SOURCE or entry is None:
+        return
+    try:
+        written = tomllib.loads(entry.text or "").get("environments")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return
+    for item in written.values() if isinstance(written, dict) else ():
+        path = item.get("file") if isinstance(item, dict) else None
+        steps = item.get("steps") if isinstance(item, dict) else None
+        if not isinstance(path, str) or not isinstance(steps, list) or ".." in Path(path).parts or "\0" in path:
+            continue
+        try:
+            spec = read_environment_file(ROOT / path)
+        except EnsembleError:
+            continue
+        yield path, spec, [step for step in steps if isinstance(step, str)]
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+RULES = (import_missing, import_later, import_unnamed, file_numpy)

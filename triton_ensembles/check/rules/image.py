@@ -1,0 +1,193 @@
+"""The image and the instance that were chosen: do they have what the models need?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from triton_ensembles.check.backends import backend_of, brings_backend
+from triton_ensembles.check.fault import Finding, Place, Severity
+from triton_ensembles.check.form import Form
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.rule import Scope, Server, rule
+from triton_ensembles.check.rules.image_tables import families, image_of, instance_of, releases
+from triton_ensembles.check.spelling import choices, nearest
+from triton_ensembles.check.target import Target
+
+_KIND_GPU = 1  # model_config.proto ModelInstanceGroup.Kind
+
+
+@rule(
+    "image-unknown",
+    "The image is one of Triton's releases",
+    source="releases.csv",
+    bad=None,
+    good=None,
+    scope=Scope.ENDPOINT,
+    severity=Severity.WARNING,
+    server=Server.UNTESTED,
+)
+def image_unknown(repositories: tuple[Repository, ...], target: Target) -> Iterator[Finding]:
+    if not target.image or image_of(target) and target.image_names_release:
+        return
+    first, last = list(releases())[0], list(releases())[-1]
+    yield Finding(
+        Place(target.image),
+        f"'{target.image}' is no release of Triton that is known here ({first} to {last})"
+        if target.image_names_release
+        else f"'{target.image}' does not say which release of Triton it has",
+        "what this image has is unknown, so nothing that depends on it was checked",
+        "name the release (--image 24.09) or the image by its tag (…/sagemaker-tritonserver:24.09-py3)",
+    )
+
+
+@rule(
+    "image-not-on-sagemaker",
+    "SageMaker has an image of the release",
+    source="releases.csv, column sagemaker: what public examples and issues name, which is not all of them",
+    bad=None,
+    good=None,
+    scope=Scope.ENDPOINT,
+    severity=Severity.NOTE,
+    server=Server.UNTESTED,
+)
+def image_not_on_sagemaker(repositories: tuple[Repository, ...], target: Target) -> Iterator[Finding]:
+    image = image_of(target)
+    if image is None or image.sagemaker or not target.image_names_release:
+        return
+    known = ", ".join(each.release for each in releases().values() if each.sagemaker)
+    yield Finding(
+        Place(target.image),
+        f"whether SageMaker has an image of Triton {image.release} is unknown here (known: {known})",
+        "AWS makes images of some of NVIDIA's releases only, and not in every region at the same time",
+        "look it up in AWS's list of Deep Learning Containers (sagemaker-tritonserver)",
+    )
+
+
+@rule(
+    "image-backend",
+    "The image has the backends of the models",
+    source="server build.py on the branches r22.07 to r26.08: enable_all; releases.csv for TensorFlow",
+    bad=None,
+    good=None,
+    server=Server.UNTESTED,
+)
+def image_backend(model: Model, target: Target) -> Iterator[Finding]:
+    image, backend = image_of(target), backend_of(model)
+    if image is None or not target.image_names_release or not backend or backend in image.backends:
+        return
+    if brings_backend(model) or not _is_plain(target.image):
+        return
+    having = [each.release for each in releases().values() if backend in each.backends]
+    place = model.at("backend") if model.config.backend else model.at("platform")
+    if having:
+        yield Finding(
+            place,
+            f"the image of Triton {image.release} has no {backend} backend",
+            f"Triton refuses the model: unable to find backend library for backend '{backend}'",
+            f"use an image from {having[0]} to {having[-1]}, or turn the model into ONNX "
+            '(platform: "onnxruntime_onnx") or TensorRT',
+        )
+
+
+@rule(
+    "image-backend-unknown",
+    "The backends of the models are backends of Triton's images",
+    source="server build.py on the branches r22.07 to r26.08: enable_all",
+    bad=None,
+    good=None,
+    severity=Severity.WARNING,
+    server=Server.UNTESTED,
+)
+def image_backend_unknown(model: Model, target: Target) -> Iterator[Finding]:
+    image, backend = image_of(target), backend_of(model)
+    if image is None or not target.image_names_release or not backend or brings_backend(model):
+        return
+    known = set().union(*(each.backends for each in releases().values()))
+    if backend in known or not _is_plain(target.image):
+        return
+    meant = nearest(backend, known)
+    yield Finding(
+        model.at("backend"),
+        f"'{backend}' is no backend of the images that NVIDIA builds",
+        f"unless the image was made with it: unable to find backend library for backend '{backend}'",
+        f'backend: "{meant}"'
+        if meant
+        else f"the images have {choices(known)}; another one has to be added to the image",
+    )
+
+
+@rule(
+    "instance-unknown",
+    "The instance type is one that is known",
+    source="instances.csv",
+    bad=None,
+    good=None,
+    scope=Scope.ENDPOINT,
+    severity=Severity.WARNING,
+    server=Server.UNTESTED,
+)
+def instance_unknown(repositories: tuple[Repository, ...], target: Target) -> Iterator[Finding]:
+    if not target.instance or instance_of(target.instance):
+        return
+    family = target.instance.removeprefix("ml.").partition(".")[0]
+    meant = nearest(family, families())
+    yield Finding(
+        Place(target.instance),
+        f"the instance type '{target.instance}' is unknown here",
+        "whether it has a GPU, and which, is unknown, so nothing that depends on it was checked",
+        f"did you mean '{target.instance.replace(family, meant, 1)}'?" if meant else "write it as ml.g5.xlarge",
+    )
+
+
+@rule(
+    "instance-without-gpu",
+    "Models of an instance without a GPU do not ask for one",
+    source="core r24.10 model_config_utils.cc ValidateInstanceGroup; instances.csv",
+    bad=None,
+    good=None,
+    words="has kind KIND_GPU but no GPUs are available",
+)
+def without_gpu(model: Model, target: Target) -> Iterator[Finding]:
+    where = _gpuless(target)
+    # The build turns the KIND_GPU of a folder of ensembles/ into KIND_CPU for the CPU target.
+    if not where or (model.repository.form is Form.SOURCE and target.device != "gpu"):
+        return
+    for number, group in enumerate(model.config.instance_group):
+        if group.kind == _KIND_GPU:
+            yield Finding(
+                model.at("instance_group", number, "kind"),
+                f"the instance group is KIND_GPU, and {where} has no GPU",
+                f"Triton refuses the model: has kind KIND_GPU but no GPUs are available",
+                "kind: KIND_CPU",
+            )
+    if not model.config.instance_group and backend_of(model) == "tensorrt":
+        yield Finding(
+            model.at("platform") if model.config.platform else model.at("backend"),
+            f"this is a TensorRT plan, and {where} has no GPU",
+            "Triton refuses the model: TensorRT runs on a GPU only",
+            'take the ONNX model that the plan was made from: platform: "onnxruntime_onnx"',
+        )
+
+
+def _gpuless(target: Target) -> str:
+    instance = instance_of(target.instance) if target.instance else None
+    if instance:
+        return "" if instance.gpu else target.instance
+    return "the target cpu" if target.device == "cpu" else ""
+
+
+def _is_plain(image: str) -> bool:
+    """Whether it is the image with the usual backends, not one for language models or a minimal one."""
+    tag = image.rpartition(":")[2]
+    return not any(word in tag for word in ("vllm", "trtllm", "min", "sdk", "pyt", "tf2", "igpu"))
+
+
+RULES = (
+    image_unknown,
+    image_not_on_sagemaker,
+    image_backend,
+    image_backend_unknown,
+    instance_unknown,
+    without_gpu,
+)

@@ -1,0 +1,231 @@
+"""Files that only run with the versions and on the GPU that they were made for.
+
+manifest.json of an archive says for each artifact how it was made. The keys read here, under ``artifacts[path]``:
+
+* ``facts.tensorrt``            version of TensorRT that built a plan, "10.4.0.26"
+* ``facts.compute_capability``  of the GPU that it was built on, "8.6"
+* ``facts.hardware_compatibility``  "ampere_plus" when it was built for compute capability 8.0 and above
+* ``made_from.tools``           {"nvidia-dali-cuda130": "2.4.0"} for a DALI pipeline
+
+A plan holds its versions in a header whose layout NVIDIA does not publish, so without a manifest they are unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from triton_ensembles.check.backends import backend_of
+from triton_ensembles.check.environments import environment_of, has_stub
+from triton_ensembles.check.fault import Finding, Place, Severity
+from triton_ensembles.check.form import Form
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.python_source import is_python
+from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.rule import Scope, Server, rule
+from triton_ensembles.check.rules.endpoint import manifest
+from triton_ensembles.check.rules.image_tables import Release, image_of, instance_of, releases, version
+from triton_ensembles.check.target import Target
+
+
+def _artifact(model: Model, name: str) -> dict[str, Any]:
+    """What the manifest says of ``<step>/1/<name>``; the build puts the ensemble's name before that of the step."""
+    data = manifest(model.repository)
+    artifacts = data.get("artifacts")
+    for path, record in artifacts.items() if isinstance(artifacts, dict) else ():
+        step, _, rest = str(path).partition("/")
+        if rest.endswith(f"/{name}") and model.folder in (step, f"{data.get('ensemble')}.{step}"):
+            return record if isinstance(record, dict) else {}
+    return {}
+
+
+def _table(record: dict[str, Any], *keys: str) -> dict[str, Any]:
+    for key in keys:
+        value = record.get(key)
+        record = value if isinstance(value, dict) else {}
+    return record
+
+
+def _fact(record: dict[str, Any], key: str) -> str:
+    value = _table(record, "facts").get(key)
+    return str(value) if isinstance(value, str | int | float) else ""
+
+
+def _plans(model: Model) -> list[Place]:
+    if backend_of(model) != "tensorrt" or model.repository.form is Form.SOURCE:
+        return []
+    name = model.config.default_model_filename or "model.plan"
+    return [model.place(f"{folder}/{name}") for folder in model.versions.values() if model.get(f"{folder}/{name}")]
+
+
+@rule(
+    "plan-compute-capability",
+    "A TensorRT plan is built on the GPU architecture of the instance",
+    source="TensorRT developer guide: engines are specific to the compute capability; manifest.json; instances.csv",
+    bad=None,
+    good=None,
+    server=Server.UNTESTED,
+)
+def plan_compute_capability(model: Model, target: Target) -> Iterator[Finding]:
+    instance = instance_of(target.instance) if target.instance else None
+    record = _artifact(model, model.config.default_model_filename or "model.plan")
+    built = _fact(record, "compute_capability")
+    if instance is None or not instance.gpu or not built or built == instance.compute_capability:
+        return
+    if _fact(record, "hardware_compatibility") == "ampere_plus" and version(instance.compute_capability) >= (8,):
+        return
+    for place in _plans(model):
+        yield Finding(
+            place,
+            f"this plan was built on a GPU of compute capability {built}, and {target.instance} has a {instance.gpu} "
+            f"({instance.compute_capability})",
+            "TensorRT does not deserialise a plan of another architecture, so Triton does not load the model",
+            f"build the plan on an instance of the same family ({target.instance})",
+        )
+
+
+@rule(
+    "plan-tensorrt",
+    "A TensorRT plan is built with the TensorRT of the image",
+    source="TensorRT developer guide: engines are specific to the version; manifest.json; releases.csv",
+    bad=None,
+    good=None,
+    server=Server.UNTESTED,
+)
+def plan_tensorrt(model: Model, target: Target) -> Iterator[Finding]:
+    image = image_of(target)
+    built = _fact(_artifact(model, model.config.default_model_filename or "model.plan"), "tensorrt")
+    if image is None or not image.tensorrt or not built or version(built)[:2] == version(image.tensorrt)[:2]:
+        return
+    for place in _plans(model):
+        yield Finding(
+            place,
+            f"this plan was built with TensorRT {built}, and Triton {image.release} has TensorRT {image.tensorrt}",
+            "TensorRT does not deserialise a plan of another version, so Triton does not load the model",
+            f"build the plan in the image nvcr.io/nvidia/tritonserver:{image.release}-py3",
+        )
+
+
+@rule(
+    "plan-unknown",
+    "It is known with what a TensorRT plan was built",
+    source="manifest.json; the header of plans is not published",
+    bad=None,
+    good=None,
+    severity=Severity.NOTE,
+    server=Server.UNTESTED,
+)
+def plan_unknown(model: Model, target: Target) -> Iterator[Finding]:
+    image, instance = image_of(target), instance_of(target.instance) if target.instance else None
+    record = _artifact(model, model.config.default_model_filename or "model.plan")
+    unknown = []
+    if image and not (_fact(record, "tensorrt") and image.tensorrt):
+        missing = "the image's" if _fact(record, "tensorrt") else "its"
+        unknown.append(f"{missing} version of TensorRT is not known here")
+    if instance and instance.gpu and not _fact(record, "compute_capability"):
+        unknown.append("the GPU that it was built on is not known here")
+    for place in _plans(model) if unknown else ():
+        yield Finding(
+            place,
+            f"whether this plan loads is unknown: {' and '.join(unknown)}",
+            "TensorRT loads a plan only in the version, and on the GPU architecture, that built it",
+            "build plans in the image and on the instance type that serve them",
+        )
+
+
+@rule(
+    "pipeline-dali",
+    "A DALI pipeline is not serialised by a newer DALI than the image's",
+    source="manifest.json; releases.csv; a serialised pipeline holds operators by name and version",
+    bad=None,
+    good=None,
+    severity=Severity.WARNING,
+    server=Server.UNTESTED,
+)
+def pipeline_dali(model: Model, target: Target) -> Iterator[Finding]:
+    image = image_of(target)
+    if image is None or not image.dali or backend_of(model) != "dali":
+        return
+    name = model.config.default_model_filename or "model.dali"
+    for tool, made in _table(_artifact(model, name), "made_from", "tools").items():
+        if str(tool).startswith("nvidia-dali") and version(str(made))[:2] > version(image.dali)[:2]:
+            yield Finding(
+                model.place(f"{next(iter(model.versions.values()), '1')}/{name}"),
+                f"this pipeline was serialised by DALI {made}, and Triton {image.release} has DALI {image.dali}",
+                "nothing promises that an older DALI reads what a newer one wrote: an operator or an argument that it "
+                "does not know makes the load fail",
+                f"serialise it with DALI {image.dali}, or in the image nvcr.io/nvidia/tritonserver:{image.release}-py3",
+            )
+
+
+@rule(
+    "image-none-fits",
+    "Some image has all that the archives of an endpoint need",
+    source="releases.csv",
+    bad=None,
+    good=None,
+    scope=Scope.ENDPOINT,
+    server=Server.UNTESTED,
+)
+def none_fits(repositories: tuple[Repository, ...], target: Target) -> Iterator[Finding]:
+    needs = [need for each in repositories for need in _needs(each)]
+    if target.image or not needs:
+        return
+    fitting = set.intersection(*(set(need.releases) for need in needs))
+    if fitting:
+        return
+    # Two needs that exclude each other say more than the whole list does.
+    pairs = ((a, b) for n, a in enumerate(needs) for b in needs[:n] if not set(a.releases) & set(b.releases))
+    pair = next(pairs, None)
+    shown = [pair[1], pair[0]] if pair else list({need.why: need for need in needs}.values())
+    empty = next((need for need in needs if not need.releases), None)
+    yield Finding(
+        shown[-1].place,
+        "no release of Triton fits: " + "; ".join(str(need) for need in ([empty] if empty else shown)),
+        "an endpoint has one image: one of these models does not load in it, or answers wrongly",
+        "pack the environment for another Python, turn the TensorFlow model into ONNX, or use two endpoints",
+    )
+
+
+@dataclass(frozen=True)
+class Need:
+    """A reason why a model runs in some releases only."""
+
+    place: Place
+    why: str
+    releases: tuple[str, ...]
+
+    def __str__(self) -> str:
+        having = f"{self.releases[0]} to {self.releases[-1]}" if self.releases else "no release at all"
+        return f"{self.place} needs {having} ({self.why})"
+
+
+def _needs(repository: Repository) -> Iterator[Need]:
+    known = releases().values()
+    # The project's own server has a stub for every Python and brings TensorFlow itself.
+    if repository.form is Form.SOURCE or manifest(repository).get("target") == "cpu":
+        return
+    seen: set[str] = set()
+    for model in repository.models:
+        if backend_of(model) == "tensorflow" and "tensorflow" not in seen:
+            seen.add("tensorflow")
+            yield _need(model.at("platform"), "the TensorFlow backend", [r for r in known if r.tensorflow == "yes"])
+        packed = environment_of(model) if is_python(model) else None
+        if packed is None or packed.path in seen:
+            continue
+        if packed.pythons and not has_stub(model):
+            seen.add(packed.path)
+            why = f"an environment with Python {' and '.join(packed.pythons)}"
+            yield _need(repository.place(packed.path), why, [r for r in known if r.python in packed.pythons])
+        if version(packed.versions.get("numpy", "")) >= (2,):
+            seen.add(packed.path)
+            why = f"an environment with numpy {packed.versions['numpy']}"
+            yield _need(repository.place(packed.path), why, [r for r in known if r.reads_numpy2 is not False])
+
+
+def _need(place: Place, why: str, having: list[Release]) -> Need:
+    return Need(place, why, tuple(each.release for each in having))
+
+
+RULES = (plan_compute_capability, plan_tensorrt, plan_unknown, pipeline_dali, none_fits)

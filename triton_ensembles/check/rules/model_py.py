@@ -1,0 +1,208 @@
+"""model.py of Python models: what the stub wants of it (python_backend r24.10 src/pb_stub.cc). Parsed, never run."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+
+from triton_ensembles.check.environments import environment_of
+from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.python_source import Broken, PythonFile, all_files, model_files
+from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rules.image_tables import image_of, version
+from triton_ensembles.check.spelling import nearest
+from triton_ensembles.check.target import Target
+
+SOURCE = "python_backend r24.10 src/pb_stub.cc"
+CLASS = "TritonPythonModel"
+CONFIG = """\
+backend: "python"
+max_batch_size: 8
+input [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]
+output [ { name: "Y", data_type: TYPE_FP32, dims: [ 4 ] } ]
+"""
+HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
+_MINE = (sys.version_info.major, sys.version_info.minor)
+
+
+def _example(body: str) -> Example:
+    return Example(CONFIG, {"1/model.py": HEAD + body})
+
+
+def _broken(model: Model) -> Iterator[tuple[PythonFile, Broken]]:
+    for first in model_files(model):
+        for file in all_files(model, first):
+            if file.broken:
+                yield file, file.broken
+
+
+def _python_of(model: Model, target: Target) -> tuple[int, ...]:
+    """The Python that runs the model, () when it is unknown."""
+    packed = environment_of(model)
+    if packed and packed.pythons:
+        return max(version(python) for python in packed.pythons)
+    image = image_of(target)
+    return version(image.python) if image else ()
+
+
+@rule(
+    "model-py-syntax",
+    "model.py is Python",
+    source=f"{SOURCE} StubSetup imports it",
+    bad=_example(f"class {CLASS}\n    def execute(self, requests):\n        return []\n"),
+    good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
+    words="SyntaxError",
+)
+def syntax(model: Model, target: Target) -> Iterator[Finding]:
+    for file, broken in _broken(model):
+        if _python_of(model, target) <= _MINE:
+            yield Finding(
+                file.place(broken),
+                f"this is no Python: {broken.message}",
+                f"Triton refuses the model: SyntaxError: {broken.message}",
+                "correct this line, or an unclosed bracket or quote above it",
+            )
+
+
+@rule(
+    "model-py-newer-syntax",
+    "model.py can be read by the Python of the checker",
+    source="the checker parses with the Python that runs it",
+    bad=None,
+    good=None,
+    severity=Severity.NOTE,
+    server=Server.ACCEPTS,
+)
+def newer_syntax(model: Model, target: Target) -> Iterator[Finding]:
+    for file, broken in _broken(model):
+        python = _python_of(model, target)
+        if python > _MINE:
+            yield Finding(
+                file.place(broken),
+                f"Python {'.'.join(map(str, _MINE))}, which runs the checker, cannot read this: {broken.message}",
+                f"it may be right for Python {'.'.join(map(str, python))}, which runs the model; the file was not checked "
+                "any further",
+                f"run the checker with Python {'.'.join(map(str, python))} to know",
+            )
+
+
+@rule(
+    "model-py-no-class",
+    f"model.py has a class {CLASS}",
+    source=f"{SOURCE} Initialize",
+    bad=_example("class Model:\n    def execute(self, requests):\n        return []\n"),
+    good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
+    words="has no attribute 'TritonPythonModel'",
+)
+def no_class(model: Model, target: Target) -> Iterator[Finding]:
+    for file in model_files(model):
+        if file.module is None or _binds(file.module, CLASS):
+            continue
+        classes = {node.name: node for node in file.module.body if isinstance(node, ast.ClassDef)}
+        meant = nearest(CLASS, classes) or next(
+            (name for name, node in classes.items() if any(_functions(node, "execute"))), None
+        )
+        yield Finding(
+            file.place(classes[meant]) if meant else file.place(Broken("", 1, 1)),
+            f"there is no class {CLASS} in this file",
+            f"Triton refuses the model: AttributeError: module 'model' has no attribute '{CLASS}'",
+            f"class {CLASS}:" + (f" (instead of {meant})" if meant else " with a method execute(self, requests)"),
+        )
+
+
+@rule(
+    "model-py-no-execute",
+    f"{CLASS} has a method execute",
+    source=f"{SOURCE} ProcessRequests; measured on 2.51.0: the model loads",
+    bad=_example(f"class {CLASS}:\n    def run(self, requests):\n        return []\n"),
+    good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
+    server=Server.ACCEPTS,
+)
+def no_execute(model: Model, target: Target) -> Iterator[Finding]:
+    for file, node in _classes(model):
+        if any(_functions(node, "execute")) or not _is_whole(node) or _binds(node, "execute"):
+            continue
+        methods = [each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+        meant = nearest("execute", methods)
+        yield Finding(
+            file.place(node),
+            f"{CLASS} has no method execute",
+            "the model loads, and every request fails: does not implement `execute` method",
+            f"did you mean '{meant}'? " * bool(meant) + "def execute(self, requests):",
+        )
+
+
+@rule(
+    "model-py-execute-arguments",
+    "execute takes self and the requests",
+    source=f'{SOURCE} ProcessRequests: attr("execute")(py_request_list)',
+    bad=_example(f"class {CLASS}:\n    def execute(self):\n        return []\n"),
+    good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
+    server=Server.ACCEPTS,
+)
+def execute_arguments(model: Model, target: Target) -> Iterator[Finding]:
+    for file, node in _classes(model):
+        for method in _functions(node, "execute"):
+            decorators = {each.id for each in method.decorator_list if isinstance(each, ast.Name)}
+            if len(decorators) < len(method.decorator_list) or decorators - {"staticmethod", "classmethod"}:
+                continue  # a decorator of its own may change the arguments
+            own = 0 if "staticmethod" in decorators else 1
+            takes = len(method.args.posonlyargs) + len(method.args.args)
+            needs = takes - len(method.args.defaults) + sum(each is None for each in method.args.kw_defaults)
+            if needs <= own + 1 and (takes >= own + 1 or method.args.vararg):
+                continue
+            yield Finding(
+                file.place(method),
+                f"execute takes {takes} arguments, and Triton calls it with {own + 1} (self and the requests)"
+                if own
+                else f"execute takes {takes} arguments, and Triton calls it with the requests alone",
+                "the model loads, and every request fails: TypeError",
+                "def execute(self, requests):",
+            )
+
+
+def _classes(model: Model) -> Iterator[tuple[PythonFile, ast.ClassDef]]:
+    for file in model_files(model):
+        for node in file.module.body if file.module else ():
+            if isinstance(node, ast.ClassDef) and node.name == CLASS:
+                yield file, node
+
+
+def _functions(node: ast.ClassDef, name: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for each in node.body:
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name == name:
+            yield each
+
+
+def _is_whole(node: ast.ClassDef) -> bool:
+    """Whether all of the class is in its own text: no bases, no metaclass, no decorator."""
+    bases = [each for each in node.bases if not (isinstance(each, ast.Name) and each.id == "object")]
+    return not bases and not node.keywords and not node.decorator_list
+
+
+def _binds(top: ast.Module | ast.ClassDef, name: str) -> bool:
+    """Whether the name may be bound in this scope, also below ``if`` and ``try`` and by ``import *``."""
+    waiting: list[ast.AST] = list(top.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if node.name == name or (isinstance(top, ast.Module) and node.name == "__getattr__"):
+                return True
+            continue  # another scope
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name:
+            return True
+        if isinstance(node, ast.alias) and (node.asname or node.name) in (name, "*"):
+            return True
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("globals", "exec", "setattr")
+        ):
+            return True
+        waiting += ast.iter_child_nodes(node)
+    return False
+
+
+RULES = (syntax, newer_syntax, no_class, no_execute, execute_arguments)

@@ -1,0 +1,167 @@
+"""The tensors that model.py names, against those of its config.pbtxt."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, argument, model_files
+from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rules.model_py import CONFIG, HEAD
+from triton_ensembles.check.spelling import choices, nearest
+from triton_ensembles.check.target import Target
+
+_GOOD = """\
+class TritonPythonModel:
+    def execute(self, requests):
+        responses = []
+        for request in requests:
+            x = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
+            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)]))
+        return responses
+"""
+
+
+def _example(body: str) -> Example:
+    return Example(CONFIG, {"1/model.py": HEAD + body})
+
+
+def _files(model: Model) -> Iterator[PythonFile]:
+    for first in model_files(model):
+        yield from all_files(model, first)
+
+
+def _controls(model: Model) -> set[str]:
+    """Inputs that are not under ``input``: those of the sequence batcher and of its states."""
+    batching = model.config.sequence_batching
+    return {each.name for each in batching.control_input} | {each.input_name for each in batching.state}
+
+
+@rule(
+    "model-py-input-name",
+    "model.py asks for inputs that the config has",
+    source="python_backend r24.10 triton_python_backend_utils.py get_input_tensor_by_name; measured on 2.51.0",
+    bad=_example(_GOOD.replace('"X"', '"INPUT"')),
+    good=_example(_GOOD),
+    server=Server.ACCEPTS,
+)
+def input_name(model: Model, target: Target) -> Iterator[Finding]:
+    known = {each.name for each in model.config.input} | _controls(model)
+    if not model.config.input or model.is_damaged("input"):
+        return
+    for file in _files(model):
+        for call, name in file.calls():
+            if name != f"{UTILS}.get_input_tensor_by_name" and name != f"{UTILS}.get_input_config_by_name":
+                continue
+            wanted = file.text(argument(call, 1, "name"))
+            if wanted is None or wanted in known:
+                continue
+            meant = nearest(wanted, known)
+            yield Finding(
+                file.place(call),
+                f"the config has no input '{wanted}'; it has {choices(known)}",
+                f"{name.rpartition('.')[2]} returns None, and the request fails where it is used: "
+                "'NoneType' object has no attribute 'as_numpy'",
+                _corrected(file, call, wanted, meant),
+            )
+
+
+@rule(
+    "model-py-output-name",
+    "model.py makes outputs that the config has",
+    source="python_backend r24.10 pb_stub.cc: outputs that were not asked for are dropped; measured on 2.51.0",
+    bad=_example(_GOOD.replace('Tensor("Y"', 'Tensor("y"')),
+    good=_example(_GOOD),
+    server=Server.ACCEPTS,
+)
+def output_name(model: Model, target: Target) -> Iterator[Finding]:
+    known = {each.name for each in model.config.output} | {
+        each.output_name for each in model.config.sequence_batching.state
+    }
+    if not model.config.output or model.is_damaged("output"):
+        return
+    for file in _files(model):
+        for call, wanted in _made(file):
+            if wanted is not None and wanted not in known:
+                meant = nearest(wanted, known)
+                yield Finding(
+                    file.place(call),
+                    f"the config has no output '{wanted}'; it has {choices(known)}",
+                    "the tensor is dropped, and the request gets no such output (in an ensemble: unexpected deadlock, "
+                    "at least one output is not set)",
+                    _corrected(file, call, wanted, meant),
+                )
+
+
+@rule(
+    "model-py-output-missing",
+    "model.py makes all the outputs that the config has",
+    source="python_backend r24.10 pb_stub.cc; core r24.10 ensemble_scheduler.cc: unexpected deadlock",
+    bad=Example(
+        CONFIG + 'output [ { name: "MASK", data_type: TYPE_FP32, dims: [ 4 ] } ]\n', {"1/model.py": HEAD + _GOOD}
+    ),
+    good=_example(_GOOD),
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+)
+def output_missing(model: Model, target: Target) -> Iterator[Finding]:
+    for first in model_files(model):
+        files = all_files(model, first)
+        made = [name for file in files for _, name in _made(file)]
+        if not made or None in made or any(file.module is None for file in files) or any(map(_is_opaque, files)):
+            continue
+        # A name that the config does not have is a misspelt one, and has its own fault.
+        known = {each.name for each in model.config.output}
+        if not set(made) <= known:
+            continue
+        for number, output in enumerate(model.config.output):
+            if output.name not in made and output.name:
+                yield Finding(
+                    model.at("output", number, "name"),
+                    f"{first.path} never makes the output '{output.name}'; it makes {choices(set(filter(None, made)))}",
+                    "a request gets no such output (in an ensemble: unexpected deadlock, at least one output is not set)",
+                    f'add pb_utils.Tensor("{output.name}", …) to the response, or take the output out of config.pbtxt',
+                )
+
+
+def _made(file: PythonFile) -> Iterator[tuple[ast.Call, str | None]]:
+    """Calls of ``pb_utils.Tensor`` for responses, with the name when it is known.
+
+    In a file that also makes requests to other models, a tensor may be an input of those.
+    """
+    calls = list(file.calls())
+    if any(name == f"{UTILS}.InferenceRequest" for _, name in calls):
+        return
+    for call, name in calls:
+        if name in (f"{UTILS}.Tensor", f"{UTILS}.Tensor.from_dlpack"):
+            yield call, file.text(argument(call, 0, "name"))
+
+
+def _is_opaque(file: PythonFile) -> bool:
+    """Whether tensors may be made in a way that calls do not show: the class given to something, or requests of BLS."""
+    called = {id(call.func) for call, _ in file.calls()}
+    for node in ast.walk(file.module) if file.module else ():
+        if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called:
+            name = file.full_name(node)
+            if name == f"{UTILS}.Tensor" and not any(
+                isinstance(call.func, ast.Attribute) and call.func.value is node for call, _ in file.calls()
+            ):
+                return True
+    return any(name == f"{UTILS}.InferenceRequest" for _, name in file.calls())
+
+
+def _corrected(file: PythonFile, call: ast.Call, wrong: str, meant: str | None) -> str:
+    """The line with the name that was meant."""
+    if not meant:
+        return "write one of these names, or add the tensor to config.pbtxt"
+    lines = file.data.decode("utf-8", "replace").splitlines()
+    line = lines[call.lineno - 1].strip() if call.lineno <= len(lines) else ""
+    for quote in ('"', "'"):
+        if line.count(f"{quote}{wrong}{quote}") == 1 and len(line) < 200:
+            return line.replace(f"{quote}{wrong}{quote}", f"{quote}{meant}{quote}")
+    return f"did you mean '{meant}'?"
+
+
+RULES = (input_name, output_name, output_missing)

@@ -1,0 +1,328 @@
+"""Inputs and outputs of a model: core r24.10 model_config_utils.cc ValidateModelIOConfig and what it calls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from triton_ensembles.check.backend import TENSORRT_PLATFORM, backend_of
+from triton_ensembles.check.examples import X, python_model
+from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.target import Target
+from triton_ensembles.modelconfig import DataType
+
+SHAPE = "core r24.10 model_config_utils.cc ValidateIOShape"
+VARIABLE = -1
+
+
+def tensors(model: Model) -> Iterator[tuple[str, int, Any]]:
+    """("input" or "output", index, ModelInput or ModelOutput) of every tensor of the config."""
+    for kind in ("input", "output"):
+        for index, tensor in enumerate(getattr(model.config, kind)):
+            yield kind, index, tensor
+
+
+def element_count(dims: Sequence[int]) -> int:
+    """As triton/common GetElementCount: -1 when a dimension is variable, 0 for no dimensions."""
+    return VARIABLE if VARIABLE in dims else math.prod(dims) if dims else 0
+
+
+def _each(
+    wrong: Callable[[Model, str, Any], bool], field: str, message: str, effect: str, cure: str
+) -> Callable[[Model, Target], Iterator[Finding]]:
+    """A rule's function for what is said of one tensor; the texts may use {kind}, {name} and {model}."""
+
+    def find(model: Model, target: Target) -> Iterator[Finding]:
+        for kind, index, tensor in tensors(model):
+            if wrong(model, kind, tensor) and not model.is_damaged(kind, index, field):
+                words = {"kind": kind, "name": tensor.name or f"number {index + 1}", "model": model.name}
+                yield Finding(
+                    model.at(kind, index, field),
+                    message.format(**words),
+                    "Triton refuses it: " + effect.format(**words),
+                    cure.format(**words),
+                )
+
+    return find
+
+
+name_missing = rule(
+    "tensor-name-missing",
+    "Every input and output has a name",
+    source=SHAPE,
+    bad=python_model(inputs="{ data_type: TYPE_FP32, dims: [ 4 ] }"),
+    good=python_model(),
+    words="model input must specify 'name'",
+)(
+    _each(
+        lambda model, kind, tensor: not tensor.name,
+        "name",
+        "{kind} {name} has no name",
+        "model {kind} must specify 'name' for {model}",
+        'write name: "…"',
+    )
+)
+
+data_type_missing = rule(
+    "tensor-data-type-missing",
+    "Every input and output has a data_type",
+    source=SHAPE,
+    bad=python_model(inputs='{ name: "X", dims: [ 4 ] }'),
+    good=python_model(),
+    words="must specify 'data_type'",
+)(
+    _each(
+        lambda model, kind, tensor: tensor.data_type == DataType.TYPE_INVALID,
+        "data_type",
+        "{kind} '{name}' has no data_type",
+        "model {kind} '{name}' must specify 'data_type' for {model}",
+        "write data_type: TYPE_…, such as TYPE_FP32",
+    )
+)
+
+dims_missing = rule(
+    "tensor-dims-missing",
+    "Every input and output has dims",
+    source=SHAPE,
+    bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32 }'),
+    good=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 1 ] }'),
+    words="must specify 'dims'",
+)(
+    _each(
+        lambda model, kind, tensor: not tensor.dims,
+        "dims",
+        "{kind} '{name}' has no dims",
+        "model {kind} '{name}' must specify 'dims' for {model}",
+        "write dims: [ … ] without the batch axis; [ 1 ] for one value",
+    )
+)
+
+
+@rule(
+    "tensor-dim-invalid",
+    "A dimension is at least 1, or -1 for one of variable size",
+    source=SHAPE,
+    bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 0, 4 ] }'),
+    good=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ -1, 4 ] }'),
+    words="dimension must be integer >= 1, or -1",
+)
+def dim_invalid(model: Model, target: Target) -> Iterator[Finding]:
+    for kind, index, tensor in tensors(model):
+        paths: tuple[tuple[Sequence[int], tuple[str, ...]], ...] = (
+            (tensor.dims, ("dims",)),
+            (tensor.reshape.shape, ("reshape", "shape")),
+        )
+        for dims, path in paths:
+            for axis, dim in enumerate(dims):
+                if dim < 1 and dim != VARIABLE:
+                    yield Finding(
+                        model.at(kind, index, *path, axis),
+                        f"{kind} '{tensor.name}' has a dimension of {dim}",
+                        f"Triton refuses it: model {kind} '{tensor.name}' dimension must be integer >= 1, or -1 "
+                        "to indicate a variable-size dimension",
+                        "write -1 for an axis of any length; the batch axis is not written at all",
+                    )
+
+
+@rule(
+    "reshape-empty",
+    "reshape to a scalar needs a model that batches",
+    source=SHAPE,
+    bad=python_model(size=0, inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 1 ], reshape { shape: [ ] } }'),
+    good=python_model(size=8, inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 1 ], reshape { shape: [ ] } }'),
+    words="cannot have empty reshape for non-batching model",
+)
+def reshape_empty(model: Model, target: Target) -> Iterator[Finding]:
+    for kind, index, tensor in tensors(model):
+        if tensor.HasField("reshape") and not tensor.reshape.shape and model.config.max_batch_size == 0:
+            yield Finding(
+                model.at(kind, index, "reshape"),
+                f"{kind} '{tensor.name}' is reshaped to a scalar, and the model does not batch",
+                f"Triton refuses it: model {kind} '{tensor.name}' cannot have empty reshape for non-batching model "
+                "as scalar tensors are not supported",
+                "write shape: [ 1 ], or leave reshape out",
+            )
+
+
+@rule(
+    "reshape-size-differs",
+    "dims and reshape hold the same number of elements",
+    source=SHAPE,
+    bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 2, 3 ], reshape { shape: [ 5 ] } }'),
+    good=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 2, 4, -1, 6 ], reshape { shape: [ 8, -1, 6 ] } }'),
+    words="has different size for dims and reshape",
+)
+def reshape_size(model: Model, target: Target) -> Iterator[Finding]:
+    for kind, index, tensor in tensors(model):
+        shape = list(tensor.reshape.shape)
+        if not tensor.HasField("reshape") or (not shape and model.config.max_batch_size == 0):
+            continue
+        if any(dim < 1 and dim != VARIABLE for dim in (*tensor.dims, *shape)) or model.is_damaged(kind, index):
+            continue
+        if not reshapes(list(tensor.dims), shape):
+            yield Finding(
+                model.at(kind, index, "reshape", "shape"),
+                f"{kind} '{tensor.name}' has dims {list(tensor.dims)} and is reshaped to {shape}",
+                f"Triton refuses it: model {kind} '{tensor.name}' has different size for dims and reshape",
+                "make the products equal, also of the parts between axes of variable size",
+            )
+
+
+def reshapes(dims: list[int], shape: list[int]) -> bool:
+    """Whether core takes ``shape`` for a reshape of ``dims``: [2, 4, -1, 6] and [8, -1, 1, 6] go together."""
+    count, new = element_count(dims), element_count(shape)
+    if count != new and not (new == 0 and count == 1):
+        return False
+    return count != VARIABLE or _chunks(dims) == _chunks(shape)
+
+
+def _chunks(dims: list[int]) -> list[int]:
+    """Products of the parts that the variable axes leave."""
+    products = [1]
+    for dim in dims:
+        if dim == VARIABLE:
+            products.append(1)
+        else:
+            products[-1] *= dim
+    return products
+
+
+@rule(
+    "format-needs-3-dims",
+    "FORMAT_NHWC and FORMAT_NCHW are for inputs of three dims",
+    source="core r24.10 model_config_utils.cc ValidateModelInput",
+    bad=python_model(inputs='{ name: "X", data_type: TYPE_UINT8, format: FORMAT_NHWC, dims: [ 299, 299 ] }'),
+    good=python_model(inputs='{ name: "X", data_type: TYPE_UINT8, format: FORMAT_NHWC, dims: [ 299, 299, 3 ] }'),
+    words="model input NHWC/NCHW require 3 dims",
+)
+def format_dims(model: Model, target: Target) -> Iterator[Finding]:
+    for index, tensor in enumerate(model.config.input):
+        if tensor.format in (tensor.FORMAT_NHWC, tensor.FORMAT_NCHW) and len(tensor.dims) != 3 and tensor.dims:
+            name = tensor.Format.Name(tensor.format)
+            yield Finding(
+                model.at("input", index, "format"),
+                f"input '{tensor.name}' is {name} with {len(tensor.dims)} dims",
+                f"Triton refuses it: model input NHWC/NCHW require 3 dims for {model.name}",
+                "write three dims without the batch axis, or leave format out",
+            )
+
+
+def _not_tensorrt(model: Model) -> bool:
+    return backend_of(model).platform != TENSORRT_PLATFORM
+
+
+_PLAN = 'platform: "tensorrt_plan"'
+
+shape_tensor = rule(
+    "shape-tensor-without-tensorrt",
+    "is_shape_tensor is for TensorRT",
+    source="core r24.10 model_config_utils.cc ValidateModelInput, ValidateModelOutput",
+    bad=python_model(inputs='{ name: "X", data_type: TYPE_INT32, dims: [ 1 ], is_shape_tensor: true }'),
+    good=Example(
+        python_model(backend=_PLAN, inputs='{ name: "X", data_type: TYPE_INT32, dims: [ 1 ], is_shape_tensor: true }'),
+        {"1/model.plan": ""},
+    ),
+    good_loads=False,
+    words="shape tensors are only supported for TensorRT platform",
+)(
+    _each(
+        lambda model, kind, tensor: tensor.is_shape_tensor and _not_tensorrt(model),
+        "is_shape_tensor",
+        "{kind} '{name}' is a shape tensor, and the model is not TensorRT's",
+        "shape tensors are only supported for TensorRT platform for {model}",
+        "delete is_shape_tensor",
+    )
+)
+
+non_linear = rule(
+    "non-linear-format-without-tensorrt",
+    "is_non_linear_format_io is for TensorRT",
+    source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
+    bad=python_model(inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4, 4 ], is_non_linear_format_io: true }'),
+    good=Example(
+        python_model(
+            backend=_PLAN, inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4, 4 ], is_non_linear_format_io: true }'
+        ),
+        {"1/model.plan": ""},
+    ),
+    good_loads=False,
+    words="Non-linear IO format is only supported for the TensorRT platform",
+)(
+    _each(
+        lambda model, kind, tensor: tensor.is_non_linear_format_io and _not_tensorrt(model),
+        "is_non_linear_format_io",
+        "{kind} '{name}' has a non-linear format, and the model is not TensorRT's",
+        "Non-linear IO format is only supported for the TensorRT platform for {model}",
+        "delete is_non_linear_format_io",
+    )
+)
+
+non_linear_dims = rule(
+    "non-linear-format-needs-3-dims",
+    "A tensor of a non-linear format has three dims",
+    source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
+    bad=Example(
+        python_model(
+            backend=_PLAN, inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4 ], is_non_linear_format_io: true }'
+        ),
+        {"1/model.plan": ""},
+    ),
+    good=Example(
+        python_model(
+            backend=_PLAN, inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4, 4 ], is_non_linear_format_io: true }'
+        ),
+        {"1/model.plan": ""},
+    ),
+    good_loads=False,
+    words="requires 3 dims",
+)(
+    _each(
+        lambda model, kind, tensor: (
+            tensor.is_non_linear_format_io and not _not_tensorrt(model) and len(tensor.dims) not in (0, 3)
+        ),
+        "dims",
+        "{kind} '{name}' has a non-linear format, but not three dims",
+        "Non-linear IO format {kind} requires 3 dims for {model}",
+        "write three dims without the batch axis",
+    )
+)
+
+
+@rule(
+    "tensor-name-twice",
+    "No two inputs, and no two outputs, share a name",
+    source="core r24.10 model.cc Model::Init: a map, into which only the first goes; measured on 2.51.0",
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+    bad=python_model(inputs=f'{X}, {{ name: "X", data_type: TYPE_INT64, dims: [ 1 ] }}'),
+    good=python_model(inputs=f'{X}, {{ name: "Z", data_type: TYPE_INT64, dims: [ 1 ] }}'),
+)
+def name_twice(model: Model, target: Target) -> Iterator[Finding]:
+    seen: dict[tuple[str, str], int] = {}
+    for kind, index, tensor in tensors(model):
+        first = seen.setdefault((kind, tensor.name), index)
+        if first != index and tensor.name:
+            yield Finding(
+                model.at(kind, index, "name"),
+                f"there are two {kind}s called '{tensor.name}'",
+                "Triton loads the model and knows only the first of them",
+                "give it another name, or delete it",
+            )
+
+
+RULES = (
+    name_missing,
+    name_twice,
+    data_type_missing,
+    dims_missing,
+    dim_invalid,
+    reshape_empty,
+    reshape_size,
+    format_dims,
+    shape_tensor,
+    non_linear,
+    non_linear_dims,
+)

@@ -1,0 +1,1 @@
+"""The commands of build.py: options and printing. All work is done elsewhere."""

@@ -1,0 +1,23 @@
+"""``build.py demo``"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from triton_ensembles.commands.building import build_all, build_options, server_of, warn_of_random_weights
+from triton_ensembles.demo import ask
+from triton_ensembles.server import Ports
+
+
+@click.command()
+@build_options
+def demo(names: tuple[str, ...], target: str, weights: str, weights_dir: Path | None) -> None:
+    """Build, serve on free ports, send a photograph and some sentences, print the answers, stop."""
+    built = build_all(names, target, weights, weights_dir)
+    with server_of(built, Ports.free()) as server:
+        for each in built:
+            click.secho(f"\n{each.name}", bold=True)
+            ask(each.name, server.http_url, click.echo)
+            warn_of_random_weights(each)

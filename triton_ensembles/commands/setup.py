@@ -1,0 +1,15 @@
+"""``build.py setup``"""
+
+from __future__ import annotations
+
+import click
+
+from triton_ensembles.home import install_home
+from triton_ensembles.machine import check_machine
+
+
+@click.command()
+def setup() -> None:
+    """Check this machine and install tritonserver and perf_analyzer into .triton/."""
+    check_machine()
+    install_home(progress=click.echo)
