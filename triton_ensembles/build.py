@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,9 @@ from triton_ensembles import archive as archive_module
 from triton_ensembles import environment as environment_module
 from triton_ensembles import modelconfig, staging, targets
 from triton_ensembles.archive import remove_leftovers, write_archive
+from triton_ensembles.check import Target as CheckTarget
+from triton_ensembles.check import check
+from triton_ensembles.check.formats import as_text
 from triton_ensembles.environment import make_packed_environment, read_environment_file
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.home import VERSION, find_home, server_python
@@ -105,6 +109,7 @@ def build(
         retry_weights = weights_dir is not None or not allow_random
         if built := _unchanged(name, target, places, inputs, retry_weights):
             return built
+        _refuse_faults(folder, target)
         store = Store(places.store)
         made = {
             artifact.path: make_artifact(
@@ -145,6 +150,15 @@ def build(
         sha256 = file_digest(places.archive(target, name))
         _write(places.state(target, name), {"inputs": inputs, "archive": sha256})
         return Built(name, places.archive(target, name), repository, sha256, manifest, inputs, changed=True)
+
+
+def _refuse_faults(folder: Path, target: Target) -> None:
+    """What the checker calls an error would fail at load time; nothing is fetched or made for it."""
+    started = time.perf_counter()
+    report = check([folder], CheckTarget(target.name))
+    if report.errors:
+        faults = as_text(report, time.perf_counter() - started)
+        raise EnsembleError(f"{folder.name} has faults, so nothing was built\n{faults}")
 
 
 def last_built(name: str, target: Target, places: Places) -> Built | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+from collections.abc import Iterable
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
@@ -31,3 +32,26 @@ def descendants(pid: int) -> list[int]:
     except OSError:
         pass
     return found
+
+
+def proportional_set_size(pids: Iterable[int]) -> int:
+    """Bytes of memory that these processes use together: PSS, in which shared pages count once among their sharers.
+
+    Processes that have ended count nothing.
+    """
+    kilobytes = 0
+    for pid in pids:
+        try:
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        except OSError:
+            continue
+        kilobytes += sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
+    return kilobytes * 1024
+
+
+def command_line(pid: int) -> str:
+    """The command line with blanks between its words; "" for a process that has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return ""

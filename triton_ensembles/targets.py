@@ -1,6 +1,7 @@
 """What differs between targets, stated once. The ensembles in git are written for the gpu target's native backends.
 
 cpu: the pip-only server. ONNX Runtime stands in for TensorRT, DALI decodes on the CPU, every instance is KIND_CPU.
+Its onnxruntime backend joins requests of different lengths where a config says that padding is masked.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ class Target:
         platforms: platforms of git's configs that this target replaces.
         instance_kind: what KIND_GPU becomes.
         dali_device: the device of ``fn.decoders.image``, "cpu" or "mixed".
+        pads_batches: whether its engine pads requests of different lengths to one batch (backends/common/padding.py);
+            NVIDIA's native backends string ragged rows together instead, and must not be given any.
     """
 
     name: str
     platforms: dict[str, str]
     instance_kind: int
     dali_device: str
+    pads_batches: bool
 
     def adapt(self, config: ModelConfig) -> None:
         """Rewrite one step's config in place for this target."""
@@ -33,6 +37,9 @@ class Target:
                 group.kind = self.instance_kind
                 # Triton starts two instances of a KIND_CPU group that states no count.
                 group.count = group.count or 1
+        if self.pads_batches and _is_true(config, "padded_batching"):
+            for tensor in config.input:
+                tensor.allow_ragged_batch = -1 in tensor.dims
 
 
 CPU = Target(
@@ -40,6 +47,12 @@ CPU = Target(
     platforms={"tensorrt_plan": "onnxruntime_onnx"},
     instance_kind=ModelInstanceGroup.KIND_CPU,
     dali_device="cpu",
+    pads_batches=True,
 )
 
 TARGETS = {target.name: target for target in (CPU,)}
+
+
+def _is_true(config: ModelConfig, parameter: str) -> bool:
+    # Asking a protobuf map for a key that it lacks would add the key.
+    return parameter in config.parameters and config.parameters[parameter].string_value == "true"

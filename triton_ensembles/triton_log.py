@@ -13,6 +13,7 @@ _FAILED = re.compile(r"\] \"failed to load '(?P<model>[^']+)' version (?P<versio
 _POLLED = re.compile(r"\] \"Poll failed for model directory '(?P<model>[^']+)': (?P<reason>.*)", re.DOTALL)
 _ERROR = re.compile(r"^error: (?P<reason>.*)", re.DOTALL)
 _LISTEN = re.compile(r"\] \"failed to start (?P<model>.*?) service: (?P<reason>.*)", re.DOTALL)
+_WRITER = re.compile(r"[IWEF]\d{4} \d\d:\d\d:\d\d\S* (\d+) ")
 _NEW_RECORD = re.compile(r"^([IWEF]\d{4} \d\d:\d\d:\d\d|error: |\+---|\| )")
 
 
@@ -31,15 +32,27 @@ def failure_reasons(log: str) -> list[str]:
     return list(found)
 
 
-def read_failure(path: Path) -> str:
-    """The reasons of the log file at ``path`` as one line, or its last line when none is named."""
-    text = path.read_text(errors="replace") if path.is_file() else ""
-    reasons = failure_reasons(text)
+def read_failure(log: str) -> str:
+    """The reasons in this log as one line, or its last line when none is named."""
+    reasons = failure_reasons(log)
     if reasons:
         specific = [reason for reason in reasons if not reason.startswith("creating server: ")]
         return "; ".join(specific or reasons)
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in log.splitlines() if line.strip()]
     return lines[-1] if lines else "the server wrote no log"
+
+
+def read_records(path: Path, start: int, pid: int) -> str:
+    """The part of the log file at ``path`` from byte ``start`` on, without the records of processes other than ``pid``.
+
+    Several servers may write to one file. One that was cut after ``start`` was noted is read from its beginning.
+    """
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        file.seek(start if start <= path.stat().st_size else 0)
+        text = file.read().decode(errors="replace")
+    return "\n".join(record for record in _records(text) if (by := _WRITER.match(record)) is None or int(by[1]) == pid)
 
 
 def _records(log: str) -> list[str]:

@@ -1,6 +1,7 @@
 """An ONNX model run by ONNX Runtime, set up by the same fields of config.pbtxt that Triton's own backend reads.
 
 Source of the keys and their meaning: README of triton-inference-server/onnxruntime_backend, "Model Config Options".
+``padded_batching`` is ours: see padding.py.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import onnxruntime as ort
 from batching import Array, BadInputError, Result, Work, run_batch
 from declared import TRITON_TYPES, LoadError, Model, Tensor, check_names, check_tensor
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+from padding import Axes, find_axes, run_padded
 
 # ONNX Runtime writes a type as tensor(<C's name>).
 _C_NAMES = {"float": "float32", "double": "float64"}
@@ -37,6 +39,7 @@ _OPTIONS: Mapping[str, Callable[[ort.SessionOptions, int], None]] = {
         "session.use_device_allocator_for_initializers", str(value)
     ),
 }
+_PADDED = "padded_batching"
 _SHRINK = "memory.enable_memory_arena_shrinkage"
 
 
@@ -47,7 +50,7 @@ class OnnxSession:
         LoadError: the file is no ONNX model, or it and the config disagree about a tensor.
     """
 
-    parameters: ClassVar[frozenset[str]] = frozenset({*_OPTIONS, _SHRINK})
+    parameters: ClassVar[frozenset[str]] = frozenset({*_OPTIONS, _SHRINK, _PADDED})
 
     def __init__(self, model: Model) -> None:
         self._batched = model.batched
@@ -59,9 +62,12 @@ class OnnxSession:
         except Exception as error:  # the exceptions of ONNX Runtime share no base but this one
             raise LoadError(f"ONNX Runtime cannot load {model.file.name}: {error}") from error
         _check(model, self._session)
+        self._axes = _variable_axes(self._session) if model.parameters.get(_PADDED) == "true" else None
         self._texts = {tensor.name for tensor in model.inputs if tensor.data_type == "TYPE_STRING"}
 
     def answer(self, works: Sequence[Work]) -> list[Result]:
+        if self._axes:
+            return run_padded(works, self._run, self._axes)
         return run_batch(works, self._run, batched=self._batched)
 
     def close(self) -> None:
@@ -110,6 +116,13 @@ def _check(model: Model, session: ort.InferenceSession) -> None:
                     f'max_batch_size is {model.max_batch_size}, but {kind} "{tensor.name}" of the file has no batch '
                     f"axis of any size in front: {list(dims)}"
                 )
+
+
+def _variable_axes(session: ort.InferenceSession) -> Axes:
+    return find_axes(
+        {node.name: node.shape for node in session.get_inputs()},
+        {node.name: node.shape for node in session.get_outputs()},
+    )
 
 
 def _tensor(node: Any) -> Tensor:

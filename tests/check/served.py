@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import signal
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from urllib.parse import quote
 
 from triton_ensembles.server import TritonServer
@@ -22,55 +22,74 @@ PATIENCE = 6.0  # seconds after which a load that should have taken a tenth of o
 
 @dataclass(frozen=True)
 class Verdict:
-    """``loaded``, and all the server said in its log while it loaded this model or refused it."""
+    """``loaded``, and all the server said in its log while it loaded this model or refused it.
+
+    ``survived`` is false when the server hung or went down over it.
+    """
 
     loaded: bool
     words: str
+    survived: bool = True
 
 
 class Judge:
-    """Loads models of one repository into a running server, one after the other.
+    """Loads models of one repository into a running server, one after the other; a new one when the server is lost.
 
     Nothing is unloaded and nothing loaded at the same time: on a busy machine the Python backend of 2.51.0 then now and
     again goes down with a boost::interprocess::lock_exception.
     """
 
-    def __init__(self, server: TritonServer) -> None:
-        self._server = server
+    def __init__(self, repository: Path, logs: Path) -> None:
+        self._repository = repository
+        self._logs = logs
+        self._servers = 0
+        self._server: TritonServer | None = None
 
-    def load(self, name: str) -> Verdict:
-        error = self._post(name)
-        if error is None:
-            return Verdict(True, "")
-        return Verdict(False, f"{error}\n{self._said_of(name)}")
-
-    def load_all(self, names: Sequence[str]) -> dict[str, Verdict]:
-        return {name: self.load(name) for name in names}
-
-    def kills(self, name: str) -> bool:
-        """Whether the server hangs or dies when it is to load ``name``; it is killed afterwards."""
-        try:
-            self._post(name, PATIENCE)
-        except OSError:  # a time-out, or a connection that broke
-            if self._server.alive():
-                os.kill(self._server.pid, signal.SIGKILL)
-            return True
-        return False
-
-    def _post(self, name: str, timeout: float = TIMEOUT) -> str | None:
-        url = f"http://{self._server.http_url}/v2/repository/models/{quote(name)}/load"
+    def load(self, name: str, timeout: float = TIMEOUT) -> Verdict:
+        server = self._server or self._start()
+        url = f"http://{server.http_url}/v2/repository/models/{quote(name)}/load"
         try:
             with urllib.request.urlopen(urllib.request.Request(url, b"{}", method="POST"), timeout=timeout):
-                return None
+                return Verdict(True, "")
         except urllib.error.HTTPError as error:
-            return str(json.loads(error.read() or b"{}").get("error", error))
+            said = json.loads(error.read() or b"{}").get("error", "")
+            return Verdict(False, f"{said}\n{_said_of(name, server.log)}")
+        except OSError:  # a time-out, or a connection that broke
+            words = "\n".join(server.log.read_text(errors="replace").splitlines()[-40:])
+            self._kill()
+            return Verdict(False, f"the server hung or died:\n{words}", survived=False)
 
-    def _said_of(self, name: str) -> str:
-        log = self._server.log.read_text(errors="replace")
-        return "\n".join(line for line in log.splitlines() if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", line))
+    def load_all(self, names: Sequence[str]) -> dict[str, Verdict]:
+        """Load each; one over which the server was lost is tried once more in a new one (see above)."""
+        verdicts: dict[str, Verdict] = {}
+        for name in names:
+            first = self.load(name)
+            verdicts[name] = first if first.survived else self.load(name)
+        return verdicts
+
+    def __enter__(self) -> Judge:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._server:
+            self._server.stop()
+
+    def _start(self) -> TritonServer:
+        self._servers += 1
+        log = self._logs / f"triton-{self._servers}.log"
+        self._server = TritonServer([self._repository], log=log, arguments=["--model-control-mode=explicit"]).start()
+        return self._server
+
+    def _kill(self) -> None:
+        server, self._server = self._server, None
+        if server and server.alive():
+            os.kill(server.pid, signal.SIGKILL)
+        if server:
+            server.stop()
 
 
-@contextlib.contextmanager
-def judge(repository: Path, log: Path) -> Iterator[Judge]:
-    with TritonServer([repository], log=log, arguments=["--model-control-mode=explicit"]) as server:
-        yield Judge(server)
+def _said_of(name: str, log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines()
+    return "\n".join(line for line in lines if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", line))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.check.served import Verdict, judge
+from tests.check.served import PATIENCE, Judge, Verdict
 from triton_ensembles.check.checker import check_repositories
 from triton_ensembles.check.form import Form
 from triton_ensembles.check.read.folder import read_folder
@@ -30,7 +30,7 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
             names.append(stage(rule.bad, repository, f"{rule.id}-bad"))
         if rule.good and rule.good_loads:
             names.append(stage(rule.good, repository, f"{rule.id}-good"))
-    with judge(repository, folder / "triton.log") as server:
+    with Judge(repository, folder) as server:
         return server.load_all(names)
 
 
@@ -51,8 +51,8 @@ def test_the_real_server_hangs_or_dies(rule: Rule, verdicts: dict[str, Verdict],
     """If this fails, the checker warns of a danger that is none."""
     assert rule.bad and rule.good
     name = stage(rule.bad, tmp_path / "models", f"{rule.id}-bad")
-    with judge(tmp_path / "models", tmp_path / "triton.log") as server:
-        assert server.kills(name)
+    with Judge(tmp_path / "models", tmp_path) as server:
+        assert not server.load(name, PATIENCE).survived
     assert verdicts[f"{rule.id}-good"].loaded
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -39,6 +40,7 @@ def test_a_short_sweep_of_both(built: dict[str, Built], tmp_path: Path) -> None:
             assert 0 < client.p50_ms <= client.p90_ms <= client.p95_ms <= client.p99_ms
             assert point.requests >= 3
             assert all(step.compute_infer_ms > 0 and step.batch >= 1 and step.executions for step in point.steps)
+        assert report.weights == ("random" if built[name].random else "pretrained")
         _check_files(name, tmp_path)
         assert all(step in tables(report) for step in report.steps)
         assert sum(line.startswith(f"[{name}] concurrency") for line in said) == 2
@@ -67,6 +69,21 @@ def test_an_ensemble_that_refuses(built: dict[str, Built], tmp_path: Path) -> No
     """Else an error under load is taken for a measurement, or its reason is lost."""
     with pytest.raises(EnsembleError, match="batch-size must be <= 64 for 'bert_trt'"):
         measure([built["bert_trt"]], concurrencies=(1,), output=tmp_path / "out", batch=65, progress=print)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_server_that_dies(built: dict[str, Built], tmp_path: Path) -> None:
+    """Else people read of a closed socket and look for the fault in their network."""
+    others = _names(os.getpid())  # the suite's own server may be up
+
+    def end_the_server(line: str) -> None:
+        if "sending" in line:
+            (server,) = (pid for pid in _names(os.getpid()) if pid not in others)
+            os.kill(server, signal.SIGTERM)  # after SIGKILL its stubs and shared memory would stay
+            os.waitid(os.P_PID, server, os.WEXITED | os.WNOWAIT)
+
+    with pytest.raises(EnsembleError, match="tritonserver ended by itself under load of bert_trt"):
+        measure([built["bert_trt"]], concurrencies=(1,), output=tmp_path / "out", progress=end_the_server)
     assert not (tmp_path / "out").exists()
 
 
@@ -105,12 +122,21 @@ def test_ctrl_c(built: dict[str, Built], tmp_path: Path) -> None:
 
 
 def _children(parent: int, wanted: set[str]) -> list[int]:
-    """The children of ``parent``, once all of the wanted programs are among them."""
+    """The children of ``parent`` that run the wanted programs, once there is one of each."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
-        pids = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-        names = {Path(f"/proc/{pid}/comm").read_text().strip() for pid in pids}
-        if wanted <= names:
-            return [int(pid) for pid in pids]
+        names = _names(parent)
+        found = [pid for pid, name in names.items() if name in wanted]
+        if wanted <= set(names.values()):
+            return found
         time.sleep(0.1)
     raise AssertionError(f"only {names} were started")
+
+
+def _names(parent: int) -> dict[int, str]:
+    found = {}
+    for file in Path(f"/proc/{parent}/task").glob("*/children"):
+        for pid in file.read_text().split():
+            with contextlib.suppress(FileNotFoundError):
+                found[int(pid)] = Path(f"/proc/{pid}/comm").read_text().strip()
+    return found

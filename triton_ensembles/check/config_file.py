@@ -54,6 +54,11 @@ class ConfigFile:
         """Whether the text at, around or below ``path`` has a fault, so that its value cannot be relied on."""
         return any(_overlap(path, hurt) for hurt in self._parsed.damaged)
 
+    @property
+    def hurt(self) -> set[Path]:
+        """The paths whose text has a fault that no guess could mend."""
+        return self._parsed.damaged
+
     def line_text(self, place: Place) -> str:
         """The line that ``place`` is on, without its indentation."""
         lines = self.text.splitlines()

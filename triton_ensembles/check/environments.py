@@ -126,7 +126,7 @@ class Environment:
 
     @cached_property
     def fingerprint(self) -> int:
-        """The same for the same content, as far as names, sizes and links tell; packing the same folder twice agrees."""
+        """The same for the same content, as far as names, sizes and links tell, and however it was packed."""
         return hash(frozenset((entry.path, entry.kind, entry.size, entry.target) for entry in self.tree.members))
 
     @cached_property
@@ -152,7 +152,7 @@ def environments(repository: Repository) -> list[Environment]:
     paths.update(
         path for path, entry in repository.tree.entries.items() if entry.kind is Kind.FILE and is_archive(path)
     )
-    return [found for path in sorted(paths) if (found := environment(repository, path))]
+    return [packed for path in sorted(paths) if (packed := environment(repository, path))]
 
 
 def environment_of(model: Model) -> Environment | None:

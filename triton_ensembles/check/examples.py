@@ -47,6 +47,15 @@ output [
 ]
 instance_group [ { count: 1, kind: KIND_CPU } ]
 """),
+    # FP32 [2] -> FP32 [1]
+    "pair-sum": _step("""\
+name: "pair-sum"
+backend: "python"
+max_batch_size: 8
+input [ { name: "PAIR", data_type: TYPE_FP32, dims: [ 2 ] } ]
+output [ { name: "SUM", data_type: TYPE_FP32, dims: [ 1 ] } ]
+instance_group [ { count: 1, kind: KIND_CPU } ]
+"""),
     # text of any length -> INT64 [-1]
     "tokenize": _step("""\
 name: "tokenize"

@@ -83,15 +83,21 @@ class Model:
 
     @cached_property
     def versions(self) -> dict[int, str]:
-        """Version numbers and the names of their folders, as core r24.10 VersionsToLoad finds them."""
+        """Version numbers and the names of their folders, as core r24.10 VersionsToLoad finds them.
+
+        In ensembles/ those that the build makes count too.
+        """
         found: dict[int, str] = {}
         for name in self.tree.folders(self.root):
             if name in NOT_VERSIONS or (len(name) > 1 and name.startswith("0")):
                 continue
-            if match := _NUMBER.match(name):
+            if match := _NUMBER.match(name[:40]):
                 number = int(match.group())
                 if -(2**63) <= number < 2**63:
                     found.setdefault(number, name)
+        recipe = self.repository.recipe
+        for name in recipe.versions_of(self.folder) if recipe else ():
+            found.setdefault(int(name), name)
         return found
 
     def served_versions(self) -> list[int]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.fault import Place
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.read.tree import join
@@ -141,10 +142,8 @@ def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
 
 
 def is_python(model: Model) -> bool:
-    """Whether the Python backend runs this model (core r24.10 AutoCompleteBackendFields)."""
-    if model.config.backend or model.config.platform:
-        return model.config.backend == "python"
-    return any(model.get(join(folder, MODEL_PY)) for folder in model.versions.values())
+    """Whether the Python backend runs this model."""
+    return backend_of(model).name == "python"
 
 
 def model_files(model: Model) -> list[PythonFile]:
@@ -163,7 +162,7 @@ def all_files(model: Model, first: PythonFile) -> list[PythonFile]:
     waiting = [first]
     while waiting and len(found) < _MOST_FILES:
         file = waiting.pop()
-        for path in _wanted(model, file, roots):
+        for path in _wanted(file, roots):
             if path not in found and (inner := _file(model, path)):
                 found[path] = inner
                 waiting.append(inner)
@@ -179,7 +178,7 @@ def is_local(model: Model, first: PythonFile, package: str) -> bool:
     return False
 
 
-def _wanted(model: Model, file: PythonFile, roots: list[str]) -> Iterator[str]:
+def _wanted(file: PythonFile, roots: list[str]) -> Iterator[str]:
     for node in ast.walk(file.module) if file.module else ():
         names: list[str] = []
         folders = roots

@@ -27,9 +27,14 @@ class Recipe:
     environment_steps: frozenset[str] = frozenset()
     fault: tuple[int, str] | None = None
 
+    def versions_of(self, model: str) -> set[str]:
+        """The version folders of ``model`` that the build puts a file into."""
+        paths = [PurePosixPath(path).parts for path in self.made]
+        return {parts[1] for parts in paths if len(parts) > 2 and parts[0] == model and parts[1].isdecimal()}
+
     def makes_version_of(self, model: str) -> bool:
         """Whether the build puts a file into a version folder of ``model``."""
-        return any(len(parts) > 2 and parts[0] == model for parts in (PurePosixPath(path).parts for path in self.made))
+        return bool(self.versions_of(model))
 
     def makes(self, path: str) -> bool:
         """Whether the build makes the file, or something in the folder, at ``path`` (``dali/1/model.dali``)."""

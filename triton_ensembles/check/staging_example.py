@@ -10,7 +10,7 @@ from triton_ensembles.check.examples import IDENTITY, STEPS
 from triton_ensembles.check.rule import Example
 from triton_ensembles.modelconfig import CONFIG
 
-_MODEL_NAME = re.compile(r'model_name:\s*"(\w+)"')
+_MODEL_NAME = re.compile(r'model_name:\s*"([\w-]+)"')
 
 
 def stage(example: Example, repository: Path, folder: str) -> str:

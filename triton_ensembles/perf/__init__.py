@@ -6,7 +6,7 @@ reports = measure([built], concurrencies=(1, 2, 4), output=Path("reports/perf"),
 from __future__ import annotations
 
 from triton_ensembles.perf.inputs import UserInputs
-from triton_ensembles.perf.measure import measure
 from triton_ensembles.perf.report import Report
+from triton_ensembles.perf.sweep import measure
 
 __all__ = ["Report", "UserInputs", "measure"]

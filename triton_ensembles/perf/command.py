@@ -13,8 +13,8 @@ from triton_ensembles.errors import shown
 from triton_ensembles.paths import BUILD, REPORTS
 from triton_ensembles.perf.files import SUFFIXES
 from triton_ensembles.perf.inputs import UserInputs
-from triton_ensembles.perf.measure import CONCURRENCIES, SECONDS, Served, measure
 from triton_ensembles.perf.report import tables
+from triton_ensembles.perf.sweep import CONCURRENCIES, SECONDS, Served, measure
 
 
 def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
@@ -29,7 +29,7 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> t
 
 def perf_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of :func:`perf`, by its names."""
-    for option in (
+    options = (
         click.option(
             "--concurrency",
             "concurrencies",
@@ -63,7 +63,8 @@ def perf_options(command: Callable[..., Any]) -> Callable[..., Any]:
             default=REPORTS / "perf",
             help="The folder for NAME.csv, NAME.json and NAME.png.  [default: reports/perf]",
         ),
-    ):
+    )
+    for option in reversed(options):  # as stacked decorators: the last one is applied first
         command = option(command)
     return command
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
@@ -10,6 +11,7 @@ from typing import Any
 
 import tritonclient.http as http
 
+from triton_ensembles.build import MANIFEST
 from triton_ensembles.home import WHEELS
 
 
@@ -32,6 +34,14 @@ def versions(client: http.InferenceServerClient) -> dict[str, str]:
         "perf_analyzer": f"wheel tritonclient {wheel}",
         "python": platform.python_version(),
     }
+
+
+def weights_of(repository: Path) -> str:
+    """Of the build's manifest: "pretrained" or "random"; "unstated" for a repository that was not built here."""
+    try:
+        return str(json.loads((repository / MANIFEST).read_text(encoding="utf-8"))["weights"])
+    except (OSError, ValueError, KeyError):
+        return "unstated"
 
 
 def _first(pattern: str, path: Path) -> str:

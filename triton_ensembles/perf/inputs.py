@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.demo import photographs
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.errors import EnsembleError, shown
 
 SENTENCES = Path(__file__).with_name("sentences.txt")
 
@@ -55,7 +55,7 @@ def inputs_for(config: Mapping[str, Any], batch: int, folder: Path, user: UserIn
     """
     name = config["name"]
     if user.data is not None:
-        return Inputs(_arguments(user.data, user.shapes), 1, str(user.data))
+        return Inputs(_arguments(user.data, user.shapes), 1, shown(user.data))
     if name == "bert_trt":
         texts = sentences()
         words = sorted(len(text.split()) for text in texts)

@@ -10,6 +10,7 @@ from typing import Any
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure  # without pyplot there is no global state and no window: PNG is drawn by Agg
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from triton_ensembles.perf.report import Point, Report
 
@@ -44,7 +45,7 @@ def draw(report: Report, path: Path) -> None:
     machine = report.machine
     figure.supxlabel(
         f"{machine['cores']} cores of {machine['processor']}, tritonserver {report.versions['tritonserver']}, "
-        f"{report.date[:10]}; {report.input}",
+        f"{report.date[:10]}; {report.weights} weights; {report.input}",
         fontsize=7,
         color="#777777",
     )
@@ -68,7 +69,9 @@ def _latency(axes: Axes, report: Report) -> None:
         axes.annotate(f"{point.client.p99_ms:.0f}", (place, point.client.p99_ms), (0, 7), **_LABEL)
         axes.annotate(f"{point.client.p50_ms:.0f}", (place, point.client.p50_ms), (0, -14), **_LABEL)
     axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
     low = min(point.client.p50_ms for point in report.points)
     high = max(point.client.p99_ms for point in report.points)
     axes.set_ylim(low / 2, high * 2)

@@ -42,9 +42,14 @@ class Point:
 
 @dataclass(frozen=True)
 class Report:
-    """One ensemble's sweep, by rising concurrency. ``date`` is UTC in ISO 8601, ``batch`` the rows of a request."""
+    """One ensemble's sweep, by rising concurrency. ``date`` is UTC in ISO 8601, ``batch`` the rows of a request.
+
+    Attributes:
+        weights: "pretrained" or "random", as the repository's manifest has it; "unstated" without a manifest.
+    """
 
     name: str
+    weights: str
     date: str
     input: str
     protocol: str

@@ -23,11 +23,11 @@ _READ_WHOLE = (
 _KINDS = {tarfile.SYMTYPE: Kind.SYMLINK, tarfile.LNKTYPE: Kind.HARDLINK, tarfile.DIRTYPE: Kind.FOLDER}
 
 
-class _Header(tarfile.TarInfo):
+class StrictHeader(tarfile.TarInfo):
     """tarfile takes a broken header for the end of the archive and a pax header of any size for good: this does not."""
 
     @classmethod
-    def frombuf(cls, buf: bytes, encoding: str, errors: str) -> _Header:
+    def frombuf(cls, buf: bytes, encoding: str, errors: str) -> StrictHeader:
         try:
             return super().frombuf(buf, encoding, errors)  # type: ignore[return-value]
         except (tarfile.EOFHeaderError, tarfile.EmptyHeaderError):  # type: ignore[attr-defined]
@@ -73,7 +73,7 @@ def read_stream(source: BinaryIO, depth: int = 0) -> Tree:
 
 def _read(stream: GzipStream, members: list[Entry], inner: dict[str, Tree], depth: int) -> None:
     budget = MOST_TEXT
-    archive = tarfile.open(fileobj=stream, mode="r|", bufsize=_CHUNK, tarinfo=_Header, errorlevel=2)  # noqa: SIM115
+    archive = tarfile.open(fileobj=stream, mode="r|", bufsize=_CHUNK, tarinfo=StrictHeader, errorlevel=2)  # noqa: SIM115
     for item in archive:
         if len(members) >= MOST_ENTRIES:
             raise ArchiveError("archive-bomb", f"it has more than {MOST_ENTRIES} members")

@@ -12,7 +12,7 @@ MOST_TEXT = 64 * 1024 * 1024  # bytes of text kept for one repository
 MOST_ENTRIES = 200_000
 
 _TEXT_SUFFIXES = (".pbtxt", ".py", ".toml", ".json", ".txt", ".pth", ".cfg", ".yml", ".yaml")
-_TEXT_NAMES = ("activate", "METADATA", "RECORD")
+_TEXT_NAMES = ("activate", "METADATA", "RECORD", "WHEEL")
 
 
 class Kind(StrEnum):

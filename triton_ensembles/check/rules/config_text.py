@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from triton_ensembles.check.examples import X, python_model
+from triton_ensembles.check.examples import IDENTITY, X, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import Example, Rule, Server, rule
@@ -138,7 +138,7 @@ def too_large(model: Model, target: Target) -> Iterator[Finding]:
     "config.pbtxt is a file",
     source="measured on tritonserver 2.51.0: std::bad_alloc in core r24.10 filesystem/implementations/local.h ReadTextFile",
     server=Server.DIES,
-    bad=Example(None, {"config.pbtxt": None, "1/model.py": ""}),
+    bad=Example(None, {"config.pbtxt": None, "1/model.py": IDENTITY}),
     good=_GOOD,
 )
 def is_folder(model: Model, target: Target) -> Iterator[Finding]:

@@ -36,7 +36,7 @@ def manifest(repository: Repository) -> dict[str, Any]:
 @rule(
     "endpoint-shared-step",
     "No two archives of an endpoint have a step of the same name",
-    source="core r24.10 model_repository_manager.cc looks for steps by their bare names in every registered repository; "
+    source="core r24.10 model_repository_manager.cc looks for steps by bare names in all repositories; "
     "measured on 2.51.0; server #7489, #5150",
     bad=None,
     good=None,
@@ -53,9 +53,10 @@ def shared_step(repositories: tuple[Repository, ...], target: Target) -> Iterato
                 found.setdefault(model.folder, []).append(model)
     for name, models in found.items():
         if len(models) > 1:
+            places = _listed([models[0].place(), *(model.place() for model in models[2:])])
             yield Finding(
                 models[1].place(),
-                f"the step '{name}' is also in {_listed([model.place() for model in models if model is not models[1]])}",
+                f"the step '{name}' is also in {places}",
                 "loading or unloading one archive loads the ensembles of the others again, and a Python step whose "
                 "folder has changed (its first load writes 1/__pycache__) is loaded again as well, for seconds; before "
                 "24.04 the metrics of such steps are added up",
@@ -79,9 +80,10 @@ def same_target_model(repositories: tuple[Repository, ...], target: Target) -> I
         found.setdefault(repository.path.name, []).append(repository)
     for name, same in found.items():
         if len(same) > 1:
+            places = _listed([same[0].place(), *(each.place() for each in same[2:])])
             yield Finding(
                 same[1].place(),
-                f"the TargetModel '{name}' is also the name of {_listed([same[0].place(), *(r.place() for r in same[2:])])}",
+                f"this has the same name as {places}: '{name}'",
                 "in one folder of S3 the one overwrites the other, and an endpoint goes on serving what it has "
                 "downloaded; only in different folders below the endpoint's prefix they are two models",
                 "give each archive a name of its own, and a changed one a new name",
@@ -107,10 +109,11 @@ def same_environment(repositories: tuple[Repository, ...], target: Target) -> It
                 places.setdefault(repository.shown, (repository.place(packed.path), packed.size, packed.unpacked))
     for same in found.values():
         if len(same) > 1:
-            (first, size, unpacked), *others = same.values()
+            (first, size, unpacked), second, *others = same.values()
+            listed = _listed([first, *(place for place, _, _ in others)])
             yield Finding(
-                others[0][0],
-                f"the same environment is in {len(same)} archives: also in {_listed([first, *(o[0] for o in others[1:])])}",
+                second[0],
+                f"the same environment is in {len(same)} archives: also in {listed}",
                 f"each archive is downloaded with it ({size * len(same) / 1e6:,.0f} MB in all), and Triton extracts it "
                 f"for each, never removing one ({unpacked * len(same) / 1e6:,.0f} MB in /tmp once all are loaded)",
                 "nothing to change while disk and start-up time allow it; otherwise put the packages into the image",

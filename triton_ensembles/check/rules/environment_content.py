@@ -19,7 +19,6 @@ from triton_ensembles.check.read.tree import Kind, join
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Scope, Server, rule
 from triton_ensembles.check.rules.image_tables import image_of, instance_of, release_of, releases, version
-from triton_ensembles.check.spelling import choices
 from triton_ensembles.check.target import Target
 
 _MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(\w+)$|manylinux(1|2010|2014)_(\w+)$")
@@ -62,8 +61,8 @@ def python(repository: Repository, target: Target) -> Iterator[Finding]:
                 _at(repository, packed),
                 f"the environment has Python {' and '.join(packed.pythons)}, and the stub of Triton {image.release} is "
                 f"for Python {image.python}",
-                f"{choices(models)} cannot start: the stub finds no encodings or no numpy of its Python (Stub process "
-                "is not healthy)",
+                f"{_and(models)} cannot start: a stub is made for one minor version of Python (Stub process is "
+                "not healthy)",
                 f"pack an environment with python={image.python}, or put a triton_python_backend_stub for Python "
                 f"{packed.pythons[0]}, built from release {image.release}, into the model's folder",
             )
@@ -89,11 +88,11 @@ def python_of_no_image(repository: Repository, target: Target) -> Iterator[Findi
             yield Finding(
                 _at(repository, packed),
                 f"the environment has Python {' and '.join(packed.pythons)}; the stubs in Triton's images are for "
-                f"{choices(known).replace(chr(39), '')}",
+                f"{', '.join(sorted(known, key=version))}",
                 "it runs here, where there is a stub for every Python; in an image of NVIDIA or AWS "
-                f"{choices(models)} would not start",
-                "for SageMaker, pack the Python of its image (--image 24.09 checks that), or put a stub for this Python "
-                "into the model's folder",
+                f"{_and(models)} would not start",
+                "for SageMaker, pack the Python of its image (--image 24.09 checks that), or put a stub for this "
+                "Python into the model's folder",
             )
 
 
@@ -135,7 +134,7 @@ def editable(repository: Repository, target: Target) -> Iterator[Finding]:
             yield Finding(
                 _at(repository, packed, path),
                 f"{what}, which the packed environment does not hold",
-                "its import fails in the step: ModuleNotFoundError (a stub that dies says: Stub process is not healthy)",
+                "its import fails in the step: ModuleNotFoundError (or: Stub process is not healthy)",
                 "install the package itself into the environment (pip install ., without -e) and pack it again",
             )
 
@@ -158,14 +157,14 @@ def _editable(packed: Environment) -> Iterator[tuple[str, str]]:
                     "this is a package in editable mode: a pointer to a folder of the build machine",
                 )
     for name, folder in packed.distributions():
-        entry = packed.tree.get(join(folder, "direct_url.json"))
+        record = packed.tree.get(join(folder, "direct_url.json"))
         try:
-            data = json.loads(entry.data) if entry and entry.data else None
+            data = json.loads(record.data) if record and record.data else None
         except (ValueError, RecursionError):
             continue
-        info = data.get("dir_info") if isinstance(data, dict) else None
+        info, url = (data.get("dir_info"), data.get("url")) if isinstance(data, dict) else (None, None)
         if isinstance(info, dict) and info.get("editable") is True:
-            yield f"{folder}/direct_url.json", f"{name} is installed in editable mode from {str(data.get('url'))[:120]}"
+            yield f"{folder}/direct_url.json", f"{name} is installed in editable mode from {str(url)[:120]}"
 
 
 @rule(
@@ -195,7 +194,7 @@ def links(repository: Repository, target: Target) -> Iterator[Finding]:
                 "this is a virtual environment, which is only a layer over the Python of the build machine: the stub "
                 "finds no standard library or another one"
                 if venv
-                else "it leads nowhere on the instance, or to another file; Triton 26.06 and later refuse to extract it",
+                else "it leads nowhere on the instance, or to another file; Triton 26.06 and later refuse it",
                 "pack a conda environment with conda-pack: it holds Python itself"
                 if venv
                 else "pack what the link points to",
@@ -315,12 +314,16 @@ def libstdcxx(repository: Repository, target: Target) -> Iterator[Finding]:
         if found and max(found)[0] < image.libstdcxx:
             yield Finding(
                 _at(repository, packed, f"lib/{max(found)[1]}"),
-                f"this is older than the libstdc++.so.6.0.{image.libstdcxx} of the image's Ubuntu {image.ubuntu}, which "
-                "the stub was linked to",
+                f"this is older than the libstdc++.so.6.0.{image.libstdcxx} of the image (Ubuntu {image.ubuntu}), "
+                "which the stub was linked to",
                 f"the environment's lib comes first on LD_LIBRARY_PATH, so the stub may not start: "
                 f"GLIBCXX_3.4.{image.libstdcxx} not found",
                 "conda install -c conda-forge libstdcxx-ng>=12, and pack again",
             )
+
+
+def _and(names: list[str]) -> str:
+    return " and ".join(f"'{name}'" for name in names[:5]) + (" and others" if len(names) > 5 else "")
 
 
 def _tags(packed: Environment) -> Iterator[tuple[str, str]]:

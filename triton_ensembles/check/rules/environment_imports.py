@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from triton_ensembles.check.environments import Environment, environment_of
-from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.form import Form
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.python_source import UTILS, Import, PythonFile, all_files, is_local, model_files
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Scope, Server, rule
-from triton_ensembles.check.rules.image_tables import release_of, version
+from triton_ensembles.check.rules.image_tables import image_of, release_of, version
 from triton_ensembles.check.source_form import RECIPE
 from triton_ensembles.check.spelling import nearest
 from triton_ensembles.check.target import Target
@@ -89,7 +89,7 @@ def _has(packed: Environment, package: str) -> bool:
     if package in packed.modules:
         return True
     # What is compiled into Python has no file: sys, time, math …
-    return package in sys.builtin_module_names or package in STANDARD and package in _COMPILED_IN
+    return package in sys.builtin_module_names or package in _COMPILED_IN
 
 
 # Modules that builds of Python may have either as files in lib-dynload or compiled in.
@@ -161,13 +161,36 @@ def file_numpy(repository: Repository, target: Target) -> Iterator[Finding]:
             clause = re.match(r"(==?|>=|>|~=)(\d[\d.]*)", package.version)
             if package.name == "numpy" and clause and version(clause[2].rstrip(".")) >= (2,):
                 yield Finding(
-                    repository.place(RECIPE),
-                    f"{path}, line {package.line}, asks for {package.written}, and Triton {release.release} reads "
-                    "numpy 1 only",
+                    Place(path, package.line),
+                    f"this asks for {package.written}, and Triton {release.release} reads numpy 1 only",
                     "the steps load and answer wrongly, without an error: every input is its first element repeated, "
                     "and every output is empty",
                     "write numpy==1.26.4, or use an image of 24.11 or later",
                 )
+
+
+@rule(
+    "environment-file-python",
+    "The environment file asks for the Python of the image's stub",
+    source="python_backend README r24.10, Important Notes 1; releases.csv",
+    bad=None,
+    good=None,
+    scope=Scope.REPOSITORY,
+    severity=Severity.WARNING,
+    server=Server.UNTESTED,
+)
+def file_python(repository: Repository, target: Target) -> Iterator[Finding]:
+    image = image_of(target)
+    for path, spec, steps in _files(repository) if image and image.python else ():
+        if spec.python and image and spec.python != image.python:
+            yield Finding(
+                Place(path),
+                f"this asks for Python {spec.python}, and the stub of Triton {image.release} is for "
+                f"Python {image.python}",
+                f"{' and '.join(steps[:5])} start in this image only with a triton_python_backend_stub for Python "
+                f"{spec.python}, built from release {image.release}, in the folder of each",
+                f"write python={image.python}",
+            )
 
 
 def _files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
@@ -195,4 +218,4 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-RULES = (import_missing, import_later, import_unnamed, file_numpy)
+RULES = (import_missing, import_later, import_unnamed, file_numpy, file_python)

@@ -64,9 +64,7 @@ def missing(model: Model, target: Target) -> Iterator[Finding]:
         _place(model),
         f"there is no file '{found.path or '.'}' in the repository",
         _NOT_FOUND.format(path=found.written),
-        f'did you mean "{_written(model, meant)}"?'
-        if meant
-        else "pack the environment to that place, or correct the path",
+        f'did you mean "{_written(model, meant)}"?' if meant else "pack it to that place, or correct the path",
     )
 
 
@@ -104,8 +102,8 @@ def relative(model: Model, target: Target) -> Iterator[Finding]:
     name = found.written.rpartition("/")[2] or "env.tar.gz"
     yield Finding(
         _place(model),
-        f"'{found.written[:100]}' is not the path of a file in the model's folder: Triton resolves it against the folder "
-        "in which tritonserver was started",
+        f"'{found.written[:100]}' is not the path of a file in the model's folder: Triton looks for it in the folder "
+        "in which it was started",
         _NOT_FOUND.format(path=found.written[:100]),
         f'string_value: "{MODEL_FOLDER}/{name}"' + (" (with two $)" if "TRITON_MODEL" in found.written else ""),
     )
@@ -137,15 +135,21 @@ def absolute(model: Model, target: Target) -> Iterator[Finding]:
     source="python_backend README r24.10, Important Notes 4: undefined; measured on 2.51.0: works from a local disk",
     bad=None,
     good=None,
+    scope=Scope.REPOSITORY,
     severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
-def shared(model: Model, target: Target) -> Iterator[Finding]:
-    found = reference(model)
-    if found and found.where is Where.REPOSITORY and model.repository.tree.get(found.path):
+def shared(repository: Repository, target: Target) -> Iterator[Finding]:
+    found: dict[str, list[Model]] = {}
+    for model in repository.models:
+        named = reference(model)
+        if named and named.where is Where.REPOSITORY and repository.tree.get(named.path):
+            found.setdefault(named.path, []).append(model)
+    for path, models in found.items():
         yield Finding(
-            _place(model),
-            f"'{found.path}' is in the repository, but not in the model's folder",
+            _place(models[0]),
+            f"'{path}' is in the repository, but not in the folder of "
+            + " and ".join(model.folder for model in models[:5]),
             "it is found on a local disk, and so on SageMaker, which unpacks archives there (steps that share it also "
             "share one extraction); Triton's documentation leaves it undefined, and a repository in S3, GCS or Azure "
             "fails, because Triton then fetches each model's folder alone",
@@ -162,7 +166,7 @@ def shared(model: Model, target: Target) -> Iterator[Finding]:
         {"1/model.py": IDENTITY, "env.zip": "PK"},
     ),
     good=_REFUSED,
-    words="Unrecognized archive format",
+    words="archive_read_open_filename() failed",
 )
 def wrong_format(model: Model, target: Target) -> Iterator[Finding]:
     found = reference(model)
@@ -176,7 +180,7 @@ def wrong_format(model: Model, target: Target) -> Iterator[Finding]:
         yield Finding(
             _place(model),
             f"'{found.path}' is no .tar.gz",
-            "Triton refuses the model: Unrecognized archive format",
+            "Triton refuses the model: archive_read_open_filename() failed",
             "pack it as a .tar.gz: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz .",
         )
     nested = tree.nested(found.path)
@@ -184,7 +188,8 @@ def wrong_format(model: Model, target: Target) -> Iterator[Finding]:
         yield Finding(
             model.repository.place(found.path),
             f"this environment cannot be read: {problem.message}",
-            "Triton refuses the model: archive_read_next_header() failed or Unrecognized archive format",
+            "Triton refuses the model: archive_read_open_filename(), archive_read_next_header() or "
+            "archive_read_data_block() failed",
             "pack it anew: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz .",
         )
 
@@ -192,7 +197,7 @@ def wrong_format(model: Model, target: Target) -> Iterator[Finding]:
 @rule(
     "environment-no-activate",
     "A packed environment has bin/activate at its root",
-    source="python_backend r24.10 stub_launcher.cc GetPythonEnvironment; still checked since 25.08, which does not run it",
+    source="python_backend r24.10 stub_launcher.cc GetPythonEnvironment; 25.08 and later do not run it",
     bad=Example(
         _parameter(f"{MODEL_FOLDER}/env"),
         {"1/model.py": IDENTITY, "env/lib/python3.10/os.py": ""},

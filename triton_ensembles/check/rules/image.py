@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triton_ensembles.check.backends import backend_of, brings_backend
+from triton_ensembles.check.backend import ENSEMBLE, backend_of
+from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.form import Form
 from triton_ensembles.check.model import Model
@@ -28,9 +29,9 @@ _KIND_GPU = 1  # model_config.proto ModelInstanceGroup.Kind
     server=Server.UNTESTED,
 )
 def image_unknown(repositories: tuple[Repository, ...], target: Target) -> Iterator[Finding]:
-    if not target.image or image_of(target) and target.image_names_release:
+    if not target.image or image_of(target):
         return
-    first, last = list(releases())[0], list(releases())[-1]
+    first, *_, last = releases()
     yield Finding(
         Place(target.image),
         f"'{target.image}' is no release of Triton that is known here ({first} to {last})"
@@ -53,7 +54,7 @@ def image_unknown(repositories: tuple[Repository, ...], target: Target) -> Itera
 )
 def image_not_on_sagemaker(repositories: tuple[Repository, ...], target: Target) -> Iterator[Finding]:
     image = image_of(target)
-    if image is None or image.sagemaker or not target.image_names_release:
+    if image is None or image.sagemaker:
         return
     known = ", ".join(each.release for each in releases().values() if each.sagemaker)
     yield Finding(
@@ -73,10 +74,10 @@ def image_not_on_sagemaker(repositories: tuple[Repository, ...], target: Target)
     server=Server.UNTESTED,
 )
 def image_backend(model: Model, target: Target) -> Iterator[Finding]:
-    image, backend = image_of(target), backend_of(model)
-    if image is None or not target.image_names_release or not backend or backend in image.backends:
+    image, backend = image_of(target), _backend(model)
+    if image is None or not backend or backend in image.backends:
         return
-    if brings_backend(model) or not _is_plain(target.image):
+    if _brings_backend(model) or not _is_plain(target.image):
         return
     having = [each.release for each in releases().values() if backend in each.backends]
     place = model.at("backend") if model.config.backend else model.at("platform")
@@ -100,20 +101,19 @@ def image_backend(model: Model, target: Target) -> Iterator[Finding]:
     server=Server.UNTESTED,
 )
 def image_backend_unknown(model: Model, target: Target) -> Iterator[Finding]:
-    image, backend = image_of(target), backend_of(model)
-    if image is None or not target.image_names_release or not backend or brings_backend(model):
+    image, backend = image_of(target), _backend(model)
+    if image is None or not backend or _brings_backend(model):
         return
     known = set().union(*(each.backends for each in releases().values()))
     if backend in known or not _is_plain(target.image):
         return
-    meant = nearest(backend, known)
+    if nearest(backend, known):  # a slip of the pen has a rule of its own
+        return
     yield Finding(
         model.at("backend"),
         f"'{backend}' is no backend of the images that NVIDIA builds",
         f"unless the image was made with it: unable to find backend library for backend '{backend}'",
-        f'backend: "{meant}"'
-        if meant
-        else f"the images have {choices(known)}; another one has to be added to the image",
+        f"the images have {choices(known)}; another backend has to be added to the image",
     )
 
 
@@ -144,37 +144,41 @@ def instance_unknown(repositories: tuple[Repository, ...], target: Target) -> It
     "instance-without-gpu",
     "Models of an instance without a GPU do not ask for one",
     source="core r24.10 model_config_utils.cc ValidateInstanceGroup; instances.csv",
-    bad=None,
-    good=None,
+    bad=python_model("instance_group [ { count: 1, kind: KIND_GPU } ]"),
+    good=python_model("instance_group [ { count: 1, kind: KIND_CPU } ]"),
     words="has kind KIND_GPU but no GPUs are available",
+    target=Target(instance="ml.c5.xlarge"),
 )
 def without_gpu(model: Model, target: Target) -> Iterator[Finding]:
-    where = _gpuless(target)
-    # The build turns the KIND_GPU of a folder of ensembles/ into KIND_CPU for the CPU target.
-    if not where or (model.repository.form is Form.SOURCE and target.device != "gpu"):
+    instance = instance_of(target.instance) if target.instance else None
+    # The build turns the KIND_GPU of a folder of ensembles/ into KIND_CPU; --target cpu has a rule of its own.
+    if instance is None or instance.gpu or model.repository.form is Form.SOURCE or target.device == "cpu":
         return
     for number, group in enumerate(model.config.instance_group):
         if group.kind == _KIND_GPU:
             yield Finding(
                 model.at("instance_group", number, "kind"),
-                f"the instance group is KIND_GPU, and {where} has no GPU",
-                f"Triton refuses the model: has kind KIND_GPU but no GPUs are available",
+                f"the instance group is KIND_GPU, and {target.instance} has no GPU",
+                "Triton refuses the model: has kind KIND_GPU but no GPUs are available",
                 "kind: KIND_CPU",
             )
-    if not model.config.instance_group and backend_of(model) == "tensorrt":
+    if not model.config.instance_group and _backend(model) == "tensorrt":
         yield Finding(
             model.at("platform") if model.config.platform else model.at("backend"),
-            f"this is a TensorRT plan, and {where} has no GPU",
+            f"this is a TensorRT plan, and {target.instance} has no GPU",
             "Triton refuses the model: TensorRT runs on a GPU only",
             'take the ONNX model that the plan was made from: platform: "onnxruntime_onnx"',
         )
 
 
-def _gpuless(target: Target) -> str:
-    instance = instance_of(target.instance) if target.instance else None
-    if instance:
-        return "" if instance.gpu else target.instance
-    return "the target cpu" if target.device == "cpu" else ""
+def _backend(model: Model) -> str:
+    return ENSEMBLE if model.is_ensemble else backend_of(model).name
+
+
+def _brings_backend(model: Model) -> bool:
+    """Whether the backend itself lies in the model's folder, where Triton looks before its own folder."""
+    name = f"libtriton_{_backend(model)}.so"
+    return any(name in model.children(folder) for folder in ("", *model.versions.values()))
 
 
 def _is_plain(image: str) -> bool:

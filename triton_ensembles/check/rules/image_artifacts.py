@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from triton_ensembles.check.backends import backend_of
+from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.environments import environment_of, has_stub
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.form import Form
@@ -53,7 +53,7 @@ def _fact(record: dict[str, Any], key: str) -> str:
 
 
 def _plans(model: Model) -> list[Place]:
-    if backend_of(model) != "tensorrt" or model.repository.form is Form.SOURCE:
+    if backend_of(model).name != "tensorrt" or model.repository.form is Form.SOURCE:
         return []
     name = model.config.default_model_filename or "model.plan"
     return [model.place(f"{folder}/{name}") for folder in model.versions.values() if model.get(f"{folder}/{name}")]
@@ -145,7 +145,7 @@ def plan_unknown(model: Model, target: Target) -> Iterator[Finding]:
 )
 def pipeline_dali(model: Model, target: Target) -> Iterator[Finding]:
     image = image_of(target)
-    if image is None or not image.dali or backend_of(model) != "dali":
+    if image is None or not image.dali or backend_of(model).name != "dali":
         return
     name = model.config.default_model_filename or "model.dali"
     for tool, made in _table(_artifact(model, name), "made_from", "tools").items():
@@ -179,10 +179,9 @@ def none_fits(repositories: tuple[Repository, ...], target: Target) -> Iterator[
     pairs = ((a, b) for n, a in enumerate(needs) for b in needs[:n] if not set(a.releases) & set(b.releases))
     pair = next(pairs, None)
     shown = [pair[1], pair[0]] if pair else list({need.why: need for need in needs}.values())
-    empty = next((need for need in needs if not need.releases), None)
     yield Finding(
         shown[-1].place,
-        "no release of Triton fits: " + "; ".join(str(need) for need in ([empty] if empty else shown)),
+        "no release of Triton fits: " + "; ".join(map(str, shown)),
         "an endpoint has one image: one of these models does not load in it, or answers wrongly",
         "pack the environment for another Python, turn the TensorFlow model into ONNX, or use two endpoints",
     )
@@ -197,8 +196,7 @@ class Need:
     releases: tuple[str, ...]
 
     def __str__(self) -> str:
-        having = f"{self.releases[0]} to {self.releases[-1]}" if self.releases else "no release at all"
-        return f"{self.place} needs {having} ({self.why})"
+        return f"{self.place} needs {self.releases[0]} to {self.releases[-1]} ({self.why})"
 
 
 def _needs(repository: Repository) -> Iterator[Need]:
@@ -208,13 +206,14 @@ def _needs(repository: Repository) -> Iterator[Need]:
         return
     seen: set[str] = set()
     for model in repository.models:
-        if backend_of(model) == "tensorflow" and "tensorflow" not in seen:
+        if backend_of(model).name == "tensorflow" and "tensorflow" not in seen:
             seen.add("tensorflow")
             yield _need(model.at("platform"), "the TensorFlow backend", [r for r in known if r.tensorflow == "yes"])
         packed = environment_of(model) if is_python(model) else None
         if packed is None or packed.path in seen:
             continue
-        if packed.pythons and not has_stub(model):
+        # A Python that no image has is another rule's business.
+        if not has_stub(model) and any(each.python in packed.pythons for each in known):
             seen.add(packed.path)
             why = f"an environment with Python {' and '.join(packed.pythons)}"
             yield _need(repository.place(packed.path), why, [r for r in known if r.python in packed.pythons])

@@ -89,12 +89,14 @@ def releases() -> dict[str, Release]:
 
 def release_of(target: Target) -> Release | None:
     """The row of the release that the target's image names, or of this project's own server; None when unknown."""
+    if target.image and not target.image_names_release:
+        return None
     return releases().get(target.release_name)
 
 
 def image_of(target: Target) -> Release | None:
-    """As :func:`release_of`, but None when no image was chosen: for rules that only make sense for a given image."""
-    return release_of(target) if target.image else None
+    """As :func:`release_of`, but None when no image was chosen (or none whose release is known)."""
+    return release_of(target) if target.image_names_release else None
 
 
 @cache

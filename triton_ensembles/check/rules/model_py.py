@@ -82,8 +82,8 @@ def newer_syntax(model: Model, target: Target) -> Iterator[Finding]:
             yield Finding(
                 file.place(broken),
                 f"Python {'.'.join(map(str, _MINE))}, which runs the checker, cannot read this: {broken.message}",
-                f"it may be right for Python {'.'.join(map(str, python))}, which runs the model; the file was not checked "
-                "any further",
+                f"it may be right for Python {'.'.join(map(str, python))}, which runs the model; the file was not "
+                "checked any further",
                 f"run the checker with Python {'.'.join(map(str, python))} to know",
             )
 

@@ -13,6 +13,11 @@ from triton_ensembles.check.rules.model_py import CONFIG, HEAD
 from triton_ensembles.check.spelling import choices, nearest
 from triton_ensembles.check.target import Target
 
+# Measured on 2.51.0, through SageMaker's route.
+_DROPPED = (
+    "the answer comes without it (200, no such output); in an ensemble the next step fails: expected 1 inputs but got 0 "
+    "inputs"
+)
 _GOOD = """\
 class TritonPythonModel:
     def execute(self, requests):
@@ -89,8 +94,7 @@ def output_name(model: Model, target: Target) -> Iterator[Finding]:
                 yield Finding(
                     file.place(call),
                     f"the config has no output '{wanted}'; it has {choices(known)}",
-                    "the tensor is dropped, and the request gets no such output (in an ensemble: unexpected deadlock, "
-                    "at least one output is not set)",
+                    _DROPPED,
                     _corrected(file, call, wanted, meant),
                 )
 
@@ -98,7 +102,7 @@ def output_name(model: Model, target: Target) -> Iterator[Finding]:
 @rule(
     "model-py-output-missing",
     "model.py makes all the outputs that the config has",
-    source="python_backend r24.10 pb_stub.cc; core r24.10 ensemble_scheduler.cc: unexpected deadlock",
+    source="python_backend r24.10 pb_stub.cc; measured on 2.51.0",
     bad=Example(
         CONFIG + 'output [ { name: "MASK", data_type: TYPE_FP32, dims: [ 4 ] } ]\n', {"1/model.py": HEAD + _GOOD}
     ),
@@ -121,7 +125,7 @@ def output_missing(model: Model, target: Target) -> Iterator[Finding]:
                 yield Finding(
                     model.at("output", number, "name"),
                     f"{first.path} never makes the output '{output.name}'; it makes {choices(set(filter(None, made)))}",
-                    "a request gets no such output (in an ensemble: unexpected deadlock, at least one output is not set)",
+                    _DROPPED,
                     f'add pb_utils.Tensor("{output.name}", …) to the response, or take the output out of config.pbtxt',
                 )
 

@@ -28,6 +28,11 @@ def is_archive(repository: Repository) -> bool:
     return repository.form is Form.ARCHIVE
 
 
+def is_packed(repository: Repository, target: Target) -> bool:
+    """An archive, or a folder that will be packed as it is: one that is checked for an instance of SageMaker."""
+    return is_archive(repository) or (repository.form is Form.FOLDER and bool(target.instance))
+
+
 def picked(repository: Repository) -> list[Model]:
     """The models that the front end may take for the endpoint's model, by its own way of looking."""
     if repository.is_one_model or len(repository.models) <= 1:
@@ -38,7 +43,7 @@ def picked(repository: Repository) -> list[Model]:
 def reached(repository: Repository) -> list[Model]:
     """The models that one load brings up: the picked one and, below an ensemble, its steps."""
     found: dict[str, Model] = {}
-    waiting = [model for model in picked(repository)]
+    waiting = list(picked(repository))
     while waiting:
         model = waiting.pop()
         if model.folder in found:

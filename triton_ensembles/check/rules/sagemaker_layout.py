@@ -4,18 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from triton_ensembles.check.examples import IDENTITY, SCALE, STEPS, ensemble
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.form import Form
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.read.tree import join
 from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Scope, Server, rule
-from triton_ensembles.check.rules.sagemaker import ENSEMBLE, LOAD, is_archive
+from triton_ensembles.check.rule import Example, Scope, Server, rule
+from triton_ensembles.check.rules.sagemaker import ENSEMBLE, LOAD, is_archive, is_packed
 from triton_ensembles.check.spelling import choices
 from triton_ensembles.check.target import Target
 from triton_ensembles.modelconfig import CONFIG
 
 _LINE = 'platform: "ensemble"'
+_SAGEMAKER = Target(instance="ml.m5.xlarge")  # an example is a folder, which is then packed as it is
+_ENSEMBLE = ensemble(SCALE)
+_STEP = STEPS["scale"].config or ""
+_PLAIN = _STEP.replace('name: "scale"\n', "")
+
+
+def _beside(config: str, *names: str) -> dict[str, str | None]:
+    """Files of further models."""
+    is_ensemble = "ensemble_scheduling" in config
+    files: dict[str, str | None] = {}
+    for name in names:
+        files[f"{name}/config.pbtxt"] = config
+        files[f"{name}/1" if is_ensemble else f"{name}/1/model.py"] = None if is_ensemble else IDENTITY
+    return files
 
 
 @rule(
@@ -36,7 +51,7 @@ def wrapped(repository: Repository, target: Target) -> Iterator[Finding]:
             yield Finding(
                 repository.place(folder),
                 f"the models ({choices(inside)}) are in a folder '{folder}', not at the root of the archive",
-                f"Triton takes '{folder}' for the model and refuses it: failed to poll from model repository",
+                f"Triton takes '{folder}' for the model and refuses it: at least one version must be available under the version policy",
                 f"pack what is in the folder: tar -C {folder} -czf {repository.path.name} .",
             )
 
@@ -57,7 +72,7 @@ def no_model(repository: Repository, target: Target) -> Iterator[Finding]:
     yield Finding(
         repository.place(),
         "there is no model in this archive: no folder at its root has a config.pbtxt or a version folder",
-        "SageMaker answers the first request with an error: failed to poll from model repository",
+        "Triton refuses it at the first request: at least one version must be available under the version policy",
         f"pack a model repository: tar -C <the folder whose folders are the models> -czf {repository.path.name} .",
     )
 
@@ -69,6 +84,7 @@ def no_model(repository: Repository, target: Target) -> Iterator[Finding]:
     bad=None,
     good=None,
     scope=Scope.REPOSITORY,
+    server=Server.UNTESTED,
 )
 def root_config(repository: Repository, target: Target) -> Iterator[Finding]:
     if not is_archive(repository) or not repository.is_one_model:
@@ -89,13 +105,14 @@ def root_config(repository: Repository, target: Target) -> Iterator[Finding]:
     "sagemaker-several-ensembles",
     "An archive has one ensemble",
     source=f"{LOAD}; measured on 2.51.0: 200, and only one of them is served",
-    bad=None,
-    good=None,
+    bad=Example(_ENSEMBLE, beside=_beside(_ENSEMBLE, "another_ensemble")),
+    good=_ENSEMBLE,
+    target=_SAGEMAKER,
     scope=Scope.REPOSITORY,
     server=Server.ACCEPTS,
 )
 def several_ensembles(repository: Repository, target: Target) -> Iterator[Finding]:
-    if not is_archive(repository) or repository.is_one_model:
+    if not is_packed(repository, target) or repository.is_one_model:
         return
     found = [model for model in repository.models if model.is_ensemble and ENSEMBLE.search(model.file.text)]
     inner = {step.model_name for model in found for step in model.config.ensemble_scheduling.step}
@@ -117,13 +134,14 @@ def several_ensembles(repository: Repository, target: Target) -> Iterator[Findin
     "sagemaker-no-ensemble",
     "An archive of several folders has an ensemble",
     source=f"{LOAD}; measured on 2.51.0",
-    bad=None,
-    good=None,
+    bad=Example(_PLAIN, beside=_beside(_PLAIN, "another_model")),
+    good=_ENSEMBLE,
+    target=_SAGEMAKER,
     scope=Scope.REPOSITORY,
     server=Server.ACCEPTS,
 )
 def no_ensemble(repository: Repository, target: Target) -> Iterator[Finding]:
-    if not is_archive(repository) or repository.is_one_model or len(repository.models) < 2:
+    if not is_packed(repository, target) or repository.is_one_model or len(repository.models) < 2:
         return
     models = repository.models
     if not any(model.has_config for model in models) or any(model.is_ensemble for model in models):
@@ -133,7 +151,7 @@ def no_ensemble(repository: Repository, target: Target) -> Iterator[Finding]:
     stray = [model.folder for model in models if not model.has_config and not model.versions]
     yield Finding(
         repository.place(),
-        f"the archive has {len(models)} folders ({choices(model.folder for model in models)}) and no ensemble among them",
+        f"the archive has {len(models)} folders ({choices(model.folder for model in models)}), and none is an ensemble",
         "SageMaker serves the last folder in the order in which the file system lists them, whether it is a model or "
         "not; no request reaches the others",
         f"leave {choices(stray)} out of the archive"
@@ -146,16 +164,18 @@ def no_ensemble(repository: Repository, target: Target) -> Iterator[Finding]:
     "sagemaker-ensemble-not-seen",
     'The ensemble has the very text: platform: "ensemble"',
     source=f'{LOAD}, which looks for platform:(\\s)*"ensemble" with a regular expression in the text',
-    bad=None,
-    good=None,
+    bad=ensemble(SCALE, platform="platform: 'ensemble'"),
+    good=_ENSEMBLE,
+    target=_SAGEMAKER,
+    server=Server.ACCEPTS,
 )
 def ensemble_not_seen(model: Model, target: Target) -> Iterator[Finding]:
     repository = model.repository
-    if repository.form is Form.FOLDER or not model.is_ensemble or not model.has_config:
+    if (repository.form is Form.FOLDER and not target.instance) or not model.is_ensemble or not model.has_config:
         return
     if ENSEMBLE.search(model.file.text) or not model.file.text:
         return
-    if not is_archive(repository) and model.config.platform == "ensemble":
+    if repository.form is Form.SOURCE and model.config.platform == "ensemble":
         return  # the build writes its own config.pbtxt
     if len(repository.models) < 2:
         return
@@ -174,12 +194,21 @@ def ensemble_not_seen(model: Model, target: Target) -> Iterator[Finding]:
     "sagemaker-ensemble-mistaken",
     'Only the ensemble has the text: platform: "ensemble"',
     source=f"{LOAD}, whose regular expression also finds comments and strings",
-    bad=None,
-    good=None,
+    bad=Example(
+        '# not a platform: "ensemble", but a step of one\n' + _PLAIN,
+        {"1/model.py": IDENTITY},
+        beside=_beside(_ENSEMBLE, "ensemble_beside_it") | _beside(_STEP, "scale"),
+    ),
+    good=Example(
+        "# not an ensemble, but a step of one\n" + _PLAIN,
+        {"1/model.py": IDENTITY},
+        beside=_beside(_ENSEMBLE, "ensemble_with_it") | _beside(_STEP, "scale"),
+    ),
+    target=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
 def ensemble_mistaken(model: Model, target: Target) -> Iterator[Finding]:
-    if not is_archive(model.repository) or model.is_ensemble or len(model.repository.models) < 2:
+    if not is_packed(model.repository, target) or model.is_ensemble or len(model.repository.models) < 2:
         return
     if match := ENSEMBLE.search(model.file.text):
         yield Finding(
@@ -195,14 +224,15 @@ def ensemble_mistaken(model: Model, target: Target) -> Iterator[Finding]:
     "sagemaker-many-models",
     "An archive has at most five models",
     source=LOAD,
-    bad=None,
-    good=None,
+    bad=Example(_ENSEMBLE, beside=_beside(_PLAIN, "a_one", "a_two", "a_three", "a_four", "a_five")),
+    good=_ENSEMBLE,
+    target=_SAGEMAKER,
     scope=Scope.REPOSITORY,
     severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
 def many_models(repository: Repository, target: Target) -> Iterator[Finding]:
-    if is_archive(repository) and not repository.is_one_model and len(repository.models) > 5:
+    if is_packed(repository, target) and not repository.is_one_model and len(repository.models) > 5:
         yield Finding(
             Place(repository.shown),
             f"the archive has {len(repository.models)} folders",

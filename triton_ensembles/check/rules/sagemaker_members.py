@@ -10,7 +10,7 @@ from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.read.tree import Entry, Kind
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Finder, Rule, Scope, Server, rule
-from triton_ensembles.check.rules.sagemaker import is_archive, picked
+from triton_ensembles.check.rules.sagemaker import is_archive, is_packed, picked
 from triton_ensembles.check.target import Target
 
 _EXTRACTION = "SageMaker does not unpack it: Failed to extract model data archive"
@@ -23,7 +23,7 @@ _STUB_NAME = re.compile(r"[;|&$`<>()\[\]{}\\\"'*?~#!]")
 
 def _of_kind(kind: Kind, message: str, effect: str, cure: str) -> Finder:
     def find(repository: Repository, target: Target) -> Iterator[Finding]:
-        if is_archive(repository):
+        if is_packed(repository, target):
             entries = [entry for entry in repository.tree.members if entry.kind is kind]
             yield from _each(repository, entries, message, effect, cure)
 

@@ -15,7 +15,7 @@ from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Example, Scope, Server, rule
 from triton_ensembles.check.rules.image_tables import instance_of
 from triton_ensembles.check.rules.sagemaker import SOURCE, for_sagemaker, picked, reached
-from triton_ensembles.check.source_form import ENSEMBLE_FOLDER, RECIPE
+from triton_ensembles.check.source_form import ENSEMBLE_FOLDER
 from triton_ensembles.check.spelling import nearest
 from triton_ensembles.check.target import Target
 
@@ -23,8 +23,7 @@ LARGEST_BODY = 6 * 1024 * 1024  # bytes: botocore 1.44.5 sagemaker-runtime BodyB
 # Characters of JSON for one uint8 with all values equally often: 2.57 digits, a comma and a blank.
 JSON_PER_BYTE = 4.57
 
-# A recipe beside it makes an example a folder of ensembles/, for which SageMaker's rules hold.
-_FOR_SAGEMAKER = {RECIPE: 'description = "for SageMaker"\n'}
+_SAGEMAKER = Target(instance="ml.g5.xlarge")
 _IO = """\
 input [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]
 output [ { name: "Y", data_type: TYPE_FP32, dims: [ 4 ] } ]
@@ -50,11 +49,11 @@ def _config(batch: int, dims: str, kind: str = "TYPE_FP32") -> str:
     "instances with one GPU",
     bad=Example(
         'backend: "python"\n' + _IO + "instance_group [ { count: 1, kind: KIND_GPU, gpus: [ 1 ] } ]\n",
-        beside=_FOR_SAGEMAKER,
     ),
     good=Example(
-        'backend: "python"\n' + _IO + "instance_group [ { count: 1, kind: KIND_GPU } ]\n", beside=_FOR_SAGEMAKER
+        'backend: "python"\n' + _IO + "instance_group [ { count: 1, kind: KIND_GPU } ]\n",
     ),
+    target=_SAGEMAKER,
     server=Server.UNTESTED,
 )
 def gpus(model: Model, target: Target) -> Iterator[Finding]:
@@ -65,13 +64,15 @@ def gpus(model: Model, target: Target) -> Iterator[Finding]:
         ids = list(group.gpus)
         if not ids or model.is_damaged("instance_group", number, "gpus"):
             continue
-        if instance and instance.gpus and max(ids) < instance.gpus and min(ids) >= 0:
+        there = instance.gpus if instance and instance.gpus else 1
+        if max(ids) < there and min(ids) >= 0:
             continue
         yield Finding(
             model.at("instance_group", number, "gpus", 0),
             f"the instance group is bound to GPU {', '.join(map(str, ids[:8]))}",
-            "an instance of a multi-model endpoint has one GPU, with the id 0; for any other Triton refuses the model: "
-            "specifies invalid or unsupported gpu id",
+            f"{target.instance if instance else 'an instance of a multi-model endpoint'} has "
+            + ("one GPU, with the id 0" if there == 1 else f"{there} GPUs, with the ids 0 to {there - 1}")
+            + "; for any other Triton refuses the model: specifies invalid or unsupported gpu id",
             "leave gpus out: Triton then uses every GPU that there is",
         )
 
@@ -82,9 +83,9 @@ def gpus(model: Model, target: Target) -> Iterator[Finding]:
     source=f"{SOURCE} CheckTransactionPolicy; measured on 2.51.0",
     bad=Example(
         'backend: "python"\nmax_batch_size: 8\n' + _IO + "model_transaction_policy { decoupled: true }\n",
-        beside=_FOR_SAGEMAKER,
     ),
-    good=Example('backend: "python"\nmax_batch_size: 8\n' + _IO, beside=_FOR_SAGEMAKER),
+    good=Example('backend: "python"\nmax_batch_size: 8\n' + _IO),
+    target=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
 def decoupled(model: Model, target: Target) -> Iterator[Finding]:
@@ -121,9 +122,9 @@ class TritonPythonModel:
         return [inner.exec() for _ in requests]
 """
         },
-        beside=_FOR_SAGEMAKER,
     ),
     good=None,
+    target=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
 def bls(model: Model, target: Target) -> Iterator[Finding]:
@@ -156,9 +157,10 @@ def bls(model: Model, target: Target) -> Iterator[Finding]:
     "sagemaker-row-too-large",
     "One row of the inputs fits into a request",
     source="botocore 1.44.5 sagemaker-runtime: a body of InvokeEndpoint has at most 6291456 bytes",
-    bad=Example(_config(1, "2048, 2048"), beside=_FOR_SAGEMAKER),
-    good=Example(_config(1, "512, 512"), beside=_FOR_SAGEMAKER),
+    bad=Example(_config(1, "2048, 2048")),
+    good=Example(_config(1, "512, 512")),
     scope=Scope.REPOSITORY,
+    target=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
 def row_too_large(repository: Repository, target: Target) -> Iterator[Finding]:
@@ -168,8 +170,8 @@ def row_too_large(repository: Repository, target: Target) -> Iterator[Finding]:
                 model.at("input"),
                 f"one row of the inputs is {_mb(size)}, and a request to SageMaker at most {_mb(LARGEST_BODY)}",
                 "InvokeEndpoint refuses every request: ValidationError",
-                "send it compressed (an image as JPEG, decoded by the first step), in a smaller type, or by its address "
-                "in S3",
+                "send it compressed (an image as JPEG, decoded by the first step), in a smaller type, or by its "
+                "address in S3",
             )
 
 
@@ -177,10 +179,11 @@ def row_too_large(repository: Repository, target: Target) -> Iterator[Finding]:
     "sagemaker-batch-too-large",
     "A full batch of the inputs fits into a request",
     source="botocore 1.44.5 sagemaker-runtime: a body of InvokeEndpoint has at most 6291456 bytes",
-    bad=Example(_config(64, "224, 224, 3"), beside=_FOR_SAGEMAKER),
-    good=Example(_config(4, "224, 224, 3"), beside=_FOR_SAGEMAKER),
+    bad=Example(_config(64, "224, 224, 3")),
+    good=Example(_config(4, "224, 224, 3")),
     scope=Scope.REPOSITORY,
     severity=Severity.NOTE,
+    target=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
 def batch_too_large(repository: Repository, target: Target) -> Iterator[Finding]:
@@ -215,7 +218,7 @@ def _size(tensor: model_config_pb2.ModelInput) -> int:
     name = model_config_pb2.DataType.Name(tensor.data_type)
     if name not in _SIZES or not tensor.dims or any(dim < 1 for dim in tensor.dims):
         return -1
-    return math.prod(tensor.dims) * _SIZES[name]
+    return int(math.prod(tensor.dims)) * _SIZES[name]
 
 
 def _json(model: Model) -> float:

@@ -41,7 +41,7 @@ class Parsed:
     message: Message
     faults: list[TextFault] = field(default_factory=list)
     offsets: dict[Path, int] = field(default_factory=dict)
-    damaged: set[Path] = field(default_factory=set)
+    damaged: set[Path] = field(default_factory=set)  # whose value is lost
 
 
 class _TooMany(Exception):
@@ -189,10 +189,9 @@ class _Parser:
         else:
             cure = f"a field of {kind} is {choices(fields, 40)}"
         self._fault("config-unknown-field", name, f"{kind} has no field '{name.text[:60]}'", cure, path)
-        self._damage(path, name.text)
         if guess is None:
+            self._damage(path, name.text)
             return None
-        self._damage(path, guess)
         return None if not fields[guess].is_repeated and _present(message, fields[guess]) else fields[guess]
 
     # --- values --------------------------------------------------------------------------------------------------
@@ -301,9 +300,9 @@ class _Parser:
             value = read_value(descriptor, minus is not None, taken)
         except WrongValue as error:
             self._fault(error.rule, minus or first, error.message, error.cure, path)
-            self._damage(path, descriptor.name)
             value = error.meant
         if value is NOTHING:
+            self._damage(path, descriptor.name)
             return
         if descriptor.is_repeated:
             values = getattr(message, descriptor.name)

@@ -12,10 +12,6 @@ import numpy as np
 import triton_python_backend_utils as pb_utils
 from tokenizers import Tokenizer
 
-# Requests that are executed together leave with one width when that wastes little, so that the engine's dynamic
-# batcher, which only joins equal shapes, can join them. The share of the width that may be padding:
-JOINED_PADDING = 0.25
-
 
 class TritonPythonModel:
     def initialize(self, args):
@@ -42,11 +38,8 @@ class TritonPythonModel:
             slices.append(slice(start, len(texts)))
 
         tokens = [encoding.ids for encoding in self.tokenizer.encode_batch(texts)]
-        longest = [max((len(row) for row in tokens[part]), default=0) for part in slices]
-        widths = joined_widths(longest)
         return [
-            failed(errors[number]) if number in errors else padded(tokens[part], widths[longest[number]])
-            for number, part in enumerate(slices)
+            failed(errors[number]) if number in errors else padded(tokens[part]) for number, part in enumerate(slices)
         ]
 
 
@@ -61,17 +54,9 @@ def decode(rows):
     return texts
 
 
-def joined_widths(lengths):
-    """For each length the width to pad it to: the longest of its group, of which at most a quarter is padding."""
-    widths, width = {}, 0
-    for length in sorted(set(lengths), reverse=True):
-        if length < (1 - JOINED_PADDING) * width or width == 0:
-            width = length
-        widths[length] = width
-    return widths
-
-
-def padded(rows, width):
+def padded(rows):
+    """Every row as long as the longest of its request."""
+    width = max(map(len, rows))
     ids = np.zeros((len(rows), width), np.int32)  # [PAD] is token 0
     mask = np.zeros((len(rows), width), np.int32)
     for number, row in enumerate(rows):

@@ -15,7 +15,7 @@ from tritonclient.utils import InferenceServerException
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.home import TritonHome, find_home
 from triton_ensembles.perf.analyzer import read_csv, run_analyzer
-from triton_ensembles.perf.facts import machine, versions
+from triton_ensembles.perf.facts import machine, versions, weights_of
 from triton_ensembles.perf.files import write_report
 from triton_ensembles.perf.inputs import Inputs, UserInputs, inputs_for
 from triton_ensembles.perf.report import Point, Report
@@ -112,8 +112,12 @@ def measure(
         for each in built:
             try:
                 report = _sweep(each, load, sorted(set(concurrencies)), user or UserInputs(), progress)
-            except (InferenceServerException, OSError) as error:
-                raise EnsembleError(f"{each.name}: the server no longer answers: {error}", path=log) from error
+            except (EnsembleError, InferenceServerException, OSError) as error:
+                if not server.alive():
+                    raise EnsembleError(f"tritonserver ended by itself under load of {each.name}", path=log) from error
+                if isinstance(error, EnsembleError):
+                    raise
+                raise EnsembleError(f"the server does not answer for {each.name}: {error}", path=log) from error
             write_report(report, output)
             reports.append(report)
     return reports
@@ -134,6 +138,7 @@ def _sweep(
         progress(f"[{each.name}] {points[-1].summary()}")
     return Report(
         name=each.name,
+        weights=weights_of(each.repository),
         date=date.isoformat(timespec="seconds"),
         input=inputs.about,
         protocol=load.protocol,

@@ -1,0 +1,149 @@
+"""Packed environments: found where the config says, with what the server and the code need."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.check.packing import MODEL_PY, Content, environment, faults, link, members, rules, write
+
+FOLDER = "$$TRITON_MODEL_DIRECTORY"
+SITE = "lib/python3.10/site-packages"
+
+
+def _archive(folder: Path, packed: bytes, model_py: str = MODEL_PY, **more: Content) -> Path:
+    files = {**members("a", f"{FOLDER}/env.tar.gz", model_py), "a.step/env.tar.gz": packed, **more}
+    return write(folder / "a.tar.gz", files)
+
+
+def test_a_good_environment_has_no_fault(tmp_path: Path) -> None:
+    """If this fails, a good environment is called bad."""
+    assert faults(_archive(tmp_path, environment("3.10")), image="24.09", instance="ml.c5.xlarge") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        (f"{FOLDER}/missing.tar.gz", "environment-missing"),
+        (f"{FOLDER}/../missing.tar.gz", "environment-missing"),
+        (f"{FOLDER}/../../missing.tar.gz", "environment-outside"),
+        ("env.tar.gz", "environment-relative"),
+        ("$TRITON_MODEL_DIRECTORY/env.tar.gz", "environment-relative"),
+        ("/opt/env.tar.gz", "environment-absolute"),
+        (f"{FOLDER}/../root_env.tar.gz", "environment-shared"),
+        (f"{FOLDER}/../a.step/env.tar.gz", None),
+    ],
+)
+def test_where_the_environment_lies(path: str, rule: str | None, tmp_path: Path) -> None:
+    """If this fails, the step does not start: Failed to get the canonical path."""
+    packed = environment("3.10")
+    files = {**members("a", path), "a.step/env.tar.gz": packed}
+    if "root" in path:
+        files["root_env.tar.gz"] = files.pop("a.step/env.tar.gz")
+    assert rules(write(tmp_path / "a.tar.gz", files)) == ({rule} if rule else set())
+
+
+@pytest.mark.parametrize(
+    ("packed", "rule"),
+    [
+        (environment("3.10", without=["bin/activate"]), "environment-no-activate"),
+        (environment("3.10", {f"{SITE}/__editable__.mine-1.pth": "/home/me/mine\n"}), "environment-editable"),
+        (environment("3.10", {f"{SITE}/easy-install.pth": "/home/me/mine\n"}), "environment-editable"),
+        (
+            environment(
+                "3.10",
+                {
+                    f"{SITE}/mine-1.dist-info/direct_url.json": json.dumps(
+                        {"url": "file:///home/me", "dir_info": {"editable": True}}
+                    )
+                },
+            ),
+            "environment-editable",
+        ),
+        (environment("3.10", {"bin/python3.10": link("bin/python3.10", "/usr/bin/python3.10")}), "environment-links"),
+        (environment("3.10", without=["lib/python3.10/os.py"]), "environment-no-library"),
+        (
+            environment(
+                "3.10",
+                {f"{SITE}/numpy-2.1.0.dist-info/METADATA": ""},
+                [f"{SITE}/numpy-1.26.4.dist-info/METADATA", f"{SITE}/numpy-1.26.4.dist-info/WHEEL"],
+            ),
+            "environment-numpy",
+        ),
+        (
+            environment("3.10", {f"{SITE}/x-1.dist-info/WHEEL": "Tag: cp310-cp310-macosx_11_0_arm64\n"}),
+            "environment-platform",
+        ),
+        (
+            environment("3.10", {f"{SITE}/x-1.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_17_aarch64\n"}),
+            "environment-platform",
+        ),
+        (environment("3.10", {"conda-meta/x-1-0.json": '{"subdir": "osx-arm64"}'}), "environment-platform"),
+        (
+            environment("3.10", {f"{SITE}/x-1.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_38_x86_64\n"}),
+            "environment-glibc",
+        ),
+        (environment("3.10", {"lib/libstdc++.so.6.0.28": b"\x7fELF"}), "environment-libstdcxx"),
+        (environment("3.8"), "environment-python"),
+        (b"not a gzip file at all", "environment-format"),
+        (environment("3.10")[:-40], "environment-format"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_fault_of_an_environment_is_named(packed: bytes, rule: str, tmp_path: Path) -> None:
+    """If this fails, the step does not start on SageMaker, or answers wrongly, a quarter of an hour later."""
+    assert rule in rules(_archive(tmp_path, packed), image="24.09")
+
+
+def test_what_is_only_a_record_is_no_fault(tmp_path: Path) -> None:
+    """If this fails, a package installed from a local wheel is called editable."""
+    extra: dict[str, Content] = {
+        f"{SITE}/mine-1.dist-info/direct_url.json": json.dumps({"url": "file:///wheels/mine.whl", "archive_info": {}}),
+        f"{SITE}/distutils-precedence.pth": "import os; os.environ",
+        "bin/python3": link("bin/python3", "python3.10"),
+        "lib/libz.so": link("lib/libz.so", "../lib/libz.so.1"),
+    }
+    assert rules(_archive(tmp_path, environment("3.10", extra)), image="24.09", instance="ml.c5.xlarge") == set()
+
+
+def test_a_stub_in_the_models_folder_brings_its_own_python(tmp_path: Path) -> None:
+    """If this fails, a step with a stub of its own is told to change its Python."""
+    more: dict[str, Content] = {"a.step/triton_python_backend_stub": b"\x7fELF"}
+    assert rules(_archive(tmp_path, environment("3.11"), **more), image="24.09") == set()
+
+
+@pytest.mark.parametrize(
+    ("code", "rule"),
+    [
+        ("import numpy, json, os, sys, math\n", None),
+        ("import torch\n", "environment-import-missing"),
+        ("from sklearn.svm import SVC\n", "environment-import-missing"),
+        ("try:\n    import torch\nexcept ImportError:\n    torch = None\n", None),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n", None),
+        ("def late():\n    import torch\n", "environment-import-later"),
+        ("import helper\n", "environment-import-missing"),  # helper.py imports torch
+        ("import beside\n", None),
+    ],
+)
+def test_imports_against_the_environment(code: str, rule: str | None, tmp_path: Path) -> None:
+    """If this fails, the step ends in ModuleNotFoundError on the endpoint."""
+    extra: dict[str, Content] = {"lib/python3.10/typing.py": ""}
+    more: dict[str, Content] = {"a.step/1/helper.py": "import torch\n", "a.step/beside.py": "X = 1\n"}
+    path = _archive(tmp_path, environment("3.10", extra), code + MODEL_PY, **more)
+    found = [fault for fault in faults(path) if fault.rule.startswith("environment-import")]
+    assert {fault.rule for fault in found} == ({rule} if rule else set())
+    if "sklearn" in code:
+        assert "scikit-learn" in found[0].cure
+    if "helper" in code:
+        assert str(found[0].place).endswith("a.step/1/helper.py:1:1")
+
+
+def test_numpy_2_is_right_for_newer_images(tmp_path: Path) -> None:
+    """If this fails, people are kept from numpy 2 where it works."""
+    extra: dict[str, Content] = {"lib/python3.12/site-packages/numpy-2.1.0.dist-info/METADATA": ""}
+    gone = [f"lib/python3.12/site-packages/numpy-1.26.4.dist-info/{name}" for name in ("METADATA", "WHEEL")]
+    path = _archive(tmp_path, environment("3.12", extra, gone))
+    assert rules(path, image="24.11") == {"image-not-on-sagemaker"}
+    assert "environment-numpy" in rules(path, image="24.10")

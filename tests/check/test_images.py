@@ -1,0 +1,127 @@
+"""The tables of releases and instances, and what they say about archives."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.check.packing import IO, Content, faults, members, rules, write
+from triton_ensembles.check.rules.image_tables import instance_of, release_of, releases
+from triton_ensembles.check.target import Target
+
+PLAN: dict[str, Content] = {
+    "one/config.pbtxt": 'platform: "tensorrt_plan"\nmax_batch_size: 8\n'
+    + IO
+    + "instance_group [ { kind: KIND_GPU } ]\n",
+    "one/1/model.plan": b"ptrt",
+}
+
+
+def _plan(**facts: str) -> dict[str, Content]:
+    return {**PLAN, "manifest.json": json.dumps({"artifacts": {"one/1/model.plan": {"facts": facts}}})}
+
+
+def test_the_release_table_is_whole() -> None:
+    """If this fails, a release is missing or a version was mistyped."""
+    table = releases()
+    assert list(table) == sorted(table)
+    assert table["24.10"].triton == "2.51.0"
+    assert len({each.triton for each in table.values()}) == len(table)
+    assert [each.release for each in table.values() if each.tensorflow == "yes"][-1] == "25.02"
+    assert all(each.python in ("3.8", "3.10", "3.12") for each in table.values())
+
+
+@pytest.mark.parametrize(
+    ("image", "release"),
+    [
+        ("24.09", "24.09"),
+        ("24.09-py3", "24.09"),
+        ("763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:24.09-py3", "24.09"),
+        ("10.12.13.14:5000/mine/tritonserver:23.03-py3", "23.03"),
+        ("latest", None),
+        ("99.01", None),
+    ],
+)
+def test_an_image_is_named_in_many_ways(image: str, release: str | None) -> None:
+    """If this fails, the checker looks at another release than the one that will run."""
+    found = release_of(Target(image=image))
+    assert (found.release if found else None) == release
+
+
+def test_instances() -> None:
+    """If this fails, a plan is compared with the wrong GPU."""
+    g5 = instance_of("ml.g5.xlarge")
+    assert g5 and (g5.gpu, g5.compute_capability, g5.gpus) == ("A10G", "8.6", 1)
+    c5 = instance_of("ml.c5.xlarge")
+    assert c5 and (c5.gpu, c5.gpus) == ("", 0)
+    assert instance_of("ml.z9.xlarge") is None and instance_of("") is None
+
+
+@pytest.mark.parametrize(
+    ("files", "target", "expected"),
+    [
+        (PLAN, {"instance": "ml.c5.xlarge"}, {"instance-without-gpu"}),
+        (_plan(compute_capability="8.6"), {"instance": "ml.g5.xlarge"}, set()),
+        (_plan(compute_capability="8.6"), {"instance": "ml.g4dn.xlarge"}, {"plan-compute-capability"}),
+        (_plan(compute_capability="8.0", hardware_compatibility="ampere_plus"), {"instance": "ml.g5.xlarge"}, set()),
+        (PLAN, {"instance": "ml.g5.xlarge"}, {"plan-unknown"}),
+        (_plan(tensorrt="10.4.0"), {"image": "24.09"}, {"plan-unknown"}),  # that of the image is not in the table
+        (PLAN, {}, set()),
+        (members(), {"instance": "ml.g55.xlarge"}, {"instance-unknown"}),
+        (members(), {"image": "latest"}, {"image-unknown"}),
+        (members(), {"image": "24.05"}, {"image-not-on-sagemaker"}),
+        (
+            {"one/config.pbtxt": 'backend: "rust_tokens"\n' + IO, "one/1": None},
+            {"image": "24.09"},
+            {"image-backend-unknown"},
+        ),
+        (
+            {"one/config.pbtxt": 'backend: "rust_tokens"\n' + IO, "one/1": None, "one/libtriton_rust_tokens.so": b""},
+            {"image": "24.09"},
+            set(),
+        ),
+        (
+            {"one/config.pbtxt": 'platform: "tensorflow_graphdef"\n' + IO, "one/1/model.graphdef": b""},
+            {"image": "25.02"},
+            {"image-not-on-sagemaker"},
+        ),
+        (
+            {"one/config.pbtxt": 'platform: "tensorflow_graphdef"\n' + IO, "one/1/model.graphdef": b""},
+            {"image": "25.04"},
+            {"image-backend"},
+        ),
+    ],
+)
+def test_image_and_instance(
+    files: dict[str, Content], target: dict[str, str], expected: set[str], tmp_path: Path
+) -> None:
+    """If this fails, a model is deployed to an image or a GPU that cannot run it, or a guess is sold as knowledge."""
+    assert rules(write(tmp_path / "a.tar.gz", files), **target) == expected
+
+
+def test_a_plan_of_another_tensorrt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If this fails, a plan of another TensorRT is deployed once the table says what an image has."""
+    from dataclasses import replace
+
+    from triton_ensembles.check.rules import image_artifacts
+
+    known = replace(releases()["24.09"], tensorrt="10.4.0.26")
+    monkeypatch.setattr(image_artifacts, "image_of", lambda target: known)
+    bad = write(tmp_path / "a.tar.gz", _plan(tensorrt="10.8.0.43"))
+    assert "plan-tensorrt" in rules(bad, image="24.09")
+    assert rules(write(tmp_path / "b.tar.gz", _plan(tensorrt="10.4.0.26")), image="24.09") == set()
+
+
+def test_a_pipeline_of_a_newer_dali(tmp_path: Path) -> None:
+    """If this fails, the image's DALI meets operators that it does not know."""
+    config = 'backend: "dali"\nmax_batch_size: 8\n' + IO
+    record = {"artifacts": {"one/1/model.dali": {"made_from": {"tools": {"nvidia-dali-cuda130": "2.4.0"}}}}}
+    files: dict[str, Content] = {
+        "one/config.pbtxt": config,
+        "one/1/model.dali": b"",
+        "manifest.json": json.dumps(record),
+    }
+    (fault,) = faults(write(tmp_path / "a.tar.gz", files), image="24.09")
+    assert fault.rule == "pipeline-dali" and fault.path.endswith("one/1/model.dali")

@@ -1,0 +1,149 @@
+"""model.py, read as text: what the stub needs of it, the tensors it names, and its habits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.check.packing import MODEL_PY, Content, environment, faults, members, write
+
+HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
+
+
+def _found(tmp_path: Path, model_py: str | bytes, **more: Content) -> list[tuple[str, int]]:
+    path = write(tmp_path / "a.tar.gz", {**members("a"), "a.step/1/model.py": model_py, **more})
+    return [(fault.rule, fault.line) for fault in faults(path)]
+
+
+def _class(body: str) -> str:
+    return f"{HEAD}class TritonPythonModel:\n{body}"
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (MODEL_PY, []),
+        ("from base import TritonPythonModel\n", []),
+        ("from base import *\n", []),
+        ("class M:\n    def execute(self, requests): ...\n\n\nTritonPythonModel = M\n", []),
+        ("class M:\n    def execute(self, requests): ...\n", [("model-py-no-class", 1)]),
+        ("class TritonPythonmodel:\n    def execute(self, requests): ...\n", [("model-py-no-class", 1)]),
+        (_class("    def execute(self, requests)\n        return 1\n"), [("model-py-syntax", 5)]),
+        (_class("    def exectue(self, requests): ...\n"), [("model-py-no-execute", 4)]),
+        ("from base import Base\n\n\nclass TritonPythonModel(Base):\n    pass\n", []),
+        (_class("    def execute(self): ...\n"), [("model-py-execute-arguments", 5)]),
+        (_class("    def execute(self, requests, extra): ...\n"), [("model-py-execute-arguments", 5)]),
+        (_class("    def execute(self, requests, extra=1): ...\n"), []),
+        (_class("    def execute(self, *args): ...\n"), []),
+        (_class("    @staticmethod\n    def execute(requests): ...\n"), []),
+        (_class("    async def execute(self, requests): ...\n"), []),
+    ],
+)
+def test_the_class_and_its_execute(code: str, expected: list[tuple[str, int]], tmp_path: Path) -> None:
+    """If this fails, the stub refuses what the checker passes, or the other way round."""
+    assert _found(tmp_path, code) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (MODEL_PY.replace('"X"', '"x"'), ["model-py-input-name"]),
+        (MODEL_PY.replace('"Y"', '"YY"'), ["model-py-output-name"]),
+        ('NAME = "Z"\n' + MODEL_PY.replace('"X"', "NAME"), ["model-py-input-name"]),
+        ('NAME = "Z"\nNAME = "X"\n' + MODEL_PY.replace('"X"', "NAME"), []),  # bound twice: unknown
+        (MODEL_PY.replace('"X"', "self.name"), []),
+        (MODEL_PY.replace("pb_utils.Tensor", "make"), []),
+        (
+            MODEL_PY.replace(
+                "import triton_python_backend_utils as pb_utils",
+                "from triton_python_backend_utils import Tensor, InferenceResponse, get_input_tensor_by_name as get",
+            )
+            .replace("pb_utils.get_input_tensor_by_name", "get")
+            .replace("pb_utils.", "")
+            .replace('"X"', '"Q"'),
+            ["model-py-input-name"],
+        ),
+    ],
+)
+def test_names_of_tensors(code: str, expected: list[str], tmp_path: Path) -> None:
+    """If this fails, a slip in a name is found by the first request to the endpoint."""
+    assert [rule for rule, _ in _found(tmp_path, code)] == expected
+
+
+def test_the_corrected_line_is_shown(tmp_path: Path) -> None:
+    """If this fails, people must look up the name themselves."""
+    files = {**members("a"), "a.step/1/model.py": MODEL_PY.replace('"Y"', '"y"')}
+    (fault,) = faults(write(tmp_path / "a.tar.gz", files))
+    assert 'pb_utils.Tensor("Y", x)' in fault.cure
+
+
+def test_an_output_that_is_never_made(tmp_path: Path) -> None:
+    """If this fails, a step of an ensemble goes without its input."""
+    files = members("a")
+    files["a.step/config.pbtxt"] = (
+        str(files["a.step/config.pbtxt"]) + 'output [ { name: "Z", data_type: TYPE_FP32, dims: [ 4 ] } ]\n'
+    )
+    (fault,) = (each for each in faults(write(tmp_path / "a.tar.gz", files)) if each.rule.startswith("model-py"))
+    assert fault.rule == "model-py-output-missing" and "'Z'" in fault.message
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ('AutoTokenizer.from_pretrained("sentence-transformers/all-MiniLM-L6-v2")', True),
+        ('AutoTokenizer.from_pretrained("bert-base-uncased")', True),
+        ('AutoTokenizer.from_pretrained("bert-base-uncased", local_files_only=True)', False),
+        ("AutoTokenizer.from_pretrained(folder)", False),
+        ('AutoTokenizer.from_pretrained("/opt/model")', False),
+        ('requests.get("http://example.com")', True),
+        ('torch.hub.load("pytorch/vision", "resnet50")', True),
+        ('torch.hub.load("/opt/vision", "resnet50", source="local")', False),
+        ('urllib.request.urlopen("http://example.com")', True),
+        ("SentenceTransformer('all-MiniLM-L6-v2')", True),
+    ],
+)
+def test_downloads(line: str, found: bool, tmp_path: Path) -> None:
+    """If this fails, a model that needs the internet is deployed into a VPC, or a local load is called a download."""
+    imports = "import requests, torch, urllib.request\nfrom transformers import AutoTokenizer\nfrom sentence_transformers import SentenceTransformer\n"
+    code = imports + _class(
+        f"    def initialize(self, args):\n        folder = args\n        self.x = {line}\n\n    def execute(self, requests): ...\n"
+    )
+    assert ([rule for rule, _ in _found(tmp_path, code)] == ["model-py-download"]) is found
+
+
+def test_files_opened_for_each_request(tmp_path: Path) -> None:
+    """If this fails, an endpoint runs out of files after a thousand requests."""
+    leaking = _class('    def execute(self, requests):\n        file = open("logs.txt", "w")\n        return []\n')
+    closing = _class(
+        '    def execute(self, requests):\n        with open("logs.txt") as file:\n            return [file]\n'
+    )
+    assert _found(tmp_path, leaking) == [("model-py-open-files", 6)]
+    assert _found(tmp_path, closing) == []
+
+
+def test_a_newer_python_is_not_called_wrong(tmp_path: Path) -> None:
+    """If this fails, a model for a newer Python than the checker's cannot be built at all."""
+    env = {"a.step/env.tar.gz": environment("3.99"), "a.step/triton_python_backend_stub": b"\x7fELF"}
+    files = {**members("a", "$$TRITON_MODEL_DIRECTORY/env.tar.gz", "match := [}"), **env}
+    assert [fault.rule for fault in faults(write(tmp_path / "a.tar.gz", files))] == ["model-py-newer-syntax"]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.one_of(st.binary(max_size=300), st.text(max_size=300).map(str.encode)))
+@pytest.mark.parametrize("before", [b"", MODEL_PY.encode()])
+def test_no_text_makes_a_rule_fail(before: bytes, tmp_path: Path, junk: bytes) -> None:
+    """If this fails, one odd file stops the check."""
+    path = write(tmp_path / "a.tar.gz", {**members("a"), "a.step/1/model.py": before + junk})
+    assert not [fault for fault in faults(path) if "this rule itself failed" in fault.message]
+
+
+@pytest.mark.parametrize(
+    "code", ["(" * 5000, "x = " + "-" * 20000 + "1", "a" + ".b" * 20000, "if 1:\n" * 1, "\0", "# coding: nonsense\n"]
+)
+def test_deep_and_odd_files_end_soon(code: str, tmp_path: Path) -> None:
+    """If this fails, a crafted model.py takes the checker down."""
+    path = write(tmp_path / "a.tar.gz", {**members("a"), "a.step/1/model.py": code})
+    assert not [fault for fault in faults(path) if "this rule itself failed" in fault.message]

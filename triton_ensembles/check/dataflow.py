@@ -1,0 +1,117 @@
+"""Who writes and who reads each tensor of an ensemble, and what is wrong with that.
+
+Core (r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig) stops at the first fault it meets in a hash map's
+order, which is often only a consequence. Here each cause is found once, and its consequences are left out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.spelling import nearest
+
+
+@dataclass(frozen=True)
+class Use:
+    """Step number ``step`` maps its model's tensor ``key`` to a tensor of the ensemble."""
+
+    step: int
+    key: str
+
+
+@dataclass(frozen=True)
+class Dataflow:
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    reads: tuple[frozenset[str], ...]  # for each step
+    writes: tuple[frozenset[str], ...]
+    writers: dict[str, list[Use]] = field(default_factory=dict)
+    readers: dict[str, list[Use]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, model: Model) -> Dataflow:
+        config = model.config
+        writers: dict[str, list[Use]] = defaultdict(list)
+        readers: dict[str, list[Use]] = defaultdict(list)
+        for number, step in enumerate(config.ensemble_scheduling.step):
+            for uses, pairs in ((readers, step.input_map), (writers, step.output_map)):
+                for key in sorted(pairs):
+                    uses[pairs[key]].append(Use(number, key))
+        return cls(
+            tuple(tensor.name for tensor in config.input),
+            tuple(tensor.name for tensor in config.output),
+            tuple(frozenset(step.input_map.values()) for step in config.ensemble_scheduling.step),
+            tuple(frozenset(step.output_map.values()) for step in config.ensemble_scheduling.step),
+            dict(writers),
+            dict(readers),
+        )
+
+    @cached_property
+    def never_written(self) -> dict[str, str | None]:
+        """Tensors that a step reads and nothing writes, with the name that was probably meant."""
+        missing = [name for name in self.readers if name not in self.writers and name not in self.inputs]
+        return {name: self._meant(name, [*self.inputs, *self.writers]) for name in missing}
+
+    @cached_property
+    def missing_outputs(self) -> dict[str, str | None]:
+        """Outputs of the ensemble that no step mentions, with the name that was probably meant."""
+        missing = [name for name in self.outputs if not self._mentioned(name) and name not in self.inputs]
+        return {name: self._meant(name, list(self.writers)) for name in missing if name}
+
+    @cached_property
+    def unused_inputs(self) -> list[str]:
+        """Inputs of the ensemble that no step mentions."""
+        return [name for name in self.inputs if name and not self._mentioned(name) and name not in self._explained]
+
+    @cached_property
+    def unused_tensors(self) -> list[str]:
+        """Tensors that a step writes and nobody reads."""
+        return [
+            name
+            for name in self.writers
+            if name not in self.readers and name not in self.outputs and name not in self._explained
+        ]
+
+    @cached_property
+    def cycles(self) -> list[list[int]]:
+        """Steps that wait for each other, as lists of step numbers; one list for each separate circle."""
+        ready = {*self.inputs, *self.never_written}
+        found: list[list[int]] = []
+        waiting = set(range(len(self.reads)))
+        while True:
+            while done := {step for step in waiting if self.reads[step] <= ready}:
+                waiting -= done
+                ready.update(*(self.writes[step] for step in done))
+            if not waiting:
+                return found
+            circle = self._circle(min(waiting), waiting, ready)
+            found.append(circle)
+            for step in circle:  # taken for done, so that what only follows from it is not reported
+                ready |= self.reads[step]
+
+    def _circle(self, start: int, waiting: set[int], ready: set[str]) -> list[int]:
+        """Walk back from ``start`` along tensors that are not ready, until a step comes again."""
+        path, step = [start], start
+        while True:
+            lacking = min(self.reads[step] - ready)
+            step = min((use.step for use in self.writers[lacking] if use.step in waiting), default=step)
+            if step in path:
+                return path[path.index(step) :][::-1]
+            path.append(step)
+
+    def _mentioned(self, name: str) -> bool:
+        return name in self.writers or name in self.readers
+
+    def _meant(self, name: str, known: list[str]) -> str | None:
+        """Prefer names that nobody uses: a misspelling leaves the right name unused."""
+        unused = [item for item in known if item not in self.readers and item not in self.outputs]
+        return nearest(name, unused) or nearest(name, known)
+
+    @property
+    def _explained(self) -> set[str]:
+        """Names that stand unused only because somebody misspelt them elsewhere."""
+        meant = [*self.never_written.values(), *self.missing_outputs.values()]
+        return {name for name in meant if name is not None}

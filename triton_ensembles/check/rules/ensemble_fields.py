@@ -1,0 +1,117 @@
+"""What an ensemble has and what it may not have: core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from triton_ensembles.check.examples import SCALE, ensemble, step
+from triton_ensembles.check.fault import Finding
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.rule import Rule, rule
+from triton_ensembles.check.target import Target
+
+SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"
+STEP_SOURCE = "core r24.10 model_config_utils.cc BuildEnsembleGraph"
+
+
+def _forbidden(id: str, field: str, example: str, words: str, cure: str) -> Rule:
+    @rule(
+        id,
+        f"An ensemble has no {field}",
+        source=SOURCE,
+        bad=ensemble(SCALE, extra=example),
+        good=ensemble(SCALE),
+        words=words,
+    )
+    def find(model: Model, target: Target) -> Iterator[Finding]:
+        config = model.config
+        given = config.HasField(field) if field == "optimization" else len(getattr(config, field))
+        if config.HasField("ensemble_scheduling") and given:
+            yield Finding(
+                model.at(field),
+                f"an ensemble has no {field}",
+                f"Triton refuses it: {words} '{model.name}'",
+                cure,
+            )
+
+    return find
+
+
+instance_group = _forbidden(
+    "ensemble-instance-group",
+    "instance_group",
+    "instance_group [ { count: 1, kind: KIND_CPU } ]",
+    "instance group should not be specified for ensemble",
+    "delete it; the steps have instance groups of their own",
+)
+optimization = _forbidden(
+    "ensemble-optimization",
+    "optimization",
+    "optimization { input_pinned_memory { enable: true } }",
+    "optimization should not be specified for ensemble",
+    "delete it; the steps have optimizations of their own",
+)
+model_warmup = _forbidden(
+    "ensemble-warmup",
+    "model_warmup",
+    'model_warmup [ { name: "first", batch_size: 1 } ]',
+    "model_warmup can not be specified for ensemble",
+    "delete it, and warm the steps up",
+)
+
+
+@rule(
+    "ensemble-without-steps",
+    "An ensemble has a step",
+    source=SOURCE,
+    bad=ensemble(),
+    good=ensemble(SCALE),
+    words="must specify 'step' for ensemble",
+)
+def without_steps(model: Model, target: Target) -> Iterator[Finding]:
+    config = model.config
+    if config.HasField("ensemble_scheduling") and not config.ensemble_scheduling.step:
+        if not model.is_damaged("ensemble_scheduling"):
+            yield Finding(
+                model.at("ensemble_scheduling"),
+                "this ensemble has no steps",
+                f"Triton refuses it: must specify 'step' for ensemble '{model.name}'",
+                'write step [ { model_name: "…" … } ]',
+            )
+
+
+def _missing(field: str, bad: str, cure: str) -> Rule:
+    @rule(
+        f"step-{field.replace('_', '-')}-missing",
+        f"Every step has {'a' if field == 'model_name' else 'an'} {field}",
+        source=STEP_SOURCE,
+        bad=bad,
+        good=ensemble(SCALE),
+        words=f"must specify '{field}' in step 0 of ensemble",
+    )
+    def find(model: Model, target: Target) -> Iterator[Finding]:
+        for number, item in enumerate(model.config.ensemble_scheduling.step):
+            path = ("ensemble_scheduling", "step", number)
+            if not getattr(item, field) and not model.is_damaged(*path, field):
+                name = f"step {number}" + (f" ('{item.model_name}')" if item.model_name else "")
+                yield Finding(
+                    model.at(*path),
+                    f"{name} has no {field}",
+                    f"Triton refuses it: must specify '{field}' in step {number} of ensemble '{model.name}'",
+                    cure,
+                )
+
+    return find
+
+
+model_name = _missing(
+    "model_name", ensemble(SCALE.replace('model_name: "scale"\n      ', "")), 'write model_name: "…"'
+)
+input_map = _missing(
+    "input_map", ensemble(step("scale", {}, {"Y": "Y"})), 'write input_map { key: "…" value: "…" }'
+)
+output_map = _missing(
+    "output_map", ensemble(step("scale", {"X": "X"}, {})), 'write output_map { key: "…" value: "…" }'
+)
+
+RULES = (instance_group, optimization, model_warmup, without_steps, model_name, input_map, output_map)

@@ -1,0 +1,202 @@
+"""The flow of tensors through an ensemble, as far as its own config.pbtxt tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from triton_ensembles.check.dataflow import Dataflow, Use
+from triton_ensembles.check.examples import SCALE, X, Y, ensemble, step
+from triton_ensembles.check.fault import Finding, Place, Severity
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.spelling import choices
+from triton_ensembles.check.target import Target
+
+SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"
+_Z = Y.replace('"Y"', '"Z"')
+_THROUGH = ensemble(step("scale", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"}))
+_JOINED = ensemble(step("scale", {"X": "X"}, {"Y": "scaled"}), step("join", {"A": "scaled", "B": "X"}, {"SUM": "Y"}))
+
+
+def _flow(model: Model) -> Dataflow | None:
+    """None for what has no steps, and when a map or a tensor's name is lost: what seems to be missing may be there."""
+    all_steps = model.config.ensemble_scheduling.step
+    if not all_steps or not all(item.input_map and item.output_map for item in all_steps):  # other rules say that
+        return None
+    names = any(model.is_damaged(kind, i, "name") for kind in ("input", "output") for i in range(_count(model, kind)))
+    lists = ("ensemble_scheduling",) in model.file.hurt or model.is_damaged("ensemble_scheduling", "step")
+    if names or lists or ("input",) in model.file.hurt or ("output",) in model.file.hurt:
+        return None
+    return Dataflow.of(model)
+
+
+def _count(model: Model, kind: str) -> int:
+    return len(getattr(model.config, kind))
+
+
+def _place(model: Model, use: Use, kind: str) -> Place:
+    return model.at("ensemble_scheduling", "step", use.step, kind, use.key, "value")
+
+
+@rule(
+    "ensemble-tensor-not-written",
+    "Every tensor that a step reads is an input of the ensemble or written by a step",
+    source=SOURCE,
+    bad=_JOINED.replace('"A", value: "scaled"', '"A", value: "scalled"'),
+    good=_JOINED,
+    words="is not connected",
+)
+def tensor_not_written(model: Model, target: Target) -> Iterator[Finding]:
+    flow = _flow(model)
+    if flow is None:
+        return
+    for name, guess in flow.never_written.items():
+        known = [*flow.inputs, *flow.writers]
+        yield Finding(
+            _place(model, flow.readers[name][0], "input_map"),
+            f"nothing writes the tensor '{name}'",
+            f"Triton refuses it: … is not written: at least one of its depending tensors, '{name}', is not connected",
+            f"did you mean '{guess}'?" if guess else f"the tensors here are {choices(known)}",
+        )
+
+
+@rule(
+    "ensemble-tensor-written-twice",
+    "A tensor is written by one step",
+    source="core r24.10 model_config_utils.cc BuildEnsembleGraph",
+    bad=ensemble(SCALE, SCALE),
+    good=_THROUGH,
+    words="can appear in an output map only once",
+)
+def tensor_written_twice(model: Model, target: Target) -> Iterator[Finding]:
+    for name, uses in Dataflow.of(model).writers.items():
+        for use in uses[1:]:
+            yield Finding(
+                _place(model, use, "output_map"),
+                f"the tensor '{name}' is written by step {uses[0].step} already",
+                f"Triton refuses it: ensemble tensor '{name}' can appear in an output map only once",
+                "give one of the two another name",
+            )
+
+
+@rule(
+    "ensemble-input-overwritten",
+    "No step writes a tensor that is an input of the ensemble",
+    source="core r24.10 BuildEnsembleGraph does not look; measured on tritonserver 2.51.0",
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+    bad=ensemble(step("scale", {"X": "X"}, {"Y": "X"}), step("scale", {"X": "X"}, {"Y": "Y"})),
+    good=_THROUGH,
+)
+def input_overwritten(model: Model, target: Target) -> Iterator[Finding]:
+    flow = Dataflow.of(model)
+    for name, uses in flow.writers.items():
+        if name in flow.inputs:
+            yield Finding(
+                _place(model, uses[0], "output_map"),
+                f"step {uses[0].step} writes '{name}', which is an input of the ensemble",
+                "Triton loads it, and steps that read the tensor get the one value or the other",
+                "give the tensor that the step writes another name",
+            )
+
+
+@rule(
+    "ensemble-cycle",
+    "No step waits for itself",
+    source=SOURCE,
+    bad=ensemble(
+        step("join", {"A": "X", "B": "BACK"}, {"SUM": "T"}),
+        step("scale", {"X": "T"}, {"Y": "BACK"}),
+        step("scale", {"X": "T"}, {"Y": "Y"}),
+    ),
+    good=ensemble(step("scale", {"X": "T"}, {"Y": "Y"}), step("scale", {"X": "X"}, {"Y": "T"})),
+    words="is not connected",
+)
+def cycle(model: Model, target: Target) -> Iterator[Finding]:
+    flow = _flow(model)
+    if flow is None:
+        return
+    names = [item.model_name for item in model.config.ensemble_scheduling.step]
+    for circle in flow.cycles:
+        ring = " -> ".join(f"{names[number]} (step {number})" for number in [*circle, circle[0]])
+        yield Finding(
+            model.at("ensemble_scheduling", "step", circle[0]),
+            f"these steps wait for each other: {ring}",
+            "Triton refuses it: … is not written: at least one of its depending tensors … is not connected",
+            "an ensemble is a graph without circles: take one of these tensors from elsewhere",
+        )
+
+
+@rule(
+    "ensemble-output-not-written",
+    "Every output of the ensemble is written by a step",
+    source=SOURCE,
+    bad=ensemble(SCALE, outputs=f"{Y}, {_Z}"),
+    good=ensemble(step("join", {"A": "X", "B": "X"}, {"SUM": "Y", "MEAN": "Z"}), outputs=f"{Y}, {{ name: \"Z\", data_type: TYPE_FP32, dims: [ 1 ] }}"),
+    words="is not used",
+)
+def output_not_written(model: Model, target: Target) -> Iterator[Finding]:
+    flow = _flow(model)
+    if flow is None:
+        return
+    for name, guess in flow.missing_outputs.items():
+        yield Finding(
+            model.at("output", flow.outputs.index(name), "name"),
+            f"no step writes the output '{name}'",
+            f"Triton refuses it: ensemble output '{name}' for ensemble {model.name}' is not used",
+            f"did you mean '{guess}'?" if guess else f"the steps write {choices(flow.writers)}",
+        )
+
+
+@rule(
+    "ensemble-input-unused",
+    "Every input of the ensemble is read by a step",
+    source=SOURCE,
+    bad=ensemble(SCALE, inputs=f"{X}, {X.replace('X', 'Z')}"),
+    good=ensemble(step("join", {"A": "X", "B": "Z"}, {"SUM": "Y"}), inputs=f"{X}, {X.replace('X', 'Z')}"),
+    words="is not used",
+)
+def input_unused(model: Model, target: Target) -> Iterator[Finding]:
+    flow = _flow(model)
+    if flow is None:
+        return
+    for name in flow.unused_inputs:
+        yield Finding(
+            model.at("input", flow.inputs.index(name), "name"),
+            f"no step reads the input '{name}'",
+            f"Triton refuses it: ensemble input '{name}' for ensemble {model.name}' is not used",
+            f'write input_map {{ key: "…" value: "{name}" }} in a step, or delete the input',
+        )
+
+
+@rule(
+    "ensemble-tensor-unused",
+    "Every tensor that a step writes is read by a step or an output of the ensemble",
+    source=SOURCE,
+    bad=ensemble(step("join", {"A": "X", "B": "X"}, {"SUM": "Y", "MEAN": "M"})),
+    good=ensemble(step("join", {"A": "X", "B": "X"}, {"SUM": "Y"})),
+    words="is unused in ensemble",
+)
+def tensor_unused(model: Model, target: Target) -> Iterator[Finding]:
+    flow = _flow(model)
+    if flow is None:
+        return
+    for name in flow.unused_tensors:
+        use = flow.writers[name][0]
+        yield Finding(
+            _place(model, use, "output_map"),
+            f"nobody reads the tensor '{name}'",
+            f"Triton refuses it: ensemble tensor '{name}' is unused in ensemble '{model.name}'",
+            f"delete this output_map (a step need not map all its outputs), or make '{name}' an output",
+        )
+
+
+RULES = (
+    tensor_not_written,
+    tensor_written_twice,
+    input_overwritten,
+    cycle,
+    output_not_written,
+    input_unused,
+    tensor_unused,
+)

@@ -1,0 +1,278 @@
+"""The steps of an ensemble against the models that they name: core r24.10 ensemble_utils.cc ValidateEnsembleConfig."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from triton_ensembles.check.examples import SCALE, X, Y, ensemble, step
+from triton_ensembles.check.fault import Finding
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.spelling import choices, nearest
+from triton_ensembles.check.target import Target
+
+SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorMapping"
+GRAPH = "core r24.10 model_repository_manager.cc ConnectDependencyGraph"
+_JOIN = ensemble(step("join", {"A": "X", "B": "X"}, {"SUM": "Y"}))
+
+
+class Step(NamedTuple):
+    number: int
+    message: Any
+    model: Model | None
+
+    @property
+    def path(self) -> tuple[str, str, int]:
+        return ("ensemble_scheduling", "step", self.number)
+
+    @property
+    def tensors_known(self) -> bool:
+        """Whether the model's config says what inputs and outputs it has: a server may complete an empty one."""
+        if self.model is None or not self.model.has_config:
+            return False
+        config = self.model.config
+        hurt = self.model.is_damaged("input") or self.model.is_damaged("output")
+        return bool(config.input or config.output) and not hurt
+
+
+def steps(model: Model) -> list[Step]:
+    found = model.config.ensemble_scheduling.step
+    return [Step(number, item, model.repository.model(item.model_name)) for number, item in enumerate(found)]
+
+
+@rule(
+    "step-model-missing",
+    "Every step names a model of the repository",
+    source=GRAPH,
+    bad=ensemble(step("scales", {"X": "X"}, {"Y": "Y"})),
+    good=ensemble(SCALE),
+    words="contains models that are not available or ambiguous",
+)
+def model_missing(model: Model, target: Target) -> Iterator[Finding]:
+    known = [item.folder for item in model.repository.models if item.folder != model.folder]
+    for item in steps(model):
+        name = item.message.model_name
+        if name and item.model is None and not model.is_damaged(*item.path, "model_name"):
+            guess = nearest(name, known)
+            yield Finding(
+                model.at(*item.path, "model_name"),
+                f"there is no model '{name}'",
+                f"Triton refuses it: ensemble {model.name} contains models that are not available or ambiguous: {name}",
+                f'did you mean model_name: "{guess}"?' if guess else f"the models here are {choices(known)}",
+            )
+
+
+@rule(
+    "step-version-not-served",
+    "Every step names a version that its model serves, or -1 for the newest",
+    source="core r24.10 model_repository_manager.cc CheckNode; protobuf takes a missing model_version for 0",
+    bad=ensemble(step("scale", {"X": "X"}, {"Y": "Y"}, version="")),
+    good=ensemble(step("scale", {"X": "X"}, {"Y": "Y"}, version="model_version: 1")),
+    words="whose required version 0 is not loaded",
+)
+def version_not_served(model: Model, target: Target) -> Iterator[Finding]:
+    for item in steps(model):
+        wanted = item.message.model_version
+        if item.model is None or wanted == -1 or wanted in item.model.served_versions():
+            continue
+        if model.is_damaged(*item.path, "model_version") or not item.model.served_versions():
+            continue
+        given = model.file.has(*item.path, "model_version")
+        versions = ", ".join(str(number) for number in sorted(item.model.served_versions()))
+        yield Finding(
+            model.at(*item.path, "model_version" if given else "model_name"),
+            f"step {item.number} wants version {wanted} of '{item.message.model_name}', which serves {versions}"
+            if given
+            else f"step {item.number} has no model_version, which means version 0; "
+            f"'{item.message.model_name}' serves {versions}",
+            f"Triton refuses it: ensemble '{model.name}' depends on '{item.message.model_name}' whose required version "
+            f"{wanted} is not loaded",
+            "write model_version: -1",
+        )
+
+
+@rule(
+    "step-input-unknown",
+    "input_map names inputs that the model has",
+    source=SOURCE,
+    bad=ensemble(step("scale", {"x": "X"}, {"Y": "Y"})),
+    good=ensemble(SCALE),
+    words="is mapping to non-existing input",
+)
+def input_unknown(model: Model, target: Target) -> Iterator[Finding]:
+    yield from _unknown(model, "input")
+
+
+@rule(
+    "step-output-unknown",
+    "output_map names outputs that the model has",
+    source=SOURCE,
+    bad=ensemble(step("scale", {"X": "X"}, {"OUT": "Y"})),
+    good=ensemble(SCALE),
+    words="is mapped from non-existing output",
+)
+def output_unknown(model: Model, target: Target) -> Iterator[Finding]:
+    yield from _unknown(model, "output")
+
+
+def _unknown(model: Model, kind: str) -> Iterator[Finding]:
+    for item in steps(model):
+        if item.model is None or not item.tensors_known:
+            continue
+        known = [tensor.name for tensor in getattr(item.model.config, kind)]
+        pairs = getattr(item.message, f"{kind}_map")
+        for key in sorted(pairs):
+            if key not in known:
+                guess = nearest(key, [name for name in known if name not in pairs]) or nearest(key, known)
+                verb = "is mapping to" if kind == "input" else "is mapped from"
+                yield Finding(
+                    model.at(*item.path, f"{kind}_map", key, "key"),
+                    f"'{item.message.model_name}' has no {kind} '{key}'",
+                    f"Triton refuses it: in ensemble {model.name}, ensemble tensor {pairs[key]} {verb} "
+                    f"non-existing {kind} {key} in model {item.message.model_name}",
+                    f'did you mean key: "{guess}"?' if guess else f"its {kind}s are {choices(known)}",
+                )
+
+
+@rule(
+    "step-input-not-mapped",
+    "Every input of a step's model is mapped, unless it is optional",
+    source=SOURCE,
+    bad=ensemble(step("join", {"A": "X"}, {"SUM": "Y"})),
+    good=_JOIN,
+    words="is not mapped to any ensemble tensors",
+)
+def input_not_mapped(model: Model, target: Target) -> Iterator[Finding]:
+    for item in steps(model):
+        if item.model is None or not item.tensors_known or not item.message.input_map:
+            continue
+        known = [tensor.name for tensor in item.model.config.input]
+        strangers = [key for key in item.message.input_map if key not in known]
+        for tensor in item.model.config.input:
+            if tensor.name in item.message.input_map or tensor.optional:
+                continue
+            if nearest(tensor.name, strangers):  # step-input-unknown asks whether this one was meant
+                continue
+            yield Finding(
+                model.at(*item.path, "input_map"),
+                f"the input '{tensor.name}' of '{item.message.model_name}' is not mapped",
+                f"Triton refuses it: in ensemble {model.name}, input {tensor.name} in model {item.message.model_name} "
+                "is not mapped to any ensemble tensors",
+                f'write input_map {{ key: "{tensor.name}" value: "…" }}, or optional: true in {item.message.model_name}',
+            )
+
+
+@rule(
+    "ensemble-batch-size",
+    "An ensemble's max_batch_size is not larger than that of a step that batches",
+    source="core r24.10 ensemble_utils.cc ValidateEnsembleConfig",
+    bad=ensemble(SCALE, size=16),
+    good=ensemble(SCALE, size=4),
+    words="which only allows maximum batch size to be 8",
+)
+def batch_size(model: Model, target: Target) -> Iterator[Finding]:
+    most = model.config.max_batch_size
+    for item in steps(model):
+        if item.model is None or not item.model.has_config or item.model.is_damaged("max_batch_size"):
+            continue
+        allowed = item.model.config.max_batch_size
+        if 0 < allowed < most:
+            yield Finding(
+                model.at("max_batch_size"),
+                f"the ensemble takes batches of {most}, but '{item.message.model_name}' only of {allowed}",
+                f"Triton refuses it: ensemble {model.name} allows maximum batch size {most}, but it contains model "
+                f"{item.message.model_name} which only allows maximum batch size to be {allowed}",
+                f"write max_batch_size: {allowed} here, or {most} in {item.message.model_name}",
+            )
+
+
+_OTHER = """\
+platform: "ensemble"
+max_batch_size: 8
+input [ {x} ]
+output [ {y} ]
+ensemble_scheduling {{ step [ {{
+  model_name: "{model}", model_version: -1
+  input_map {{ key: "X", value: "X" }}, output_map {{ key: "Y", value: "Y" }}
+}} ] }}
+"""
+
+
+@rule(
+    "ensemble-of-itself",
+    "No ensemble is a step of itself, not through another one either",
+    source="core r24.10 model_repository_manager.cc CircularDependencyCheck",
+    bad=Example(
+        ensemble(step("round-trip", {"X": "X"}, {"Y": "Y"})),
+        beside={
+            "round-trip/config.pbtxt": _OTHER.format(x=X, y=Y, model="there-and-back"),
+            "round-trip/1": None,
+        },
+        folder="there-and-back",
+    ),
+    good=Example(
+        ensemble(step("one-way", {"X": "X"}, {"Y": "Y"})),
+        beside={"one-way/config.pbtxt": _OTHER.format(x=X, y=Y, model="scale"), "one-way/1": None},
+    ),
+    words="circular dependency between ensembles",
+)
+def of_itself(model: Model, target: Target) -> Iterator[Finding]:
+    """Reported once for each circle: at the ensemble whose name comes first."""
+    for item in steps(model):
+        ring = _ring(model, item)
+        if ring and model.folder == min(ring):
+            yield Finding(
+                model.at(*item.path, "model_name"),
+                f"this ensemble is a step of itself: {' -> '.join([*ring, ring[0]])}",
+                "Triton refuses it: circular dependency between ensembles",
+                "take the step out",
+            )
+
+
+def _ring(model: Model, first: Step) -> list[str] | None:
+    """Names of the ensembles on the shortest way from ``first`` back to ``model``."""
+    ways = [[model.folder, first.message.model_name]]
+    seen = {first.message.model_name}
+    while ways:
+        way = ways.pop(0)
+        if way[-1] == model.folder:
+            return way[:-1]
+        here = model.repository.model(way[-1])
+        for item in steps(here) if here else ():
+            name = item.message.model_name
+            if name not in seen:
+                seen.add(name)
+                ways.append([*way, name])
+    return None
+
+
+@rule(
+    "step-namespace",
+    "model_namespace is not for people",
+    source="common r24.10 model_config.proto: '[RESERVED] currently this field is reserved for internal use'",
+    server=Server.ACCEPTS,
+    bad=ensemble(SCALE.replace('model_name: "scale"', 'model_namespace: "here", model_name: "scale"')),
+    good=ensemble(SCALE),
+)
+def namespace(model: Model, target: Target) -> Iterator[Finding]:
+    for item in steps(model):
+        if item.message.model_namespace:
+            yield Finding(
+                model.at(*item.path, "model_namespace"),
+                "model_namespace is reserved for Triton's own use",
+                "Triton overwrites it and says nothing",
+                "delete it",
+            )
+
+
+RULES = (
+    model_missing,
+    version_not_served,
+    input_unknown,
+    output_unknown,
+    input_not_mapped,
+    batch_size,
+    of_itself,
+    namespace,
+)

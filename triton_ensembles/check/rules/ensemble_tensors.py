@@ -1,0 +1,227 @@
+"""Types and shapes along the edges of an ensemble: core r24.10 ensemble_utils.cc ValidateTensorConsistency."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from triton_ensembles.check.examples import SCALE, X, Y, ensemble, step
+from triton_ensembles.check.fault import Finding, Place, Severity
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rules.ensemble_models import steps
+from triton_ensembles.check.target import Target
+from triton_ensembles.modelconfig import DataType
+
+SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorConsistency"
+_T = Y.replace('"Y"', '"T"')
+_INT = '{ name: "X", data_type: TYPE_INT32, dims: [ 4 ] }'
+_WIDE = '{ name: "X", data_type: TYPE_FP32, dims: [ 5 ] }'
+_ANY = '{ name: "X", data_type: TYPE_FP32, dims: [ -1 ] }'
+
+
+class Node(NamedTuple):
+    """What one model says of a tensor. ``at`` is where the ensemble says that the two are the same."""
+
+    who: str
+    data_type: int
+    dims: list[int]
+    batching: bool
+    at: Place
+    trusted: bool
+
+    @property
+    def full_dims(self) -> list[int]:
+        return [-1, *self.dims] if self.batching else self.dims
+
+    @property
+    def type_name(self) -> str:
+        return DataType.Name(self.data_type) if self.data_type in DataType.values() else str(self.data_type)
+
+
+def same_shape(one: Sequence[int], other: Sequence[int]) -> bool:
+    """As triton/common CompareDimsWithWildcard: equal, where -1 equals everything."""
+    return len(one) == len(other) and all(a == b or -1 in (a, b) for a, b in zip(one, other, strict=True))
+
+
+def edges(model: Model) -> Iterator[tuple[str, Node, Node]]:
+    """(tensor, what was said of it first, what is said of it now), in the order in which core compares.
+
+    The ensemble's own inputs and outputs come first; then each step's inputs and outputs are compared with whatever
+    was said first, and not with each other.
+    """
+    first: dict[str, Node] = {}
+    for kind in ("input", "output"):
+        for index, tensor in enumerate(getattr(model.config, kind)):
+            dims = tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims
+            place = model.at(kind, index)
+            trusted = not model.is_damaged(kind, index)
+            first.setdefault(tensor.name, _node(model, "the ensemble", tensor, dims, place, trusted))
+    for item in steps(model):
+        if item.model is None or not item.tensors_known:
+            continue
+        for kind in ("input", "output"):
+            pairs = getattr(item.message, f"{kind}_map")
+            for index, tensor in enumerate(getattr(item.model.config, kind)):
+                name = pairs.get(tensor.name)
+                if name is None:
+                    continue
+                place = model.at(*item.path, f"{kind}_map", tensor.name, "value")
+                trusted = not item.model.is_damaged(kind, index)
+                node = _node(item.model, f"'{item.message.model_name}'", tensor, tensor.dims, place, trusted)
+                before = first.setdefault(name, node)
+                if before is not node and before.trusted and node.trusted:
+                    yield name, before, node
+
+
+def _node(model: Model, who: str, tensor: Any, dims: Sequence[int], place: Place, trusted: bool) -> Node:
+    return Node(who, tensor.data_type, list(dims), model.config.max_batch_size > 0, place, trusted)
+
+
+@rule(
+    "ensemble-data-type-clash",
+    "All who share a tensor give it the same data_type",
+    source=SOURCE,
+    bad=ensemble(SCALE, inputs=_INT),
+    good=ensemble(SCALE),
+    words="inconsistent data type: TYPE_INT32 is inferred from model",
+)
+def data_type_clash(model: Model, target: Target) -> Iterator[Finding]:
+    for name, one, other in edges(model):
+        if one.data_type != other.data_type and DataType.TYPE_INVALID not in (one.data_type, other.data_type):
+            yield Finding(
+                other.at,
+                f"the tensor '{name}' is {one.type_name} for {one.who}, but {other.type_name} for {other.who}",
+                f"Triton refuses it: in ensemble {model.name}, ensemble tensor {name}: inconsistent data type",
+                "make them agree, or put a step between them that converts it",
+            )
+
+
+@rule(
+    "ensemble-shape-clash",
+    "All who share a tensor give it shapes that fit; -1 fits every length",
+    source=SOURCE,
+    bad=ensemble(SCALE, inputs=_WIDE),
+    good=ensemble(SCALE, inputs=_ANY),
+    words="inconsistent shape: [-1,5] is inferred from model",
+)
+def shape_clash(model: Model, target: Target) -> Iterator[Finding]:
+    for name, one, other in edges(model):
+        if same_shape(one.dims, other.dims) or same_shape(one.full_dims, other.full_dims):
+            continue
+        if one.dims and other.dims:
+            yield Finding(
+                other.at,
+                f"the tensor '{name}' has the shape {one.full_dims} for {one.who}, but {other.full_dims} for {other.who}"
+                + _batch_note(one, other),
+                f"Triton refuses it: in ensemble {model.name}, ensemble tensor {name}: inconsistent shape: "
+                f"{one.full_dims} is inferred from … while {other.full_dims} is inferred from …",
+                "make them agree; -1 stands for any length, and the batch axis is not written in dims",
+            )
+
+
+def _batch_note(one: Node, other: Node) -> str:
+    if one.batching == other.batching:
+        return ""
+    who = one.who if one.batching else other.who
+    return f" (only {who} batches, which puts -1 in front)"
+
+
+@rule(
+    "ensemble-batch-axis-clash",
+    "A step that batches and one that does not agree on the axes of their tensor",
+    source="core r24.10 ensemble_utils.cc compares dims without the batch axis first and is content; "
+    "infer_request.cc Normalize then refuses every request; measured on tritonserver 2.51.0",
+    server=Server.ACCEPTS,
+    bad=ensemble(SCALE, size=0),
+    good=ensemble(step("whole", {"X": "X"}, {"Y": "Y"})),
+)
+def batch_axis_clash(model: Model, target: Target) -> Iterator[Finding]:
+    for name, one, other in edges(model):
+        clash = not same_shape(one.full_dims, other.full_dims) and same_shape(one.dims, other.dims)
+        if clash and one.batching != other.batching and one.data_type == other.data_type:
+            batching, single = (one, other) if one.batching else (other, one)
+            yield Finding(
+                other.at,
+                f"the tensor '{name}' has the shape {batching.full_dims} for {batching.who}, which batches, "
+                f"and {single.full_dims} for {single.who}, which does not",
+                "Triton loads it and then refuses every request: unexpected shape for input",
+                f"write dims: {batching.full_dims} for {single.who}, or give both a max_batch_size",
+            )
+
+
+@rule(
+    "ensemble-shape-clash-hidden",
+    "Fixed shapes agree even where the ensemble's own tensor is of variable length",
+    source=f"{SOURCE}: each is compared only with what was said first, here the -1; measured on tritonserver 2.51.0",
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+    bad=ensemble(
+        step("scale", {"X": "X"}, {"Y": "T"}),
+        step("pair-sum", {"PAIR": "X"}, {"SUM": "Z"}),
+        inputs=_ANY,
+        outputs=f'{_T}, {{ name: "Z", data_type: TYPE_FP32, dims: [ 1 ] }}',
+    ),
+    good=ensemble(SCALE, inputs=_ANY),
+)
+def shape_clash_hidden(model: Model, target: Target) -> Iterator[Finding]:
+    seen: dict[str, list[Node]] = {}
+    for name, first, now in edges(model):
+        if not same_shape(first.dims, now.dims) and not same_shape(first.full_dims, now.full_dims):
+            continue  # ensemble-shape-clash says it
+        for before in seen.setdefault(name, []):
+            fits = same_shape(before.dims, now.dims) or same_shape(before.full_dims, now.full_dims)
+            if not fits and before.batching == now.batching:
+                yield Finding(
+                    now.at,
+                    f"the tensor '{name}' has the shape {before.full_dims} for {before.who}, "
+                    f"but {now.full_dims} for {now.who}",
+                    "Triton loads it, as the ensemble leaves the length open, and then one of the two refuses every "
+                    "request",
+                    "make them agree",
+                )
+                break
+        seen[name].append(now)
+
+
+@rule(
+    "ensemble-decoupled-mix",
+    "A step reads tensors that come from one decoupled step only, and so do the outputs",
+    source="core r24.10 ensemble_utils.cc ValidateEnsembleConfig",
+    bad=ensemble(step("stream", {"X": "X"}, {"Y": "T"}), step("join", {"A": "T", "B": "X"}, {"SUM": "Y"})),
+    good=ensemble(step("stream", {"X": "X"}, {"Y": "T"}), step("join", {"A": "T", "B": "T"}, {"SUM": "Y"})),
+    words="receives inputs originated from different decoupled models",
+)
+def decoupled_mix(model: Model, target: Target) -> Iterator[Finding]:
+    effect = (
+        f"Triton refuses it: in ensemble {model.name}, step of model '{model.name}' receives inputs originated from "
+        "different decoupled models"
+    )
+    cure = "send what the step needs through the decoupled step too"
+    labels = {tensor.name: 0 for tensor in model.config.input}
+    waiting = steps(model)
+    newest = 0
+    while ready := [item for item in waiting if all(name in labels for name in item.message.input_map.values())]:
+        for item in ready:
+            waiting.remove(item)
+            sources = {labels[name] for name in item.message.input_map.values()}
+            if len(sources) > 1:
+                yield Finding(
+                    model.at(*item.path),
+                    f"step {item.number} ('{item.message.model_name}') mixes tensors of a decoupled step with others",
+                    effect,
+                    cure,
+                )
+            label = max(sources, default=0)
+            if item.model and item.model.config.model_transaction_policy.decoupled:
+                newest += 1
+                label = newest
+            for name in item.message.output_map.values():
+                labels.setdefault(name, label)
+    if len({labels[tensor.name] for tensor in model.config.output if tensor.name in labels}) > 1:
+        yield Finding(
+            model.at("output"), "the outputs come from different decoupled steps, or from one and from others", effect, cure
+        )
+
+
+RULES = (data_type_clash, shape_clash, batch_axis_clash, shape_clash_hidden, decoupled_mix)

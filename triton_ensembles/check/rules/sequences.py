@@ -1,0 +1,225 @@
+"""The controls of sequence_batching: core r24.10 model_config_utils.cc ValidateModelConfig and its Get…Properties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from triton_ensembles.check.examples import python_model
+from triton_ensembles.check.fault import Finding
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.rule import rule
+from triton_ensembles.check.target import Target
+from triton_ensembles.modelconfig import DataType
+
+SOURCE = "core r24.10 model_config_utils.cc GetBooleanSequenceControlProperties, GetTypedSequenceControlProperties"
+_VALUES = ("int32_false_true", "fp32_false_true", "bool_false_true")
+_CORRID_TYPES = ("TYPE_UINT64", "TYPE_INT64", "TYPE_UINT32", "TYPE_INT32", "TYPE_STRING")
+
+
+def _sequence(inner: str) -> str:
+    return python_model(f"sequence_batching {{ {inner} }}")
+
+
+def _control(*controls: str, name: str = 'name: "START"') -> str:
+    return f"control_input [ {{ {name}, control [ {', '.join(controls)} ] }} ]".replace("{ ,", "{")
+
+
+_START = "{ kind: CONTROL_SEQUENCE_START, fp32_false_true: [ 0, 1 ] }"
+_END = "{ kind: CONTROL_SEQUENCE_END, fp32_false_true: [ 0, 1 ] }"
+_CORRID = "{ kind: CONTROL_SEQUENCE_CORRID, data_type: TYPE_UINT64 }"
+_GOOD = _sequence(_control(_START))
+
+
+def _controls(model: Model) -> Iterator[tuple[tuple[str | int, ...], Any, Any]]:
+    """(path, control_input, control) of every control."""
+    for number, tensor in enumerate(model.config.sequence_batching.control_input):
+        for index, control in enumerate(tensor.control):
+            yield ("sequence_batching", "control_input", number, "control", index), tensor, control
+
+
+def _kind(control: Any) -> str:
+    known = control.kind in control.Kind.values()
+    return str(control.Kind.Name(control.kind)) if known else str(control.kind)
+
+
+@rule(
+    "sequence-control-name-missing",
+    "Every control_input has a name",
+    source=SOURCE,
+    bad=_sequence(_control(_START, name="")),
+    good=_GOOD,
+    words="sequence batching control tensor must have a name",
+)
+def name_missing(model: Model, target: Target) -> Iterator[Finding]:
+    for number, tensor in enumerate(model.config.sequence_batching.control_input):
+        if not tensor.name and not model.is_damaged("sequence_batching", "control_input", number):
+            yield Finding(
+                model.at("sequence_batching", "control_input", number),
+                f"control_input {number} has no name",
+                f"Triton refuses it: sequence batching control tensor must have a name for {model.name}",
+                'write name: "…"',
+            )
+
+
+@rule(
+    "sequence-control-tensor-twice",
+    "Each tensor is named in one control_input",
+    source=SOURCE,
+    bad=_sequence(_control(_START) + " " + _control(_END)),
+    good=_sequence(_control(_START) + " " + _control(_END, name='name: "END"')),
+    words="is specified for multiple control kinds",
+)
+def tensor_twice(model: Model, target: Target) -> Iterator[Finding]:
+    names = [tensor.name for tensor in model.config.sequence_batching.control_input]
+    for number, name in enumerate(names):
+        if name and name in names[:number]:
+            yield Finding(
+                model.at("sequence_batching", "control_input", number, "name"),
+                f"control_input '{name}' stands twice",
+                f"Triton refuses it: sequence batching control tensor '{name}' is specified for multiple control kinds",
+                "give each control a tensor of its own",
+            )
+
+
+@rule(
+    "sequence-control-kind-twice",
+    "Each kind of control is given once",
+    source=SOURCE,
+    bad=_sequence(_control(_START) + " " + _control(_START, name='name: "BEGIN"')),
+    good=_GOOD,
+    words="sequence batching specifies multiple CONTROL_SEQUENCE_START tensors",
+)
+def kind_twice(model: Model, target: Target) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for path, _, control in _controls(model):
+        kind = _kind(control)
+        if kind in seen:
+            yield Finding(
+                model.at(*path, "kind"),
+                f"{kind} is given twice",
+                f"Triton refuses it: sequence batching specifies multiple {kind} tensors for {model.name}",
+                "keep one of the two",
+            )
+        seen.add(kind)
+
+
+@rule(
+    "sequence-control-values",
+    "A control has one list of two values: for false and for true",
+    source=SOURCE,
+    bad=_sequence(_control("{ kind: CONTROL_SEQUENCE_START, fp32_false_true: [ 1 ] }")),
+    good=_GOOD,
+    words="must have exactly 2 entries",
+)
+def values(model: Model, target: Target) -> Iterator[Finding]:
+    for path, _, control in _controls(model):
+        given = [name for name in _VALUES if len(getattr(control, name))]
+        if control.kind not in (0, 1, 2) or model.is_damaged(*path):  # START, READY, END: the true-or-false kinds
+            continue
+        kind = _kind(control)
+        if len(given) == 1 and len(getattr(control, given[0])) == 2:
+            continue
+        if not given:
+            message, words = f"{kind} has no values", f"must specify either 'int32_false_true', … for {kind}"
+        elif len(given) > 1:
+            message, words = f"{kind} has values of several types", "specifies more than one from 'int32_false_true', …"
+        else:
+            count = len(getattr(control, given[0]))
+            message = f"{kind} has {count} values"
+            words = f"control '{given[0]}' must have exactly 2 entries for {kind}"
+        place = model.at(*path, given[-1] if given else "kind")
+        cure = f"write {given[0] if given else 'int32_false_true'}: [ 0, 1 ]"
+        yield Finding(place, message, f"Triton refuses it: sequence batching {words} for {model.name}", cure)
+
+
+@rule(
+    "sequence-corrid-values",
+    "The correlation id has a data_type and no values",
+    source=SOURCE,
+    bad=_sequence(_control(_CORRID.replace(" }", ", int32_false_true: [ 0, 1 ] }"), name='name: "ID"')),
+    good=_sequence(_control(_CORRID, name='name: "ID"')),
+    words="sequence batching must not specify either 'int32_false_true'",
+)
+def corrid_values(model: Model, target: Target) -> Iterator[Finding]:
+    for path, _, control in _controls(model):
+        given = [name for name in _VALUES if len(getattr(control, name))]
+        if control.kind == control.CONTROL_SEQUENCE_CORRID and given:
+            yield Finding(
+                model.at(*path, given[0]),
+                f"CONTROL_SEQUENCE_CORRID has {given[0]}",
+                f"Triton refuses it: sequence batching must not specify either 'int32_false_true', … for {model.name}",
+                f"delete {given[0]}",
+            )
+
+
+@rule(
+    "sequence-corrid-data-type",
+    "The correlation id is a whole number or text",
+    source="core r24.10 model_config_utils.cc ValidateModelConfig",
+    bad=_sequence(_control(_CORRID.replace("UINT64", "FP32"), name='name: "ID"')),
+    good=_sequence(_control(_CORRID.replace("UINT64", "STRING"), name='name: "ID"')),
+    words="unexpected data type for control CONTROL_SEQUENCE_CORRID",
+)
+def corrid_data_type(model: Model, target: Target) -> Iterator[Finding]:
+    allowed = {DataType.Value(name) for name in _CORRID_TYPES}
+    for path, _, control in _controls(model):
+        if control.kind == control.CONTROL_SEQUENCE_CORRID and control.data_type not in allowed:
+            if model.is_damaged(*path):
+                continue
+            yield Finding(
+                model.at(*path, "data_type"),
+                "the data_type of CONTROL_SEQUENCE_CORRID is none that a correlation id can have",
+                "Triton refuses it: unexpected data type for control CONTROL_SEQUENCE_CORRID",
+                f"write data_type: {' or '.join(_CORRID_TYPES)}",
+            )
+
+
+@rule(
+    "sequence-slot-utilization",
+    "minimum_slot_utilization lies between 0 and 1",
+    source="core r24.10 model_config_utils.cc ValidateModelConfig",
+    bad=_sequence("direct { minimum_slot_utilization: 2 }"),
+    good=_sequence("direct { minimum_slot_utilization: 0.5 }"),
+    words="minimum slot utilization must be in range",
+)
+def slot_utilization(model: Model, target: Target) -> Iterator[Finding]:
+    share = model.config.sequence_batching.direct.minimum_slot_utilization
+    if share < 0 or share > 1:
+        yield Finding(
+            model.at("sequence_batching", "direct", "minimum_slot_utilization"),
+            f"minimum_slot_utilization is {share:g}",
+            f"Triton refuses it: sequence batching minimum slot utilization must be in range (0.0, 1.0] for {model.name}",
+            "write a share from 0 to 1",
+        )
+
+
+@rule(
+    "sequence-batch-strategy",
+    "TRITON_BATCH_STRATEGY_PATH goes without sequence_batching",
+    source="core r24.10 backend_model.cc TritonModel::Create",
+    bad=_sequence("") + 'parameters { key: "TRITON_BATCH_STRATEGY_PATH", value { string_value: "strategy.so" } }\n',
+    good=_sequence(""),
+    words="TRITON_BATCH_STRATEGY_PATH cannot be specified with sequence batcher",
+)
+def batch_strategy(model: Model, target: Target) -> Iterator[Finding]:
+    key = "TRITON_BATCH_STRATEGY_PATH"
+    if model.config.HasField("sequence_batching") and key in model.config.parameters:
+        yield Finding(
+            model.at("parameters", key),
+            f"{key} cannot be used with sequence_batching",
+            f"Triton refuses it: {key} cannot be specified with sequence batcher, using default batching strategy",
+            "delete the parameter",
+        )
+
+
+RULES = (
+    name_missing,
+    tensor_twice,
+    kind_twice,
+    values,
+    corrid_values,
+    corrid_data_type,
+    slot_utilization,
+    batch_strategy,
+)

@@ -1,0 +1,184 @@
+"""model_warmup: core r24.10 backend_model_instance.cc GenerateWarmupData, and the checks of any request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from triton_ensembles.check.examples import IDENTITY, python_model
+from triton_ensembles.check.fault import Finding
+from triton_ensembles.check.model import Model
+from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.rules.sequence_state import missing_or_short
+from triton_ensembles.check.spelling import choices, nearest
+from triton_ensembles.check.target import Target
+from triton_ensembles.modelconfig import DataType
+
+SOURCE = "core r24.10 backend_model_instance.cc GenerateWarmupData"
+REQUEST = "core r24.10 infer_request.cc Normalize, which warm-up requests pass too"
+FOLDER = "warmup"
+
+
+def _warmup(value: str, key: str = "X", size: int = 1) -> str:
+    sample = f'name: "first", batch_size: {size}, inputs {{ key: "{key}", value {{ {value} }} }}'
+    return python_model(f"model_warmup [ {{ {sample} }} ]")
+
+
+_ZEROS = "data_type: TYPE_FP32, dims: [ 4 ], zero_data: true"
+_GOOD = _warmup(_ZEROS)
+
+
+def _samples(model: Model) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """(path, ModelWarmup) of the samples that are run: those with a batch_size of 0 are skipped."""
+    if model.config.HasField("ensemble_scheduling"):
+        return
+    for index, sample in enumerate(model.config.model_warmup):
+        if sample.batch_size and not model.is_damaged("model_warmup", index):
+            yield ("model_warmup", index), sample
+
+
+def _inputs(model: Model) -> Iterator[tuple[tuple[str | int, ...], str, Any]]:
+    """(path, name, ModelWarmup.Input) of every input of the samples that are run."""
+    for path, sample in _samples(model):
+        for name in sorted(sample.inputs):
+            yield (*path, "inputs", name), name, sample.inputs[name]
+
+
+@rule(
+    "warmup-data-missing",
+    "A warm-up input has zero_data, random_data or input_data_file",
+    source=SOURCE,
+    bad=_warmup("data_type: TYPE_FP32, dims: [ 4 ]"),
+    good=_GOOD,
+    words="to have input_data_type set",
+)
+def data_missing(model: Model, target: Target) -> Iterator[Finding]:
+    for path, name, tensor in _inputs(model):
+        if tensor.WhichOneof("input_data_type") is None:
+            yield Finding(
+                model.at(*path),
+                f"nothing says what data the warm-up input '{name}' has",
+                f"Triton refuses it: warmup setting expects input '{name}' to have input_data_type set",
+                "write random_data: true",
+            )
+
+
+@rule(
+    "warmup-dims-variable",
+    "A warm-up input has fixed dims",
+    source=SOURCE,
+    bad=_warmup("data_type: TYPE_FP32, dims: [ -1 ], zero_data: true"),
+    good=_GOOD,
+    words="warmup setting expects all variable-size dimensions are specified",
+)
+def dims_variable(model: Model, target: Target) -> Iterator[Finding]:
+    for path, name, tensor in _inputs(model):
+        if -1 in tensor.dims:
+            yield Finding(
+                model.at(*path, "value", "dims"),
+                f"the warm-up input '{name}' has a dimension of -1",
+                "Triton refuses it: warmup setting expects all variable-size dimensions are specified for input "
+                f"'{name}'",
+                "write the length that requests usually have",
+            )
+
+
+@rule(
+    "warmup-file",
+    "The input_data_file of a warm-up is there and long enough",
+    source=SOURCE,
+    bad=_warmup('data_type: TYPE_FP32, dims: [ 4 ], input_data_file: "sample"'),
+    good=Example(
+        _warmup('data_type: TYPE_FP32, dims: [ 4 ], input_data_file: "sample"'),
+        {"1/model.py": IDENTITY, "warmup/sample": "1234567812345678"},
+    ),
+    words="failed to open text file for read",
+)
+def data_file(model: Model, target: Target) -> Iterator[Finding]:
+    for path, _, tensor in _inputs(model):
+        if tensor.WhichOneof("input_data_type") == "input_data_file" and -1 not in tensor.dims:
+            field = "input_data_file"
+            said = missing_or_short(model, FOLDER, tensor.input_data_file, field, tensor.data_type, tensor.dims)
+            for _, message, effect, cure in said:
+                yield Finding(model.at(*path, "value", field), message, f"Triton refuses it: {effect}", cure)
+
+
+@rule(
+    "warmup-input-differs",
+    "A warm-up input has the data_type and the dims of the model's input",
+    source=REQUEST,
+    bad=_warmup("data_type: TYPE_FP32, dims: [ 5 ], zero_data: true"),
+    good=_GOOD,
+    words="unexpected shape for input 'X'",
+)
+def input_differs(model: Model, target: Target) -> Iterator[Finding]:
+    inputs = {tensor.name: tensor for tensor in model.config.input}
+    for path, name, tensor in _inputs(model):
+        wanted = inputs.get(name)
+        if wanted is None or model.is_damaged("input"):
+            continue
+        dims, allowed = list(tensor.dims), list(wanted.dims)
+        if tensor.data_type != wanted.data_type:
+            types = (DataType.Name(item) if item in DataType.values() else str(item) for item in (tensor.data_type, wanted.data_type))
+            yield Finding(
+                model.at(*path, "value", "data_type"),
+                "the warm-up input '{}' is {}, the model's {}".format(name, *types),
+                f"Triton refuses it: inference input '{name}' data-type differs from what model '{model.name}' expects",
+                "write the data_type of the model's input",
+            )
+        elif -1 not in dims and not _fits(dims, allowed):
+            yield Finding(
+                model.at(*path, "value", "dims"),
+                f"the warm-up input '{name}' has dims {dims}, the model's {allowed}",
+                f"Triton refuses it: unexpected shape for input '{name}' for model '{model.name}'",
+                "write the dims of the model's input, without the batch axis and with numbers for -1",
+            )
+
+
+def _fits(dims: list[int], allowed: list[int]) -> bool:
+    return len(dims) == len(allowed) and all(want in (-1, dim) for dim, want in zip(dims, allowed, strict=True))
+
+
+@rule(
+    "warmup-inputs-missing",
+    "A warm-up sample has every input that is not optional",
+    source=REQUEST,
+    bad=python_model('model_warmup [ { name: "first", batch_size: 1 } ]'),
+    good=_GOOD,
+    words="missing required input(s) ['X']",
+)
+def inputs_missing(model: Model, target: Target) -> Iterator[Finding]:
+    required = [tensor.name for tensor in model.config.input if not tensor.optional]
+    for path, sample in _samples(model):
+        missing = [name for name in required if name not in sample.inputs]
+        if missing and not model.is_damaged("input"):
+            guesses = [f"did you mean '{guess}'?" for guess in (nearest(name, missing) for name in sample.inputs) if guess]
+            yield Finding(
+                model.at(*path),
+                f"the warm-up sample '{sample.name}' lacks the input {choices(missing)}".replace(" or ", " and "),
+                f"Triton refuses it: missing required input(s) {missing}",
+                guesses[0] if guesses else f'write inputs {{ key: "{missing[0]}", value {{ … }} }}',
+            )
+
+
+@rule(
+    "warmup-batch-size",
+    "A warm-up sample is no larger than max_batch_size",
+    source="backends r24.10: the python backend refuses larger batches; measured on 2.51.0",
+    bad=_warmup(_ZEROS, size=9),
+    good=_warmup(_ZEROS, size=8),
+    words="batch size 9",
+)
+def batch_size(model: Model, target: Target) -> Iterator[Finding]:
+    most = max(model.config.max_batch_size, 1)
+    for path, sample in _samples(model):
+        if sample.batch_size > most and not model.is_damaged("max_batch_size"):
+            yield Finding(
+                model.at(*path, "batch_size"),
+                f"the warm-up sample '{sample.name}' has batch_size {sample.batch_size}, the model takes {most}",
+                f"the warm-up fails, and with it the load: batch size {sample.batch_size}, max allowed is {most}",
+                f"write batch_size: {most}",
+            )
+
+
+RULES = (data_missing, dims_variable, data_file, input_differs, inputs_missing, batch_size)
