@@ -16,7 +16,7 @@ import resource
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from triton_ensembles.check.checker import check
@@ -88,10 +88,10 @@ def renamed(template: Path, name: str) -> Iterator[tuple[str, bytes]]:
                 yield path, data.replace(old.encode(), name.encode()) if path.endswith(".pbtxt") else data
 
 
-def pack(files: Iterator[tuple[str, bytes]] | object) -> bytes:
+def pack(files: Iterable[tuple[str, bytes]]) -> bytes:
     target = io.BytesIO()
     with tarfile.open(fileobj=target, mode="w:gz", compresslevel=1) as archive:
-        for path, data in files:  # type: ignore[attr-defined]
+        for path, data in files:
             item = tarfile.TarInfo(path)
             item.size = len(data)
             archive.addfile(item, io.BytesIO(data))
@@ -118,9 +118,9 @@ def main() -> None:
         report = check(paths, Target())
         seconds = time.perf_counter() - started
         after = resource.getrusage(resource.RUSAGE_SELF)
-    print(f"{report.repositories} archives, {size / 1e6:.0f} MB, {len(report.faults)} faults ({report.errors} errors)")  # noqa: T201
-    print(f"{seconds:.1f} s ({after.ru_utime - before.ru_utime:.1f} s of CPU)")  # noqa: T201
-    print(f"peak memory {after.ru_maxrss / 1024:.0f} MiB ({before.ru_maxrss / 1024:.0f} MiB before the check)")  # noqa: T201
+    print(f"{report.repositories} archives, {size / 1e6:.0f} MB, {len(report.faults)} faults ({report.errors} errors)")
+    print(f"{seconds:.1f} s ({after.ru_utime - before.ru_utime:.1f} s of CPU)")
+    print(f"peak memory {after.ru_maxrss / 1024:.0f} MiB ({before.ru_maxrss / 1024:.0f} MiB before the check)")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.check.packing import Content, environment, faults, members, rules, write
+from tests.check.packing import IO, Content, environment, faults, members, rules, write
 
 ENV = "$$TRITON_MODEL_DIRECTORY/env.tar.gz"
 
@@ -30,7 +30,7 @@ def test_shared_steps_are_named_with_both_places(tmp_path: Path) -> None:
 
 
 def test_the_name_of_the_ensemble_may_be_the_same(tmp_path: Path) -> None:
-    """If this fails, AWS's habit of calling every ensemble 'ensemble' is called a fault: it is mapped to TargetModel."""
+    """If this fails, AWS's habit of calling every ensemble 'ensemble' is called a fault."""
     one, two = ({name.replace("x/", "ensemble/", 1): text for name, text in members("x").items()} for _ in range(2))
     two = {name.replace("x.step", "y.step"): text for name, text in two.items()}
     two["ensemble/config.pbtxt"] = str(two["ensemble/config.pbtxt"]).replace("x.step", "y.step")
@@ -77,7 +77,7 @@ def test_needs_that_no_image_meets(tmp_path: Path) -> None:
     assert "22.07 to 23.04 (an environment with Python 3.8)" in fault.message
     assert "24.11 to" in fault.message
     graph = {
-        "b/config.pbtxt": 'platform: "tensorflow_graphdef"\nmax_batch_size: 1\n' + str(members()["one.step/config.pbtxt"]).split("\n", 2)[2],
+        "b/config.pbtxt": f'platform: "tensorflow_graphdef"\nmax_batch_size: 1\n{IO}',
         "b/1/model.graphdef": b"",
     }  # fmt: skip
     tensorflow = write(tmp_path / "tf.tar.gz", graph)

@@ -38,7 +38,7 @@ def test_the_release_table_is_whole() -> None:
     [
         ("24.09", "24.09"),
         ("24.09-py3", "24.09"),
-        ("763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:24.09-py3", "24.09"),
+        ("123456789012.registry.example/sagemaker-tritonserver:24.09-py3", "24.09"),
         ("10.12.13.14:5000/mine/tritonserver:23.03-py3", "23.03"),
         ("latest", None),
         ("99.01", None),
@@ -125,3 +125,24 @@ def test_a_pipeline_of_a_newer_dali(tmp_path: Path) -> None:
     }
     (fault,) = faults(write(tmp_path / "a.tar.gz", files), image="24.09")
     assert fault.rule == "pipeline-dali" and fault.path.endswith("one/1/model.dali")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        "[" * 5000,
+        '{"artifacts": []}',
+        '{"artifacts": {"one/1/model.plan": 3}, "target": 7, "triton": null}',
+        '{"artifacts": {"one/1/model.plan": {"facts": [], "made_from": {"tools": 1}}}}',
+        '{"artifacts": {"one/1/model.plan": {"facts": {"tensorrt": {}, "compute_capability": 8.6}}}}',
+    ],
+)
+def test_a_broken_manifest_stops_nothing(text: str, tmp_path: Path) -> None:
+    """If this fails, an archive that another tool made takes the checker down."""
+    one = write(tmp_path / "a.tar.gz", {**PLAN, "manifest.json": text})
+    two = write(tmp_path / "b.tar.gz", {**PLAN, "manifest.json": "{}"})
+    found = faults(one, two, image="24.09", instance="ml.g5.xlarge")
+    assert not [fault for fault in found if "this rule itself failed" in fault.message]

@@ -107,9 +107,13 @@ def test_an_output_that_is_never_made(tmp_path: Path) -> None:
 )
 def test_downloads(line: str, found: bool, tmp_path: Path) -> None:
     """If this fails, a model that needs the internet is deployed into a VPC, or a local load is called a download."""
-    imports = "import requests, torch, urllib.request\nfrom transformers import AutoTokenizer\nfrom sentence_transformers import SentenceTransformer\n"
+    imports = (
+        "import requests, torch, urllib.request\nfrom transformers import AutoTokenizer\n"
+        "from sentence_transformers import SentenceTransformer\n"
+    )
     code = imports + _class(
-        f"    def initialize(self, args):\n        folder = args\n        self.x = {line}\n\n    def execute(self, requests): ...\n"
+        f"    def initialize(self, args):\n        folder = args\n        self.x = {line}\n\n"
+        "    def execute(self, requests): ...\n"
     )
     assert ([rule for rule, _ in _found(tmp_path, code)] == ["model-py-download"]) is found
 

@@ -1,4 +1,4 @@
-"""Every rule against the real tritonserver 2.51.0: what the checker calls bad it refuses, what it calls good it loads."""
+"""Every rule against the real tritonserver 2.51.0, which refuses what the checker calls bad and loads the rest."""
 
 from __future__ import annotations
 

@@ -103,7 +103,14 @@ def test_a_decoupled_step_makes_the_ensemble_decoupled(tmp_path: Path) -> None:
 
 def test_a_called_model_has_to_be_a_step(tmp_path: Path) -> None:
     """If this fails, a model that works on a desk fails on SageMaker for each request."""
-    call = 'import triton_python_backend_utils as p\nTARGET = "helper"\n\n\ndef ask(x):\n    return p.InferenceRequest(model_name=TARGET)\n'
+    call = """\
+import triton_python_backend_utils as p
+TARGET = "helper"
+
+
+def ask(x):
+    return p.InferenceRequest(model_name=TARGET)
+"""
     files = {**members(model_py="from ask import ask\n" + MODEL_PY), "one.step/1/ask.py": call}
     helper: dict[str, Content] = {"helper/config.pbtxt": python_step(), "helper/1/model.py": MODEL_PY}
     found = faults(write(tmp_path / "a.tar.gz", {**files, **helper}))

@@ -135,6 +135,7 @@ class Environment:
         return sum(entry.size for entry in self.tree.members)
 
 
+_SHARED: weakref.WeakValueDictionary[tuple[int, str], Environment] = weakref.WeakValueDictionary()
 _KEPT: dict[int, tuple[weakref.ref[Tree], dict[str, Environment | None]]] = {}
 
 
@@ -185,7 +186,11 @@ def _read(tree: Tree, path: str) -> Environment | None:
     nested = tree.nested(path) if is_archive(path) else None
     if nested is None or not nested.members:
         return None
-    return Environment(path, nested, entry.size)
+    # Archives that hold the same environment may share the tree of it; then what is derived from it is shared, too.
+    key = (id(nested), path)
+    shared = _SHARED.get(key) or Environment(path, nested, entry.size)
+    _SHARED[key] = shared
+    return shared
 
 
 def _kept(tree: Tree) -> dict[str, Environment | None]:

@@ -107,7 +107,12 @@ def step(model: str, inputs: Mapping[str, str], outputs: Mapping[str, str], vers
 
 
 def ensemble(
-    *steps: str, inputs: str = X, outputs: str = Y, size: int = 8, extra: str = "", platform: str = 'platform: "ensemble"'
+    *steps: str,
+    inputs: str = X,
+    outputs: str = Y,
+    size: int = 8,
+    extra: str = "",
+    platform: str = 'platform: "ensemble"',
 ) -> str:
     """The config.pbtxt of an ensemble of ``steps``."""
     lines = [platform, f"max_batch_size: {size}", f"input [ {inputs} ]", f"output [ {outputs} ]", extra]

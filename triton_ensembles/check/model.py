@@ -79,7 +79,7 @@ class Model:
 
     @property
     def is_ensemble(self) -> bool:
-        return self.config.HasField("ensemble_scheduling") or self.config.platform == "ensemble"
+        return bool(self.config.HasField("ensemble_scheduling")) or self.config.platform == "ensemble"
 
     @cached_property
     def versions(self) -> dict[int, str]:

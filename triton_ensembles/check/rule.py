@@ -1,4 +1,4 @@
-"""A rule of the checker: what it is called, where it comes from, how it looks when broken, and the function that looks."""
+"""A rule of the checker: its name, where it comes from, how it looks when broken, and the function that looks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from triton_ensembles.check.fault import Fault, Finding, Severity
 from triton_ensembles.check.target import Target
 
+ANY_TARGET = Target()
 Finder = Callable[..., Iterator[Finding]]
 
 
@@ -84,7 +85,7 @@ def rule(
     server: Server = Server.REFUSES,
     words: str = "",
     since: str = "",
-    target: Target = Target(),
+    target: Target = ANY_TARGET,
     good_loads: bool = True,
 ) -> Callable[[Finder], Rule]:
     """Make a :class:`Rule` of a function ``find(subject, target) -> Iterator[Finding]``.

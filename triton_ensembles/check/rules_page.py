@@ -84,7 +84,7 @@ def write(path: Path = PAGE) -> None:
     path.parent.mkdir(exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(page(), encoding="utf-8")
-    os.replace(temporary, path)
+    temporary.replace(path)
 
 
 if __name__ == "__main__":

@@ -59,8 +59,8 @@ def _entry(item: os.DirEntry[str], path: str) -> Entry:
     try:
         status = item.stat(follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
-            size = os.stat(item.path).st_size if _is_file(item) else 0
-            return Entry(path, Kind.SYMLINK, size, path, os.readlink(item.path), leads_to_folder=item.is_dir())
+            size = Path(item.path).stat().st_size if _is_file(item) else 0
+            return Entry(path, Kind.SYMLINK, size, path, str(Path(item.path).readlink()), leads_to_folder=item.is_dir())
     except OSError:
         return Entry(path, Kind.OTHER, written=path)
     if stat.S_ISDIR(status.st_mode):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import tarfile
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import IO, Any, BinaryIO
+from weakref import WeakValueDictionary
 
 from triton_ensembles.check.read.gzip_stream import ArchiveError, GzipStream
 from triton_ensembles.check.read.tree import MOST_ENTRIES, MOST_TEXT, Entry, Kind, Problem, Tree, is_archive, is_text
@@ -13,6 +15,9 @@ from triton_ensembles.check.read.tree import MOST_ENTRIES, MOST_TEXT, Entry, Kin
 _CHUNK = 1 << 20
 _LARGEST_HEADER = 1 << 20  # long names and pax records; tarfile reads them into memory as a whole
 _DEEPEST = 1  # env.tar.gz inside an archive is read, an archive inside that is not
+# The same environment lies in many archives of an endpoint: up to this size it is recognised, read once and shared.
+_LARGEST_SHARED = 128 << 20
+_SHARED: WeakValueDictionary[bytes, Tree] = WeakValueDictionary()
 _READ_WHOLE = (
     tarfile.GNUTYPE_LONGNAME,
     tarfile.GNUTYPE_LONGLINK,
@@ -27,9 +32,9 @@ class StrictHeader(tarfile.TarInfo):
     """tarfile takes a broken header for the end of the archive and a pax header of any size for good: this does not."""
 
     @classmethod
-    def frombuf(cls, buf: bytes, encoding: str, errors: str) -> StrictHeader:
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> StrictHeader:
         try:
-            return super().frombuf(buf, encoding, errors)  # type: ignore[return-value]
+            return super().frombuf(buf, encoding, errors)
         except (tarfile.EOFHeaderError, tarfile.EmptyHeaderError):  # type: ignore[attr-defined]
             raise
         except tarfile.HeaderError as error:
@@ -87,7 +92,7 @@ def _read(stream: GzipStream, members: list[Entry], inner: dict[str, Tree], dept
         elif kind is Kind.FILE and is_archive(path) and depth < _DEEPEST:
             file = archive.extractfile(item)
             if file:
-                inner[path] = read_stream(io.BufferedReader(_Plain(file), _CHUNK), depth + 1)
+                inner[path] = _nested(file, item.size, depth + 1)
         target = item.linkname if kind in (Kind.SYMLINK, Kind.HARDLINK) else ""
         members.append(
             Entry(path, kind, item.size if kind is Kind.FILE else 0, item.name, target, data, mode=item.mode)
@@ -95,18 +100,29 @@ def _read(stream: GzipStream, members: list[Entry], inner: dict[str, Tree], dept
         archive.members = []  # type: ignore[attr-defined]  # tarfile remembers every member otherwise
 
 
+def _nested(file: IO[bytes], size: int, depth: int) -> Tree:
+    if size > _LARGEST_SHARED:
+        return read_stream(io.BufferedReader(_Plain(file), _CHUNK), depth)
+    data = file.read()
+    digest = hashlib.sha256(data).digest()
+    tree = _SHARED.get(digest)
+    if tree is None:
+        tree = _SHARED[digest] = read_stream(io.BytesIO(data), depth)
+    return tree
+
+
 class _Plain(io.RawIOBase):
     """A member of a streamed archive for BufferedReader, which would otherwise try to seek in it."""
 
-    def __init__(self, file: io.BufferedIOBase | io.IOBase) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
         super().__init__()
         self._file = file
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
-        data = self._file.read(len(buffer))  # type: ignore[attr-defined]
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 

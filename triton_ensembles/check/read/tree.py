@@ -66,6 +66,10 @@ class Problem:
     cure: str = ""
 
 
+def _no_archives(path: str) -> Tree | None:  # noqa: ARG001
+    return None
+
+
 @dataclass(frozen=True)
 class Tree:
     """All entries below one folder or in one archive.
@@ -77,7 +81,7 @@ class Tree:
     entries: Mapping[str, Entry]
     members: tuple[Entry, ...] = ()
     problems: tuple[Problem, ...] = ()
-    nested: Callable[[str], Tree | None] = lambda path: None
+    nested: Callable[[str], Tree | None] = field(default=_no_archives, repr=False)
     _children: Mapping[str, list[str]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -85,7 +89,7 @@ class Tree:
         cls,
         members: Iterable[Entry],
         problems: Iterable[Problem] = (),
-        nested: Callable[[str], Tree | None] = lambda path: None,
+        nested: Callable[[str], Tree | None] = _no_archives,
     ) -> Tree:
         listed = tuple(members)
         entries = {entry.path: entry for entry in listed if entry.path}

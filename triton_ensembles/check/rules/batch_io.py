@@ -15,7 +15,7 @@ from triton_ensembles.modelconfig import DataType
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateBatchIO"
 _INPUT = 'batch_input [ {{ kind: {}, target_name: "SIZES", data_type: {}, source_input: [ {} ] }} ]'
-_OUTPUT = 'batch_output [ {{ target_name: [ {} ], kind: BATCH_SCATTER_WITH_INPUT_SHAPE, source_input: [ {} ] }} ]'
+_OUTPUT = "batch_output [ {{ target_name: [ {} ], kind: BATCH_SCATTER_WITH_INPUT_SHAPE, source_input: [ {} ] }} ]"
 _GOOD_INPUT = python_model(_INPUT.format("BATCH_ITEM_SHAPE", "TYPE_INT32", '"X"'))
 _GOOD_OUTPUT = python_model(_OUTPUT.format('"Y"', '"X"'))
 

@@ -131,12 +131,10 @@ def preserve_ordering_priorities(model: Model, target: Target) -> Iterator[Findi
     "preserve_ordering goes without the time-out action DELAY",
     source=SOURCE,
     bad=_dynamic(
-        "preserve_ordering: true, "
-        "default_queue_policy { timeout_action: DELAY, default_timeout_microseconds: 1000 }"
+        "preserve_ordering: true, default_queue_policy { timeout_action: DELAY, default_timeout_microseconds: 1000 }"
     ),
     good=_dynamic(
-        "preserve_ordering: true, "
-        "default_queue_policy { timeout_action: REJECT, default_timeout_microseconds: 1000 }"
+        "preserve_ordering: true, default_queue_policy { timeout_action: REJECT, default_timeout_microseconds: 1000 }"
     ),
     words="Queue policy can not have DELAY as timeout action",
 )

@@ -15,6 +15,7 @@ EFFECT = "Triton does not load the model: failed to read text proto from config.
 WORDS = "failed to read text proto"
 
 _GOOD = python_model()
+_PARAMETER = 'parameters {{ key: "{}", value {{ string_value: "{}" }} }}'
 
 
 def _of_kind(kind: str, effect: str) -> Callable[[Model, Target], Iterator[Finding]]:
@@ -84,11 +85,12 @@ oneof_twice = _refused(
 map_key_twice = rule(
     "config-map-key-twice",
     "A map has each key only once",
-    source=SOURCE + "; core's check 'is mapped to multiple ensemble tensors' never sees it, as only the last entry is left",
+    source=SOURCE
+    + "; core's check 'is mapped to multiple ensemble tensors' never sees it, as only the last entry is left",
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
-    bad=python_model(*['parameters { key: "mode", value { string_value: "%s" } }' % mode for mode in ("fast", "slow")]),
-    good=python_model(*['parameters { key: "%s", value { string_value: "on" } }' % key for key in ("fast", "slow")]),
+    bad=python_model(_PARAMETER.format("mode", "fast"), _PARAMETER.format("mode", "slow")),
+    good=python_model(_PARAMETER.format("mode", "fast"), _PARAMETER.format("colour", "grey")),
 )(_of_kind("config-map-key-twice", "Triton takes the last one and says nothing"))
 
 
@@ -136,7 +138,7 @@ def too_large(model: Model, target: Target) -> Iterator[Finding]:
 @rule(
     "config-is-folder",
     "config.pbtxt is a file",
-    source="measured on tritonserver 2.51.0: std::bad_alloc in core r24.10 filesystem/implementations/local.h ReadTextFile",
+    source="core r24.10 filesystem/implementations/local.h ReadTextFile; measured on tritonserver 2.51.0",
     server=Server.DIES,
     bad=Example(None, {"config.pbtxt": None, "1/model.py": IDENTITY}),
     good=_GOOD,

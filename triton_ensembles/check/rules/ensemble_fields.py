@@ -70,14 +70,14 @@ model_warmup = _forbidden(
 )
 def without_steps(model: Model, target: Target) -> Iterator[Finding]:
     config = model.config
-    if config.HasField("ensemble_scheduling") and not config.ensemble_scheduling.step:
-        if not model.is_damaged("ensemble_scheduling"):
-            yield Finding(
-                model.at("ensemble_scheduling"),
-                "this ensemble has no steps",
-                f"Triton refuses it: must specify 'step' for ensemble '{model.name}'",
-                'write step [ { model_name: "…" … } ]',
-            )
+    empty = config.HasField("ensemble_scheduling") and not config.ensemble_scheduling.step
+    if empty and not model.is_damaged("ensemble_scheduling"):
+        yield Finding(
+            model.at("ensemble_scheduling"),
+            "this ensemble has no steps",
+            f"Triton refuses it: must specify 'step' for ensemble '{model.name}'",
+            'write step [ { model_name: "…" … } ]',
+        )
 
 
 def _missing(field: str, bad: str, cure: str) -> Rule:
@@ -104,14 +104,8 @@ def _missing(field: str, bad: str, cure: str) -> Rule:
     return find
 
 
-model_name = _missing(
-    "model_name", ensemble(SCALE.replace('model_name: "scale"\n      ', "")), 'write model_name: "…"'
-)
-input_map = _missing(
-    "input_map", ensemble(step("scale", {}, {"Y": "Y"})), 'write input_map { key: "…" value: "…" }'
-)
-output_map = _missing(
-    "output_map", ensemble(step("scale", {"X": "X"}, {})), 'write output_map { key: "…" value: "…" }'
-)
+model_name = _missing("model_name", ensemble(SCALE.replace('model_name: "scale"\n      ', "")), 'write model_name: "…"')
+input_map = _missing("input_map", ensemble(step("scale", {}, {"Y": "Y"})), 'write input_map { key: "…" value: "…" }')
+output_map = _missing("output_map", ensemble(step("scale", {"X": "X"}, {})), 'write output_map { key: "…" value: "…" }')
 
 RULES = (instance_group, optimization, model_warmup, without_steps, model_name, input_map, output_map)

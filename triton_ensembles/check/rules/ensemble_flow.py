@@ -132,7 +132,10 @@ def cycle(model: Model, target: Target) -> Iterator[Finding]:
     "Every output of the ensemble is written by a step",
     source=SOURCE,
     bad=ensemble(SCALE, outputs=f"{Y}, {_Z}"),
-    good=ensemble(step("join", {"A": "X", "B": "X"}, {"SUM": "Y", "MEAN": "Z"}), outputs=f"{Y}, {{ name: \"Z\", data_type: TYPE_FP32, dims: [ 1 ] }}"),
+    good=ensemble(
+        step("join", {"A": "X", "B": "X"}, {"SUM": "Y", "MEAN": "Z"}),
+        outputs=f'{Y}, {{ name: "Z", data_type: TYPE_FP32, dims: [ 1 ] }}',
+    ),
     words="is not used",
 )
 def output_not_written(model: Model, target: Target) -> Iterator[Finding]:

@@ -159,7 +159,7 @@ def input_not_mapped(model: Model, target: Target) -> Iterator[Finding]:
                 f"the input '{tensor.name}' of '{item.message.model_name}' is not mapped",
                 f"Triton refuses it: in ensemble {model.name}, input {tensor.name} in model {item.message.model_name} "
                 "is not mapped to any ensemble tensors",
-                f'write input_map {{ key: "{tensor.name}" value: "…" }}, or optional: true in {item.message.model_name}',
+                f'write input_map {{ key: "{tensor.name}" value: "…" }}, or make it optional in its model',
             )
 
 

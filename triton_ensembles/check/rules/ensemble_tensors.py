@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from triton_ensembles.check.examples import SCALE, X, Y, ensemble, step
+from triton_ensembles.check.examples import SCALE, Y, ensemble, step
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import Server, rule
@@ -112,8 +112,8 @@ def shape_clash(model: Model, target: Target) -> Iterator[Finding]:
         if one.dims and other.dims:
             yield Finding(
                 other.at,
-                f"the tensor '{name}' has the shape {one.full_dims} for {one.who}, but {other.full_dims} for {other.who}"
-                + _batch_note(one, other),
+                f"the tensor '{name}' has the shape {one.full_dims} for {one.who}, "
+                f"but {other.full_dims} for {other.who}{_batch_note(one, other)}",
                 f"Triton refuses it: in ensemble {model.name}, ensemble tensor {name}: inconsistent shape: "
                 f"{one.full_dims} is inferred from … while {other.full_dims} is inferred from …",
                 "make them agree; -1 stands for any length, and the batch axis is not written in dims",
@@ -220,7 +220,10 @@ def decoupled_mix(model: Model, target: Target) -> Iterator[Finding]:
                 labels.setdefault(name, label)
     if len({labels[tensor.name] for tensor in model.config.output if tensor.name in labels}) > 1:
         yield Finding(
-            model.at("output"), "the outputs come from different decoupled steps, or from one and from others", effect, cure
+            model.at("output"),
+            "the outputs come from different decoupled steps, or from one and from others",
+            effect,
+            cure,
         )
 
 

@@ -18,6 +18,7 @@ from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.read.tree import Kind, join
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Scope, Server, rule
+from triton_ensembles.check.rules.environment_examples import with_environment
 from triton_ensembles.check.rules.image_tables import image_of, instance_of, release_of, releases, version
 from triton_ensembles.check.target import Target
 
@@ -47,8 +48,9 @@ def _without_stub(repository: Repository, packed: Environment) -> list[str]:
     "environment-python",
     "A packed environment has the Python of the image's stub",
     source="python_backend README r24.10, Important Notes 1; releases.csv",
-    bad=None,
-    good=None,
+    bad=with_environment("3.8"),
+    good=with_environment("3.10"),
+    target=Target(image="24.09"),
     scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
 )
@@ -72,8 +74,8 @@ def python(repository: Repository, target: Target) -> Iterator[Finding]:
     "environment-python-of-no-image",
     "A packed environment has the Python of some image's stub",
     source="releases.csv: stubs for Python 3.8, 3.10 and 3.12",
-    bad=None,
-    good=None,
+    bad=with_environment("3.11"),
+    good=with_environment("3.10"),
     scope=Scope.REPOSITORY,
     severity=Severity.NOTE,
     server=Server.UNTESTED,
@@ -100,10 +102,10 @@ def python_of_no_image(repository: Repository, target: Target) -> Iterator[Findi
     "environment-numpy",
     "numpy is below 2 for a server up to 24.10",
     source="python_backend #384: pybind11 2.12 since 24.11; measured on 2.51.0",
-    bad=None,
-    good=None,
+    bad=with_environment("3.12", site={"numpy-2.1.0.dist-info/METADATA": "Name: numpy\n"}),
+    good=with_environment("3.12", site={"numpy-1.26.4.dist-info/METADATA": "Name: numpy\n"}),
     scope=Scope.REPOSITORY,
-    server=Server.ACCEPTS,
+    server=Server.UNTESTED,
 )
 def numpy(repository: Repository, target: Target) -> Iterator[Finding]:
     release = release_of(target)
@@ -123,8 +125,8 @@ def numpy(repository: Repository, target: Target) -> Iterator[Finding]:
     "environment-editable",
     "Nothing in a packed environment is installed in editable mode",
     source="PEP 660, PEP 610; setuptools writes __editable__ files, pip direct_url.json",
-    bad=None,
-    good=None,
+    bad=with_environment(site={"__editable__.mine-1.0.pth": "/home/me/mine\n"}),
+    good=with_environment(site={"mine/__init__.py": ""}),
     scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
 )
@@ -216,8 +218,8 @@ def _leads_out(path: str, target: str) -> bool:
     "environment-no-library",
     "A packed environment holds Python's standard library",
     source="measured on 2.51.0: the stub becomes the Python whose bin is first on PATH",
-    bad=None,
-    good=None,
+    bad=with_environment(library=False),
+    good=with_environment(),
     scope=Scope.REPOSITORY,
     severity=Severity.WARNING,
     server=Server.UNTESTED,
@@ -240,8 +242,8 @@ def no_library(repository: Repository, target: Target) -> Iterator[Finding]:
     "environment-platform",
     "A packed environment was made for Linux and for the processor of the instance",
     source="the tags in WHEEL files (PEP 427, PEP 600) and the subdir of conda-meta; instances.csv",
-    bad=None,
-    good=None,
+    bad=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-macosx_11_0_arm64\n"}),
+    good=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_17_x86_64\n"}),
     scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
 )
@@ -265,8 +267,9 @@ def platform(repository: Repository, target: Target) -> Iterator[Finding]:
     "environment-glibc",
     "The wheels of a packed environment run with the image's glibc",
     source="PEP 600 tags in WHEEL files; the glibc of the image's Ubuntu (releases.csv)",
-    bad=None,
-    good=None,
+    bad=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_39_x86_64\n"}),
+    good=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_17_x86_64\n"}),
+    target=Target(image="24.09"),
     scope=Scope.REPOSITORY,
     severity=Severity.WARNING,
     server=Server.UNTESTED,

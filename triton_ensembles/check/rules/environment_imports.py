@@ -15,6 +15,7 @@ from triton_ensembles.check.model import Model
 from triton_ensembles.check.python_source import UTILS, Import, PythonFile, all_files, is_local, model_files
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Scope, Server, rule
+from triton_ensembles.check.rules.environment_examples import with_environment
 from triton_ensembles.check.rules.image_tables import image_of, release_of, version
 from triton_ensembles.check.source_form import RECIPE
 from triton_ensembles.check.spelling import nearest
@@ -48,8 +49,9 @@ PROVIDERS = {
     "environment-import-missing",
     "A packed environment has what model.py imports",
     source="python_backend r24.10 pb_stub.cc: sys.path is the environment's, then the version folder and the model's",
-    bad=None,
-    good=None,
+    bad=with_environment(imports="import not_installed\n"),
+    good=with_environment(imports="import json\n"),
+    words="No module named 'not_installed'",
 )
 def import_missing(model: Model, target: Target) -> Iterator[Finding]:
     yield from _missing(model, later=False)
@@ -59,8 +61,8 @@ def import_missing(model: Model, target: Target) -> Iterator[Finding]:
     "environment-import-later",
     "A packed environment has what the functions of model.py import",
     source="python_backend r24.10 pb_stub.cc: sys.path is the environment's, then the version folder and the model's",
-    bad=None,
-    good=None,
+    bad=with_environment(imports="def later():\n    import not_installed\n\n\n"),
+    good=with_environment(imports="import json\n"),
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )

@@ -10,7 +10,7 @@ from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.form import Form
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Scope, Server, rule
+from triton_ensembles.check.rule import Example, Scope, Server, rule
 from triton_ensembles.check.rules.image_tables import families, image_of, instance_of, releases
 from triton_ensembles.check.spelling import choices, nearest
 from triton_ensembles.check.target import Target
@@ -69,8 +69,9 @@ def image_not_on_sagemaker(repositories: tuple[Repository, ...], target: Target)
     "image-backend",
     "The image has the backends of the models",
     source="server build.py on the branches r22.07 to r26.08: enable_all; releases.csv for TensorFlow",
-    bad=None,
-    good=None,
+    bad=Example(python_model(backend='platform: "tensorflow_graphdef"', size=8), {"1/model.graphdef": ""}),
+    good=Example(python_model(backend='platform: "onnxruntime_onnx"'), {"1/model.onnx": ""}),
+    target=Target(image="25.04"),
     server=Server.UNTESTED,
 )
 def image_backend(model: Model, target: Target) -> Iterator[Finding]:
@@ -95,8 +96,9 @@ def image_backend(model: Model, target: Target) -> Iterator[Finding]:
     "image-backend-unknown",
     "The backends of the models are backends of Triton's images",
     source="server build.py on the branches r22.07 to r26.08: enable_all",
-    bad=None,
-    good=None,
+    bad=python_model(backend='backend: "rust_tokens"'),
+    good=Example(python_model(backend='backend: "rust_tokens"'), {"libtriton_rust_tokens.so": "", "1": None}),
+    target=Target(image="24.09"),
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )

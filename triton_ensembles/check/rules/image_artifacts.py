@@ -103,7 +103,7 @@ def plan_tensorrt(model: Model, target: Target) -> Iterator[Finding]:
             place,
             f"this plan was built with TensorRT {built}, and Triton {image.release} has TensorRT {image.tensorrt}",
             "TensorRT does not deserialise a plan of another version, so Triton does not load the model",
-            f"build the plan in the image nvcr.io/nvidia/tritonserver:{image.release}-py3",
+            f"build the plan in the image tritonserver:{image.release}-py3",
         )
 
 
@@ -155,7 +155,7 @@ def pipeline_dali(model: Model, target: Target) -> Iterator[Finding]:
                 f"this pipeline was serialised by DALI {made}, and Triton {image.release} has DALI {image.dali}",
                 "nothing promises that an older DALI reads what a newer one wrote: an operator or an argument that it "
                 "does not know makes the load fail",
-                f"serialise it with DALI {image.dali}, or in the image nvcr.io/nvidia/tritonserver:{image.release}-py3",
+                f"serialise it with DALI {image.dali}, or in the image tritonserver:{image.release}-py3",
             )
 
 

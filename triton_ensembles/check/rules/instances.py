@@ -89,7 +89,8 @@ def gpu_on_cpu(model: Model, target: Target) -> Iterator[Finding]:
             yield Finding(
                 model.at("instance_group", index, "kind"),
                 "this instance group wants a GPU, and the target has none",
-                f"Triton refuses it: instance group … of model {model.name} has kind KIND_GPU but no GPUs are available",
+                f"Triton refuses it: instance group … of model {model.name} has kind KIND_GPU "
+                "but no GPUs are available",
                 "write kind: KIND_CPU",
             )
 
@@ -120,7 +121,9 @@ def profile_without_tensorrt(model: Model, target: Target) -> Iterator[Finding]:
     source="core r24.10 model_config_utils.cc GetProfileIndex, called by ValidateInstanceGroup",
     server=Server.UNTESTED,
     bad=Example(
-        python_model('instance_group [ { kind: KIND_GPU, profile: [ "first" ] } ]', backend='platform: "tensorrt_plan"'),
+        python_model(
+            'instance_group [ { kind: KIND_GPU, profile: [ "first" ] } ]', backend='platform: "tensorrt_plan"'
+        ),
         {"1/model.plan": ""},
     ),
     good=Example(

@@ -15,8 +15,8 @@ from triton_ensembles.check.target import Target
 
 # Measured on 2.51.0, through SageMaker's route.
 _DROPPED = (
-    "the answer comes without it (200, no such output); in an ensemble the next step fails: expected 1 inputs but got 0 "
-    "inputs"
+    "the answer comes without it (200, no such output); in an ensemble the next step fails: expected 1 inputs but got "
+    "0 inputs"
 )
 _GOOD = """\
 class TritonPythonModel:

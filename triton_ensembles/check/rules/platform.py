@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from triton_ensembles.check.backend import BACKENDS, ENSEMBLE, PLATFORM_OF, PLATFORMS, backend_of
 from triton_ensembles.check.examples import SCALE, X, Y, ensemble, python_model
-from triton_ensembles.check.fault import Finding
+from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.spelling import choices, nearest
 from triton_ensembles.check.target import Target
 
+_LIBRARY = re.compile(r"libtriton_\w+\.so")
 SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
 
 
@@ -101,15 +103,74 @@ def platform_backend_clash(model: Model, target: Target) -> Iterator[Finding]:
 )
 def backend_misspelt(model: Model, target: Target) -> Iterator[Finding]:
     name = model.config.backend
-    guess = None if not name or name in BACKENDS else nearest(name, BACKENDS)
-    brings_its_own = any(entry.path.endswith(f"libtriton_{name}.so") for entry in model.tree.walk(model.root))
-    if guess and not model.config.runtime and not brings_its_own:
+    guess = nearest(name, BACKENDS)
+    if guess and not _is_there(model):
         yield Finding(
             model.at("backend"),
             f"there is no backend '{name}'",
             f"Triton does not load it: unable to find backend library for backend '{name}'",
             f'did you mean backend: "{guess}"?',
         )
+
+
+@rule(
+    "backend-unknown",
+    "backend is one that NVIDIA publishes, or the model brings its library",
+    source="core r24.10 backend_model.cc GetBackendRuntimeLibraryName",
+    severity=Severity.WARNING,
+    bad=python_model(backend='backend: "inhouse"'),
+    good=python_model(backend='backend: "python"'),
+    words="unable to find backend library for backend",
+)
+def backend_unknown(model: Model, target: Target) -> Iterator[Finding]:
+    name = model.config.backend
+    if target.image:  # image-backend-unknown knows more
+        return
+    if not nearest(name, BACKENDS) and not _is_there(model) and not model.is_ensemble:
+        yield Finding(
+            model.at("backend"),
+            f"'{name}' is none of the backends that NVIDIA publishes",
+            f"a server that does not have it says: unable to find backend library for backend '{name}'",
+            f"put libtriton_{name}.so into the model's folder, or see to it that the server has the backend",
+        )
+
+
+def _is_there(model: Model) -> bool:
+    """Whether the model names no backend, a published one, or one whose library lies in its own folder."""
+    config = model.config
+    if not config.backend or config.backend in BACKENDS or config.runtime or model.is_damaged("backend"):
+        return True
+    return _brings(model, f"libtriton_{config.backend}.so")
+
+
+def _brings(model: Model, library: str) -> bool:
+    folders = ("", *(f"{folder}/" for folder in model.versions.values()))
+    return any(model.get(folder + library) is not None for folder in folders)
+
+
+@rule(
+    "runtime-missing",
+    "runtime is model.py, a library of the backend, or a library that the model brings",
+    source="core r24.10 backend_model.cc GetBackendLibraryProperties",
+    bad=python_model('runtime: "scale.so"'),
+    good=python_model('runtime: "libtriton_python.so"'),
+    words="unable to find backend library",
+)
+def runtime_missing(model: Model, target: Target) -> Iterator[Finding]:
+    runtime = model.config.runtime
+    if not runtime or model.is_damaged("runtime") or model.is_ensemble:
+        return
+    python_itself = runtime == "model.py" and backend_of(model).name == "python"
+    if not python_itself and (runtime == "model.py" or _LIBRARY.fullmatch(runtime) or _brings(model, runtime)):
+        return
+    yield Finding(
+        model.at("runtime"),
+        'runtime: "model.py" is for other backends that are written in Python'
+        if python_itself
+        else f"there is no library '{runtime}' for the backend",
+        f"Triton does not load it: unable to find … backend library '{runtime}' for model '{model.name}'",
+        "delete the line; default_model_filename names the model's own file",
+    )
 
 
 @rule(
@@ -149,7 +210,8 @@ def ensemble_backend(model: Model, target: Target) -> Iterator[Finding]:
         yield Finding(
             model.at(field),
             f"an ensemble has no {field}",
-            f"Triton refuses it: Ensemble model '{model.name}' must have platform type 'ensemble' and empty backend type",
+            f"Triton refuses it: Ensemble model '{model.name}' must have platform type 'ensemble' "
+            "and empty backend type",
             "delete the line; work that no step does goes into a step of its own",
         )
 
@@ -179,6 +241,8 @@ def ensemble_scheduling_missing(model: Model, target: Target) -> Iterator[Findin
 RULES = (
     backend_missing,
     backend_misspelt,
+    backend_unknown,
+    runtime_missing,
     platform_unknown,
     platform_backend_clash,
     ensemble_platform,

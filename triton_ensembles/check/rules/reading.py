@@ -78,9 +78,7 @@ file_unreadable = _reading(
 def recipe_unreadable(repository: Repository, target: Target) -> Iterator[Finding]:
     if repository.recipe and repository.recipe.fault:
         line, message = repository.recipe.fault
-        yield Finding(
-            Place(repository.place(RECIPE).path, line), message, "the build stops here", "mend the line"
-        )
+        yield Finding(Place(repository.place(RECIPE).path, line), message, "the build stops here", "mend the line")
 
 
 RULES = (

@@ -51,7 +51,8 @@ def wrapped(repository: Repository, target: Target) -> Iterator[Finding]:
             yield Finding(
                 repository.place(folder),
                 f"the models ({choices(inside)}) are in a folder '{folder}', not at the root of the archive",
-                f"Triton takes '{folder}' for the model and refuses it: at least one version must be available under the version policy",
+                f"Triton takes '{folder}' for the model and refuses it: at least one version must be available under "
+                "the version policy",
                 f"pack what is in the folder: tar -C {folder} -czf {repository.path.name} .",
             )
 

@@ -25,6 +25,12 @@ def _state(initial: str, dims: str = "[ -1, 2 ]") -> str:
 
 _INITIAL = 'initial_state: {{ name: "zeros", data_type: {}, dims: [ {} ], {} }}'
 _GOOD = _state(_INITIAL.format("TYPE_FP32", "3, 2", "zero_data: true"))
+_TWO_STATES = (
+    'sequence_batching {{ state [ {{ input_name: "{0}", output_name: "OUT", data_type: TYPE_FP32, dims: [ 1 ], '
+    'initial_state: {{ name: "a", data_type: TYPE_FP32, dims: [ 1 ], zero_data: true }} }}, '
+    '{{ input_name: "{1}", output_name: "ALSO_OUT", data_type: TYPE_FP32, dims: [ 1 ], '
+    'initial_state: {{ name: "b", data_type: TYPE_FP32, dims: [ 1 ], zero_data: true }} }} ] }}'
+)
 _WIDTHS = {
     "TYPE_BOOL": 1, "TYPE_UINT8": 1, "TYPE_INT8": 1, "TYPE_UINT16": 2, "TYPE_INT16": 2, "TYPE_FP16": 2, "TYPE_BF16": 2,
     "TYPE_UINT32": 4, "TYPE_INT32": 4, "TYPE_FP32": 4, "TYPE_UINT64": 8, "TYPE_INT64": 8, "TYPE_FP64": 8,
@@ -75,6 +81,27 @@ def initial_state_count(model: Model, target: Target) -> Iterator[Finding]:
             )
 
 
+@rule(
+    "initial-state-twice",
+    "An input has its initial state from one state only",
+    source=SOURCE,
+    bad=python_model(_TWO_STATES.format("IN", "IN")),
+    good=python_model(_TWO_STATES.format("IN", "ALSO_IN")),
+    words="specified more than once",
+)
+def initial_state_twice(model: Model, target: Target) -> Iterator[Finding]:
+    states = model.config.sequence_batching.state
+    names = [state.input_name if len(state.initial_state) == 1 else "" for state in states]
+    for index, name in enumerate(names):
+        if name and name in names[:index]:
+            yield Finding(
+                model.at("sequence_batching", "state", index, "input_name"),
+                f"two states give the input '{name}' its initial value",
+                f"Triton refuses it: State input name '{name}' specified more than once",
+                "give each state an input of its own",
+            )
+
+
 @_rule(
     "initial-state-data-type",
     "initial_state has the data_type of its state",
@@ -115,7 +142,12 @@ def initial_state_dims(model: Model, state: Any, initial: Any) -> Said:
         words = f"'initial_state' dim for input name '{state.input_name}' doesn't match 'state' dim description"
     else:
         return
-    yield "dims", f"initial_state has dims {dims}, its state {wanted}", words, "write a fixed dim for each of the state's"
+    yield (
+        "dims",
+        f"initial_state has dims {dims}, its state {wanted}",
+        words,
+        "write a fixed dim for each of the state's",
+    )
 
 
 @_rule(
@@ -162,6 +194,7 @@ def missing_or_short(model: Model, folder: str, name: str, field: str, data_type
 
 RULES = (
     initial_state_count,
+    initial_state_twice,
     initial_state_data_type,
     initial_state_name,
     initial_state_dims,

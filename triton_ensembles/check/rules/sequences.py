@@ -189,7 +189,8 @@ def slot_utilization(model: Model, target: Target) -> Iterator[Finding]:
         yield Finding(
             model.at("sequence_batching", "direct", "minimum_slot_utilization"),
             f"minimum_slot_utilization is {share:g}",
-            f"Triton refuses it: sequence batching minimum slot utilization must be in range (0.0, 1.0] for {model.name}",
+            f"Triton refuses it: sequence batching minimum slot utilization must be in range (0.0, 1.0] "
+            f"for {model.name}",
             "write a share from 0 to 1",
         )
 

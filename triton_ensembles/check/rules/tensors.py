@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from triton_ensembles.check.backend import TENSORRT_PLATFORM, backend_of
-from triton_ensembles.check.examples import X, python_model
+from triton_ensembles.check.examples import X, Y, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import Example, Server, rule
@@ -31,13 +31,13 @@ def element_count(dims: Sequence[int]) -> int:
 
 
 def _each(
-    wrong: Callable[[Model, str, Any], bool], field: str, message: str, effect: str, cure: str
+    wrong: Callable[[Any, Model], bool], field: str, message: str, effect: str, cure: str
 ) -> Callable[[Model, Target], Iterator[Finding]]:
     """A rule's function for what is said of one tensor; the texts may use {kind}, {name} and {model}."""
 
     def find(model: Model, target: Target) -> Iterator[Finding]:
         for kind, index, tensor in tensors(model):
-            if wrong(model, kind, tensor) and not model.is_damaged(kind, index, field):
+            if wrong(tensor, model) and not model.is_damaged(kind, index, field):
                 words = {"kind": kind, "name": tensor.name or f"number {index + 1}", "model": model.name}
                 yield Finding(
                     model.at(kind, index, field),
@@ -58,7 +58,7 @@ name_missing = rule(
     words="model input must specify 'name'",
 )(
     _each(
-        lambda model, kind, tensor: not tensor.name,
+        lambda tensor, _: not tensor.name,
         "name",
         "{kind} {name} has no name",
         "model {kind} must specify 'name' for {model}",
@@ -75,7 +75,7 @@ data_type_missing = rule(
     words="must specify 'data_type'",
 )(
     _each(
-        lambda model, kind, tensor: tensor.data_type == DataType.TYPE_INVALID,
+        lambda tensor, _: tensor.data_type == DataType.TYPE_INVALID,
         "data_type",
         "{kind} '{name}' has no data_type",
         "model {kind} '{name}' must specify 'data_type' for {model}",
@@ -92,7 +92,7 @@ dims_missing = rule(
     words="must specify 'dims'",
 )(
     _each(
-        lambda model, kind, tensor: not tensor.dims,
+        lambda tensor, _: not tensor.dims,
         "dims",
         "{kind} '{name}' has no dims",
         "model {kind} '{name}' must specify 'dims' for {model}",
@@ -152,7 +152,9 @@ def reshape_empty(model: Model, target: Target) -> Iterator[Finding]:
     "dims and reshape hold the same number of elements",
     source=SHAPE,
     bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 2, 3 ], reshape { shape: [ 5 ] } }'),
-    good=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 2, 4, -1, 6 ], reshape { shape: [ 8, -1, 6 ] } }'),
+    good=python_model(
+        inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 2, 4, -1, 6 ], reshape { shape: [ 8, -1, 6 ] } }'
+    ),
     words="has different size for dims and reshape",
 )
 def reshape_size(model: Model, target: Target) -> Iterator[Finding]:
@@ -229,7 +231,7 @@ shape_tensor = rule(
     words="shape tensors are only supported for TensorRT platform",
 )(
     _each(
-        lambda model, kind, tensor: tensor.is_shape_tensor and _not_tensorrt(model),
+        lambda tensor, model: tensor.is_shape_tensor and _not_tensorrt(model),
         "is_shape_tensor",
         "{kind} '{name}' is a shape tensor, and the model is not TensorRT's",
         "shape tensors are only supported for TensorRT platform for {model}",
@@ -244,7 +246,8 @@ non_linear = rule(
     bad=python_model(inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4, 4 ], is_non_linear_format_io: true }'),
     good=Example(
         python_model(
-            backend=_PLAN, inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4, 4 ], is_non_linear_format_io: true }'
+            backend=_PLAN,
+            inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4, 4 ], is_non_linear_format_io: true }',
         ),
         {"1/model.plan": ""},
     ),
@@ -252,7 +255,7 @@ non_linear = rule(
     words="Non-linear IO format is only supported for the TensorRT platform",
 )(
     _each(
-        lambda model, kind, tensor: tensor.is_non_linear_format_io and _not_tensorrt(model),
+        lambda tensor, model: tensor.is_non_linear_format_io and _not_tensorrt(model),
         "is_non_linear_format_io",
         "{kind} '{name}' has a non-linear format, and the model is not TensorRT's",
         "Non-linear IO format is only supported for the TensorRT platform for {model}",
@@ -272,7 +275,8 @@ non_linear_dims = rule(
     ),
     good=Example(
         python_model(
-            backend=_PLAN, inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4, 4 ], is_non_linear_format_io: true }'
+            backend=_PLAN,
+            inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4, 4 ], is_non_linear_format_io: true }',
         ),
         {"1/model.plan": ""},
     ),
@@ -280,7 +284,7 @@ non_linear_dims = rule(
     words="requires 3 dims",
 )(
     _each(
-        lambda model, kind, tensor: (
+        lambda tensor, model: (
             tensor.is_non_linear_format_io and not _not_tensorrt(model) and len(tensor.dims) not in (0, 3)
         ),
         "dims",
@@ -292,30 +296,46 @@ non_linear_dims = rule(
 
 
 @rule(
-    "tensor-name-twice",
-    "No two inputs, and no two outputs, share a name",
-    source="core r24.10 model.cc Model::Init: a map, into which only the first goes; measured on 2.51.0",
-    severity=Severity.WARNING,
+    "input-name-twice",
+    "No two inputs share a name",
+    source="core r24.10 model.cc Model::Init counts both, but a request can hold only one; measured on 2.51.0",
     server=Server.ACCEPTS,
     bad=python_model(inputs=f'{X}, {{ name: "X", data_type: TYPE_INT64, dims: [ 1 ] }}'),
     good=python_model(inputs=f'{X}, {{ name: "Z", data_type: TYPE_INT64, dims: [ 1 ] }}'),
 )
-def name_twice(model: Model, target: Target) -> Iterator[Finding]:
-    seen: dict[tuple[str, str], int] = {}
-    for kind, index, tensor in tensors(model):
-        first = seen.setdefault((kind, tensor.name), index)
-        if first != index and tensor.name:
+def input_name_twice(model: Model, target: Target) -> Iterator[Finding]:
+    yield from _twice(model, "input", "Triton loads the model and refuses every request: expected 2 inputs but got 1")
+
+
+@rule(
+    "output-name-twice",
+    "No two outputs share a name",
+    source="core r24.10 model.cc Model::Init: a map, into which only the first goes; measured on 2.51.0",
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+    bad=python_model(outputs=f'{Y}, {{ name: "Y", data_type: TYPE_INT64, dims: [ 1 ] }}'),
+    good=python_model(outputs=f'{Y}, {{ name: "Z", data_type: TYPE_INT64, dims: [ 1 ] }}'),
+)
+def output_name_twice(model: Model, target: Target) -> Iterator[Finding]:
+    yield from _twice(model, "output", "Triton loads the model and knows only the first of them")
+
+
+def _twice(model: Model, kind: str, effect: str) -> Iterator[Finding]:
+    names = [tensor.name for tensor in getattr(model.config, kind)]
+    for index, name in enumerate(names):
+        if name and name in names[:index]:
             yield Finding(
                 model.at(kind, index, "name"),
-                f"there are two {kind}s called '{tensor.name}'",
-                "Triton loads the model and knows only the first of them",
+                f"there are two {kind}s called '{name}'",
+                effect,
                 "give it another name, or delete it",
             )
 
 
 RULES = (
     name_missing,
-    name_twice,
+    input_name_twice,
+    output_name_twice,
     data_type_missing,
     dims_missing,
     dim_invalid,

@@ -119,7 +119,10 @@ def input_differs(model: Model, target: Target) -> Iterator[Finding]:
             continue
         dims, allowed = list(tensor.dims), list(wanted.dims)
         if tensor.data_type != wanted.data_type:
-            types = (DataType.Name(item) if item in DataType.values() else str(item) for item in (tensor.data_type, wanted.data_type))
+            types = (
+                DataType.Name(item) if item in DataType.values() else str(item)
+                for item in (tensor.data_type, wanted.data_type)
+            )
             yield Finding(
                 model.at(*path, "value", "data_type"),
                 "the warm-up input '{}' is {}, the model's {}".format(name, *types),
@@ -152,7 +155,9 @@ def inputs_missing(model: Model, target: Target) -> Iterator[Finding]:
     for path, sample in _samples(model):
         missing = [name for name in required if name not in sample.inputs]
         if missing and not model.is_damaged("input"):
-            guesses = [f"did you mean '{guess}'?" for guess in (nearest(name, missing) for name in sample.inputs) if guess]
+            guesses = [
+                f"did you mean '{guess}'?" for guess in (nearest(name, missing) for name in sample.inputs) if guess
+            ]
             yield Finding(
                 model.at(*path),
                 f"the warm-up sample '{sample.name}' lacks the input {choices(missing)}".replace(" or ", " and "),

@@ -17,7 +17,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from triton_ensembles.check.spelling import choices, nearest
 from triton_ensembles.check.text.tokens import Kind, Token, Tokens, brackets_balance
-from triton_ensembles.check.text.values import NOTHING, WrongValue, read_value
+from triton_ensembles.check.text.values import NOTHING, WrongValueError, read_value
 
 Path = tuple[str | int | bool, ...]
 MOST_FAULTS = 100
@@ -44,7 +44,7 @@ class Parsed:
     damaged: set[Path] = field(default_factory=set)  # whose value is lost
 
 
-class _TooMany(Exception):
+class _TooManyError(Exception):
     pass
 
 
@@ -53,7 +53,7 @@ def parse(text: str, message: Message) -> Parsed:
     parser = _Parser(text, message)
     try:
         parser.read()
-    except _TooMany:
+    except _TooManyError:
         parser.parsed.faults.append(
             TextFault(
                 "config-syntax",
@@ -84,7 +84,8 @@ class _Parser:
                 TextFault(
                     "config-syntax",
                     offset,
-                    f"an invisible character stands here: {name}" + (f" (and {more} more further down)" if more else ""),
+                    f"an invisible character stands here: {name}"
+                    + (f" (and {more} more further down)" if more else ""),
                     "save the file as UTF-8 without a byte order mark" if offset == 0 else "write an ordinary space",
                 )
             )
@@ -100,17 +101,17 @@ class _Parser:
         while not self._leaves():
             if self.tokens.ended:
                 if opening:
-                    self._unclosed(opening, path)
+                    self._unclosed(opening)
                 break
             if closer and self.tokens.take_mark(closer):
                 break
             if self.tokens.at("}", ">", "]"):
-                if self._stray_closer(closer, path):
+                if self._stray_closer(closer):
                     break
             elif self.tokens.now.kind is Kind.NAME:
                 self._field(message, path)
             else:
-                self._junk(message, path)
+                self._junk(message)
         if closer:
             self._closers.pop()
         self._outer.pop()
@@ -124,25 +125,25 @@ class _Parser:
             return False
         return True
 
-    def _stray_closer(self, closer: str, path: Path | None) -> bool:
+    def _stray_closer(self, closer: str) -> bool:
         """A closing bracket of another kind. True when it closes something further out, so that we end here."""
         token = self.tokens.now
         if closer and token.text in self._closers[:-1]:
             message = f"'{token.text}' comes before the '{closer}' of what is open"
-            self._fault("config-unclosed", token, message, f"write {closer} before it", path)
+            self._fault("config-unclosed", token, message, f"write {closer} before it")
             return True
         cure = f"write {closer} for it, or delete it" if closer else "delete it"
-        self._fault("config-syntax", token, f"this '{token.text}' closes nothing", cure, path)
+        self._fault("config-syntax", token, f"this '{token.text}' closes nothing", cure)
         self.tokens.take()
         return False
 
-    def _junk(self, message: Message, path: Path | None) -> None:
+    def _junk(self, message: Message) -> None:
         first = self.tokens.now
         cure = f"a field of {message.DESCRIPTOR.name} is {choices(message.DESCRIPTOR.fields_by_name)}"
         if first.text == "/":
             cure = "a comment begins with #"
         self._fault(
-            "config-syntax", first, f"'{first.text.strip()[:40]}' stands where the name of a field belongs", cure, path
+            "config-syntax", first, f"'{first.text.strip()[:40]}' stands where the name of a field belongs", cure
         )
         if first.text == "/":
             self.tokens.skip_line()
@@ -178,7 +179,6 @@ class _Parser:
                 name,
                 f"'{name.text}' is a field of {self._outer[levels[-1] - 1].name}, but a bracket is still open before it",
                 f"write {' '.join(reversed(self._closers[levels[-1] - 1 :]))} before it",
-                path,
             )
             return None
         guess = nearest(name.text, fields)
@@ -188,7 +188,7 @@ class _Parser:
             cure = f"it is a field of {self._outer[levels[-1] - 1].name}: move it out of these brackets"
         else:
             cure = f"a field of {kind} is {choices(fields, 40)}"
-        self._fault("config-unknown-field", name, f"{kind} has no field '{name.text[:60]}'", cure, path)
+        self._fault("config-unknown-field", name, f"{kind} has no field '{name.text[:60]}'", cure)
         if guess is None:
             self._damage(path, name.text)
             return None
@@ -201,7 +201,7 @@ class _Parser:
         start = None if path is None else (*path, descriptor.name)
         self._place(start, name.offset)
         if descriptor.is_repeated and self.tokens.at("["):
-            self._list(lambda: self._message(message, descriptor, self.tokens.now, path), start, messages=True)
+            self._list(lambda: self._message(message, descriptor, self.tokens.now, path), messages=True)
         else:
             self._message(message, descriptor, name, path)
 
@@ -213,7 +213,6 @@ class _Parser:
                 self.tokens.now,
                 f"'{descriptor.name}' is a group of fields, not {self.tokens.now.text.strip()[:40] or 'nothing'}",
                 f"write {descriptor.name} {{ … }}",
-                path,
             )
             self._damage(path, descriptor.name)
             self._skip_value()
@@ -249,7 +248,6 @@ class _Parser:
                 place,
                 f"'{descriptor.name}' has the key {_shown(entry.key)} twice, and only the last one counts",
                 "keep one of the two",
-                path,
             )
         if descriptor.message_type.fields_by_name["value"].message_type is not None:
             entries[entry.key].CopyFrom(entry.value)
@@ -265,14 +263,14 @@ class _Parser:
         start = None if path is None else (*path, descriptor.name)
         if not self.tokens.take_mark(":"):
             self._fault(
-                "config-syntax", self.tokens.now, f"':' is missing after '{name.text}'", f"write {name.text}: …", path
+                "config-syntax", self.tokens.now, f"':' is missing after '{name.text}'", f"write {name.text}: …"
             )
         if self.tokens.at("["):
             self._place(start, name.offset)
             if descriptor.is_repeated:
-                self._list(lambda: self._scalar(message, descriptor, name, path), start)
+                self._list(lambda: self._scalar(message, descriptor, name, path))
                 return
-            self._fault("config-wrong-type", self.tokens.now, f"'{name.text}' takes one value, not a list", "", path)
+            self._fault("config-wrong-type", self.tokens.now, f"'{name.text}' takes one value, not a list", "")
             self._damage(path, descriptor.name)
             self._skip_value()
             return
@@ -287,7 +285,6 @@ class _Parser:
                 first,
                 f"'{descriptor.name}' has no value here",
                 f"write {descriptor.name}: and its value",
-                path,
             )
             self._damage(path, descriptor.name)
             if self.tokens.at("{", "<", "["):
@@ -298,8 +295,8 @@ class _Parser:
             taken.append(self.tokens.take())
         try:
             value = read_value(descriptor, minus is not None, taken)
-        except WrongValue as error:
-            self._fault(error.rule, minus or first, error.message, error.cure, path)
+        except WrongValueError as error:
+            self._fault(error.rule, minus or first, error.message, error.cure)
             value = error.meant
         if value is NOTHING:
             self._damage(path, descriptor.name)
@@ -323,7 +320,6 @@ class _Parser:
                 place,
                 f"'{descriptor.name}' was already given in this {message.DESCRIPTOR.name}",
                 "keep one of the two",
-                path,
             )
             return False
         oneof = descriptor.containing_oneof
@@ -334,12 +330,11 @@ class _Parser:
                 place,
                 f"'{descriptor.name}' and '{other}' cannot stand together in one {message.DESCRIPTOR.name}",
                 "keep one of the two",
-                path,
             )
             return False
         return True
 
-    def _list(self, item: Callable[[], None], path: Path | None, messages: bool = False) -> None:
+    def _list(self, item: Callable[[], None], messages: bool = False) -> None:
         opening = self.tokens.take()
         self._closers.append("]")
         level = len(self._outer)
@@ -348,19 +343,19 @@ class _Parser:
             if self._unwind_to is not None and self._unwind_to <= level:
                 break
             if self.tokens.ended or (messages and self.tokens.now.kind is Kind.NAME):
-                self._unclosed(opening, path)
+                self._unclosed(opening)
                 break
             if self.tokens.at("]"):
                 self.tokens.take()
                 break
-            if self.tokens.at("}", ">") and self._stray_closer("]", path):
+            if self.tokens.at("}", ">") and self._stray_closer("]"):
                 break
             if not first:
                 comma = self.tokens.take_mark(",")
                 if comma is None:
-                    self._missing_comma(path)
+                    self._missing_comma()
                 elif self.tokens.at("]"):
-                    self._fault("config-syntax", comma, "a comma before ']' promises one more item", "delete it", path)
+                    self._fault("config-syntax", comma, "a comma before ']' promises one more item", "delete it")
                     continue
             first = False
             before = self.tokens.now.offset
@@ -370,13 +365,13 @@ class _Parser:
                 self.tokens.take()
         self._closers.pop()
 
-    def _missing_comma(self, path: Path | None) -> None:
+    def _missing_comma(self) -> None:
         now = self.tokens.now
         if now.kind is Kind.MARK and now.text in ",:;":
-            self._fault("config-syntax", now, f"'{now.text}' stands where ',' or ']' belongs", "write a comma", path)
+            self._fault("config-syntax", now, f"'{now.text}' stands where ',' or ']' belongs", "write a comma")
             self.tokens.take()
         else:
-            self._fault("config-syntax", now, "a comma is missing between two items of a list", "write a comma", path)
+            self._fault("config-syntax", now, "a comma is missing between two items of a list", "write a comma")
 
     # --- recovery ------------------------------------------------------------------------------------------------
 
@@ -406,20 +401,19 @@ class _Parser:
             if not wanted:
                 return
 
-    def _unclosed(self, opening: Token, path: Path | None) -> None:
+    def _unclosed(self, opening: Token) -> None:
         self._fault(
             "config-unclosed",
             opening,
             f"this '{opening.text}' is never closed",
             f"write {_PAIRS[opening.text]} where it ends",
-            path,
         )
 
     # --- notes ---------------------------------------------------------------------------------------------------
 
-    def _fault(self, rule: str, token: Token, message: str, cure: str, path: Path | None) -> None:
+    def _fault(self, rule: str, token: Token, message: str, cure: str) -> None:
         if len(self.parsed.faults) >= MOST_FAULTS:
-            raise _TooMany
+            raise _TooManyError
         self.parsed.faults.append(TextFault(rule, token.offset, message, cure))
 
     def _damage(self, path: Path | None, name: str) -> None:

@@ -1,6 +1,6 @@
 """One scalar of protobuf text format as a Python value, by the rules of protobuf's C++ parser (text_format.cc).
 
-Each function returns the value or raises :class:`WrongValue`, which may carry what was probably meant, so that the
+Each function returns the value or raises :class:`WrongValueError`, which may carry what was probably meant, so that the
 rest of the checks can go on with it.
 """
 
@@ -29,7 +29,7 @@ _ESCAPE = re.compile(r"\\(?:[abfnrtv\\?'\"]|[0-7]{1,3}|[xX][0-9a-fA-F]{1,2}|u[0-
 NOTHING: Any = object()
 
 
-class WrongValue(Exception):
+class WrongValueError(Exception):
     """``rule`` is the id to report; ``meant`` the likely value, or :data:`NOTHING`."""
 
     def __init__(self, rule: str, message: str, cure: str = "", meant: Any = NOTHING) -> None:
@@ -45,7 +45,7 @@ def read_value(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> 
     if len(tokens) == 1 and token.kind in (Kind.STRING, Kind.BAD_STRING):
         return _unquoted(field, token)
     if len(tokens) > 1:
-        raise WrongValue("config-wrong-type", f"'{field.name}' takes {_wanted(field)}, not text")
+        raise WrongValueError("config-wrong-type", f"'{field.name}' takes {_wanted(field)}, not text")
     if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
         return _enum(field, minus, token)
     if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
@@ -64,13 +64,12 @@ def _wanted(field: FieldDescriptor) -> str:
         return "text in double quotes"
     if field.cpp_type in _FLOATS:
         return "a number"
-    low, high = _RANGES[field.cpp_type]
-    return "a whole number" if low else "a whole number that is not negative"
+    return "a whole number" if _RANGES[field.cpp_type][0] else "a whole number that is not negative"
 
 
-def _wrong(field: FieldDescriptor, found: str, meant: Any = NOTHING, write: str = "") -> WrongValue:
+def _wrong(field: FieldDescriptor, found: str, meant: Any = NOTHING, write: str = "") -> WrongValueError:
     cure = f"write {field.name}: {write}" if write else f"write {_wanted(field)}"
-    return WrongValue("config-wrong-type", f"'{field.name}' takes {_wanted(field)}, not {found[:60]}", cure, meant)
+    return WrongValueError("config-wrong-type", f"'{field.name}' takes {_wanted(field)}, not {found[:60]}", cure, meant)
 
 
 def _unquoted(field: FieldDescriptor, token: Token) -> Any:
@@ -80,7 +79,7 @@ def _unquoted(field: FieldDescriptor, token: Token) -> Any:
     meant = NOTHING
     try:
         meant = read_value(field, False, [Token(kind, inner, token.offset)])
-    except WrongValue as error:
+    except WrongValueError as error:
         meant = error.meant
     raise _wrong(field, token.text, meant, inner if meant is not NOTHING else "")
 
@@ -96,7 +95,7 @@ def _integer(field: FieldDescriptor, minus: bool, token: Token) -> int:
     value = whole_number(token.text) * (-1 if minus else 1)
     if not _in_range(field, value) or (minus and _RANGES[field.cpp_type][0] == 0):
         low, high = _RANGES[field.cpp_type]
-        raise WrongValue(
+        raise WrongValueError(
             "config-wrong-type",
             f"{sign}{token.text[:40]} does not fit into '{field.name}'",
             f"write a number from {low} to {high}",
@@ -107,7 +106,7 @@ def _integer(field: FieldDescriptor, minus: bool, token: Token) -> int:
 def whole_number(text: str) -> int:
     """Hexadecimal after ``0x``, octal after ``0``, as in C. Absurdly long numbers fit nowhere and are not converted."""
     if len(text) > 40:
-        return int(2**70)
+        return 2**70
     if text[:2] in ("0x", "0X"):
         return int(text, 16)
     return int(text, 8) if text.startswith("0") else int(text)
@@ -148,7 +147,7 @@ def _enum(field: FieldDescriptor, minus: bool, token: Token) -> int:
         return int(names[token.text].number)
     # People write FP32 or GPU for TYPE_FP32 and KIND_GPU: compare without the prefix that all names share, too.
     guess = nearest(token.text, names) or _without_prefix(token.text, names)
-    raise WrongValue(
+    raise WrongValueError(
         "config-unknown-enum",
         f"'{token.text[:60]}' is no value of '{field.name}'",
         f"did you mean {field.name}: {guess}?" if guess else f"write {_wanted(field)}",
@@ -173,7 +172,7 @@ def _string(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> str
     for part in tokens:
         if part.kind is Kind.BAD_STRING:
             inner = part.text[1:].strip().rstrip(",").strip()
-            raise WrongValue(
+            raise WrongValueError(
                 "config-bad-string",
                 f"the string {part.text.strip()[:60]} is not closed on its line",
                 f'write {field.name}: "{inner}"' if '"' not in inner and "\\" not in inner else "close the quotes",
@@ -186,8 +185,11 @@ def _string(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> str
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError:
-        raise WrongValue(
-            "config-not-utf8", f"the text of '{field.name}' is not UTF-8", "write it in UTF-8", value.decode("utf-8", "replace")
+        raise WrongValueError(
+            "config-not-utf8",
+            f"the text of '{field.name}' is not UTF-8",
+            "write it in UTF-8",
+            value.decode("utf-8", "replace"),
         ) from None
 
 
@@ -196,7 +198,7 @@ def _unescape(field: FieldDescriptor, inner: str) -> bytes:
     while position >= 0:
         match = _ESCAPE.match(inner, position)
         if match is None:
-            raise WrongValue(
+            raise WrongValueError(
                 "config-bad-string",
                 f"'{inner[position : position + 2]}' is no escape sequence in the text of '{field.name}'",
                 "write a backslash as \\\\",
@@ -206,6 +208,6 @@ def _unescape(field: FieldDescriptor, inner: str) -> bytes:
     try:
         return bytes(text_encoding.CUnescape(inner))
     except ValueError:  # \U with a number that Unicode does not have
-        raise WrongValue(
+        raise WrongValueError(
             "config-not-utf8", f"an escape sequence in '{field.name}' names no character", "write another one", inner
         ) from None

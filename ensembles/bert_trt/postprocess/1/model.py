@@ -20,7 +20,7 @@ class TritonPythonModel:
 
 
 def pool(embeddings, mask):
-    """Unit vectors FP32 [batch, 384]. The lower bounds are those of sentence-transformers and torch.nn.functional.normalize."""
+    """Unit vectors FP32 [batch, 384]. The lower bounds are those of sentence-transformers and of torch's normalize."""
     mask = mask.astype(np.float32)
     # A matrix product for each row reads every token vector once and makes no masked copy of them.
     total = np.matmul(mask[:, None, :], embeddings)[:, 0, :]

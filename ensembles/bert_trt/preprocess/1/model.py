@@ -50,7 +50,8 @@ def decode(rows):
         try:
             texts.append(row.decode("utf-8"))
         except UnicodeDecodeError as error:
-            raise ValueError(f"row {number} of INPUT0 is not valid UTF-8: {error.reason} at byte {error.start}") from None
+            reason = f"{error.reason} at byte {error.start}"
+            raise ValueError(f"row {number} of INPUT0 is not valid UTF-8: {reason}") from None
     return texts
 
 

@@ -1,0 +1,54 @@
+"""A graph as mermaid, which GitHub and many editors draw."""
+
+from __future__ import annotations
+
+from triton_ensembles.graph import Graph, Tensor
+
+_STYLES = """\
+  classDef input fill:#e8f1fb,stroke:#3b76b5,color:#111
+  classDef output fill:#e9f6ec,stroke:#3a8a4d,color:#111
+  classDef step fill:#fff,stroke:#444,color:#111"""
+
+
+def mermaid(graph: Graph) -> str:
+    """A flowchart: rounded boxes are the ensemble's inputs and outputs, square ones its steps.
+
+    The arrows between steps carry the tensor's name, data type and dims; where a step's model has another name for a
+    tensor, ``key`` stands below it.
+    """
+    lines = ["flowchart LR"]
+    ids = {tensor.name: f"t{number}" for number, tensor in enumerate(graph.tensors)}
+    ends = [tensor for tensor in graph.tensors if tensor.role != "inner"]
+    lines += [f"  {ids[tensor.name]}([{_text(tensor.name, tensor.shape)}]):::{tensor.role}" for tensor in ends]
+    lines += [f"  s{step.number}[{_text(step.model, step.backend)}]:::step" for step in graph.steps]
+    for edge in graph.edges:
+        tensor = graph.tensor(edge.tensor)
+        if edge.kind == "write":
+            if tensor.role != "inner":
+                lines.append(_arrow(f"s{edge.step}", ids[tensor.name], _other_name(tensor, edge.key)))
+            continue
+        writer = graph.writer(tensor.name)
+        if tensor.role != "inner" or writer is None:
+            lines.append(_arrow(ids[tensor.name], f"s{edge.step}", _other_name(tensor, edge.key)))
+        else:
+            names = " → ".join(dict.fromkeys([writer.key, tensor.name, edge.key]))
+            lines.append(_arrow(f"s{writer.step}", f"s{edge.step}", _text(names, tensor.shape)))
+    return "\n".join([*lines, _STYLES]) + "\n"
+
+
+def _other_name(tensor: Tensor, key: str) -> str:
+    return _text(key) if key != tensor.name else ""
+
+
+def _arrow(start: str, end: str, label: str) -> str:
+    return f"  {start} -->|{label}| {end}" if label else f"  {start} --> {end}"
+
+
+def _text(*lines: str) -> str:
+    """Quoted, with what mermaid would take for its own as entities."""
+    escaped = [
+        "".join(letter if letter.isalnum() or letter in " _-.,→≤/:[]" else f"#{ord(letter)};" for letter in line)
+        for line in lines
+        if line
+    ]
+    return '"' + "<br/>".join(escaped) + '"'
