@@ -4,13 +4,14 @@ PYTHON ?= python3
 TARGET ?= cpu
 WEIGHTS ?= auto
 ENSEMBLES ?=
+ENDPOINT ?= triton-ensembles
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 BUILD := .venv/bin/python build.py
 OPTIONS = $(ENSEMBLES) --target $(TARGET) --weights $(WEIGHTS) $(if $(WEIGHTS_DIR),--weights-dir "$(WEIGHTS_DIR)")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build-ensembles serve-local perf lint lock clean distclean
+.PHONY: help setup demo test build-ensembles serve-local perf check endpoint upload deploy invoke status undeploy lint lock clean distclean
 
 help: ## Show this list
 	@echo 'Usage: make TARGET   (variables: TARGET=cpu WEIGHTS=auto|pretrained WEIGHTS_DIR=folder ENSEMBLES="bert_trt …" PYTHON=python3.11)'
@@ -30,6 +31,31 @@ serve-local: .venv/ready ## Build, then serve on HTTP 8000, gRPC 8001, metrics 8
 
 perf: .venv/ready ## Measure every ensemble with perf_analyzer: concurrency sweep, time by step, CSV and a plot
 	@$(BUILD) perf $(OPTIONS)
+
+check: .venv/ready ## Find every fault of every ensemble, before anything is built
+	@$(BUILD) check
+
+endpoint: .venv/ready ## Be SageMaker on this machine: prints the lines to export for any boto3 code; Ctrl-C stops it
+	@$(BUILD) endpoint
+
+# Plain boto3: on AWS, or on the local endpoint when AWS_ENDPOINT_URL is exported.
+ROLE_OPTION = $(if $(ROLE),--role $(ROLE))
+RANDOM_OPTION = $(if $(ALLOW_RANDOM),--allow-random)
+
+upload: build-ensembles ## Build, check, and copy the archives to S3 (ALLOW_RANDOM=1 for random weights)
+	@$(BUILD) upload --endpoint $(ENDPOINT) $(RANDOM_OPTION)
+
+deploy: upload ## Upload, then create or change the multi-model endpoint (ROLE=arn:…, ENDPOINT=name)
+	@$(BUILD) deploy --endpoint $(ENDPOINT) $(ROLE_OPTION) $(RANDOM_OPTION)
+
+invoke: .venv/ready ## Ask every ensemble of the endpoint
+	@$(BUILD) invoke --endpoint $(ENDPOINT)
+
+status: .venv/ready ## Show the endpoint: state, instances, cost, archives
+	@$(BUILD) status --endpoint $(ENDPOINT)
+
+undeploy: .venv/ready ## Delete everything that deploy and upload made
+	@$(BUILD) undeploy --endpoint $(ENDPOINT)
 
 lint: .venv/ready ## Check style and types (ruff, mypy)
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_ensembles.triton_log import failure_reasons
+from triton_ensembles.triton_log import failure_reasons, read_records
 
 PYTHON_ERROR = (
     'I1121 09:44:12.1 1 model_lifecycle.cc:472] "loading: identity:1"\n'
@@ -32,6 +34,19 @@ def test_a_config_that_was_not_even_loaded_is_named() -> None:
 
 def test_a_reason_that_is_repeated_is_said_once() -> None:
     assert len(failure_reasons(PYTHON_ERROR + PYTHON_ERROR)) == 2
+
+
+def test_a_flag_that_the_server_does_not_know_is_named_and_not_the_help_after_it() -> None:
+    log = "entry point says hello\n/x/bin/tritonserver: unrecognized option '--colour'\nUsage: tritonserver [options]\n"
+    assert failure_reasons(log) == ["unrecognized option '--colour'"]
+
+
+def test_of_a_log_that_servers_share_each_reads_its_own_lines(tmp_path: Path) -> None:
+    first = 'I1121 09:44:12.1 7 a.cc:1] "mine"\n goes on\n'
+    (tmp_path / "log").write_text(first + 'I1121 09:44:12.1 8 a.cc:1] "theirs"\nand on\n' + first)
+    assert read_records(tmp_path / "log", 0, 7) == (first + first).rstrip("\n")
+    assert read_records(tmp_path / "log", len(first), 7) == first.rstrip("\n")
+    assert read_records(tmp_path / "log", 10_000, 8).endswith("and on")  # it was cut since then
 
 
 @given(st.text())

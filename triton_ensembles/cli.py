@@ -20,6 +20,13 @@ COMMANDS = {
     "build": ("triton_ensembles.commands.build:build", "Build ensembles into dist/TARGET/NAME.tar.gz."),
     "serve": ("triton_ensembles.commands.serve:serve", "Build, then serve with the real tritonserver until Ctrl-C."),
     "demo": ("triton_ensembles.commands.demo:demo", "Build, serve, send example requests, print the answers, stop."),
+    "endpoint": ("triton_ensembles.endpoint.command:endpoint", "The SageMaker API on this machine, for any boto3 code."),
+    "upload": ("triton_ensembles.deploy.command:upload", "Put archives into S3."),
+    "deploy": ("triton_ensembles.deploy.command:deploy", "Create or update a multi-model endpoint."),
+    "invoke": ("triton_ensembles.deploy.invoke_command:invoke", "Ask one model of an endpoint."),
+    "autoscale": ("triton_ensembles.deploy.command:autoscale", "Let the number of instances follow the load."),
+    "status": ("triton_ensembles.deploy.command:status", "What runs, and what it costs when known."),
+    "undeploy": ("triton_ensembles.deploy.command:undeploy", "Delete all that deploy made."),
     "perf": ("triton_ensembles.commands.perf:perf", "Build, then measure with perf_analyzer: CSV, JSON, a plot."),
 }
 

@@ -6,7 +6,9 @@ with TritonServer([Path("build/cpu/bert_trt")], log=Path("build/serve.log")) as 
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import shutil
 import signal
 import socket
@@ -15,19 +17,23 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import TracebackType
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.home import TritonHome, find_home, link_backends, server_environment
 from triton_ensembles.processes import descendants, die_with
-from triton_ensembles.triton_log import read_failure
+from triton_ensembles.sagemaker_serve import MULTI_MODEL, Serve, serve
+from triton_ensembles.triton_log import failure_reasons, read_failure, read_records
 
 LOOPBACK = "127.0.0.1"
 # So long tritonserver waits for open connections to end, idle ones of keep-alive clients too; then it leaves at once.
 EXIT_SECONDS = 10
+_OURS = frozenset({"PATH", "LD_LIBRARY_PATH"})  # of the container's variables, those that would break the local server
+_METRICS_ON = ("--allow-metrics=true", "--allow-metrics=True", "--allow-metrics=1")
+PORT_VARIABLES = {"metrics": "SAGEMAKER_TRITON_METRICS_PORT", "grpc": "SAGEMAKER_TRITON_GRPC_PORT"}
 
 
 @dataclass(frozen=True)
@@ -65,31 +71,40 @@ def kserve_arguments(ports: Ports, repositories: Sequence[Path]) -> list[str]:
     ]
 
 
-def sagemaker_arguments(ports: Ports, repository: Path) -> list[str]:
-    """Flags of docker/sagemaker/serve (r24.10) for a multi-model endpoint; ``repository`` is its empty dummy folder."""
-    return [
-        f"--model-repository={repository.resolve()}",
-        "--allow-sagemaker=true",
-        f"--sagemaker-port={ports.sagemaker}",
-        "--allow-http=false",
-        "--allow-grpc=false",
-        f"--metrics-address={LOOPBACK}",
-        f"--metrics-port={ports.metrics}",
-        "--model-control-mode=explicit",
-        "--model-namespacing=true",
-        "--backend-config=python,shm-default-byte-size=16777216",
-        "--backend-config=python,shm-growth-byte-size=1048576",
-    ]
+def sagemaker_ports(environment: Mapping[str, str]) -> Ports:
+    """Free ports, save those for metrics and gRPC that the container's environment names."""
+    ports = Ports.free()
+    for name, variable in PORT_VARIABLES.items():
+        if value := environment.get(variable):
+            if not value.isdecimal():
+                raise EnsembleError(f"{variable} is '{value}'", cure="give the number of a port")
+            ports = replace(ports, **{name: int(value)})
+    return ports
+
+
+def sagemaker_serve(ports: Ports, repository: Path, environment: Mapping[str, str]) -> Serve:
+    """What docker/sagemaker/serve makes of a container's environment, on our ports and on the loopback interface.
+
+    Metrics are on unless the environment says otherwise (the script's default is off): the local platform reads them.
+    """
+    theirs = {name: value for name, value in environment.items() if name != "SAGEMAKER_SAFE_PORT_RANGE"}
+    platform = {"SAGEMAKER_BIND_TO_PORT": str(ports.sagemaker)}
+    platform |= {variable: str(getattr(ports, name)) for name, variable in PORT_VARIABLES.items()}
+    made = serve({"SAGEMAKER_TRITON_ALLOW_METRICS": "true"} | theirs | platform, repository)
+    loopback = (f"--metrics-address={LOOPBACK}", f"--grpc-address={LOOPBACK}")
+    return replace(made, arguments=made.arguments + loopback)
 
 
 class TritonServer:
     """A tritonserver over the given model repositories, as a context manager.
 
     Args:
-        repositories: model repositories to serve (with ``sagemaker=True`` the one empty folder that MME mode wants).
+        repositories: model repositories to serve (with ``sagemaker`` the one folder that its container would see).
         ports: where to listen; free ones when not given.
         log: file for the server's log; a temporary one, removed at the end, when not given.
-        sagemaker: serve SageMaker's multi-model routes instead of KServe v2.
+        append_log: go on in a log that is there already, instead of beginning it anew.
+        sagemaker: serve SageMaker's routes instead of KServe v2: True for an ordinary multi-model container, or the
+            container's environment variables (see :mod:`triton_ensembles.sagemaker_serve`).
         arguments: further flags of tritonserver.
         ready_seconds: how long loading may take before it counts as failed.
         progress: called now and then while it loads, with the seconds so far.
@@ -104,18 +119,24 @@ class TritonServer:
         *,
         ports: Ports | None = None,
         log: Path | None = None,
-        sagemaker: bool = False,
+        append_log: bool = False,
+        sagemaker: bool | Mapping[str, str] = False,
         arguments: Sequence[str] = (),
         ready_seconds: float = 300,
         progress: Callable[[float], None] | None = None,
         home: TritonHome | None = None,
     ) -> None:
-        self.ports = ports or Ports.free()
+        variables = {MULTI_MODEL: "true"} if sagemaker is True else sagemaker
+        self.ports = ports or (sagemaker_ports(variables) if isinstance(variables, Mapping) else Ports.free())
         self._scratch = tempfile.TemporaryDirectory(prefix="triton-") if log is None else None
         self.log = log or Path(self._scratch.name if self._scratch else "") / "triton.log"
-        self._sagemaker = sagemaker
-        make = sagemaker_arguments(self.ports, repositories[0]) if sagemaker else None
-        self._arguments = [*(make or kserve_arguments(self.ports, repositories)), *arguments]
+        self._log_start = 0
+        self._append_log = append_log
+        self._serve = None
+        if isinstance(variables, Mapping):
+            self._serve = sagemaker_serve(self.ports, repositories[0].resolve(), variables)
+        made = self._serve.arguments if self._serve else kserve_arguments(self.ports, repositories)
+        self._arguments = [*made, *arguments]
         self._ready_seconds = ready_seconds
         self._progress = progress
         self._home = home
@@ -144,7 +165,23 @@ class TritonServer:
     def pid(self) -> int:
         return self._running().pid
 
+    @property
+    def metrics_on(self) -> bool:
+        """Whether a container of SageMaker's serves metrics."""
+        return self._serve is not None and any(flag in self._serve.arguments for flag in _METRICS_ON)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What the container's entry point prints before the server starts, warnings among it."""
+        return self._serve.messages if self._serve else ()
+
     def start(self) -> TritonServer:
+        self.launch()
+        self.wait_until_ready()
+        return self
+
+    def launch(self) -> None:
+        """Start the process, from a thread that lasts as long as it should: the kernel ends it with that thread."""
         home = self._home or find_home()
         link_backends(home)
         self._refuse_busy_ports()
@@ -156,45 +193,73 @@ class TritonServer:
             f"--exit-timeout-secs={EXIT_SECONDS}",
             *self._arguments,
         ]
+        ours = server_environment(home)
+        theirs = {} if self._serve is None else {k: v for k, v in self._serve.environment.items() if k not in _OURS}
         parent = os.getpid()
-        with self.log.open("wb") as output:
+        with self.log.open("ab" if self._append_log else "wb") as output:
+            self._log_start = output.tell()
+            output.writelines(f"{message}\n".encode() for message in self.messages)
+            output.flush()
             self._process = subprocess.Popen(
                 command,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
-                env=server_environment(home),
+                env=ours | theirs,
                 cwd=home.folder,  # the stub's sys.path begins with '', which must not be the user's folder
                 start_new_session=True,  # Ctrl-C is for us: we stop the server in order
                 preexec_fn=lambda: die_with(parent),
             )
+
+    def wait_until_ready(self) -> None:
+        """Wait until the launched server answers; from any thread. A server that does not get there is stopped."""
         try:
             self._wait_until_ready()
         except BaseException:
             self.stop()
             raise
-        return self
 
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    def stop(self) -> None:
-        """SIGTERM, and SIGKILL when that takes too long; then remove what Triton itself left behind."""
+    def stop(self, at_once: bool = False) -> None:
+        """SIGTERM, and SIGKILL when that takes too long; then remove what Triton itself left behind.
+
+        Also for a server that has ended by itself: its Python stubs outlive a kill -9.
+
+        Args:
+            at_once: SIGKILL without further ado, for a server that is known not to listen.
+        """
         process = self._process
-        if process is not None and process.poll() is None:
-            self._extracted = _extracted_environments(process.pid)
-            process.terminate()
-            try:
-                process.wait(EXIT_SECONDS + 10)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)  # its session holds the Python stubs too
-                process.wait()
+        if process is not None and process.returncode is None:
+            self.note_environments()
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGTERM)  # not process.terminate(), which may reap it
+            _wait_for_end(process.pid, 0 if at_once else EXIT_SECONDS + 10)
+            # As long as it is not reaped, its id names its session and nobody else's; the Python stubs are in it too.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
         for folder in self._extracted:
             shutil.rmtree(folder, ignore_errors=True)
         for region in Path("/dev/shm").glob(f"{self._shared_memory}*"):
             region.unlink(missing_ok=True)
         if self._scratch is not None:
             self._scratch.cleanup()
+
+    def note_environments(self) -> None:
+        """Remember where the Python steps that run now have their packed environments, to remove them at the end.
+
+        A server that is killed cannot be asked any more, nor can one whose steps have been unloaded.
+        """
+        self._extracted |= _extracted_environments(self.pid)
+
+    def reasons(self, start: int = 0) -> list[str]:
+        """Why models failed to load, in Triton's words, out of what it has logged from byte ``start`` on."""
+        return failure_reasons(self._records(start))
+
+    def _records(self, start: int = 0) -> str:
+        return read_records(self.log, max(start, self._log_start), self.pid)
 
     def __enter__(self) -> TritonServer:
         return self.start()
@@ -210,7 +275,7 @@ class TritonServer:
         return self._process
 
     def _refuse_busy_ports(self) -> None:
-        used = ("sagemaker", "metrics") if self._sagemaker else ("http", "grpc", "metrics")
+        used = ("sagemaker", "metrics") if self._serve else ("http", "grpc", "metrics")
         for name in used:
             port = getattr(self.ports, name)
             with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
@@ -225,12 +290,12 @@ class TritonServer:
 
     def _wait_until_ready(self) -> None:
         process = self._running()
-        path = "ping" if self._sagemaker else "v2/health/ready"
-        url = f"http://{self.sagemaker_url if self._sagemaker else self.http_url}/{path}"
+        url = f"http://{self.sagemaker_url}/ping" if self._serve else f"http://{self.http_url}/v2/health/ready"
         started = reported = time.monotonic()
         while True:
             if process.poll() is not None:
-                raise EnsembleError(f"tritonserver stopped while it loaded: {read_failure(self.log)}", path=self.log)
+                reason = read_failure(self._records())
+                raise EnsembleError(f"tritonserver stopped while it loaded: {reason}", path=self.log)
             if _answers(url):
                 return
             now = time.monotonic()
@@ -250,6 +315,17 @@ def _answers(url: str) -> bool:
         return False
 
 
+def _wait_for_end(pid: int, seconds: float) -> None:
+    """Until the process has ended (it stays a zombie), or the time is over."""
+    handle = os.pidfd_open(pid)
+    try:
+        waiter = select.poll()  # not select(): a busy process has more than 1024 files open
+        waiter.register(handle, select.POLLIN)
+        waiter.poll(seconds * 1000)
+    finally:
+        os.close(handle)
+
+
 def _extracted_environments(pid: int) -> set[Path]:
     """The folders /tmp/python_env_XXXXXX into which this server has extracted packed environments (pb_env.cc).
 
@@ -257,6 +333,10 @@ def _extracted_environments(pid: int) -> set[Path]:
     of its environment on PATH.
     """
     found = set()
+    with contextlib.suppress(OSError):
+        working = Path(f"/proc/{pid}/cwd").readlink()  # where it is while it extracts one
+        if working.is_relative_to("/tmp") and working.parts[2].startswith("python_env_"):
+            found.add(Path(*working.parts[:3]))
     for child in descendants(pid):
         try:
             variables = Path(f"/proc/{child}/environ").read_bytes().decode(errors="replace").split("\0")

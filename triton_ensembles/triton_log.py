@@ -14,7 +14,8 @@ _POLLED = re.compile(r"\] \"Poll failed for model directory '(?P<model>[^']+)': 
 _ERROR = re.compile(r"^error: (?P<reason>.*)", re.DOTALL)
 _LISTEN = re.compile(r"\] \"failed to start (?P<model>.*?) service: (?P<reason>.*)", re.DOTALL)
 _WRITER = re.compile(r"[IWEF]\d{4} \d\d:\d\d:\d\d\S* (\d+) ")
-_NEW_RECORD = re.compile(r"^([IWEF]\d{4} \d\d:\d\d:\d\d|error: |\+---|\| )")
+_USAGE = re.compile(r"^\S*tritonserver: (?P<reason>.*)")  # getopt's own words, before two screens of help
+_NEW_RECORD = re.compile(r"^(\S*tritonserver: |[IWEF]\d{4} \d\d:\d\d:\d\d|error: |\+---|\| )")
 
 
 def failure_reasons(log: str) -> list[str]:
@@ -23,7 +24,7 @@ def failure_reasons(log: str) -> list[str]:
     An empty list means that the log names no reason.
     """
     found: dict[str, None] = {}
-    for pattern in (_POLLED, _FAILED, _LISTEN, _ERROR):
+    for pattern in (_POLLED, _FAILED, _LISTEN, _USAGE, _ERROR):
         for record in _records(log):
             if match := pattern.search(record):
                 names = match.groupdict()

@@ -24,6 +24,8 @@ _INTEGERS = {
 def messages(draw: st.DrawFn, descriptor: Descriptor = ModelConfig.DESCRIPTOR, most: int = 6) -> Message:
     """A message with a few of its fields set, each to any value of its type."""
     message: Any = GetMessageClass(descriptor)()
+    if not descriptor.fields:
+        return message
     for field in draw(
         st.lists(st.sampled_from(list(descriptor.fields)), max_size=most, unique_by=lambda field: field.name)
     ):

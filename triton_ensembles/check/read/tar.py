@@ -28,6 +28,10 @@ _READ_WHOLE = (
 _KINDS = {tarfile.SYMTYPE: Kind.SYMLINK, tarfile.LNKTYPE: Kind.HARDLINK, tarfile.DIRTYPE: Kind.FOLDER}
 
 
+class BadHeaderError(ArchiveError):
+    """What stands where the header of a member belongs is none."""
+
+
 class StrictHeader(tarfile.TarInfo):
     """tarfile takes a broken header for the end of the archive and a pax header of any size for good: this does not."""
 
@@ -38,7 +42,7 @@ class StrictHeader(tarfile.TarInfo):
         except (tarfile.EOFHeaderError, tarfile.EmptyHeaderError):  # type: ignore[attr-defined]
             raise
         except tarfile.HeaderError as error:
-            raise ArchiveError("archive-truncated", f"the tar data is damaged or breaks off ({error})") from None
+            raise BadHeaderError("archive-truncated", f"the tar data is damaged or breaks off ({error})") from None
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         if self.type == tarfile.GNUTYPE_SPARSE:  # its map of holes may go on for ever
@@ -66,6 +70,9 @@ def read_stream(source: BinaryIO, depth: int = 0) -> Tree:
         _read(stream, members, inner, depth)
         while stream.read(_CHUNK):  # to the end: only there gzip tells whether all of it arrived
             pass
+    except BadHeaderError as error:
+        message = error.message if members else "this is not a tar archive in gzip"
+        problems.append(Problem(error.rule if members else "archive-unreadable", "", message))
     except ArchiveError as error:
         problems.append(Problem(error.rule, "", error.message))
     except tarfile.TarError as error:

@@ -177,7 +177,7 @@ class _Parser:
             self._fault(
                 "config-unclosed",
                 name,
-                f"'{name.text}' is a field of {self._outer[levels[-1] - 1].name}, but a bracket is still open before it",
+                f"'{name.text}' is a field of {self._outer[levels[-1] - 1].name}, and a bracket is still open",
                 f"write {' '.join(reversed(self._closers[levels[-1] - 1 :]))} before it",
             )
             return None
@@ -224,7 +224,7 @@ class _Parser:
             here = None if path is None else (*path, descriptor.name, len(items))
             self._place(here, place.offset)
             self._fields(items.add(), here, opening)
-        elif self._may_set(message, descriptor, place, path):
+        elif self._may_set(message, descriptor, place):
             getattr(message, descriptor.name).SetInParent()
             here = None if path is None else (*path, descriptor.name)
             self._fields(getattr(message, descriptor.name), here, opening)
@@ -308,11 +308,11 @@ class _Parser:
                 self._place(start, name.offset)
                 self._place((*start, len(values)), first.offset)
             values.append(value)
-        elif self._may_set(message, descriptor, name, path):
+        elif self._may_set(message, descriptor, name):
             self._place(None if path is None else (*path, descriptor.name), (minus or first).offset)
             setattr(message, descriptor.name, value)
 
-    def _may_set(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None) -> bool:
+    def _may_set(self, message: Message, descriptor: FieldDescriptor, place: Token) -> bool:
         """False, with a fault, when a singular field comes again or another member of its oneof is there already."""
         if _present(message, descriptor):
             self._fault(

@@ -206,7 +206,8 @@ def _unescape(field: FieldDescriptor, inner: str) -> bytes:
             )
         position = inner.find("\\", match.end())
     try:
-        return bytes(text_encoding.CUnescape(inner))
+        # \\? is an escape of C that Python warns of.
+        return bytes(text_encoding.CUnescape(_ESCAPE.sub(lambda match: match[0].replace("\\?", "?"), inner)))
     except ValueError:  # \U with a number that Unicode does not have
         raise WrongValueError(
             "config-not-utf8", f"an escape sequence in '{field.name}' names no character", "write another one", inner

@@ -1,0 +1,82 @@
+"""A pretended AWS in this process (moto), and small archives that the checker accepts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from moto import mock_aws
+
+from triton_ensembles.archive import write_archive
+from triton_ensembles.deploy.archives import Archive, read_archive
+from triton_ensembles.deploy.aws import Aws
+from triton_ensembles.deploy.bucket import Place
+
+CONFIG = """name: "{name}"
+backend: "python"
+max_batch_size: 0
+input [ {{ name: "IN" data_type: TYPE_INT32 dims: [ -1 ] }} ]
+output [ {{ name: "OUT" data_type: TYPE_INT32 dims: [ -1 ] }} ]
+instance_group [ {{ count: 1 kind: KIND_CPU }} ]
+"""
+MODEL = """import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        return [
+            pb_utils.InferenceResponse(
+                [pb_utils.Tensor("OUT", pb_utils.get_input_tensor_by_name(request, "IN").as_numpy())]
+            )
+            for request in requests
+        ]
+"""
+
+MakeArchive = Callable[..., Archive]
+
+
+@pytest.fixture
+def make_archive(tmp_path: Path) -> MakeArchive:
+    """``make_archive("echo")``: a packed model that gives back its input; ``weights`` goes into its manifest."""
+
+    def make(name: str = "echo", weights: str = "pretrained", config: str = CONFIG, note: str = "") -> Archive:
+        tree = tmp_path / f"tree-{name}"
+        (tree / name / "1").mkdir(parents=True, exist_ok=True)
+        (tree / name / "config.pbtxt").write_text(config.format(name=name))
+        (tree / name / "1" / "model.py").write_text(MODEL + note)
+        if weights:
+            (tree / "manifest.json").write_text(json.dumps({"ensemble": name, "weights": weights}))
+        path = tmp_path / f"{name}.tar.gz"
+        write_archive(tree, path)
+        return read_archive(path)
+
+    return make
+
+
+@pytest.fixture
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+
+
+@pytest.fixture
+def aws(credentials: None) -> Iterator[Aws]:
+    """S3, SageMaker's control plane and auto scaling, pretended by moto."""
+    with mock_aws():
+        yield Aws()
+
+
+@pytest.fixture
+def place() -> Place:
+    return Place("some-bucket", "some-endpoint")
+
+
+@pytest.fixture
+def told() -> list[str]:
+    """What the commands say, line by line: pass ``told.append``."""
+    return []

@@ -1,0 +1,93 @@
+"""The image's URI by region and tag."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+import pytest
+
+from triton_ensembles.deploy import image
+from triton_ensembles.deploy.image import PIP_SERVER, default_image, image_to_check, image_uri
+from triton_ensembles.errors import EnsembleError
+
+
+@pytest.mark.parametrize(
+    ("tag", "region", "instance", "uri"),
+    [
+        (
+            "24.09",
+            "us-east-1",
+            "ml.g4dn.xlarge",
+            "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:24.09-py3",
+        ),
+        (
+            "24.09",
+            "us-east-1",
+            "ml.c5.xlarge",
+            "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:24.09-py3-cpu",
+        ),
+        (
+            "25.04-py3-cpu",
+            "ap-south-2",
+            "ml.g5.xlarge",
+            "772153158452.dkr.ecr.ap-south-2.amazonaws.com/sagemaker-tritonserver:25.04-py3-cpu",
+        ),
+        (
+            "23.03",
+            "us-east-1",
+            "ml.g4dn.4xlarge",
+            "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3",
+        ),
+        (
+            "24.09",
+            "cn-north-1",
+            "ml.g4dn.xlarge",
+            "727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/sagemaker-tritonserver:24.09-py3",
+        ),
+    ],
+)
+def test_it_is_what_the_sources_say(tag: str, region: str, instance: str, uri: str) -> None:
+    """A user would otherwise deploy an image that does not exist, and learn it ten minutes later."""
+    assert image_uri(tag, region, instance) == uri
+
+
+@pytest.mark.parametrize(
+    ("tag", "region", "words"),
+    [
+        ("24.10", "us-east-1", "known there: 23.03, 23.12"),
+        ("24.09", "us-gov-west-1", "not known where AWS keeps release 24.09"),
+        ("24.09", "ap-south-2", "known there: 25.04"),
+        ("latest", "us-east-1", "no tag of SageMaker's"),
+    ],
+)
+def test_what_no_source_says_is_not_guessed(tag: str, region: str, words: str) -> None:
+    with pytest.raises(EnsembleError, match=re.escape(words)) as caught:
+        image_uri(tag, region, "ml.g4dn.xlarge")
+    assert "--image-uri" in str(caught.value)
+
+
+def test_an_unknown_instance_needs_the_whole_tag() -> None:
+    with pytest.raises(EnsembleError, match=r"--image 24\.09-py3 or 24\.09-py3-cpu"):
+        image_uri("24.09", "us-east-1", "ml.z9.large")
+    assert image_uri("24.09-py3", "us-east-1", "ml.z9.large").endswith(":24.09-py3")
+
+
+def test_archives_of_the_cpu_target_get_the_server_that_they_are_made_for() -> None:
+    assert default_image("cpu", "us-east-1", "ml.c5.xlarge") == PIP_SERVER
+    assert default_image("gpu", "us-east-1", "ml.g5.xlarge").endswith("sagemaker-tritonserver:24.09-py3")
+
+
+def test_only_an_image_that_names_a_release_can_be_checked_against_it() -> None:
+    known = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:24.09-py3"
+    assert image_to_check(known) == known
+    assert image_to_check(PIP_SERVER) == ""
+    assert image_to_check("123456789012.dkr.ecr.us-east-1.amazonaws.com/mine:7") == ""
+
+
+def test_the_table_is_sound() -> None:
+    with image._TABLE.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    assert all(re.fullmatch(r"\d{12}", row["account"]) for row in rows)
+    pairs = [(row["region"], release) for row in rows for release in row["releases"].split()]
+    assert len(pairs) == len(set(pairs)) == 26 * 6 + 9 + 22

@@ -1,0 +1,198 @@
+"""The commands and the example against the real local endpoint: boto3, HTTP, tritonserver."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.deploy.conftest import MakeArchive
+from triton_ensembles.build import Built
+from triton_ensembles.deploy import command
+from triton_ensembles.deploy.archives import Archive
+from triton_ensembles.deploy.invoke_command import invoke
+from triton_ensembles.endpoint.command import environment
+from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ROOT
+
+ROLE = "arn:aws:iam::123456789012:role/some-role"
+NAME = ("--endpoint", "rehearsal")
+DEPLOY = (*NAME, "--role", ROLE)
+Run = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
+    with LocalEndpoint(tmp_path_factory.mktemp("endpoint")) as local:
+        yield local
+
+
+@pytest.fixture
+def run(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    """As people run the commands: the three exported lines, and nothing that says where they run."""
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment(local.url, "us-east-1").items():
+        monkeypatch.setenv(name, value)
+
+    def call(wanted: click.Command, *arguments: str | Path) -> Result:
+        return CliRunner().invoke(wanted, [str(each) for each in arguments])
+
+    yield call
+    call(command.undeploy, *NAME)
+
+
+def nothing_left(local: LocalEndpoint) -> bool:
+    client = local.client("sagemaker")
+    found = [
+        *client.list_endpoints()["Endpoints"],
+        *client.list_endpoint_configs()["EndpointConfigs"],
+        *client.list_models()["Models"],
+        *local.client("s3").list_buckets()["Buckets"],
+    ]
+    return not found
+
+
+def request(folder: Path, *numbers: int) -> Path:
+    tensor = {"name": "IN", "datatype": "INT32", "shape": [len(numbers)], "data": numbers}
+    path = folder / "request.json"
+    path.write_text(json.dumps({"inputs": [tensor]}))
+    return path
+
+
+def test_both_ensembles_from_upload_to_undeploy(run: Run, local: LocalEndpoint, built: dict[str, Built]) -> None:
+    """make upload deploy invoke undeploy."""
+    random = [each.name for each in built.values() if each.manifest["weights"] == "random"]
+    allow = ["--allow-random"] if random else []
+    if random:
+        assert "random weights" in str(run(command.upload, *NAME).exception)
+    assert run(command.upload, *NAME, *allow).exit_code == 0
+    deployed = run(command.deploy, *DEPLOY, *allow)
+    assert deployed.exit_code == 0, f"{deployed.output}{deployed.exception}"
+    assert "the price is not known here" in deployed.output
+
+    asked = run(invoke, *NAME)
+    assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
+    assert re.search(r"finaloutput FP32 \[4, 384\]\n +1\.000  A cat sleeps", asked.output)
+    assert re.search(r"OUTPUT BYTES \[1, 3\]\n +0\.\d+:\d+:", asked.output)
+    warm = run(invoke, "bert_trt", *NAME, "--text", "one", "--text", "one")
+    assert re.search(r"2 sentences in \d+ ms\n.*\n +1\.000  one\n +1\.000  one", warm.output)
+
+    shown = run(command.status, *NAME)
+    assert shown.exit_code == 0
+    assert "rehearsal: InService" in shown.output
+    assert ("weights  RANDOM" in shown.output) == bool(random)
+    assert run(command.undeploy, *NAME).exit_code == 0
+    assert nothing_left(local)
+
+
+def test_what_changes_is_updated_while_the_rest_stays(
+    run: Run, local: LocalEndpoint, make_archive: MakeArchive, tmp_path: Path
+) -> None:
+    archive = make_archive("echo")
+    run(command.upload, archive.path, *NAME)
+    assert "created" in run(command.deploy, archive.path, *DEPLOY).output
+    assert "unchanged" in run(command.deploy, archive.path, *DEPLOY).output
+    again = run(command.deploy, archive.path, *DEPLOY, "--count", "2", "--no-cache")
+    assert "updated" in again.output, f"{again.output}{again.exception}"
+    client = local.client("sagemaker")
+    assert len(client.list_models()["Models"]) == len(client.list_endpoint_configs()["EndpointConfigs"]) == 1
+    assert "AllTraffic: 2 of 2 ml.c5.xlarge" in run(command.status, *NAME).output
+
+    answer = tmp_path / "answer.json"
+    body = request(tmp_path, 1, 2, 3)
+    asked = run(invoke, archive.key, *NAME, "--body", body, "--output", answer)
+    assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
+    assert json.loads(answer.read_text())["outputs"][0]["data"] == [1, 2, 3]
+
+
+def test_a_new_archive_needs_no_new_endpoint(run: Run, make_archive: MakeArchive, tmp_path: Path) -> None:
+    first = make_archive("first")
+    run(command.upload, first.path, *NAME)
+    run(command.deploy, first.path, *DEPLOY)
+    second = make_archive("second")
+    run(command.upload, second.path, *NAME)
+    asked = run(invoke, second.key, *NAME, "--body", request(tmp_path, 7))
+    assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
+
+
+@pytest.fixture
+def uploaded(run: Run, make_archive: MakeArchive) -> Archive:
+    archive = make_archive("echo")
+    assert run(command.upload, archive.path, *NAME).exit_code == 0
+    return archive
+
+
+BROKEN = ("--env", "SAGEMAKER_TRITON_ADDITIONAL_ARGS=--no-such-flag")
+
+
+def test_an_endpoint_that_cannot_start_leaves_nothing(run: Run, local: LocalEndpoint, uploaded: Archive) -> None:
+    """On AWS it would go on costing money."""
+    result = run(command.deploy, uploaded.path, *DEPLOY, *BROKEN)
+    assert isinstance(result.exception, EnsembleError)
+    assert "did not get into service: The container did not pass the ping health check" in str(result.exception)
+    client = local.client("sagemaker")
+    assert client.list_endpoints()["Endpoints"] == client.list_endpoint_configs()["EndpointConfigs"] == []
+    assert client.list_models()["Models"] == []
+
+
+def test_an_update_that_fails_leaves_the_old_one_serving(
+    run: Run, local: LocalEndpoint, uploaded: Archive, tmp_path: Path
+) -> None:
+    assert run(command.deploy, uploaded.path, *DEPLOY).exit_code == 0
+    client = local.client("sagemaker")
+    before = client.describe_endpoint(EndpointName="rehearsal")["EndpointConfigName"]
+    assert "did not get into service" in str(run(command.deploy, uploaded.path, *DEPLOY, *BROKEN).exception)
+    assert client.describe_endpoint(EndpointName="rehearsal")["EndpointConfigName"] == before
+    assert [each["EndpointConfigName"] for each in client.list_endpoint_configs()["EndpointConfigs"]] == [before]
+    assert run(invoke, uploaded.key, *NAME, "--body", request(tmp_path, 5)).exit_code == 0
+
+
+def test_errors_of_the_model_and_of_the_platform_are_readable(run: Run, uploaded: Archive, tmp_path: Path) -> None:
+    run(command.deploy, uploaded.path, *DEPLOY)
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text('{"inputs": []}')
+    refused = run(invoke, uploaded.key, *NAME, "--body", wrong)
+    assert re.search(r"answered 400: .*expected 1 inputs but got 0", str(refused.exception)), refused.exception
+    missing = run(invoke, "no-such.tar.gz", *NAME, "--body", wrong)
+    assert "ValidationError: Failed to download model data" in str(missing.exception)
+
+
+def test_auto_scaling_is_not_pretended(run: Run, uploaded: Archive) -> None:
+    run(command.deploy, uploaded.path, *DEPLOY)
+    result = run(command.autoscale, *NAME, "--target-value", "70")
+    assert "not supported locally" in str(result.exception)
+
+
+def test_the_example_runs_as_it_is_printed(local: LocalEndpoint, built: dict[str, Built]) -> None:
+    example = ROOT / "examples" / "sagemaker_mme.py"
+    done = subprocess.run(
+        [sys.executable, os.fspath(example)],
+        env={**local.environment(), "PYTHONPATH": os.fspath(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    likenesses = [float(each) for each in re.findall(r"^bert_trt: +(-?[\d.]+) ", done.stdout, re.MULTILINE)]
+    assert likenesses[0] == pytest.approx(1, abs=1e-3)
+    assert likenesses[1] > 0.5 > likenesses[2]
+    assert re.search(r"^dali_inception: class \d+ with 0\.\d+$", done.stdout, re.MULTILINE)
+    assert "not deleted" not in done.stdout
+    assert nothing_left(local)
+
+
+def test_the_example_knows_nothing_of_where_it_runs() -> None:
+    text = (ROOT / "examples" / "sagemaker_mme.py").read_text()
+    assert not re.search(r"endpoint_url|127\.0\.0\.1|localhost|AWS_ENDPOINT_URL", text)
+    for path in (ROOT / "triton_ensembles" / "deploy").glob("*.py"):
+        assert not re.search(r"endpoint_url\s*=|127\.0\.0\.1|localhost", path.read_text()), path

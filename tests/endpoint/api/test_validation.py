@@ -1,0 +1,89 @@
+"""Requests against botocore's service model, whatever is in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from triton_ensembles.endpoint.api.errors import SerializationException, ValidationException
+from triton_ensembles.endpoint.api.service import operation_model
+from triton_ensembles.endpoint.api.validation import string_faults, validate
+
+OPERATIONS = ["CreateModel", "CreateEndpointConfig", "CreateEndpoint", "ListEndpoints", "AddTags"]
+
+
+def shape(operation: str) -> Any:
+    model = operation_model("sagemaker", operation)
+    assert model is not None
+    return model.input_shape
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=80),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    """An operation with some of its members, each any JSON."""
+    operation = draw(st.sampled_from(OPERATIONS))
+    names = draw(st.lists(st.sampled_from(sorted(shape(operation).members)), unique=True, max_size=4))
+    return operation, {name: draw(JSON) for name in names}
+
+
+@given(requests())
+def test_no_request_brings_anything_but_awss_errors(request_: tuple[str, dict[str, Any]]) -> None:
+    operation, members = request_
+    try:
+        validate(shape(operation), members)
+    except (SerializationException, ValidationException) as error:
+        assert error.message
+
+
+@given(st.text(alphabet="a-", max_size=70), st.text(max_size=5))
+def test_names_are_checked_in_no_time(start: str, end: str) -> None:
+    """Nested repetition in AWS's patterns must not take minutes on a name that almost fits."""
+    list(string_faults(shape("CreateEndpoint").members["EndpointName"].metadata, start + end, "endpointName"))
+
+
+@pytest.mark.parametrize(
+    ("operation", "request_", "place", "rule"),
+    [
+        ("ListEndpoints", {"MaxResults": 101}, "maxResults", "have value less than or equal to 100"),
+        ("ListEndpoints", {"MaxResults": 0}, "maxResults", "have value greater than or equal to 1"),
+        ("ListEndpoints", {"SortBy": "Mood"}, "sortBy", "satisfy enum value set: [Name, CreationTime, Status]"),
+        ("AddTags", {"ResourceArn": "arn", "Tags": []}, "resourceArn", "satisfy regular expression pattern: arn:aws"),
+        (
+            "CreateModel",
+            {"ModelName": "m", "PrimaryContainer": {"Environment": {"1A": "b"}}},
+            "primaryContainer.environment.key",
+            "satisfy regular expression pattern: [a-zA-Z_][a-zA-Z0-9_]*",
+        ),
+        (
+            "CreateModel",
+            {"ModelName": "m", "Tags": [{"Key": "k"}]},
+            "tags.1.member.value",
+            "not be null",
+        ),
+    ],
+)
+def test_every_constraint_is_named_with_its_place(
+    operation: str, request_: dict[str, Any], place: str, rule: str
+) -> None:
+    with pytest.raises(ValidationException) as caught:
+        validate(shape(operation), request_)
+    assert f"at '{place}' failed to satisfy constraint: Member must {rule}" in caught.value.message
+
+
+def test_printable_means_ascii_as_in_java() -> None:
+    model = operation_model("sagemaker-runtime", "InvokeEndpoint")
+    assert model is not None
+    metadata = model.input_shape.members["TargetModel"].metadata
+    assert not list(string_faults(metadata, "team/two v1.tar.gz", "targetModel"))
+    for bad in ("aé.tar.gz", " leading", "tab\tin", "line\n"):
+        assert list(string_faults(metadata, bad, "targetModel")), bad

@@ -1,0 +1,116 @@
+"""A real Chromium without a window, driven through its DevTools protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import itertools
+import json
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import aiohttp
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+_LISTENING = re.compile(rb"DevTools listening on (?P<url>ws://\S+)")
+
+
+class Browser:
+    """One tab, as a context manager."""
+
+    def __init__(self, width: int = 1400, height: int = 900) -> None:
+        self._size = (width, height)
+        self._loop = asyncio.new_event_loop()
+        self._numbers = itertools.count(1)
+        self._tab = ""
+
+    def __enter__(self) -> Browser:
+        assert CHROMIUM is not None
+        self._profile = tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)
+        self._process = subprocess.Popen(
+            [
+                *(
+                    CHROMIUM,
+                    "--headless=new",
+                    "--no-sandbox",
+                    "--disable-gpu",
+                    "--disable-dev-shm-usage",
+                    "--hide-scrollbars",
+                ),
+                *("--no-first-run", "--remote-debugging-port=0", f"--user-data-dir={self._profile.name}"),
+                *(f"--window-size={self._size[0]},{self._size[1]}", "about:blank"),
+            ],
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        )
+        assert self._process.stderr is not None
+        found = next(filter(None, map(_LISTENING.match, self._process.stderr)))
+        self._loop.run_until_complete(self._connect(found["url"].decode()))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._loop.run_until_complete(self._session.close())
+        self._loop.close()
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait(20)
+        assert self._process.stderr is not None
+        self._process.stderr.close()
+        self._profile.cleanup()
+
+    def open(self, url: str) -> None:
+        self._call("Page.navigate", url=url)
+        self.wait("document.readyState == 'complete' && location.href != 'about:blank'")
+
+    def evaluate(self, expression: str) -> Any:
+        """The value of JavaScript on the page."""
+        found = self._call("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in found, found["exceptionDetails"]
+        return found["result"].get("value")
+
+    def wait(self, expression: str, seconds: float = 20) -> Any:
+        """Until JavaScript is true."""
+        deadline = time.monotonic() + seconds
+        while not (value := self.evaluate(expression)):
+            assert time.monotonic() < deadline, f"never true: {expression}"
+            time.sleep(0.1)
+        return value
+
+    def text(self) -> str:
+        return str(self.evaluate("document.body.innerText"))
+
+    def picture(self, path: Path) -> None:
+        """A PNG of the whole page."""
+        size = self._call("Page.getLayoutMetrics")["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+        data = self._call("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)["data"]
+        path.write_bytes(base64.b64decode(data))
+
+    def _call(self, method: str, **parameters: Any) -> Any:
+        return self._loop.run_until_complete(self._ask(method, parameters, self._tab))
+
+    async def _connect(self, url: str) -> None:
+        self._session = aiohttp.ClientSession()
+        self._socket = await self._session.ws_connect(url, max_msg_size=0)
+        target = (await self._ask("Target.createTarget", {"url": "about:blank"}))["targetId"]
+        attached = await self._ask("Target.attachToTarget", {"targetId": target, "flatten": True})
+        self._tab = attached["sessionId"]
+
+    async def _ask(self, method: str, parameters: dict[str, Any], session: str = "") -> Any:
+        number = next(self._numbers)
+        message = {"id": number, "method": method, "params": parameters} | ({"sessionId": session} if session else {})
+        await self._socket.send_json(message)
+        async for reply in self._socket:
+            found = json.loads(reply.data)
+            if found.get("id") == number:
+                assert "error" not in found, found["error"]
+                return found["result"]
+        raise AssertionError("Chromium has gone")

@@ -1,0 +1,94 @@
+"""Archives for the tests: tiny models that the real Triton loads within a second or two."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+from collections.abc import Mapping
+
+CONFIG = """
+name: "{name}"
+backend: "python"
+input [ {{ name: "X" data_type: TYPE_FP32 dims: [ -1 ] }} ]
+output [ {{ name: "Y" data_type: TYPE_FP32 dims: [ -1 ] }} ]
+instance_group [ {{ kind: KIND_CPU count: 1 }} ]
+"""
+MODEL = """
+import os, time
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def initialize(self, args):
+        self.args = args
+        {initialize}
+
+    def execute(self, requests):
+        answers = []
+        for request in requests:
+            x = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
+            {execute}
+            answers.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)]))
+        return answers
+"""
+ENSEMBLE = """
+name: "{name}"
+platform: "ensemble"
+input [ {{ name: "X" data_type: TYPE_FP32 dims: [ -1 ] }} ]
+output [ {{ name: "Y" data_type: TYPE_FP32 dims: [ -1 ] }} ]
+ensemble_scheduling {{ step [ {steps} ] }}
+"""
+STEP = """{{ model_name: "{name}" model_version: -1
+  input_map {{ key: "X" value: "{source}" }} output_map {{ key: "Y" value: "{target}" }} }}"""
+
+
+def model(name: str = "identity", initialize: str = "pass", execute: str = "pass") -> dict[str, bytes]:
+    """The files of a Python model that gives X back as Y, after running the two lines of Python given."""
+    return {
+        f"{name}/config.pbtxt": CONFIG.format(name=name).encode(),
+        f"{name}/1/model.py": MODEL.format(initialize=initialize, execute=execute).encode(),
+    }
+
+
+def ensemble(name: str, *steps: str) -> dict[str, bytes]:
+    """The files of an ensemble that hands X through these steps, one after the other."""
+    tensors = ["X", *(f"T{number}" for number in range(1, len(steps))), "Y"]
+    written = [STEP.format(name=step, source=tensors[at], target=tensors[at + 1]) for at, step in enumerate(steps)]
+    return {
+        f"{name}/config.pbtxt": ENSEMBLE.format(name=name, steps=", ".join(written)).encode(),
+        f"{name}/1/README.md": b"keeps the folder",
+    }
+
+
+def packed(files: Mapping[str, bytes], *more: tarfile.TarInfo) -> bytes:
+    """A .tar.gz of the files, and of further members as they are."""
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w") as tar:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime = len(content), 1_000_000_000
+            tar.addfile(member, io.BytesIO(content))
+        for member in more:
+            tar.addfile(member)
+    return gzip.compress(raw.getvalue(), 1, mtime=0)
+
+
+def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
+    """A member that is no file: a link, a device."""
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, target
+    return member
+
+
+def body(*values: float) -> bytes:
+    """A request in JSON."""
+    tensor = {"name": "X", "shape": [len(values)], "datatype": "FP32", "data": list(values)}
+    return json.dumps({"inputs": [tensor]}).encode()
+
+
+def values(answer: bytes) -> list[float]:
+    """The numbers of a reply in JSON."""
+    (output,) = json.loads(answer)["outputs"]
+    return list(output["data"])

@@ -1,0 +1,177 @@
+"""A variant over real tritonservers, fed from a folder that stands as a bucket."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.endpoint.hosting import archives
+from triton_ensembles.endpoint.hosting import (
+    Budgets,
+    ContainerSpec,
+    Invocation,
+    ModelState,
+    ModelStatus,
+    ObjectInfo,
+    ObjectMissing,
+    Reply,
+    Variant,
+)
+from triton_ensembles.endpoint.hosting.objects import FolderObjects, ModelObjects
+from triton_ensembles.processes import descendants
+
+GIB = 1 << 30
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class Nowhere:
+    """No bucket but the folders."""
+
+    async def describe(self, url: str) -> ObjectInfo:
+        raise ObjectMissing(f"there is no '{url}'")
+
+    async def fetch(self, url: str, destination: Path) -> ObjectInfo:
+        raise ObjectMissing(f"there is no '{url}'")
+
+
+@dataclass
+class Witness:
+    """An observer that remembers."""
+
+    metrics: list[tuple[str, float, Mapping[str, str]]] = field(default_factory=list)
+    events: list[tuple[str, str]] = field(default_factory=list)
+
+    def metric(self, name: str, value: float, unit: str, dimensions: Mapping[str, str]) -> None:
+        self.metrics.append((name, value, dimensions))
+
+    def event(self, kind: str, text: str) -> None:
+        self.events.append((kind, text))
+
+    def of(self, kind: str) -> list[str]:
+        return [text for each, text in self.events if each == kind]
+
+    def values(self, name: str) -> list[float]:
+        return [value for each, value, _ in self.metrics if each == name]
+
+
+class Host:
+    """One variant under test."""
+
+    def __init__(self, folder: Path) -> None:
+        self.bucket = folder / "bucket"
+        self.bucket.mkdir()
+        self.root = folder / "variant"
+        self.log = folder / "endpoint.log"
+        self.witness = Witness()
+        self.objects: ModelObjects = FolderObjects({"models": self.bucket}, Nowhere())
+        self._started: Variant | None = None
+
+    @property
+    def variant(self) -> Variant:
+        assert self._started is not None
+        return self._started
+
+    def put(self, key: str, files: Mapping[str, bytes] | bytes) -> None:
+        """Upload an archive."""
+        target = self.bucket / key
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(files if isinstance(files, bytes) else archives.packed(files))
+
+    def make(
+        self,
+        *,
+        instances: int = 1,
+        url: str = "s3://models/",
+        mode: str = "MultiModel",
+        environment: Mapping[str, str] | None = None,
+        cache: str = "Enabled",
+        **budgets: Any,
+    ) -> Variant:
+        limits = {"memory_bytes": 4 * GIB, "disk_bytes": 4 * GIB, "drain_seconds": 5} | budgets
+        spec = ContainerSpec("image", url, mode, environment or {}, cache)  # type: ignore[arg-type]
+        self._started = Variant(
+            "AllTraffic",
+            spec,
+            instance_count=instances,
+            objects=self.objects,
+            root=self.root,
+            log=self.log,
+            budgets=Budgets(**limits),
+            observer=self.witness,
+            log_stream_arn="arn:aws:logs:local",
+        )
+        return self._started
+
+    async def start(self, **options: Any) -> Variant:
+        variant = self.make(**options)
+        await variant.start()
+        return variant
+
+    async def ask(self, target: str | None, *numbers: float) -> list[float]:
+        """Invoke with these numbers; the numbers of the answer."""
+        return archives.values(await self.send(target, archives.body(*(numbers or (1.0,)))))
+
+    async def send(self, target: str | None, body: bytes, content_type: str = "application/json") -> bytes:
+        reply = await self.variant.invoke(Invocation(body, target, content_type))
+        return await whole(reply)
+
+    def model(self, target: str, instance: int = 0) -> ModelStatus | None:
+        models = self.variant.snapshot().instances[instance].models
+        return next((each for each in models if each.target_model == target), None)
+
+    def loaded(self, instance: int = 0) -> list[str]:
+        """The loaded models of an instance, sorted."""
+        models = self.variant.snapshot().instances[instance].models
+        return sorted(each.target_model for each in models if each.state is ModelState.LOADED)
+
+    def pid(self, instance: int = 0) -> int:
+        pid = self.variant.snapshot().instances[instance].pid
+        assert pid is not None
+        return pid
+
+    def processes(self) -> list[int]:
+        pids = [each.pid for each in self.variant.snapshot().instances if each.pid]
+        return [pid for each in pids for pid in (each, *descendants(each))]
+
+    def kill(self, instance: int = 0) -> None:
+        os.kill(self.pid(instance), signal.SIGKILL)
+
+    def files(self) -> list[str]:
+        """What lies below the folder of models, two levels deep."""
+        return sorted(path.name for path in self.root.glob("*/models/*"))
+
+    async def close(self) -> None:
+        if self._started is not None:
+            await self._started.stop()
+
+
+async def whole(reply: Reply) -> bytes:
+    if isinstance(reply.body, bytes):
+        return reply.body
+    return b"".join([piece async for piece in reply.body])
+
+
+async def eventually(true: Callable[[], object], seconds: float = 20) -> None:
+    """Wait until it is true, and fail when it does not come true."""
+    async with asyncio.timeout(seconds):
+        while not true():
+            await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+async def host(tmp_path: Path, anyio_backend: str) -> AsyncIterator[Host]:
+    """A variant of one's own: start it with the options that the test is about."""
+    host = Host(tmp_path)
+    yield host
+    await host.close()

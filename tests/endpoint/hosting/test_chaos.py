@@ -1,0 +1,70 @@
+"""Many clients, less room than models, and a server that is killed now and then: no wrong answer, nothing that hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+
+from tests.endpoint.hosting.archives import model
+from tests.endpoint.hosting.conftest import Host
+from triton_ensembles.endpoint.hosting import HostingError, InternalFailure, ServiceUnavailable
+
+pytestmark = pytest.mark.anyio
+
+MIB = 1 << 20
+SECONDS = 15
+SETTINGS = [("Enabled", 2), ("Disabled", 1)]
+
+
+@pytest.mark.parametrize(("cache", "instances"), SETTINGS)
+async def test_every_request_gets_its_own_answer_or_an_error_that_says_why(
+    host: Host, cache: str, instances: int
+) -> None:
+    models = {f"m{number}.tar.gz": float(number) for number in range(5)}
+    for name, number in models.items():
+        host.put(name, model(initialize="self.ballast = np.ones(40 << 17)", execute=f"x = x + {number}"))
+    await host.start(cache=cache, instances=instances, memory_bytes=300 * MIB)
+    rng = random.Random(7)
+    loop = asyncio.get_running_loop()
+    end = loop.time() + SECONDS
+    answered = 0
+
+    async def client() -> None:
+        nonlocal answered
+        while loop.time() < end:
+            name, value = rng.choice(list(models)), float(rng.randrange(1000))
+            asking = asyncio.create_task(host.ask(name, value))
+            if rng.random() < 0.1:  # hangs up
+                await asyncio.sleep(rng.random())
+                asking.cancel()
+            try:
+                assert await asking == [value + models[name]]
+                answered += 1
+            except (InternalFailure, ServiceUnavailable) as error:
+                assert error.cure
+                await asyncio.sleep(0.05)
+            except asyncio.CancelledError:
+                assert asking.cancelled()
+
+    async def killer() -> None:
+        for _ in range(2):
+            await asyncio.sleep(SECONDS / 3)
+            if host.variant.snapshot().instances[0].ready:
+                host.kill()
+
+    async with asyncio.timeout(SECONDS + 60):
+        await asyncio.gather(killer(), *(client() for _ in range(8)))
+        while True:  # all is in order again
+            try:
+                answers = [await host.ask(name, 1) for name in models]
+                break
+            except HostingError:
+                await asyncio.sleep(0.2)
+    assert answers == [[1 + number] for number in models.values()]
+    assert answered > 20
+    for instance in host.variant.snapshot().instances:
+        assert instance.in_flight == 0
+        assert all(each.in_use == 0 for each in instance.models)
+    assert host.variant.snapshot().instances[0].restarts >= 1

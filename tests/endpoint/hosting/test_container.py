@@ -1,0 +1,95 @@
+"""The container as SageMaker starts it: its variables, its ports, its log, and the archives of this project in it."""
+
+from __future__ import annotations
+
+import shutil
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tritonclient.http as http
+
+from tests.endpoint.hosting.archives import model
+from tests.endpoint.hosting.conftest import Host, eventually
+from triton_ensembles.build import Built
+from triton_ensembles.demo import photographs
+from triton_ensembles.endpoint.hosting import HostingError, Invocation, logfile
+from triton_ensembles.server import Ports
+
+pytestmark = pytest.mark.anyio
+
+
+def metrics(url: str) -> str:
+    with urllib.request.urlopen(f"http://{url}/metrics") as reply:
+        return str(reply.read().decode())
+
+
+async def test_tritons_own_metrics_are_there_on_the_port_that_was_asked_for(host: Host) -> None:
+    port = Ports.free().metrics
+    host.put("one.tar.gz", model())
+    await host.start(instances=2, environment={"SAGEMAKER_TRITON_METRICS_PORT": str(port)})
+    first, second = host.variant.snapshot().instances
+    assert first.metrics_url == f"127.0.0.1:{port}"
+    assert second.metrics_url is not None and second.metrics_url != first.metrics_url
+    await host.ask("one.tar.gz")
+    told = "".join(metrics(each.metrics_url) for each in (first, second) if each.metrics_url)
+    assert 'nv_inference_count{model="one.tar.gz"' in told
+
+
+async def test_metrics_that_are_switched_off_are_off(host: Host) -> None:
+    await host.start(environment={"SAGEMAKER_TRITON_ALLOW_METRICS": "false"})
+    assert host.variant.snapshot().instances[0].metrics_url is None
+
+
+async def test_a_port_that_is_no_number_is_said(host: Host) -> None:
+    with pytest.raises(HostingError, match="SAGEMAKER_TRITON_METRICS_PORT is 'many'; give the number of a port"):
+        await host.start(environment={"SAGEMAKER_TRITON_METRICS_PORT": "many"})
+
+
+async def test_a_folder_that_a_shell_would_split_is_refused(host: Host, tmp_path: Path) -> None:
+    host.root = tmp_path / "my folder"
+    with pytest.raises(HostingError, match="has blanks or signs in its path"):
+        await host.start()
+
+
+def test_a_log_that_has_grown_too_large_is_emptied_in_place(tmp_path: Path) -> None:
+    log = tmp_path / "endpoint.log"
+    with log.open("ab") as server:
+        server.write(b"old" * 10)
+        server.flush()
+        logfile.trim(log, 1000)
+        assert log.stat().st_size == 30
+        logfile.trim(log, 20)
+        server.write(b"new")
+    assert log.read_bytes() == b"new"
+    assert (tmp_path / "endpoint.log.1").read_bytes() == b"old" * 10
+
+
+async def test_this_projects_archives_are_served_and_leave_no_environment_behind(
+    host: Host, built: dict[str, Built]
+) -> None:
+    before = set(Path("/tmp").glob("python_env_*/*"))
+    for name, each in built.items():
+        shutil.copyfile(each.archive, host.bucket / f"{name}.tar.gz")
+    await host.start()
+    text = http.InferInput("INPUT0", [1, 1], "BYTES")
+    text.set_data_from_numpy(np.array([[b"a sentence"]], dtype=np.object_))
+    assert (await answer(host, "bert_trt.tar.gz", text)).as_numpy("finaloutput").shape == (1, 384)
+    image = np.frombuffer(photographs()[0].read_bytes(), np.uint8)[None]
+    photograph = http.InferInput("INPUT", list(image.shape), "UINT8")
+    photograph.set_data_from_numpy(image)
+    assert (await answer(host, "dali_inception.tar.gz", photograph)).as_numpy("OUTPUT").shape == (1, 1001)
+    assert set(Path("/tmp").glob("python_env_*/*")) - before
+    host.kill()
+    await eventually(lambda: host.witness.of("instance-started")[1:])
+    assert not set(Path("/tmp").glob("python_env_*/*")) - before
+
+
+async def answer(host: Host, target: str, tensor: http.InferInput) -> http.InferResult:
+    body, length = http.InferenceServerClient.generate_request_body([tensor])
+    content_type = f"application/vnd.sagemaker-triton.binary+json;json-header-size={length}"
+    reply = await host.variant.invoke(Invocation(body, target, content_type))
+    assert isinstance(reply.body, bytes)
+    header = int(reply.headers["Content-Type"].rpartition("=")[2])
+    return http.InferenceServerClient.parse_response_body(reply.body, header_length=header)

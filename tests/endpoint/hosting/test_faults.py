@@ -1,0 +1,261 @@
+"""What clients get for what goes wrong, with the reason and the cure; and that the endpoint goes on afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import tarfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.endpoint.hosting.archives import body, ensemble, model, packed, special, values
+from tests.endpoint.hosting.conftest import Host, eventually, whole
+from tests.test_server import wait_for_end
+from triton_ensembles.endpoint.hosting import (
+    InternalFailure,
+    Invocation,
+    ModelError,
+    ModelState,
+    ServiceUnavailable,
+    ValidationError,
+)
+
+pytestmark = pytest.mark.anyio
+GOOD = "good.tar.gz"
+
+
+@pytest.fixture(scope="module")
+async def shared(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> AsyncIterator[Host]:
+    """One variant for the faults that must not harm it."""
+    host = Host(tmp_path_factory.mktemp("faults"))
+    host.put(GOOD, model())
+    await host.start()
+    yield host
+    await host.close()
+
+
+@pytest.fixture(autouse=True)
+async def unharmed(request: pytest.FixtureRequest) -> AsyncIterator[None]:
+    """After each fault the shared variant serves on, by the same server, with nothing left of the archive."""
+    if "shared" not in request.fixturenames:
+        yield
+        return
+    host: Host = request.getfixturevalue("shared")
+    before = host.pid()
+    yield
+    assert await host.ask(GOOD, 4) == [4]
+    assert host.pid() == before
+    kept = {each.hash for each in host.variant.snapshot().instances[0].models}
+    assert set(host.files()) == kept
+    assert host.variant.snapshot().instances[0].in_flight == 0
+
+
+async def test_a_request_without_target_model_is_told_that_it_needs_one(shared: Host) -> None:
+    with pytest.raises(ValidationError, match="missing a target model header; name the archive in TargetModel"):
+        await shared.ask(None)
+
+
+async def test_an_unknown_key_is_named_with_its_bucket(shared: Host) -> None:
+    with pytest.raises(ValidationError, match=r"Failed to download model data\(bucket: models, key: no/such.tar.gz\)"):
+        await shared.ask("no/such.tar.gz")
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "a/../../bucket2/x.tar.gz", "/etc/passwd"])
+async def test_a_name_that_leads_out_of_the_bucket_finds_nothing(shared: Host, name: str) -> None:
+    with pytest.raises(ValidationError, match="Failed to download model data"):
+        await shared.ask(name)
+
+
+@pytest.mark.parametrize("name", ["", " a.tar.gz", "$(touch x).tar.gz", "a;b", "a\nb", "x" * 1025, "é.tar.gz"])
+async def test_a_name_that_could_hurt_the_container_is_refused(shared: Host, name: str) -> None:
+    with pytest.raises(ValidationError, match=r"TargetModel .* cannot be used.*; rename the object"):
+        await shared.ask(name)
+
+
+WHOLE = packed(model() | {"weights.bin": bytes(range(256)) * 4096})
+BOMB = packed(model() | {"zeros.bin": b"\0" * (101 << 20)})
+BAD_ARCHIVES = {
+    "truncated": (WHOLE[: len(WHOLE) // 2], r"breaks off before its end \(archive-truncated\); upload it again"),
+    "empty": (b"", r"the file is empty \(archive-unreadable\)"),
+    "no gzip": (
+        b"PK\x03\x04 this is a zip",
+        r"not a gzip file \(archive-unreadable\); upload a tar archive compressed",
+    ),
+    "bomb": (BOMB, r"more than 100 times its size.*\(archive-bomb\)"),
+    "traversal": (packed(model() | {"../../evil": b"x"}), r"'../../evil' leads out of the model's folder"),
+    "absolute": (packed(model() | {"/tmp/evil": b"x"}), r"'/tmp/evil' leads out of the model's folder"),
+    "symbolic link": (packed(model(), special("a/l", tarfile.SYMTYPE, "/etc")), r"'a/l' is a symbolic link to '/etc'"),
+    "hard link": (packed(model(), special("l", tarfile.LNKTYPE, "identity")), r"'l' is a hard link to 'identity'"),
+    "device": (packed(model(), special("null", tarfile.CHRTYPE)), r"'null' is a device or a pipe"),
+    "long name": (packed({"n" * 300: b"x"}), "is no name for a file"),
+    "file and folder": (packed({"a": b"x", "a/b": b"y"}), r"'a/b' is a file and a folder at once"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_ARCHIVES)
+async def test_a_bad_archive_is_refused_with_its_fault(shared: Host, kind: str) -> None:
+    content, words = BAD_ARCHIVES[kind]
+    key = f"{kind.replace(' ', '-')}.tar.gz"
+    shared.put(key, content)
+    with pytest.raises(ValidationError, match=f"Failed to extract model data archive from URL.*{key}.*{words}"):
+        await shared.ask(key)
+    assert not Path("/tmp/evil").exists()
+    assert shared.variant.snapshot().errors[0].target_model == key
+
+
+async def test_an_archive_without_a_model_says_so(shared: Host) -> None:
+    shared.put("empty.tar.gz", {"README.md": b"nothing here"})
+    with pytest.raises(ModelError, match=r"Failed to load model 'empty.tar.gz': the archive holds no model") as caught:
+        await shared.ask("empty.tar.gz")
+    assert caught.value.original_status == 400
+    assert "load failed for model" in caught.value.original_message
+    assert caught.value.log_stream_arn
+
+
+async def test_of_two_ensembles_one_answers_and_people_are_warned(shared: Host) -> None:
+    steps = model("two.step", execute="x = x + 1")
+    shared.put("two.tar.gz", ensemble("left", "two.step") | ensemble("right", "two.step") | steps)
+    assert await shared.ask("two.tar.gz", 1) == [2]
+    assert "holds 2 ensembles (left, right): Triton serves the one" in shared.witness.of("warning")[0]
+
+
+async def test_a_step_that_raises_is_named_with_its_own_words_and_a_mended_upload_works(shared: Host) -> None:
+    pipe = ensemble("pipe", "pipe.step")
+    shared.put("pipe.tar.gz", pipe | model("pipe.step", initialize="raise ValueError('the vocabulary is missing')"))
+    with pytest.raises(ModelError, match=r"pipe.step: Internal: ValueError: the vocabulary is missing") as caught:
+        await shared.ask("pipe.tar.gz")
+    assert caught.value.original_status == 400
+    shared.put("pipe.tar.gz", pipe | model("pipe.step"))
+    assert await shared.ask("pipe.tar.gz", 2) == [2]
+
+
+async def test_steps_that_a_failed_load_leaves_in_memory_are_told(shared: Host) -> None:
+    pair = ensemble("pair", "pair.a", "pair.b") | model("pair.a") | model("pair.b", initialize="raise ValueError")
+    shared.put("pair.tar.gz", pair)
+    with pytest.raises(ModelError, match=r"pair\.b: "):
+        await shared.ask("pair.tar.gz")
+    assert "steps of 'pair.tar.gz' that did load keep their memory" in shared.witness.of("warning")[-1]
+
+
+@pytest.mark.parametrize(
+    ("content", "content_type"),
+    [
+        (b"{", "application/json"),
+        (b"[1, 2]", "application/json"),
+        (b'{"inputs": 5}', "application/json"),
+        (b"\xff\xfe\x00", "application/octet-stream"),
+        (body(1), "application/vnd.sagemaker-triton.binary+json;json-header-size=99999"),
+        (body(1), "application/vnd.sagemaker-triton.binary+json;json-header-size=-1"),
+        (body(1), "application/vnd.sagemaker-triton.binary+json;json-header-size=abc"),
+        (body(1), "text/html; application/vnd.sagemaker-triton.binary+json;json-header-size=1"),
+    ],
+)
+async def test_a_malformed_body_is_the_models_error(shared: Host, content: bytes, content_type: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        await shared.send(GOOD, content, content_type)
+    assert caught.value.original_status == 400
+    assert caught.value.original_message
+
+
+async def test_a_body_in_pieces_and_a_long_answer_in_pieces_arrive_whole(shared: Host) -> None:
+    numbers = [float(number) for number in range(400_000)]
+    content = body(*numbers)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(content), 100_000):
+            yield content[start : start + 100_000]
+
+    assert len(content) > 2 << 20
+    reply = await shared.variant.invoke(Invocation(pieces(), GOOD, "application/json", content_length=len(content)))
+    assert not isinstance(reply.body, bytes)
+    assert shared.variant.snapshot().instances[0].in_flight == 1  # until the answer is read
+    assert values(await whole(reply)) == numbers
+    assert values(await shared.send(GOOD, content)) == numbers
+
+
+async def test_a_client_that_hangs_up_harms_nobody(shared: Host) -> None:
+    """While the model loads, while it works, and in the middle of the answer."""
+    shared.put("slow.tar.gz", model(initialize="time.sleep(1)", execute="time.sleep(0.05)"))
+    waiting = asyncio.create_task(shared.ask("slow.tar.gz"))
+    await eventually(lambda: (status := shared.model("slow.tar.gz")) and status.state is ModelState.LOADING)
+    waiting.cancel()
+    await eventually(lambda: "slow.tar.gz" in shared.loaded())  # the load went on
+    for _ in range(10):
+        working = [asyncio.create_task(shared.ask("slow.tar.gz")) for _ in range(10)]
+        await asyncio.sleep(0.02)
+        for task in working:
+            task.cancel()
+    assert await shared.ask("slow.tar.gz", 8) == [8]
+    reply = await shared.variant.invoke(Invocation(body(*range(300_000)), GOOD, "application/json"))
+    await reply.aclose()
+
+
+async def test_a_model_that_does_not_answer_in_time_is_its_own_error(host: Host) -> None:
+    host.put("slow.tar.gz", model(execute="time.sleep(float(x[0]))"))
+    await host.start(invoke_seconds=6)
+    await host.ask("slow.tar.gz", 0)
+    with pytest.raises(ModelError, match="Your invocation timed out") as caught:
+        await host.ask("slow.tar.gz", 8)
+    assert caught.value.original_status == 0
+
+
+async def test_a_killed_server_is_started_anew_and_nothing_hangs(host: Host) -> None:
+    host.put("a.tar.gz", model(execute="time.sleep(0.05)"))
+    host.put("b.tar.gz", model(initialize="time.sleep(2)"))
+    await host.start()
+    await host.ask("a.tar.gz")
+    before = host.processes()
+
+    async def client(number: int) -> list[float] | str:
+        try:
+            return await host.ask("a.tar.gz", number)
+        except InternalFailure as error:
+            return str(error)
+
+    running = [asyncio.create_task(client(number)) for number in range(20)]
+    loading = asyncio.create_task(host.ask("b.tar.gz", 2))
+    await eventually(lambda: (status := host.model("b.tar.gz")) and status.state is ModelState.LOADING)
+    host.kill()
+    with pytest.raises(InternalFailure, match=r"died while it loaded 'b\.tar\.gz'"):
+        await loading
+    answers = await asyncio.gather(*running)
+    assert all(answer == [number] or "being started anew" in answer for number, answer in enumerate(answers))
+    assert await host.ask("a.tar.gz", 1) == [1]
+    assert await host.ask("b.tar.gz", 2) == [2]
+    status = host.variant.snapshot().instances[0]
+    assert status.restarts == 1
+    assert "signal 9" in host.witness.of("instance-died")[0]
+    assert not wait_for_end(before, 5)
+
+
+async def test_an_endpoint_that_is_stopped_lets_running_requests_end_and_refuses_others(host: Host) -> None:
+    host.put("slow.tar.gz", model(execute="time.sleep(1)"))
+    await host.start()
+    await host.ask("slow.tar.gz")
+    processes = host.processes()
+    running = asyncio.create_task(host.ask("slow.tar.gz", 5))
+    await asyncio.sleep(0.1)
+    stopping = asyncio.create_task(host.variant.stop())
+    await asyncio.sleep(0)
+    with pytest.raises(ServiceUnavailable):
+        await host.ask("slow.tar.gz")
+    assert await running == [5]
+    await stopping
+    assert not wait_for_end(processes, 5)
+    assert not host.root.exists()
+
+
+async def test_an_endpoint_stopped_in_the_middle_of_a_load_leaves_nothing(host: Host) -> None:
+    host.put("slow.tar.gz", model(initialize="time.sleep(60)"))
+    await host.start(drain_seconds=0.2)
+    asking = asyncio.create_task(host.ask("slow.tar.gz"))
+    await eventually(lambda: (status := host.model("slow.tar.gz")) and status.state is ModelState.LOADING)
+    processes = host.processes()
+    before = asyncio.get_running_loop().time()
+    await host.variant.stop()
+    assert asyncio.get_running_loop().time() - before < 5
+    with pytest.raises(ServiceUnavailable):
+        await asking
+    assert not wait_for_end(processes, 5)
+    assert not host.root.exists()

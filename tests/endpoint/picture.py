@@ -1,0 +1,66 @@
+"""The picture of the status page in the README: ``python -m tests.endpoint.picture [FILE]``.
+
+Both of the project's ensembles and a second copy of one, on an endpoint whose memory is too small for all three.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.endpoint.browser import Browser
+from tests.endpoint.conftest import BUCKET, Deployer
+from triton_ensembles.demo import photographs
+from triton_ensembles.deploy.payload import Payload, photograph, sentences
+from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.paths import DIST, ROOT
+
+PICTURE = ROOT / "docs" / "images" / "endpoint.png"
+_SENTENCES = ["A cat sleeps on the sofa.", "The kitten naps on the couch."]
+
+
+def main(picture: Path) -> None:
+    texts, image = sentences(_SENTENCES), photograph(photographs()[0].read_bytes(), 3)
+    with tempfile.TemporaryDirectory() as folder, LocalEndpoint(Path(folder), "--memory-budget", "1400M") as local:
+        upload(local)
+        deployer = Deployer(local, local.client("sagemaker"), [])
+        deployer.multi_model("ensembles")
+        runtime = local.client("sagemaker-runtime", read_timeout=120)
+        ask(runtime, "bert_trt.tar.gz", texts, 40)
+        ask(runtime, "dali_inception.tar.gz", image, 12)
+        ask(runtime, "tenant-b/dali_inception.tar.gz", image, 5)
+        ask(runtime, "bert_trt.tar.gz", texts, 30)
+        missing(runtime, texts)
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        with Browser(1500, 900) as browser:
+            browser.open(local.url)
+            browser.wait("document.getElementById('connection').textContent == 'live'")
+            browser.picture(picture)
+
+
+def upload(local: LocalEndpoint) -> None:
+    s3 = local.client("s3")
+    s3.create_bucket(Bucket=BUCKET)
+    for name in ("bert_trt", "dali_inception"):
+        for prefix in ("", "tenant-b/"):
+            s3.upload_file(str(DIST / "cpu" / f"{name}.tar.gz"), BUCKET, f"{prefix}{name}.tar.gz")
+
+
+def ask(runtime: Any, model: str, payload: Payload, times: int) -> None:
+    for _ in range(times):
+        runtime.invoke_endpoint(
+            EndpointName="ensembles", TargetModel=model, ContentType=payload.content_type, Body=payload.body
+        )["Body"].read()
+
+
+def missing(runtime: Any, payload: Payload) -> None:
+    try:
+        ask(runtime, "bert-trt.tar.gz", payload, 1)
+    except runtime.exceptions.ClientError:
+        return
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURE)

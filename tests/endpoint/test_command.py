@@ -1,0 +1,148 @@
+"""The command `endpoint`: what it prints, what it refuses, and that nothing of it is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from click.testing import CliRunner
+
+from tests.endpoint.conftest import BUCKET, Deployer
+from tests.endpoint.hosting import archives
+from tests.test_server import listening, wait_for_end
+from triton_ensembles.endpoint.command import endpoint
+from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ROOT
+from triton_ensembles.processes import descendants
+
+
+def serve_slow_model(local: LocalEndpoint) -> Any:
+    """A running endpoint "e" with a model that takes as many seconds as it is told; a client."""
+    s3 = local.client("s3")
+    s3.create_bucket(Bucket=BUCKET)
+    files = archives.model("slow", execute="time.sleep(float(x[0]))")
+    s3.put_object(Bucket=BUCKET, Key="slow.tar.gz", Body=archives.packed(files))
+    Deployer(local, local.client("sagemaker"), []).multi_model("e")
+    runtime = local.client("sagemaker-runtime", retries={"total_max_attempts": 1})
+    runtime.invoke_endpoint(EndpointName="e", TargetModel="slow.tar.gz", Body=archives.body(0))["Body"].read()
+    return runtime
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
+    tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    with LocalEndpoint(tmp_path / "root") as local:
+        runtime = serve_slow_model(local)
+        answers: list[Any] = []
+
+        def ask() -> None:
+            reply = runtime.invoke_endpoint(EndpointName="e", TargetModel="slow.tar.gz", Body=archives.body(2))
+            answers.append(archives.values(reply["Body"].read()))
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        time.sleep(0.5)
+        processes = [local.pid, *descendants(local.pid)]
+        assert len(processes) >= 4  # the server, S3, tritonserver, the model's Python
+        os.kill(local.pid, number)
+        asking.join(30)
+        assert answers == [[2]]
+        assert wait_for_end(processes, 30) == []
+        assert local.stop() == 0
+        assert local.lines[-1] == "stopped"
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {"root/logs/e.log", "root/logs/platform.log", "root/logs/s3.log"}
+    assert "successfully loaded" in (tmp_path / "root" / "logs" / "e.log").read_text()
+    assert not list((tmp_path / "tmp").iterdir())
+    assert not list(Path("/dev/shm").glob(f"triton_ensembles_{local.pid}_*"))
+
+
+def test_kill_9_leaves_no_process_and_the_next_start_cleans_up(tmp_path: Path) -> None:
+    with LocalEndpoint(tmp_path) as local:
+        serve_slow_model(local)
+        processes = [local.pid, *descendants(local.pid)]
+        os.kill(local.pid, signal.SIGKILL)
+        assert wait_for_end(processes) == []
+    assert (tmp_path / "run").exists()
+    with LocalEndpoint(tmp_path) as local:
+        assert local.client("sagemaker").list_endpoints()["Endpoints"] == []
+        assert not list((tmp_path / "run").glob("endpoints"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_printed_lines_are_all_that_unchanged_code_needs(local: LocalEndpoint) -> None:
+    exports = "\n".join(line for line in local.lines if line.startswith("export "))
+    code = "import boto3; boto3.client('s3').list_buckets(); print(boto3.client('sagemaker').list_models()['Models'])"
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    done = subprocess.run(
+        ["bash", "-c", f'{exports}\n{sys.executable} -c "{code}"'], env=bare, capture_output=True, text=True
+    )
+    assert done.stdout.startswith("[")
+
+
+def test_everything_listens_on_the_loopback_interface_alone(local: LocalEndpoint, shared: str) -> None:
+    inodes = set()
+    for pid in [local.pid, *descendants(local.pid)]:
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            if (opened := os.fspath(link.readlink())).startswith("socket:["):
+                inodes.add(opened[8:-1])
+    rows = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
+    ports = {int(row[1].split(":")[1], 16) for row in rows if row[3] == "0A" and row[9] in inodes}
+    assert len(ports) >= 3  # the URL, S3, tritonserver
+    for port in ports:
+        assert listening(port) == {"0100007F"}
+
+
+def test_a_busy_port_and_a_busy_folder_are_named(local: LocalEndpoint, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy, pytest.raises(EnsembleError, match=r"cannot be used.*--port"):
+        LocalEndpoint(tmp_path, "--port", str(busy.getsockname()[1])).start()
+    with pytest.raises(EnsembleError, match=r"another endpoint server works in this folder.*--root"):
+        LocalEndpoint(local.root).start()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--memory-budget", "much"], "no size such as 500M or 8G"),
+        (["--memory-budget", "0"], "no size such as 500M or 8G"),
+        (["--bucket", "models"], "is not NAME=FOLDER"),
+        (["--bucket", "UPPER=/tmp"], "is not NAME=FOLDER"),
+        (["--bucket", "models=/no/such/folder"], "is not there"),
+        (["--bucket", "models=/tmp", "--s3-url", "http://127.0.0.1:1"], "give one of them"),
+        (["--port", "70000"], "is not in the range"),
+    ],
+)
+def test_wrong_usage_exits_2(arguments: list[str], words: str) -> None:
+    done = CliRunner().invoke(endpoint, arguments)
+    assert done.exit_code == 2
+    assert words in done.output
+
+
+def test_a_folder_that_triton_would_hand_to_a_shell_is_refused(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "triton_ensembles.endpoint", "--root", os.fspath(tmp_path / "a b")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "letters, digits" in done.stderr
+
+
+def test_boto3_takes_the_address_from_its_environment(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in local.environment().items():
+        monkeypatch.setenv(name, value)
+    assert boto3.session.Session().client("sts").get_caller_identity()["Account"] == "123456789012"

@@ -1,0 +1,323 @@
+"""The control plane as unchanged boto3 code meets it."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from botocore.exceptions import WaiterError
+from botocore.model import Shape
+
+from tests.endpoint.conftest import BUCKET, IMAGE, Deployer
+from tests.endpoint.hosting import archives
+from triton_ensembles.endpoint.api.service import operation_model
+from triton_ensembles.endpoint.local import LocalEndpoint
+
+Refused = Callable[..., tuple[str, str]]
+Put = Callable[[str, Any], None]
+
+
+def raw(local: LocalEndpoint, operation: str, body: bytes | dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    """A request that boto3 itself would not send, and the reply before boto3 has picked what it knows."""
+    data = json.dumps(body).encode() if isinstance(body, dict) else body
+    request = urllib.request.Request(local.url, data, {"X-Amz-Target": f"SageMaker.{operation}"})
+    try:
+        with urllib.request.urlopen(request) as reply:
+            return reply.status, json.load(reply)
+    except urllib.error.HTTPError as error:
+        assert error.headers["Content-Type"] == "application/x-amz-json-1.1"
+        return error.code, json.load(error)
+
+
+def test_what_is_created_is_described_listed_and_deleted(deployer: Deployer, sagemaker: Any, refused: Refused) -> None:
+    arn = sagemaker.create_model(
+        ModelName="Kept",
+        PrimaryContainer={"Image": IMAGE, "ModelDataUrl": "s3://b/p/", "Mode": "MultiModel", "Environment": {"A": "b"}},
+        ExecutionRoleArn="arn:aws:iam::123456789012:role/any",
+    )["ModelArn"]
+    assert arn == "arn:aws:sagemaker:us-east-1:123456789012:model/kept"
+    model = sagemaker.describe_model(ModelName="Kept")
+    assert model["PrimaryContainer"]["Environment"] == {"A": "b"}
+    assert model["ModelArn"] == arn
+    assert abs(model["CreationTime"].timestamp() - time.time()) < 60
+    assert "Kept" in [each["ModelName"] for each in sagemaker.list_models()["Models"]]
+
+    deployer.config("kept", "Kept", InitialVariantWeight=0.5)
+    (variant,) = sagemaker.describe_endpoint_config(EndpointConfigName="kept")["ProductionVariants"]
+    assert (variant["ModelName"], variant["InitialVariantWeight"]) == ("Kept", 0.5)
+
+    sagemaker.delete_endpoint_config(EndpointConfigName="kept")
+    sagemaker.delete_model(ModelName="Kept")
+    assert refused(sagemaker.describe_model, ModelName="Kept") == (
+        "ValidationException",
+        f'Could not find model "{arn}".',
+    )
+
+
+def test_the_waiter_of_a_new_endpoint_returns_as_soon_as_it_serves(
+    deployer: Deployer, sagemaker: Any, put: Put
+) -> None:
+    """boto3 asks every 30 s; nobody wants to wait that long for a second of work."""
+    put("waited.tar.gz", archives.model("waited"))
+    deployer.single_model("waited", "waited.tar.gz", wait=False)
+    assert sagemaker.describe_endpoint(EndpointName="waited")["EndpointStatus"] == "Creating"
+    started = time.monotonic()
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="waited")
+    assert time.monotonic() - started < 25
+    found = sagemaker.describe_endpoint(EndpointName="waited")
+    assert found["EndpointStatus"] == "InService"
+    assert found["ProductionVariants"][0]["CurrentInstanceCount"] == 1
+    assert found["ProductionVariants"][0]["DeployedImages"][0]["SpecifiedImage"] == IMAGE
+
+
+def test_a_model_that_cannot_start_fails_the_endpoint_with_its_own_reason(
+    deployer: Deployer, sagemaker: Any, put: Put
+) -> None:
+    put("broken.tar.gz", archives.model("broken", 'raise ValueError("the vocabulary is missing")'))
+    deployer.single_model("broken", "broken.tar.gz", wait=False)
+    with pytest.raises(WaiterError):
+        sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="broken")
+    found = sagemaker.describe_endpoint(EndpointName="broken")
+    assert found["EndpointStatus"] == "Failed"
+    assert "the vocabulary is missing" in found["FailureReason"]
+    assert found["ProductionVariants"] == []
+
+
+@pytest.mark.parametrize("kind", ["model", "endpoint_config", "endpoint"])
+def test_unknown_and_taken_names_are_refused_in_awss_words(
+    kind: str, shared: str, sagemaker: Any, refused: Refused
+) -> None:
+    words = kind.replace("_config", " configuration")
+    parameter = "".join(word.capitalize() for word in kind.split("_")) + "Name"
+    arn = f"arn:aws:sagemaker:us-east-1:123456789012:{kind.replace('_', '-')}"
+    for verb in ("describe", "delete"):
+        code, message = refused(getattr(sagemaker, f"{verb}_{kind}"), **{parameter: "nobody"})
+        assert (code, message) == ("ValidationException", f'Could not find {words} "{arn}/nobody".')
+    container = {"Image": IMAGE, "ModelDataUrl": "s3://b/p/"}
+    variant = {"VariantName": "v", "ModelName": shared, "InitialInstanceCount": 1, "InstanceType": "ml.g5.xlarge"}
+    rest: dict[str, Any] = {
+        "model": {"PrimaryContainer": container},
+        "endpoint_config": {"ProductionVariants": [variant]},
+        "endpoint": {"EndpointConfigName": shared},
+    }[kind]
+    code, message = refused(getattr(sagemaker, f"create_{kind}"), **{parameter: shared}, **rest)
+    assert (code, message) == ("ValidationException", f'Cannot create already existing {words} "{arn}/{shared}".')
+
+
+def test_a_configuration_of_an_unknown_model_and_an_endpoint_of_an_unknown_configuration_are_refused(
+    deployer: Deployer, sagemaker: Any, refused: Refused
+) -> None:
+    code, message = refused(lambda: deployer.config("c", "nobody"))
+    assert code == "ValidationException" and "Could not find model" in message
+    code, message = refused(sagemaker.create_endpoint, EndpointName="e", EndpointConfigName="nobody")
+    assert code == "ValidationException" and "Could not find endpoint configuration" in message
+    assert refused(sagemaker.describe_endpoint, EndpointName="e")[0] == "ValidationException"
+
+
+def test_values_outside_the_service_model_are_refused_all_at_once(local: LocalEndpoint) -> None:
+    loose = local.client("sagemaker", parameter_validation=False)
+    with pytest.raises(loose.exceptions.ClientError) as caught:
+        loose.create_endpoint(EndpointName="not a name")
+    assert caught.value.response["Error"]["Code"] == "ValidationException"
+    assert caught.value.response["Error"]["Message"] == (
+        "2 validation errors detected: Value 'not a name' at 'endpointName' failed to satisfy constraint: Member must "
+        "satisfy regular expression pattern: [a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}; Value null at 'endpointConfigName' "
+        "failed to satisfy constraint: Member must not be null"
+    )
+
+
+def test_a_wrong_instance_type_is_refused_with_its_place(deployer: Deployer, refused: Refused) -> None:
+    deployer.model("typed")
+    code, message = refused(lambda: deployer.config("typed", "typed", InstanceType="ml.huge"))
+    assert code == "ValidationException"
+    assert "Value 'ml.huge' at 'productionVariants.1.member.instanceType'" in message
+    assert "Member must satisfy enum value set: [" in message
+
+
+@pytest.mark.parametrize(
+    ("operation", "body", "code", "words"),
+    [
+        ("CreateEndpoint", b"{", "SerializationException", "not JSON"),
+        ("CreateEndpoint", b"[1]", "SerializationException", "not a JSON object"),
+        ("CreateEndpoint", {"EndpointName": 1}, "SerializationException", "endpointName should be a string"),
+        ("CreateEndpoint", b" " * (1 << 20) + b"{}", "SerializationException", "larger than"),
+        ("FlyToTheMoon", {}, "UnknownOperationException", "no operation 'FlyToTheMoon'"),
+        ("CreateTrainingJob", {}, "NotSupportedLocally", "CreateTrainingJob is not supported locally"),
+    ],
+)
+def test_requests_that_are_none_are_refused(
+    local: LocalEndpoint, operation: str, body: Any, code: str, words: str
+) -> None:
+    status, reply = raw(local, operation, body)
+    assert (status, reply["__type"]) == (400, code)
+    assert words in reply["message"]
+
+
+def test_operations_of_other_services_say_that_they_are_not_here(local: LocalEndpoint, refused: Refused) -> None:
+    scaling = local.client("application-autoscaling")
+    code, message = refused(scaling.describe_scalable_targets, ServiceNamespace="sagemaker")
+    assert code == "NotSupportedLocally"
+    assert "DescribeScalableTargets is not supported locally" in message
+
+
+@pytest.mark.parametrize(
+    ("container", "words"),
+    [
+        ({"Image": "1.dkr.ecr/xgboost:1.7"}, "name an image of sagemaker-tritonserver"),
+        ({"ModelDataUrl": "https://b.s3.amazonaws.com/m.tar.gz"}, "give it as s3://"),
+        (
+            {
+                "ModelDataSource": {
+                    "S3DataSource": {"S3Uri": "s3://b/p/", "S3DataType": "S3Prefix", "CompressionType": "None"}
+                }
+            },
+            "ModelDataSource in the container is not supported locally",
+        ),
+        ({"Mode": "SingleModel", "MultiModelConfig": {"ModelCacheSetting": "Disabled"}}, "MultiModelConfig is for"),
+        ({"Environment": {f"A{n}": "x" * 1000 for n in range(40)}}, "larger than 32 KB"),
+    ],
+)
+def test_containers_that_would_not_be_what_they_say_are_refused(
+    deployer: Deployer, refused: Refused, container: dict[str, Any], words: str
+) -> None:
+    assert words in refused(lambda: deployer.model("other", **container))[1]
+
+
+@pytest.mark.parametrize(
+    ("variant", "words"),
+    [
+        (
+            {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 1}},
+            "ServerlessConfig in a production variant",
+        ),
+        ({"RoutingConfig": {"RoutingStrategy": "RANDOM"}}, "RoutingStrategy RANDOM"),
+        ({"InitialVariantWeight": 0.0}, "InitialVariantWeight of every production variant is 0"),
+    ],
+)
+def test_variants_that_would_not_be_what_they_say_are_refused(
+    deployer: Deployer, shared: str, refused: Refused, variant: dict[str, Any], words: str
+) -> None:
+    assert words in refused(lambda: deployer.config("other", shared, **variant))[1]
+
+
+def test_lists_come_in_pages_filtered_and_sorted(deployer: Deployer, sagemaker: Any, refused: Refused) -> None:
+    names = [f"paged-{n:02}" for n in range(12)]
+    for name in names:
+        deployer.model(name)
+    pages = sagemaker.get_paginator("list_models").paginate(
+        NameContains="paged-", SortBy="Name", SortOrder="Ascending", PaginationConfig={"PageSize": 5}
+    )
+    found = [[each["ModelName"] for each in page["Models"]] for page in pages]
+    assert [len(page) for page in found] == [5, 5, 2]
+    assert [name for page in found for name in page] == names
+    newest = sagemaker.list_models(NameContains="paged-", MaxResults=1)["Models"][0]
+    assert newest["ModelName"] == "paged-11"
+    assert not sagemaker.list_models(NameContains="paged-", CreationTimeBefore=time.time() - 3600)["Models"]
+    assert refused(sagemaker.list_models, NextToken="bm9uc2Vuc2U=")[0] == "ValidationException"
+    for name in names:
+        sagemaker.delete_model(ModelName=name)
+
+
+def test_endpoints_are_listed_by_their_status(shared: str, sagemaker: Any) -> None:
+    names = [each["EndpointName"] for each in sagemaker.list_endpoints(StatusEquals="InService")["Endpoints"]]
+    assert shared in names
+    assert not sagemaker.list_endpoints(StatusEquals="OutOfService")["Endpoints"]
+
+
+def test_tags_are_kept_by_arn(deployer: Deployer, sagemaker: Any, refused: Refused) -> None:
+    container = {"Image": IMAGE, "ModelDataUrl": "s3://b/p/"}
+    tags = [{"Key": "team", "Value": "vision"}]
+    arn = sagemaker.create_model(ModelName="Tagged", PrimaryContainer=container, Tags=tags)["ModelArn"]
+    sagemaker.add_tags(ResourceArn=arn, Tags=[{"Key": "cost", "Value": "0"}, {"Key": "team", "Value": "text"}])
+    assert sagemaker.list_tags(ResourceArn=arn)["Tags"] == [
+        {"Key": "team", "Value": "text"},
+        {"Key": "cost", "Value": "0"},
+    ]
+    sagemaker.delete_tags(ResourceArn=arn, TagKeys=["team"])
+    assert [tag["Key"] for tag in sagemaker.list_tags(ResourceArn=arn)["Tags"]] == ["cost"]
+    sagemaker.delete_model(ModelName="Tagged")
+    assert refused(sagemaker.list_tags, ResourceArn=arn)[0] == "ValidationException"
+
+
+def test_an_update_changes_the_model_and_a_failed_one_leaves_the_old_serving(
+    deployer: Deployer, sagemaker: Any, runtime: Any, put: Put
+) -> None:
+    for name, factor in (("first", 1), ("second", 2)):
+        put(f"{name}.tar.gz", archives.model(name, execute=f"x = x * {factor}"))
+        deployer.model(name, f"s3://{BUCKET}/{name}.tar.gz", "SingleModel")
+        deployer.config(name, name)
+    put("third.tar.gz", archives.model("third", 'raise ValueError("not this one")'))
+    deployer.config("third", deployer.model("third", f"s3://{BUCKET}/third.tar.gz", "SingleModel"))
+    deployer.endpoint("changing", "first")
+
+    def ask() -> list[float]:
+        return archives.values(runtime.invoke_endpoint(EndpointName="changing", Body=archives.body(3))["Body"].read())
+
+    assert ask() == [3]
+    sagemaker.update_endpoint(EndpointName="changing", EndpointConfigName="second")
+    while (found := sagemaker.describe_endpoint(EndpointName="changing"))["EndpointStatus"] == "Updating":
+        assert ask() in ([3], [6])  # some answer at any time
+    assert (found["EndpointStatus"], found["EndpointConfigName"]) == ("InService", "second")
+    assert ask() == [6]
+
+    sagemaker.update_endpoint(EndpointName="changing", EndpointConfigName="third")
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="changing")
+    found = sagemaker.describe_endpoint(EndpointName="changing")
+    assert found["EndpointConfigName"] == "second"
+    assert "not this one" in found["FailureReason"]
+    assert ask() == [6]
+
+
+def test_a_busy_endpoint_cannot_be_updated(deployer: Deployer, sagemaker: Any, put: Put, refused: Refused) -> None:
+    put("lazy.tar.gz", archives.model("lazy", "time.sleep(3)"))
+    deployer.single_model("lazy", "lazy.tar.gz", wait=False)
+    code, message = refused(sagemaker.update_endpoint, EndpointName="lazy", EndpointConfigName="lazy")
+    assert code == "ValidationException"
+    assert message.startswith("Cannot update in-progress endpoint")
+
+
+def test_an_endpoint_that_is_still_coming_up_can_be_deleted(deployer: Deployer, sagemaker: Any, put: Put) -> None:
+    put("dawdler.tar.gz", archives.model("dawdler", "time.sleep(60)"))
+    deployer.single_model("dawdler", "dawdler.tar.gz", wait=False)
+    sagemaker.delete_endpoint(EndpointName="dawdler")
+    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName="dawdler", WaiterConfig={"Delay": 1, "MaxAttempts": 40})
+
+
+@pytest.mark.parametrize(
+    ("operation", "name"),
+    [
+        ("DescribeModel", "ModelName"),
+        ("DescribeEndpointConfig", "EndpointConfigName"),
+        ("DescribeEndpoint", "EndpointName"),
+        ("ListModels", None),
+        ("ListEndpointConfigs", None),
+        ("ListEndpoints", None),
+    ],
+)
+def test_replies_have_the_members_of_the_service_model_and_no_others(
+    local: LocalEndpoint, shared: str, operation: str, name: str | None
+) -> None:
+    """boto3 drops what it does not know: a misspelled member would be missing without a word."""
+    model = operation_model("sagemaker", operation)
+    assert model is not None
+    status, reply = raw(local, operation, {name: shared} if name else {})
+    assert status == 200
+    check_shape(model.output_shape, reply, operation)
+
+
+def check_shape(shape: Shape, value: Any, path: str) -> None:
+    if shape.type_name == "structure":
+        assert set(value) <= set(shape.members), path
+        assert set(shape.required_members) <= set(value), path
+        for name, member in value.items():
+            check_shape(shape.members[name], member, f"{path}.{name}")
+    elif shape.type_name == "list":
+        for member in value:
+            check_shape(shape.member, member, f"{path}[]")
+    elif shape.type_name == "timestamp":
+        assert isinstance(value, float), path

@@ -1,0 +1,132 @@
+"""What is counted: at /metrics, through CloudWatch's API, and the arithmetic behind it."""
+
+from __future__ import annotations
+
+import time
+import urllib.request
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+
+from tests.endpoint.conftest import Deployer
+from tests.endpoint.hosting import archives
+from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.endpoint.metrics.cloudwatch import Minutes
+from triton_ensembles.endpoint.metrics.latency import percentiles
+from triton_ensembles.endpoint.metrics.triton import step_times
+
+
+def samples(local: LocalEndpoint, endpoint: str) -> list[Sample]:
+    with urllib.request.urlopen(f"{local.url}/metrics") as reply:
+        assert reply.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+        text = reply.read().decode()
+    found = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    return [sample for sample in found if sample.labels.get("endpoint") == endpoint]
+
+
+def one(found: list[Sample], name: str, **labels: str) -> float:
+    (value,) = [each.value for each in found if each.name == name and labels.items() <= each.labels.items()]
+    return value
+
+
+def test_two_archives_with_equal_insides_are_counted_apart(
+    deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Callable[[str, Any], None]
+) -> None:
+    for name in ("left", "right"):
+        put(f"twin/{name}.tar.gz", archives.ensemble("same", f"{name}.step") | archives.model(f"{name}.step"))
+    deployer.multi_model("twins")
+    for name, times in (("left", 3), ("right", 1)):
+        for _ in range(times):
+            call = {"EndpointName": "twins", "TargetModel": f"twin/{name}.tar.gz", "Body": archives.body(1)}
+            runtime.invoke_endpoint(**call)["Body"].read()
+    found = samples(local, "twins")
+    for name, times in (("left", 3), ("right", 1)):
+        target = {"target_model": f"twin/{name}.tar.gz", "variant": "AllTraffic"}
+        assert one(found, "sagemaker_Invocations_total", **target) == times
+        assert one(found, "sagemaker_ModelLatency_microseconds_count", **target) == times
+        assert one(found, "sagemaker_ModelCacheHit_sum", **target) == times - 1
+        assert one(found, "sagemaker_ModelLoadingTime_microseconds_count", **target) == 1
+        assert one(found, "sagemaker_ModelDownloadingTime_microseconds_sum", **target) > 0
+        step = target | {"model": f"{name}.step", "instance": "0"}
+        assert one(found, "nv_inference_request_success_total", **step) == times
+    assert one(found, "sagemaker_LoadedModelCount", instance="0") == 2
+
+
+def test_errors_of_the_container_are_counted_and_typing_errors_make_no_series(
+    deployer: Deployer, shared: str, local: LocalEndpoint, runtime: Any
+) -> None:
+    deployer.multi_model("erring")
+    for target, body in (("one.tar.gz", b"{"), ("nobody", archives.body(1))):
+        try:
+            runtime.invoke_endpoint(EndpointName="erring", TargetModel=target, Body=body)
+        except runtime.exceptions.ClientError:
+            continue
+    found = samples(local, "erring")
+    assert one(found, "sagemaker_Invocation4XXErrors_total", target_model="one.tar.gz") == 1
+    assert not [each for each in found if each.labels.get("target_model") == "nobody" and "Invocations" in each.name]
+
+
+def test_cloudwatch_answers_from_the_same_numbers(
+    deployer: Deployer, shared: str, local: LocalEndpoint, runtime: Any
+) -> None:
+    deployer.multi_model("watched")
+    for _ in range(4):
+        call = {"EndpointName": "watched", "TargetModel": "one.tar.gz", "Body": archives.body(1)}
+        runtime.invoke_endpoint(**call)["Body"].read()
+    cloudwatch, now = local.client("cloudwatch"), datetime.now(UTC)
+    dimensions = [{"Name": "EndpointName", "Value": "watched"}, {"Name": "VariantName", "Value": "AllTraffic"}]
+    window = {"StartTime": now - timedelta(hours=1), "EndTime": now + timedelta(minutes=1)}
+
+    def statistic(name: str, statistic: str) -> float:
+        (point,) = cloudwatch.get_metric_statistics(
+            Namespace="AWS/SageMaker",
+            MetricName=name,
+            Dimensions=dimensions,
+            Period=7200,
+            Statistics=[statistic],
+            **window,
+        )["Datapoints"]
+        return float(point[statistic])
+
+    assert statistic("Invocations", "Sum") == 4
+    assert statistic("ModelCacheHit", "Average") == 0.75
+    assert statistic("ModelLatency", "Maximum") > 100  # microseconds
+    assert statistic("ModelLoadingWaitTime", "SampleCount") == 1
+    names = {each["MetricName"] for each in cloudwatch.list_metrics(Dimensions=dimensions)["Metrics"]}
+    assert {"OverheadLatency", "ModelDownloadingTime", "LoadedModelCount"} <= names
+    metric = {"Namespace": "AWS/SageMaker", "MetricName": "Invocations", "Dimensions": dimensions}
+    query = {"Id": "q", "MetricStat": {"Metric": metric, "Period": 7200, "Stat": "Sum"}}
+    (result,) = cloudwatch.get_metric_data(MetricDataQueries=[query], **window)["MetricDataResults"]
+    assert sum(result["Values"]) == 4
+
+
+def test_values_of_one_minute_become_one_set_and_are_told_once() -> None:
+    minutes = Minutes()
+    for value in (3.0, 1.0):
+        minutes.record("ModelLatency", value, "e", "v")
+    taken = minutes.take()
+    (datum,) = taken["AWS/SageMaker"]
+    assert datum["StatisticValues"] == {"SampleCount": 2, "Sum": 4.0, "Minimum": 1.0, "Maximum": 3.0}
+    assert datum["Unit"] == "Microseconds"
+    assert abs(datum["Timestamp"].timestamp() - time.time()) < 120
+    assert minutes.take() == {}
+
+
+def test_percentiles_are_values_that_came() -> None:
+    found = percentiles([1000.0 * n for n in range(1, 101)])
+    assert (found.count, found.p50, found.p90, found.p99) == (100, 50, 90, 99)
+    assert percentiles([5000.0]).p99 == 5
+
+
+def test_times_of_steps_are_put_together_over_instances() -> None:
+    lines = ["# TYPE nv_inference_request_success counter"]
+    for instance, count, total, median in ((0, 1, 1000, "2000"), (1, 3, 7000, "NaN")):
+        labels = f'endpoint="e",variant="v",instance="{instance}",target_model="t",model="m"'
+        lines += [f"nv_inference_request_success{{{labels}}} {count}"]
+        lines += [f"nv_inference_request_duration_us{{{labels}}} {total}"]
+        lines += [f'nv_inference_request_summary_us{{{labels},quantile="0.5"}} {median}']
+    (step,) = step_times("\n".join(lines))["e/v"]
+    assert (step.target_model, step.step, step.count, step.average, step.p50, step.p99) == ("t", "m", 4, 2, 2, None)

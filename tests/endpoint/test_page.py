@@ -1,0 +1,100 @@
+"""The status page in a real Chromium: what people see, and that they see it as it happens."""
+
+from __future__ import annotations
+
+import urllib.request
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.endpoint.browser import CHROMIUM, Browser
+from tests.endpoint.conftest import Deployer
+from tests.endpoint.hosting import archives
+from triton_ensembles.endpoint.local import LocalEndpoint
+
+Put = Callable[[str, Any], None]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        warnings.warn("NO CHROMIUM: the status page is NOT TESTED. Install it: apt-get install chromium", stacklevel=1)
+        pytest.skip("no chromium on this machine: the status page is not tested")
+    with Browser() as browser:
+        yield browser
+
+
+def test_the_page_is_whole_without_a_script(local: LocalEndpoint, shared: str) -> None:
+    with urllib.request.urlopen(local.url) as reply:
+        html = reply.read().decode()
+        assert reply.headers["Content-Type"].startswith("text/html")
+        assert "script-src 'self'" in reply.headers["Content-Security-Policy"]
+    assert shared in html
+    assert "InService" in html
+
+
+def test_people_see_models_come_and_go_without_reloading(
+    browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Put
+) -> None:
+    browser.open(local.url)
+    browser.wait("document.getElementById('connection').textContent == 'live'")
+    browser.evaluate("window.mark = 1")  # gone if the page were loaded anew
+    put("seen/one.tar.gz", archives.model("one"))
+    config = deployer.config("seen", deployer.model("seen", MultiModelConfig={"ModelCacheSetting": "Disabled"}))
+    deployer.endpoint("seen", config)
+    card = "document.querySelector('[data-endpoint=seen]')"
+    browser.wait(f"{card} && {card}.innerText.includes('InService')")
+    call = {"EndpointName": "seen", "TargetModel": "seen/one.tar.gz", "Body": archives.body(1)}
+    runtime.invoke_endpoint(**call)["Body"].read()
+    browser.wait(f"{card}.innerText.includes('seen/one.tar.gz')")
+    # With ModelCacheSetting Disabled it is unloaded as soon as it has answered.
+    browser.wait("document.querySelectorAll('.events .model-unloaded').length > 0")
+    assert browser.evaluate("window.mark") == 1
+    assert "ModelCacheSetting Disabled" in browser.text()
+
+
+def test_what_is_loaded_how_often_and_how_long_it_took(
+    browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Put
+) -> None:
+    put("shown/one.tar.gz", archives.ensemble("both", "one") | archives.model("one"))
+    deployer.multi_model("shown")
+    call = {"EndpointName": "shown", "TargetModel": "shown/one.tar.gz", "Body": archives.body(1)}
+    for _ in range(5):
+        runtime.invoke_endpoint(**call)["Body"].read()
+    browser.open(local.url)
+    row = "document.querySelector('[data-endpoint=shown] [data-model=\"shown/one.tar.gz\"]')"
+    browser.wait(f"{row} && {row}.innerText.includes('loaded')")
+    assert browser.evaluate(f"{row}.cells[4].innerText") == "4"  # hits
+    assert browser.evaluate(f"{row}.cells[5].innerText") == "1"  # misses
+    assert "download" in browser.evaluate(f"{row}.innerText")
+    latencies = browser.evaluate("document.querySelector('[data-endpoint=shown] .latencies').innerText")
+    assert "platform" in latencies
+    assert "container" in latencies
+    assert "one" in latencies.split()  # a step, in Triton's own times
+
+
+def test_errors_are_shown_with_their_cure_and_nobodys_markup_runs(
+    browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Put
+) -> None:
+    put("evil.tar.gz", archives.model("evil", "raise ValueError('<img src=x onerror=window.owned=1>')"))
+    deployer.multi_model("failing")
+    for target in ("no-such.tar.gz", "evil.tar.gz"):
+        with pytest.raises(runtime.exceptions.ClientError):
+            runtime.invoke_endpoint(EndpointName="failing", TargetModel=target, Body=archives.body(1))
+    browser.open(local.url)
+    errors = "document.querySelector('[data-endpoint=failing] .errors')"
+    browser.wait(f"{errors}?.innerText.includes('no-such.tar.gz')")
+    assert "upload the archive" in browser.evaluate(f"{errors}.innerText")
+    assert "<img src=x" in browser.evaluate(f"{errors}.innerText")
+    assert browser.evaluate("window.owned") is None
+
+
+def test_a_server_that_goes_away_is_noticed(browser: Browser, tmp_path: Path) -> None:
+    with LocalEndpoint(tmp_path) as local:
+        browser.open(local.url)
+        browser.wait("document.getElementById('connection').textContent == 'live'")
+        assert "No endpoint yet" in browser.text()
+    browser.wait("document.getElementById('connection').className == 'lost'")

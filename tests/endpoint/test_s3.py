@@ -1,0 +1,184 @@
+"""S3 on the endpoint's own URL."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import re
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from boto3.s3.transfer import TransferConfig
+from moto.moto_server.threaded_moto_server import ThreadedMotoServer
+
+from tests.endpoint.conftest import BUCKET, Deployer
+from tests.endpoint.hosting import archives
+from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.processes import descendants
+
+Refused = Callable[..., tuple[str, str]]
+MEGABYTES = 200
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    path = tmp_path / "large.bin"
+    with path.open("wb") as file:
+        for _ in range(MEGABYTES):
+            file.write(os.urandom(1 << 20))
+    return path
+
+
+def anonymous_megabytes(pid: int) -> float:
+    """What of the memory is not a file's."""
+    found = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    assert found is not None
+    return int(found[1]) / 1024
+
+
+def moto_process(local: LocalEndpoint) -> int:
+    for pid in descendants(local.pid):
+        if b"s3.serve" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            return pid
+    raise AssertionError("no S3 process")
+
+
+def test_a_large_object_goes_through_the_disk(local: LocalEndpoint, s3: Any, large: Path, tmp_path: Path) -> None:
+    """In parts, as upload_file and download_file do it, and as one stream; an archive may be larger than memory."""
+    process = moto_process(local)
+    config = TransferConfig(max_concurrency=2)
+    s3.upload_file(str(large), BUCKET, "large/file one.bin", Config=config)
+    assert s3.head_object(Bucket=BUCKET, Key="large/file one.bin")["ContentLength"] == MEGABYTES << 20
+    after_upload = anonymous_megabytes(process)
+    s3.download_file(BUCKET, "large/file one.bin", str(tmp_path / "back"), Config=config)
+    assert filecmp.cmp(large, tmp_path / "back", shallow=False)
+    with (tmp_path / "streamed").open("wb") as file:
+        for chunk in s3.get_object(Bucket=BUCKET, Key="large/file one.bin")["Body"].iter_chunks(1 << 20):
+            file.write(chunk)
+    assert filecmp.cmp(large, tmp_path / "streamed", shallow=False)
+    assert max(after_upload, anonymous_megabytes(process)) < MEGABYTES
+    part = s3.get_object(Bucket=BUCKET, Key="large/file one.bin", Range="bytes=1000000-1000009")
+    assert part["Body"].read() == large.read_bytes()[1_000_000:1_000_010]
+    assert part["ContentRange"] == f"bytes 1000000-1000009/{MEGABYTES << 20}"
+    s3.delete_object(Bucket=BUCKET, Key="large/file one.bin")
+
+
+def test_objects_keep_their_type_metadata_and_odd_names(s3: Any, refused: Refused) -> None:
+    key = "odd/ü & ö+1 %20/name.tar.gz"
+    s3.put_object(Bucket=BUCKET, Key=key, Body=b"abc", ContentType="application/gzip", Metadata={"sha256": "1"})
+    found = s3.get_object(Bucket=BUCKET, Key=key)
+    assert (found["Body"].read(), found["ContentType"], found["Metadata"]) == (
+        b"abc",
+        "application/gzip",
+        {"sha256": "1"},
+    )
+    assert [each["Key"] for each in s3.list_objects_v2(Bucket=BUCKET, Prefix="odd/")["Contents"]] == [key]
+    s3.copy_object(Bucket=BUCKET, Key="odd/copy", CopySource={"Bucket": BUCKET, "Key": key})
+    assert s3.get_object(Bucket=BUCKET, Key="odd/copy")["Body"].read() == b"abc"
+    s3.delete_objects(Bucket=BUCKET, Delete={"Objects": [{"Key": key}, {"Key": "odd/copy"}]})
+    assert refused(s3.get_object, Bucket=BUCKET, Key=key)[0] == "NoSuchKey"
+    assert refused(s3.list_objects_v2, Bucket="nobodys")[0] == "NoSuchBucket"
+
+
+def test_presigned_urls_need_no_headers(s3: Any) -> None:
+    s3.put_object(Bucket=BUCKET, Key="signed", Body=b"abc")
+    url = s3.generate_presigned_url("get_object", Params={"Bucket": BUCKET, "Key": "signed"})
+    with urllib.request.urlopen(url) as reply:
+        assert reply.read() == b"abc"
+
+
+def test_a_bucket_may_be_part_of_the_hosts_name(local: LocalEndpoint, s3: Any) -> None:
+    s3.put_object(Bucket=BUCKET, Key="virtual", Body=b"abc", ACL="public-read")
+    request = urllib.request.Request(f"{local.url}/virtual", headers={"Host": f"{BUCKET}.localhost:1"})
+    with urllib.request.urlopen(request) as reply:
+        assert reply.read() == b"abc"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bucket")
+    (folder / "team").mkdir()
+    (folder / "team" / "one.tar.gz").write_bytes(archives.packed(archives.model("one")))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def beside(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
+    """A server with a local folder that stands as a bucket."""
+    with LocalEndpoint(tmp_path_factory.mktemp("beside"), "--bucket", f"disk={folder}") as local:
+        yield local
+
+
+def test_a_folder_is_a_bucket_and_the_bucket_the_folder(
+    beside: LocalEndpoint, folder: Path, large: Path, refused: Refused
+) -> None:
+    s3 = beside.client("s3")
+
+    def keys() -> list[str]:
+        return [each["Key"] for each in s3.list_objects_v2(Bucket="disk").get("Contents", [])]
+
+    assert keys() == ["team/one.tar.gz"]
+    (folder / "new.txt").write_text("a")
+    assert s3.get_object(Bucket="disk", Key="new.txt")["Body"].read() == b"a"
+    (folder / "new.txt").write_text("changed")
+    assert s3.get_object(Bucket="disk", Key="new.txt")["Body"].read() == b"changed"
+    s3.upload_file(str(large), "disk", "up/large.bin", Config=TransferConfig(max_concurrency=2))
+    assert filecmp.cmp(large, folder / "up" / "large.bin", shallow=False)
+    s3.put_object(Bucket="disk", Key="small", Body=b"small", ContentType="text/x")
+    assert (folder / "small").read_bytes() == b"small"
+    assert s3.head_object(Bucket="disk", Key="small")["ContentType"] == "text/x"
+    s3.delete_object(Bucket="disk", Key="new.txt")
+    assert not (folder / "new.txt").exists()
+    (folder / "small").unlink()
+    assert keys() == ["team/one.tar.gz", "up/large.bin"]
+    for key in ("../outside", "up/", "/absolute"):
+        assert refused(s3.put_object, Bucket="disk", Key=key, Body=b"x")[0] == "InvalidArgument"
+    assert not (folder.parent / "outside").exists()
+    s3.delete_object(Bucket="disk", Key="up/large.bin")
+
+
+def test_an_endpoint_is_fed_from_a_folder(beside: LocalEndpoint) -> None:
+    deployer = Deployer(beside, beside.client("sagemaker"), [])
+    deployer.model("fed", "s3://disk/team/")
+    deployer.endpoint("fed", deployer.config("fed", "fed"))
+    runtime = beside.client("sagemaker-runtime")
+    reply = runtime.invoke_endpoint(EndpointName="fed", TargetModel="one.tar.gz", Body=archives.body(1))
+    assert archives.values(reply["Body"].read()) == [1]
+
+
+def test_another_s3_may_be_pointed_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "own")
+    other = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    other.start()
+    try:
+        url = "http://{}:{}".format(*other.get_host_and_port())
+        with LocalEndpoint(tmp_path, "--s3-url", url) as local:
+            assert f"export AWS_ENDPOINT_URL_S3={url}" in local.lines
+            assert not any("AWS_ACCESS_KEY_ID" in line for line in local.lines)
+            theirs = boto3.client("s3", endpoint_url=url, region_name="us-east-1")
+            theirs.create_bucket(Bucket="theirs")
+            theirs.put_object(Bucket="theirs", Key="one.tar.gz", Body=archives.packed(archives.model("one")))
+            deployer = Deployer(local, local.client("sagemaker"), [])
+            deployer.endpoint("far", deployer.config("far", deployer.model("far", "s3://theirs/")))
+            reply = local.client("sagemaker-runtime").invoke_endpoint(
+                EndpointName="far", TargetModel="one.tar.gz", Body=archives.body(1)
+            )
+            assert archives.values(reply["Body"].read()) == [1]
+            code, message = refused(local.client("s3").list_buckets)
+            assert (code, message) == ("NotImplemented", f"S3 is at {url}: export AWS_ENDPOINT_URL_S3={url}")
+    finally:
+        other.stop()
+
+
+def test_when_the_s3_process_is_gone_callers_are_told(tmp_path: Path, refused: Refused) -> None:
+    with LocalEndpoint(tmp_path) as local:
+        os.kill(moto_process(local), 9)
+        s3 = local.client("s3", retries={"total_max_attempts": 1})
+        code, message = refused(s3.list_buckets)
+        assert code == "ServiceUnavailable"
+        assert "the local S3 is gone" in message

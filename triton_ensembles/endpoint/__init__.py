@@ -1,0 +1,1 @@
+"""SageMaker's platform on a laptop: its API in front, the real Triton behind."""

@@ -1,0 +1,118 @@
+"""CreateEndpointConfig, DescribeEndpointConfig, ListEndpointConfigs, DeleteEndpointConfig."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from triton_ensembles.endpoint.api.errors import NotSupportedLocally, ValidationException
+from triton_ensembles.endpoint.api.listing import page
+from triton_ensembles.endpoint.api.models import Models, container_spec
+from triton_ensembles.endpoint.api.resources import Resource, Shelf
+from triton_ensembles.endpoint.api.supported import refuse_unsupported
+from triton_ensembles.endpoint.api.tags import Tags
+from triton_ensembles.endpoint.hosting import ContainerSpec
+from triton_ensembles.endpoint.settings import Settings
+
+# Keys, roles and machine images are AWS's: kept and shown again, and of no effect on a laptop.
+_CONFIG = {"EndpointConfigName", "ProductionVariants", "Tags", "KmsKeyId", "ExecutionRoleArn", "VpcConfig"}
+_CONFIG |= {"EnableNetworkIsolation"}
+_VARIANT = {"VariantName", "ModelName", "InitialInstanceCount", "InstanceType", "InitialVariantWeight"}
+_VARIANT |= {"VolumeSizeInGB", "ModelDataDownloadTimeoutInSeconds", "ContainerStartupHealthCheckTimeoutInSeconds"}
+_VARIANT |= {"InferenceAmiVersion", "RoutingConfig"}
+
+
+@dataclass(frozen=True)
+class VariantPlan:
+    """A production variant with its model looked up."""
+
+    name: str
+    model_name: str
+    spec: ContainerSpec
+    instance_count: int
+    instance_type: str
+    weight: float
+    disk_bytes: int | None  # VolumeSizeInGB, where given
+    load_seconds: float | None
+    startup_seconds: float | None
+
+
+class Configs:
+    """The endpoint configurations of the control plane."""
+
+    def __init__(self, settings: Settings, tags: Tags, models: Models) -> None:
+        self._settings = settings
+        self._tags = tags
+        self._models = models
+        self._shelf: Shelf[Resource] = Shelf("endpoint configuration")
+
+    def create(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        refuse_unsupported("CreateEndpointConfig", request, _CONFIG)
+        variants = [_with_defaults(variant) for variant in request["ProductionVariants"]]
+        names = [variant["VariantName"] for variant in variants]
+        if len(set(names)) < len(names):
+            raise ValidationException("Two production variants have the same VariantName")
+        if not sum(variant["InitialVariantWeight"] for variant in variants):
+            raise ValidationException("The InitialVariantWeight of every production variant is 0")
+        for variant in variants:
+            self._models.get(variant["ModelName"])
+        name = request["EndpointConfigName"]
+        config = Resource(name, self._arn(name), {**request, "ProductionVariants": variants})
+        self._shelf.add(name, config.arn, config)
+        self._tags.create(config.arn, request)
+        return {"EndpointConfigArn": config.arn}
+
+    def describe(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        config = self.get(request["EndpointConfigName"])
+        shown = {key: value for key, value in config.request.items() if key != "Tags"}
+        return shown | {"EndpointConfigArn": config.arn, "CreationTime": config.created}
+
+    def list(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        items = [
+            {"EndpointConfigName": each.name, "EndpointConfigArn": each.arn, "CreationTime": each.created}
+            for each in self._shelf
+        ]
+        found, token = page(items, request, kind="EndpointConfig")
+        return {"EndpointConfigs": found} | ({"NextToken": token} if token else {})
+
+    def delete(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        config = self._shelf.remove(request["EndpointConfigName"], self._arn(request["EndpointConfigName"]))
+        self._tags.forget(config.arn)
+        return {}
+
+    def get(self, name: str) -> Resource:
+        """ValidationException where there is none."""
+        return self._shelf.get(name, self._arn(name))
+
+    def plan(self, name: str) -> tuple[VariantPlan, ...]:
+        """The variants of a configuration with their models as they are now."""
+        return tuple(self._plan(variant) for variant in self.get(name).request["ProductionVariants"])
+
+    def _plan(self, variant: Mapping[str, Any]) -> VariantPlan:
+        gigabytes = variant.get("VolumeSizeInGB")
+        return VariantPlan(
+            name=variant["VariantName"],
+            model_name=variant["ModelName"],
+            spec=container_spec(self._models.get(variant["ModelName"]).request),
+            instance_count=variant["InitialInstanceCount"],
+            instance_type=variant["InstanceType"],
+            weight=variant["InitialVariantWeight"],
+            disk_bytes=gigabytes << 30 if gigabytes else None,
+            load_seconds=variant.get("ModelDataDownloadTimeoutInSeconds"),
+            startup_seconds=variant.get("ContainerStartupHealthCheckTimeoutInSeconds"),
+        )
+
+    def _arn(self, name: str) -> str:
+        return self._settings.arn("endpoint-config", name)
+
+
+def _with_defaults(variant: Mapping[str, Any]) -> dict[str, Any]:
+    refuse_unsupported("CreateEndpointConfig", variant, _VARIANT, "a production variant")
+    for needed in ("ModelName", "InstanceType", "InitialInstanceCount"):
+        if not variant.get(needed):
+            raise ValidationException(f"The production variant {variant['VariantName']} has no {needed}")
+    strategy = (variant.get("RoutingConfig") or {}).get("RoutingStrategy", "LEAST_OUTSTANDING_REQUESTS")
+    if strategy != "LEAST_OUTSTANDING_REQUESTS":
+        raise NotSupportedLocally(f"RoutingStrategy {strategy}", "requests go to the least busy instance")
+    return {"InitialVariantWeight": 1.0, **variant}

@@ -1,0 +1,93 @@
+"""The control plane: JSON 1.1 over POST /, the operation's name in X-Amz-Target."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from aiohttp import web
+
+from triton_ensembles.endpoint.api.body import BodyTooLarge, read_whole
+from triton_ensembles.endpoint.api.configs import Configs
+from triton_ensembles.endpoint.api.endpoints import Endpoints
+from triton_ensembles.endpoint.api.errors import (
+    ApiError,
+    NotSupportedLocally,
+    SerializationException,
+    UnknownOperationException,
+)
+from triton_ensembles.endpoint.api.models import Models
+from triton_ensembles.endpoint.api.service import operation_model, service_model
+from triton_ensembles.endpoint.api.signature import from_waiter
+from triton_ensembles.endpoint.api.tags import Tags
+from triton_ensembles.endpoint.api.validation import validate
+
+CONTENT_TYPE = "application/x-amz-json-1.1"
+_MOST_BYTES = 1 << 20
+
+
+class ControlPlane:
+    """SageMaker's operations by name."""
+
+    def __init__(self, models: Models, configs: Configs, endpoints: Endpoints, tags: Tags) -> None:
+        self._endpoints = endpoints
+        self._operations: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
+            "CreateModel": models.create,
+            "DescribeModel": models.describe,
+            "ListModels": models.list,
+            "DeleteModel": models.delete,
+            "CreateEndpointConfig": configs.create,
+            "DescribeEndpointConfig": configs.describe,
+            "ListEndpointConfigs": configs.list,
+            "DeleteEndpointConfig": configs.delete,
+            "CreateEndpoint": endpoints.create,
+            "ListEndpoints": endpoints.list,
+            "UpdateEndpoint": endpoints.update,
+            "DeleteEndpoint": endpoints.delete,
+            "AddTags": tags.add,
+            "ListTags": tags.list,
+            "DeleteTags": tags.delete,
+        }
+        service_model("sagemaker")  # read now, so that the first request need not wait for it
+
+    async def handle(self, request: web.BaseRequest) -> web.Response:
+        """One operation: its reply, or an error in AWS's shape."""
+        operation = request.headers.get("X-Amz-Target", "").removeprefix("SageMaker.")
+        try:
+            return reply(200, await self._run(operation, request))
+        except ApiError as error:
+            return reply(error.status, {"__type": error.code, "message": error.message})
+
+    async def _run(self, operation: str, request: web.BaseRequest) -> Mapping[str, Any]:
+        model = operation_model("sagemaker", operation)
+        if model is None:
+            raise UnknownOperationException(f"SageMaker has no operation {operation!r}")
+        run = self._operations.get(operation)
+        if run is None and operation != "DescribeEndpoint":
+            raise NotSupportedLocally(operation, f"supported are DescribeEndpoint, {', '.join(self._operations)}")
+        try:
+            parameters = _parsed(await read_whole(request, _MOST_BYTES))
+        except BodyTooLarge as error:
+            raise SerializationException(f"the body is larger than {_MOST_BYTES} bytes") from error
+        validate(model.input_shape, parameters)
+        if run is None:
+            return await self._endpoints.describe(parameters, waiter=from_waiter(request.headers))
+        return run(parameters)
+
+
+def reply(status: int, body: Mapping[str, Any]) -> web.Response:
+    """A JSON 1.1 reply with AWS's headers."""
+    headers = {"x-amzn-RequestId": str(uuid.uuid4())}
+    return web.Response(status=status, body=json.dumps(body).encode(), content_type=CONTENT_TYPE, headers=headers)
+
+
+def _parsed(body: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(body or b"{}")
+    except ValueError as error:
+        raise SerializationException(f"the body is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise SerializationException("the body is not a JSON object")
+    return value

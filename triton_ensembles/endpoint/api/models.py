@@ -1,0 +1,96 @@
+"""CreateModel, DescribeModel, ListModels, DeleteModel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from triton_ensembles.endpoint.api.errors import NotSupportedLocally, ValidationException
+from triton_ensembles.endpoint.api.listing import page
+from triton_ensembles.endpoint.api.resources import Resource, Shelf
+from triton_ensembles.endpoint.api.supported import refuse_unsupported
+from triton_ensembles.endpoint.api.tags import Tags
+from triton_ensembles.endpoint.hosting import ContainerSpec
+from triton_ensembles.endpoint.settings import Settings
+
+# Roles, networks and logs are AWS's: kept and shown again, and of no effect on a laptop.
+_MODEL = {"ModelName", "PrimaryContainer", "Containers", "Tags", "ExecutionRoleArn", "VpcConfig"}
+_MODEL |= {"EnableNetworkIsolation"}
+_CONTAINER = {"Image", "ModelDataUrl", "Mode", "MultiModelConfig", "Environment", "ContainerHostname"}
+_ENVIRONMENT_BYTES = 32 * 1024  # the API reference of ContainerDefinition: "32 KB" for the whole map
+
+
+class Models:
+    """The models of the control plane."""
+
+    def __init__(self, settings: Settings, tags: Tags) -> None:
+        self._settings = settings
+        self._tags = tags
+        self._shelf: Shelf[Resource] = Shelf("model")
+
+    def create(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        refuse_unsupported("CreateModel", request, _MODEL)
+        container_spec(request)
+        model = Resource(request["ModelName"], self._arn(request["ModelName"]), request)
+        self._shelf.add(model.name, model.arn, model)
+        self._tags.create(model.arn, request)
+        return {"ModelArn": model.arn}
+
+    def describe(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        model = self.get(request["ModelName"])
+        shown = {key: value for key, value in model.request.items() if key != "Tags"}
+        isolated = bool(model.request.get("EnableNetworkIsolation"))
+        return shown | {"ModelArn": model.arn, "CreationTime": model.created, "EnableNetworkIsolation": isolated}
+
+    def list(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        items = [{"ModelName": each.name, "ModelArn": each.arn, "CreationTime": each.created} for each in self._shelf]
+        found, token = page(items, request, kind="Model")
+        return {"Models": found} | ({"NextToken": token} if token else {})
+
+    def delete(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        model = self._shelf.remove(request["ModelName"], self._arn(request["ModelName"]))
+        self._tags.forget(model.arn)
+        return {}
+
+    def get(self, name: str) -> Resource:
+        """ValidationException where there is none."""
+        return self._shelf.get(name, self._arn(name))
+
+    def _arn(self, name: str) -> str:
+        return self._settings.arn("model", name)
+
+
+def container_spec(request: Mapping[str, Any]) -> ContainerSpec:
+    """The one container of a CreateModel request, as hosting wants it."""
+    containers = [request["PrimaryContainer"]] if request.get("PrimaryContainer") else request.get("Containers") or []
+    if request.get("PrimaryContainer") and request.get("Containers"):
+        raise ValidationException("Both PrimaryContainer and Containers are given: name the containers in one of them")
+    if not containers:
+        raise ValidationException("Neither PrimaryContainer nor Containers is given")
+    if len(containers) > 1:
+        raise NotSupportedLocally("a model with several containers", "give one in PrimaryContainer")
+    container = containers[0]
+    refuse_unsupported("CreateModel", container, _CONTAINER, "the container")
+    image, url = container.get("Image"), container.get("ModelDataUrl")
+    if not image or not url:
+        raise ValidationException(f"The container has no {'ModelDataUrl' if image else 'Image'}")
+    if "triton" not in image.rsplit("/", 1)[-1]:
+        raise NotSupportedLocally(
+            f"the image {image}", "the local container is Triton: name an image of sagemaker-tritonserver"
+        )
+    if not url.startswith("s3://"):
+        raise NotSupportedLocally(f"the ModelDataUrl {url}", "give it as s3://BUCKET/KEY")
+    mode = container.get("Mode", "SingleModel")
+    multi = container.get("MultiModelConfig") or {}
+    if multi and mode != "MultiModel":
+        raise ValidationException('MultiModelConfig is for containers with Mode "MultiModel"')
+    environment = container.get("Environment") or {}
+    if sum(len(key.encode()) + len(value.encode()) for key, value in environment.items()) > _ENVIRONMENT_BYTES:
+        raise ValidationException("The container's Environment is larger than 32 KB")
+    return ContainerSpec(
+        image=image,
+        model_data_url=url,
+        mode=mode,
+        environment=environment,
+        cache_setting=multi.get("ModelCacheSetting", "Enabled"),
+    )

@@ -1,0 +1,157 @@
+"""InvokeEndpoint: POST /endpoints/{EndpointName}/invocations, in the shapes of botocore's sagemaker-runtime model."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from aiohttp import web
+
+from triton_ensembles.endpoint.api.body import Body, BodyTooLarge
+from triton_ensembles.endpoint.api.service import operation_model
+from triton_ensembles.endpoint.api.validation import string_faults, summary
+from triton_ensembles.endpoint.hosting import HostingError, Invocation, ModelError, Reply, ValidationError
+from triton_ensembles.endpoint.life import Endpoint
+from triton_ensembles.endpoint.metrics import Call, Metrics
+from triton_ensembles.endpoint.settings import ACCOUNT
+
+_log = logging.getLogger(__name__)
+_PATH = re.compile(r"/endpoints/(?P<name>[^/?]*)/(?P<operation>[^/?]*)/?")
+_WHOLE_BYTES = 256 * 1024  # smaller bodies travel in one piece, which is faster, and can be sent a second time
+_SUPPORTED = {"EndpointName", "Body", "ContentType", "Accept", "CustomAttributes", "TargetModel", "TargetVariant"}
+_SUPPORTED |= {"InferenceId"}
+
+
+def _header_members() -> tuple[dict[str, str], dict[str, Mapping[str, Any]], int]:
+    """Member names by header, the constraints of each member, and the most bytes of a body."""
+    model = operation_model("sagemaker-runtime", "InvokeEndpoint")
+    assert model is not None
+    members = model.input_shape.members
+    headers = {
+        shape.serialization["name"].lower(): name
+        for name, shape in members.items()
+        if shape.serialization.get("location") == "header"
+    }
+    return headers, {name: shape.metadata for name, shape in members.items()}, int(members["Body"].metadata["max"])
+
+
+_HEADERS, _CONSTRAINTS, BODY_BYTES = _header_members()
+
+
+class Runtime:
+    """Answers InvokeEndpoint.
+
+    Args:
+        find: an endpoint by its name.
+    """
+
+    def __init__(self, find: Callable[[str], Endpoint | None], metrics: Metrics) -> None:
+        self._find = find
+        self._metrics = metrics
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """One call: the model's answer, or an error in AWS's shape. A client that hangs up cancels it."""
+        call = Call(time.perf_counter())
+        try:
+            response = await self._answer(request, call)
+        except BodyTooLarge:
+            # As AWS answers, without a code in the body: boto3 calls it "(413)" then (sagemaker-python-sdk issue 171).
+            response = _json(413, {"Message": f"HTTP content length exceeded {BODY_BYTES} bytes."})
+        except HostingError as error:
+            call.model_status = error.original_status if isinstance(error, ModelError) else 0
+            call.failed = error.status >= 500
+            response = error_response(error)
+        if call.endpoint:
+            self._metrics.invocation(call, time.perf_counter() - call.started)
+        return response
+
+    async def _answer(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
+        name, parameters = _read(request)
+        endpoint = self._find(name)
+        if endpoint is None:
+            raise ValidationError(f"Endpoint {name} of account {ACCOUNT} not found.")
+        live = endpoint.choose(parameters.get("TargetVariant"))
+        call.endpoint, call.variant, call.instances = name, live.plan.name, live.plan.instance_count
+        call.target_model = parameters.get("TargetModel", "")
+        body = Body(request, BODY_BYTES)
+        whole = body.length is None or body.length <= _WHOLE_BYTES
+        invocation = Invocation(
+            body=await body.whole() if whole else body.pieces(),
+            target_model=parameters.get("TargetModel"),
+            content_type=parameters.get("ContentType"),
+            accept=parameters.get("Accept"),
+            custom_attributes=parameters.get("CustomAttributes"),
+            inference_id=parameters.get("InferenceId"),
+            content_length=None if whole else body.length,
+        )
+        reply = await live.variant.invoke(invocation)
+        call.model_status, call.model_seconds = reply.status, reply.model_seconds
+        return await _send(request, reply, call.variant)
+
+
+def _read(request: web.BaseRequest) -> tuple[str, dict[str, str]]:
+    """EndpointName and the other members, checked."""
+    found = _PATH.fullmatch(request.rel_url.raw_path)
+    if found is None or found["operation"] != "invocations":
+        raise ValidationError(f"{request.rel_url.raw_path} is not supported locally", cure="use InvokeEndpoint")
+    name = unquote(found["name"])
+    given = {"EndpointName": name}
+    for header, value in request.headers.items():
+        if member := _HEADERS.get(header.lower()):
+            given[member] = value
+    faults = [fault for member, value in given.items() for fault in _faults(member, value)]
+    if faults:
+        raise ValidationError(summary(faults))
+    for member in given:
+        if member not in _SUPPORTED:
+            raise ValidationError(f"{member} is not supported locally")
+    return name, given
+
+
+def _faults(member: str, value: str) -> Iterator[str]:
+    return string_faults(_CONSTRAINTS[member], value, f"{member[0].lower()}{member[1:]}")
+
+
+async def _send(request: web.BaseRequest, reply: Reply, variant: str) -> web.StreamResponse:
+    headers = {
+        **{name: value for name, value in reply.headers.items() if name.lower() != "content-length"},
+        "x-Amzn-Invoked-Production-Variant": variant,
+        "x-amzn-RequestId": str(uuid.uuid4()),
+    }
+    if isinstance(reply.body, bytes):
+        return web.Response(status=reply.status, body=reply.body, headers=headers)
+    response = web.StreamResponse(status=reply.status, headers=headers)
+    length = next((value for name, value in reply.headers.items() if name.lower() == "content-length"), None)
+    response.content_length = int(length) if length else None
+    try:
+        await response.prepare(request)
+        async for piece in reply.body:
+            await response.write(piece)
+        await response.write_eof()
+    except Exception:
+        _log.exception("the answer of %s broke off", variant)
+        if request.transport is not None:
+            request.transport.abort()  # the status is out already: the client has to see that the rest is missing
+    finally:
+        await reply.aclose()
+    return response
+
+
+def error_response(error: HostingError) -> web.Response:
+    """A HostingError as InvokeEndpoint reports it."""
+    body: dict[str, Any] = {"Message": str(error)}
+    if isinstance(error, ModelError):
+        body |= {"OriginalStatusCode": error.original_status, "OriginalMessage": error.original_message}
+        body |= {"LogStreamArn": error.log_stream_arn}
+    return _json(error.status, body, error.code)
+
+
+def _json(status: int, body: Mapping[str, Any], code: str = "") -> web.Response:
+    headers = {"x-amzn-RequestId": str(uuid.uuid4())} | ({"x-amzn-ErrorType": code} if code else {})
+    return web.Response(status=status, body=json.dumps(body).encode(), content_type="application/json", headers=headers)

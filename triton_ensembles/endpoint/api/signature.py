@@ -1,0 +1,31 @@
+"""What a signed request says about itself. Signatures are not verified: the server listens on the loopback alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from urllib.parse import unquote
+
+_SCOPE = re.compile(r"Credential=[^,\s]*/\d{8}/[^/,\s]*/(?P<service>[^/,\s]+)/aws4_request")
+_PRESIGNED = re.compile(r"[?&](X-Amz-Credential|AWSAccessKeyId)=(?P<scope>[^&]*)")
+# botocore writes which of its features a request comes from: m/…,B,… is a waiter (botocore/useragent.py).
+_FEATURES = re.compile(r"\bm/(?P<features>[A-Za-z0-9+,-]+)")
+
+
+def signed_service(path_qs: str, headers: Mapping[str, str]) -> str | None:
+    """The service's signing name ("sagemaker", "s3", "monitoring", …), or None for an unsigned request."""
+    authorization = headers.get("Authorization", "")
+    if found := _SCOPE.search(authorization):
+        return found["service"]
+    if authorization.startswith("AWS "):  # signature version 2 is S3's alone by now
+        return "s3"
+    if found := _PRESIGNED.search(path_qs):
+        parts = unquote(found["scope"]).split("/")
+        return parts[3] if len(parts) == 5 else "s3"
+    return None
+
+
+def from_waiter(headers: Mapping[str, str]) -> bool:
+    """Whether a boto3 waiter sent the request."""
+    found = _FEATURES.search(headers.get("User-Agent", ""))
+    return found is not None and "B" in found["features"].split(",")

@@ -1,0 +1,56 @@
+"""AddTags, ListTags, DeleteTags, and the Tags of every Create operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from triton_ensembles.endpoint.api.errors import ValidationException
+
+_MOST = 50  # AWS's limit of tags a resource
+
+
+class Tags:
+    """Tags by the ARN that they belong to, in the order in which they were given."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, dict[str, str]] = {}
+
+    def create(self, arn: str, request: Mapping[str, Any]) -> None:
+        """The tags of a new resource."""
+        self._held[arn] = {}
+        self._put(arn, request.get("Tags") or [])
+
+    def forget(self, arn: str) -> None:
+        self._held.pop(arn, None)
+
+    def add(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self._put(request["ResourceArn"], request["Tags"])
+        return self.list(request)
+
+    def delete(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        held = self._of(request["ResourceArn"])
+        for key in request["TagKeys"]:
+            held.pop(key, None)
+        return {}
+
+    def list(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """All of them at once: there are never more than a page holds."""
+        held = self._of(request["ResourceArn"])
+        return {"Tags": [{"Key": key, "Value": value} for key, value in held.items()]}
+
+    def _put(self, arn: str, tags: Sequence[Mapping[str, str]]) -> None:
+        held = self._of(arn)
+        keys = [tag["Key"] for tag in tags]
+        if len(set(keys)) < len(keys):
+            raise ValidationException("Duplicate keys in the Tags")
+        new = held | {tag["Key"]: tag["Value"] for tag in tags}
+        if len(new) > _MOST:
+            raise ValidationException(f"A resource may have {_MOST} tags, not {len(new)}")
+        held.update(new)
+
+    def _of(self, arn: str) -> dict[str, str]:
+        # SageMaker compares ARNs without regard to case, since it writes names in lower case there.
+        if arn.lower() not in self._held:
+            raise ValidationException(f'Could not find the resource "{arn}".')
+        return self._held[arn.lower()]

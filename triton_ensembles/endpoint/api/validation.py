@@ -1,0 +1,114 @@
+"""Requests checked against botocore's service model, in AWS's own words.
+
+botocore checks types and required members before it sends a request, and leaves lengths, patterns and enums to the
+service. So do we, in the wording of the services' own framework:
+
+    1 validation error detected: Value 'a b' at 'endpointName' failed to satisfy constraint: Member must satisfy
+    regular expression pattern: [a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import regex  # the patterns are Java's: \p{L} and \z are not in re
+from botocore.model import Shape
+
+from triton_ensembles.endpoint.api.errors import SerializationException, ValidationException
+
+_PYTHON = {
+    "string": str,
+    "integer": int,
+    "long": int,
+    "float": (int, float),
+    "double": (int, float),
+    "boolean": bool,
+    "list": list,
+    "map": dict,
+    "structure": dict,
+    "timestamp": (int, float, str),
+}
+
+
+def validate(shape: Shape, value: Any) -> None:
+    """Raise ValidationException with every fault at once, or SerializationException for a value of a wrong type."""
+    if faults := list(_faults(shape, value, "")):
+        raise ValidationException(summary(faults))
+
+
+def summary(faults: list[str]) -> str:
+    """AWS's sentence around the faults."""
+    return f"{len(faults)} validation error{'s' if len(faults) > 1 else ''} detected: {'; '.join(faults)}"
+
+
+def string_faults(metadata: Mapping[str, Any], value: str, path: str) -> Iterator[str]:
+    """What is wrong with a string at ``path`` by the ``metadata`` (min, max, pattern, enum) of its shape."""
+    yield from _length_faults(metadata, value, value, path)
+    # A pattern is not tried on what is too long anyway: some of them would take for ever.
+    pattern = metadata.get("pattern")
+    if pattern and len(value) <= metadata.get("max", 65536) and not _compiled(pattern).fullmatch(value):
+        yield _fault(value, path, f"satisfy regular expression pattern: {pattern}")
+    allowed = metadata.get("enum")
+    if allowed and value not in allowed:
+        yield _fault(value, path, f"satisfy enum value set: [{', '.join(allowed)}]")
+
+
+def _faults(shape: Shape, value: Any, path: str) -> Iterator[str]:
+    kind = shape.type_name
+    wanted: Any = _PYTHON.get(kind, object)
+    if not isinstance(value, wanted) or (kind != "boolean" and isinstance(value, bool)):
+        raise SerializationException(f"{path or 'the request'} should be a {kind}, and is {type(value).__name__}")
+    if kind == "structure":
+        yield from _structure_faults(shape, value, path)
+    elif kind == "list":
+        yield from _length_faults(shape.metadata, value, value, path)
+        for index, member in enumerate(value, 1):
+            yield from _faults(shape.member, member, f"{path}.{index}.member")
+    elif kind == "map":
+        yield from _length_faults(shape.metadata, value, value, path)
+        for key, member in value.items():
+            yield from _faults(shape.key, key, f"{path}.key")
+            yield from _faults(shape.value, member, f"{path}.{key}.member")
+    elif kind == "string":
+        yield from string_faults(shape.metadata, value, path)
+    elif kind in ("integer", "long", "float", "double"):
+        yield from _range_faults(shape.metadata, value, path)
+
+
+def _structure_faults(shape: Shape, value: dict[str, Any], path: str) -> Iterator[str]:
+    for name, member in shape.members.items():
+        place = f"{path}.{name[0].lower()}{name[1:]}".lstrip(".")
+        given = value.get(name)
+        if given is None:
+            if name in shape.required_members:
+                yield f"Value null at '{place}' failed to satisfy constraint: Member must not be null"
+        else:
+            yield from _faults(member, given, place)
+
+
+def _length_faults(metadata: Mapping[str, Any], sized: Any, value: Any, path: str) -> Iterator[str]:
+    if len(sized) < metadata.get("min", 0):
+        yield _fault(value, path, f"have length greater than or equal to {metadata['min']}")
+    if len(sized) > metadata.get("max", len(sized)):
+        yield _fault(value, path, f"have length less than or equal to {metadata['max']}")
+
+
+def _range_faults(metadata: Mapping[str, Any], value: float, path: str) -> Iterator[str]:
+    if value < metadata.get("min", value):
+        yield _fault(value, path, f"have value greater than or equal to {metadata['min']}")
+    if value > metadata.get("max", value):
+        yield _fault(value, path, f"have value less than or equal to {metadata['max']}")
+
+
+def _fault(value: Any, path: str, rule: str) -> str:
+    shown = str(value)
+    shown = shown if len(shown) <= 200 else shown[:200] + "…"
+    return f"Value '{shown}' at '{path}' failed to satisfy constraint: Member must {rule}"
+
+
+@cache
+def _compiled(pattern: str) -> Any:
+    # Java's \p{Print} is ASCII's, regex's is Unicode's.
+    return regex.compile(pattern.replace(r"\p{Print}", r"\x20-\x7e"))

@@ -1,0 +1,180 @@
+"""The models in the container's memory: loading, unloading, and who has to go when there is no room."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+
+from triton_ensembles.endpoint.hosting import faults
+from triton_ensembles.endpoint.hosting.budgets import Budgets
+from triton_ensembles.endpoint.hosting.container_process import Container
+from triton_ensembles.endpoint.hosting.disk import Disk
+from triton_ensembles.endpoint.hosting.layout import ensembles_in
+from triton_ensembles.endpoint.hosting.model import Model
+from triton_ensembles.endpoint.hosting.policy import least_recently_used
+from triton_ensembles.endpoint.hosting.report import Report
+from triton_ensembles.endpoint.hosting.status import ModelState
+from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied
+
+
+class LoadedModels:
+    """Loads and unloads, one model at a time: at both at once 2.51.0's Python backend goes down now and then."""
+
+    def __init__(
+        self, container: Container, models: Mapping[str, Model], disk: Disk, budgets: Budgets, report: Report
+    ) -> None:
+        self._container = container
+        self._models = models
+        self._disk = disk
+        self._budgets = budgets
+        self._report = report
+        self._one_at_a_time = asyncio.Lock()
+
+    async def load(self, model: Model) -> float:
+        """Load a model that is on disk, after those have gone that must make way; the seconds of the load itself.
+
+        Raises:
+            HostingError: the container refuses it, dies of it, or has no room for it.
+        """
+        async with self._one_at_a_time:
+            await self._container.api()  # up
+            before = await self._make_room(model)
+            model.state = ModelState.LOADING
+            try:
+                seconds = await self._load_despite_507(model)
+                model.memory_bytes = max(0, await self._container.memory() - before)
+                await self._stay_within_budget(model)
+            except BaseException:
+                model.state = ModelState.ON_DISK
+                raise
+            model.state = ModelState.LOADED
+            model.loads += 1
+            self._report.metric("ModelLoadingTime", seconds * 1e6, "Microseconds", model.target_model)
+            self._tell_count()
+            return seconds
+
+    async def retire(self, model: Model) -> bool:
+        """Unload the model if nobody uses it (any more); whether it was."""
+        async with self._one_at_a_time:
+            if model.in_use or not model.loaded:
+                return False
+            await self._unload(model)
+            return True
+
+    async def evict(self, why: str, besides: Model | None = None) -> bool:
+        """Unload the model that has to go first, but not ``besides``; False when there is none that may go."""
+        async with self._one_at_a_time:
+            return await self._evict(why, besides)
+
+    async def keep_within_budget(self, used: int) -> None:
+        """Unload idle models while the server is above its budget, by what it has grown since they were loaded."""
+        if used > self._budgets.memory_bytes and not self._one_at_a_time.locked():
+            async with self._one_at_a_time:
+                while await self._container.memory() > self._budgets.memory_bytes:
+                    if not await self._evict("the server has outgrown its memory budget"):
+                        return
+
+    def forget(self) -> None:
+        """The server has died: whatever was loaded is on disk only."""
+        for model in self._models.values():
+            if model.state in (ModelState.LOADED, ModelState.LOADING, ModelState.UNLOADING):
+                model.state = ModelState.ON_DISK
+        self._tell_count()
+
+    async def _make_room(self, model: Model) -> int:
+        """Evict until the model fits by what it took last time, or by its size on disk; the memory in use then."""
+        need = model.memory_bytes or model.disk_bytes
+        while (used := await self._container.memory()) + need > self._budgets.memory_bytes:
+            if not await self._evict(f"room for '{model.target_model}'"):
+                break  # it was a guess: the load will show
+        return used
+
+    async def _stay_within_budget(self, model: Model) -> None:
+        budget = self._budgets.memory_bytes
+        while (used := await self._container.memory()) > budget:
+            if not await self._evict(f"'{model.target_model}' needs more memory than was free"):
+                busy = any(other.loaded and other.in_use for other in self._models.values())
+                await self._unload(model)
+                raise faults.no_room(model.target_model, "memory", used, budget, busy)
+
+    async def _load_despite_507(self, model: Model) -> float:
+        folder, server = self._disk.url_to_load(model.hash), self._container.server
+        if len(names := ensembles_in(folder)) > 1:
+            self._report.warning(
+                model.target_model,
+                f"the archive '{model.target_model}' holds {len(names)} ensembles ({', '.join(names)}): Triton serves "
+                "the one that the folder happens to list last",
+                "make an archive of each",
+            )
+        while True:
+            mark = self._container.mark()
+            began = time.monotonic()
+            try:
+                await self._ask_to_load(model)
+            except ContainerAnswered as answer:
+                why = f"the container answered {answer.status} to loading '{model.target_model}'"
+                if answer.status == faults.OUT_OF_RESOURCES and await self._evict(why):
+                    continue
+                if await self._container.holds(model.hash):
+                    self._report.warning(
+                        model.target_model,
+                        f"steps of '{model.target_model}' that did load keep their memory: Triton has no name to "
+                        "unload them by, on AWS neither",
+                        "mend the archive; the next model of this name takes them over",
+                    )
+                reasons = await asyncio.to_thread(server.reasons, mark)
+                raise faults.not_loaded(model.target_model, answer.status, answer.message, reasons, folder) from None
+            except ContainerDied:
+                reasons = await asyncio.to_thread(server.reasons, mark)
+                raise faults.died_while_loading(model.target_model, reasons) from None
+            except TimeoutError:
+                await self._container.kill()  # what it is doing nobody can know, nor stop otherwise
+                raise faults.load_timed_out(model.target_model, self._budgets.load_seconds) from None
+            return time.monotonic() - began
+
+    async def _ask_to_load(self, model: Model) -> None:
+        generation = self._container.generation
+        api = await self._container.api()
+        try:
+            async with asyncio.timeout(self._budgets.load_seconds):
+                await api.load(model.hash, self._disk.url_to_load(model.hash), model.target_model)
+        except asyncio.CancelledError:
+            self._container.is_stuck()
+            raise
+        if self._container.generation != generation:
+            raise ContainerDied
+
+    async def _evict(self, why: str, besides: Model | None = None) -> bool:
+        loaded = (model for model in self._models.values() if model.loaded and model is not besides)
+        victim = least_recently_used(loaded)
+        if victim is None:
+            return False
+        await self._unload(victim)
+        self._report.evicted("model-evicted", victim.target_model, why)
+        return True
+
+    async def _unload(self, model: Model) -> None:
+        """Unload, and wait until the memory is back. A container that cannot unload is started anew."""
+        model.state = ModelState.UNLOADING
+        began = time.monotonic()
+        try:
+            api = await self._container.api()
+            async with asyncio.timeout(self._budgets.load_seconds):
+                await api.unload(model.hash, model.target_model)
+            if not await self._container.gone(model.hash):
+                self._report.warning(model.target_model, f"processes of '{model.target_model}' outlive its unload")
+        except ContainerDied:
+            pass
+        except (ContainerAnswered, TimeoutError) as error:
+            self._report.warning(model.target_model, f"'{model.target_model}' does not unload: {error or 'timed out'}")
+            await self._container.kill()
+        finally:
+            model.state = ModelState.ON_DISK
+        self._report.metric("ModelUnloadingTime", (time.monotonic() - began) * 1e6, "Microseconds", model.target_model)
+        self._report.event("model-unloaded", f"{model.target_model} is unloaded")
+        self._tell_count()
+
+    def _tell_count(self) -> None:
+        count = sum(model.loaded for model in self._models.values())
+        self._report.metric("LoadedModelCount", count, "Count")

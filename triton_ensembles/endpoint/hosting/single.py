@@ -1,0 +1,81 @@
+"""The one model of a single-model instance: brought to the disk before the container starts, which loads it itself."""
+
+from __future__ import annotations
+
+import asyncio
+
+from triton_ensembles.endpoint.hosting import faults
+from triton_ensembles.endpoint.hosting.budgets import Budgets
+from triton_ensembles.endpoint.hosting.container import ContainerSpec
+from triton_ensembles.endpoint.hosting.container_process import Container
+from triton_ensembles.endpoint.hosting.disk import Disk, NoDiskSpace, model_hash
+from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
+from triton_ensembles.endpoint.hosting.model import Model
+from triton_ensembles.endpoint.hosting.status import ModelState, ModelStatus
+
+
+class SingleModel:
+    """Implements :class:`Hosting` for a container that loads its model itself."""
+
+    def __init__(self, spec: ContainerSpec, container: Container, disk: Disk, budgets: Budgets) -> None:
+        self._url = spec.model_data_url
+        self._container = container
+        self._disk = disk
+        self._budgets = budgets
+        self._model = Model(self._url.rpartition("/")[2], model_hash(self._url), "/invocations")
+
+    async def prepare(self) -> None:
+        try:
+            async with asyncio.timeout(self._budgets.load_seconds):
+                unpacked = await self._disk.bring(self._url, self._model.hash, self._make_room)
+        except NoDiskSpace:
+            raise self._no_room(0) from None
+        except BaseException as error:
+            raise faults.not_on_disk(self._url, error) or error from None
+        self._model.archive_bytes, self._model.etag = unpacked.info.size, unpacked.info.etag
+        self._model.disk_bytes = unpacked.disk_bytes
+
+    def started(self) -> None:
+        self._model.state = ModelState.LOADED
+        self._model.loads += 1
+
+    def died(self) -> None:
+        self._model.state = ModelState.ON_DISK
+
+    def state(self, _: str | None, /) -> ModelState:
+        return self._model.state
+
+    async def acquire(self, _: str | None, /) -> Model:
+        try:
+            async with asyncio.timeout(self._budgets.invoke_seconds):
+                await self._container.api()
+        except TimeoutError:
+            raise ServiceUnavailable("the container is not up", cure="see the endpoint's log") from None
+        self._model.in_use += 1
+        self._model.hits += 1
+        return self._model
+
+    def release(self, model: Model) -> None:
+        model.in_use -= 1
+        model.touch()
+
+    async def make_way(self, _: Model, /) -> bool:
+        """There is no other model to unload."""
+        return False
+
+    async def measured(self, memory_bytes: int) -> None:
+        self._model.memory_bytes = memory_bytes
+
+    async def close(self) -> None:
+        """Nothing is ever under way."""
+
+    def statuses(self) -> tuple[ModelStatus, ...]:
+        return (self._model.status(),)
+
+    async def _make_room(self, size: int) -> None:
+        if self._disk.free < size:
+            raise self._no_room(size)
+
+    def _no_room(self, size: int) -> Exception:
+        used = self._disk.used + size
+        return faults.no_room(self._model.target_model, "disk", used, self._budgets.disk_bytes, others_in_use=False)

@@ -1,0 +1,154 @@
+"""The container's own HTTP interface: what SageMaker's platform may ask of tritonserver 2.51.0, and nothing else.
+
+Two things bring that server down or make it hang, and are therefore never sent: JSON that is not whole to POST /models
+(it aborts), and an unload whose TargetModel header differs from that of the load (it waits 350 s). So the same header
+goes with load, invoke and unload, and only names that this platform made itself go into the JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+
+import aiohttp
+
+from triton_ensembles.endpoint.hosting.errors import InternalFailure
+from triton_ensembles.endpoint.hosting.request import Invocation, Reply
+
+TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
+_WHOLE = 64 << 10  # bytes; replies up to this size are read at once
+_UNWANTED = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+
+
+class ContainerDied(Exception):  # noqa: N818
+    """The connection broke: tritonserver has ended, or is about to."""
+
+
+class ContainerAnswered(Exception):  # noqa: N818
+    """A status of 400 or more, with the container's own words."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status, self.message = status, message
+
+
+class TritonApi:
+    """One tritonserver's SageMaker port. Use it on the event loop that made it; ``close`` ends its connections."""
+
+    def __init__(self, url: str) -> None:
+        self._url = f"http://{url}"
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=3600),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
+            skip_auto_headers=_UNWANTED,
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    async def load(self, hash: str, folder: Path, target_model: str) -> None:
+        body = json.dumps({"model_name": hash, "url": str(folder)}).encode()
+        await self._control("POST", "/models", target_model, body)
+
+    async def unload(self, hash: str, target_model: str) -> None:
+        await self._control("DELETE", f"/models/{hash}", target_model, b"")
+
+    async def invoke(self, path: str, request: Invocation, seconds: float, instance: int) -> Reply:
+        """POST the body to ``path`` and give back the answer.
+
+        Raises:
+            TimeoutError: no whole answer, or no more of one that comes in pieces, within ``seconds``.
+            ContainerAnswered, ContainerDied
+        """
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await self._session.post(self._url + path, data=_data(request), headers=_headers(request))
+                if answer.status >= 400:
+                    raise ContainerAnswered(answer.status, _words(await answer.read()))
+                length = answer.content_length
+                small = length is not None and length <= _WHOLE
+                body = await answer.read() if small else Pieces(answer, seconds)
+        except (aiohttp.ClientError, ConnectionError) as error:
+            raise ContainerDied(str(error) or type(error).__name__) from error
+        headers = {name: answer.headers[name] for name in ("Content-Type", "Content-Length") if name in answer.headers}
+        return Reply(answer.status, headers, body, time.perf_counter() - started, instance)
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def _control(self, method: str, path: str, target_model: str, body: bytes) -> None:
+        # A connection of its own: the server handles these in the thread of the connection, for as long as it takes.
+        headers = {TARGET_MODEL: target_model, "Connection": "close"}
+        try:
+            async with self._session.request(method, self._url + path, data=body, headers=headers) as answer:
+                words = _words(await answer.read())
+        except (aiohttp.ClientError, ConnectionError) as error:
+            raise ContainerDied(str(error) or type(error).__name__) from error
+        if answer.status >= 400:
+            raise ContainerAnswered(answer.status, words)
+
+
+class Pieces(AsyncIterator[bytes]):
+    """A :class:`ReplyBody`. Closing it early ends the connection to the container."""
+
+    def __init__(self, answer: aiohttp.ClientResponse, seconds: float) -> None:
+        self._answer = answer
+        self._seconds = seconds
+        self._when_ended: Callable[[], None] | None = None
+
+    def when_ended(self, tell: Callable[[], None]) -> None:
+        """Have ``tell`` called once, when the body has been read to its end, broken off or closed."""
+        self._when_ended = tell
+
+    async def __anext__(self) -> bytes:
+        try:
+            async with asyncio.timeout(self._seconds):
+                piece = await self._answer.content.readany()
+        except BaseException as error:
+            await self.aclose()
+            if isinstance(error, (aiohttp.ClientError, OSError)):  # TimeoutError is an OSError
+                raise InternalFailure(f"the container broke off its answer: {error or type(error).__name__}") from error
+            raise
+        if not piece:
+            await self.aclose()
+            raise StopAsyncIteration
+        return piece
+
+    async def aclose(self) -> None:
+        self._answer.close()
+        if self._when_ended is not None:
+            tell, self._when_ended = self._when_ended, None
+            tell()
+
+
+def _data(request: Invocation) -> bytes | io.BytesIO | AsyncIterator[bytes]:
+    """aiohttp writes a file in blocks and warns of bytes of more than 1 MiB, which it writes at once."""
+    body = request.body
+    return io.BytesIO(body) if isinstance(body, bytes) and len(body) > _WHOLE else body
+
+
+def _headers(request: Invocation) -> Mapping[str, str]:
+    """InvokeEndpoint's headers, as the container sees them on SageMaker; only those that the client sent."""
+    given = {
+        "Content-Type": request.content_type,
+        "Accept": request.accept,
+        TARGET_MODEL: request.target_model,
+        "X-Amzn-SageMaker-Custom-Attributes": request.custom_attributes,
+        "X-Amzn-SageMaker-Inference-Id": request.inference_id,
+    }
+    headers = {name: value for name, value in given.items() if value is not None}
+    if not isinstance(request.body, bytes):
+        headers["Content-Length"] = str(request.content_length)  # or aiohttp would send chunks
+    return headers
+
+
+def _words(body: bytes) -> str:
+    """The text of ``{"error": "…"}``, or the body as it is."""
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        return str(json.loads(body)["error"])
+    return body.decode(errors="replace")

@@ -1,0 +1,121 @@
+"""A local endpoint server as a context manager, for tests, examples and benchmarks.
+
+with LocalEndpoint(root) as local:
+    sagemaker = local.client("sagemaker")
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from triton_ensembles.endpoint.command import environment
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ROOT
+from triton_ensembles.processes import die_with
+
+_URL = re.compile(r"^export AWS_ENDPOINT_URL=(?P<url>\S+)")
+
+
+class LocalEndpoint:
+    """The command ``endpoint`` in a process of its own, on a free port.
+
+    Args:
+        root: its working folder.
+        arguments: further options, such as ``("--memory-budget", "500M")``.
+
+    Raises:
+        EnsembleError: it did not start.
+    """
+
+    def __init__(self, root: Path, *arguments: str, region: str = "us-east-1") -> None:
+        self._arguments: Sequence[str] = ("--root", os.fspath(root), "--port", "0", "--region", region, *arguments)
+        self._region = region
+        self._process: subprocess.Popen[str] | None = None
+        self.root = root
+        self.url = ""
+        self.lines: list[str] = []  # what it has printed
+
+    @property
+    def pid(self) -> int:
+        return self._running().pid
+
+    def environment(self) -> dict[str, str]:
+        """Variables for a program that shall use it, ``os.environ`` included."""
+        return {**os.environ, **environment(self.url, self._region)}
+
+    def client(self, service: str, **config: Any) -> Any:
+        """A boto3 client; ``config`` is botocore's."""
+        return boto3.client(
+            service,
+            endpoint_url=self.url,
+            region_name=self._region,
+            aws_access_key_id="local",
+            aws_secret_access_key="local",
+            config=Config(**config),
+        )
+
+    def start(self) -> LocalEndpoint:
+        parent = os.getpid()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "triton_ensembles.endpoint", *self._arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            cwd=ROOT,
+            start_new_session=True,
+            preexec_fn=lambda: die_with(parent),
+        )
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self.lines.append(line.rstrip())
+            if found := _URL.match(line):
+                self.url = found["url"]
+                threading.Thread(target=self._read, daemon=True).start()
+                return self
+        self._process.wait()
+        raise EnsembleError("the endpoint server did not start: " + " / ".join(self.lines))
+
+    def stop(self, seconds: float = 60) -> int:
+        """SIGTERM, and its exit status. Raises TimeoutExpired (after SIGKILL) when it takes longer than that."""
+        process = self._running()
+        process.send_signal(signal.SIGTERM)
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+
+    def __enter__(self) -> LocalEndpoint:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._running().poll() is None:
+            self.stop()
+
+    def _read(self) -> None:
+        stream = self._running().stdout
+        assert stream is not None
+        with stream:
+            for line in stream:
+                self.lines.append(line.rstrip())
+
+    def _running(self) -> subprocess.Popen[str]:
+        if self._process is None:
+            raise RuntimeError("it has not been started")
+        return self._process

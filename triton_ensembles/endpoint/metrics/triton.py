@@ -1,0 +1,127 @@
+"""Triton's own metrics of all instances as one text, made distinct, and what they say about the steps of ensembles.
+
+Triton labels a metric with model, version and namespace (the folder of the archive). Two endpoints, two instances or
+two archives may have all of these in common, so that each line gets endpoint, variant, instance and target_model too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import aiohttp
+from prometheus_client.parser import text_string_to_metric_families
+
+_SAMPLE = re.compile(r"(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
+_NAMESPACE = re.compile(r'namespace="[^"]*/models/(?P<hash>[0-9A-Za-z._]+)/model"')
+_SUFFIX = re.compile(r"_(sum|count|bucket)$")
+_SECONDS = 2.0
+_QUANTILES = {"0.5": "p50", "0.9": "p90", "0.99": "p99"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """One instance: where its metrics are, its labels, and the target model of each of its archives by hash."""
+
+    url: str  # "127.0.0.1:PORT"
+    labels: Mapping[str, str]
+    target_models: Mapping[str, str]
+
+
+@dataclass
+class StepTimes:
+    """Milliseconds that requests spent in one step (one model of an archive), queue and compute together."""
+
+    target_model: str
+    step: str
+    count: int = 0
+    average: float = 0.0
+    p50: float | None = None
+    p90: float | None = None
+    p99: float | None = None
+
+
+@dataclass
+class _Family:
+    head: list[str] = field(default_factory=list)
+    samples: list[str] = field(default_factory=list)
+
+
+async def scrape(session: aiohttp.ClientSession, sources: Iterable[Source]) -> str:
+    """One exposition of all instances that answer."""
+    sources = list(sources)
+    texts = await asyncio.gather(*(_read(session, source.url) for source in sources))
+    families: dict[str, _Family] = {}
+    for source, text in zip(sources, texts, strict=True):
+        _merge(families, source, text)
+    return "".join(f"{line}\n" for family in families.values() for line in (*family.head, *family.samples))
+
+
+def step_times(exposition: str) -> dict[str, list[StepTimes]]:
+    """Times of every step by "ENDPOINT/VARIANT", all instances together; quantiles where Triton was told to keep them.
+
+    Quantiles of several instances cannot be put together: then it is the slowest instance's.
+    """
+    found: dict[tuple[str, str, str], StepTimes] = {}
+    totals: dict[tuple[str, str, str], float] = {}
+    for family in text_string_to_metric_families(exposition):
+        for sample in family.samples:
+            labels = sample.labels
+            if "model" not in labels:
+                continue
+            key = (f"{labels['endpoint']}/{labels['variant']}", labels["target_model"], labels["model"])
+            step = found.setdefault(key, StepTimes(key[1], key[2]))
+            metric = sample.name.removesuffix("_total")  # which the parser adds to counters
+            if metric == "nv_inference_request_success":
+                step.count += int(sample.value)
+            elif metric == "nv_inference_request_duration_us":
+                totals[key] = totals.get(key, 0.0) + sample.value
+            elif metric == "nv_inference_request_summary_us" and labels.get("quantile") in _QUANTILES:
+                name = _QUANTILES[labels["quantile"]]
+                if sample.value == sample.value:  # not NaN: there were requests lately
+                    setattr(step, name, max(getattr(step, name) or 0.0, sample.value / 1000))
+    times: dict[str, list[StepTimes]] = {}
+    for key, step in found.items():
+        if step.count:
+            step.average = totals.get(key, 0.0) / step.count / 1000
+            times.setdefault(key[0], []).append(step)
+    return times
+
+
+async def _read(session: aiohttp.ClientSession, url: str) -> str:
+    try:
+        timeout = aiohttp.ClientTimeout(total=_SECONDS)
+        async with session.get(f"http://{url}/metrics", timeout=timeout) as reply:
+            return await reply.text()
+    except (aiohttp.ClientError, TimeoutError):
+        return ""  # it is just being started anew
+
+
+def _merge(families: dict[str, _Family], source: Source, text: str) -> None:
+    for line in text.splitlines():
+        if line.startswith("# "):
+            _, _, name, *_ = line.split(" ", 3)
+            family = families.setdefault(name, _Family())
+            if line not in family.head:
+                family.head.append(line)
+        elif sample := _SAMPLE.fullmatch(line):
+            name = sample["name"]
+            family = families.get(_SUFFIX.sub("", name)) or families.setdefault(name, _Family())
+            labels = ",".join(_labels(source, sample["labels"] or ""))
+            family.samples.append(f"{name}{{{labels}}} {sample['value']}")
+
+
+def _labels(source: Source, given: str) -> Iterator[str]:
+    for name, value in source.labels.items():
+        yield f'{name}="{_escaped(value)}"'
+    found = _NAMESPACE.search(given)
+    target = source.target_models.get(found["hash"], "") if found else ""
+    yield f'target_model="{_escaped(target)}"'
+    if given:
+        yield given
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,141 @@
+"""What is served to browsers and to Prometheus."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+import aiohttp
+import jinja2
+from aiohttp import web
+
+from triton_ensembles.endpoint.feed import Feed
+from triton_ensembles.endpoint.life import Endpoint
+from triton_ensembles.endpoint.metrics import Metrics
+from triton_ensembles.endpoint.metrics.triton import Source, scrape, step_times
+from triton_ensembles.endpoint.page.view import View, view
+
+_HERE = Path(__file__).parent
+_FILES = {"/-/style.css": "text/css", "/-/script.js": "text/javascript"}
+_LOOK_SECONDS = 1.0
+_KEEP_ALIVE_LOOKS = 15
+_SAFE = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+
+
+class Pages:
+    """The status page and /metrics.
+
+    Args:
+        endpoints: those that there are at any moment.
+        session: for asking the instances for Triton's metrics.
+    """
+
+    def __init__(
+        self, url: str, endpoints: Iterable[Endpoint], metrics: Metrics, feed: Feed, session: aiohttp.ClientSession
+    ) -> None:
+        self._url = url
+        self._endpoints = endpoints
+        self._metrics = metrics
+        self._feed = feed
+        self._session = session
+        self._closing = False
+        loader = jinja2.FileSystemLoader(_HERE)
+        self._templates = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+        self._templates.filters |= {"size": size, "ago": ago, "milliseconds": milliseconds}
+
+    def find(self, method: str, path: str) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] | None:
+        """What answers this unsigned request, if it is one of ours. "-" begins no bucket's name."""
+        if method not in ("GET", "HEAD"):
+            return None
+        known = {"/": self._status, "/metrics": self._prometheus, "/-/live": self._live}
+        return self._file if path in _FILES else known.get(path)
+
+    def close(self) -> None:
+        """Let the pages that watch go."""
+        self._closing = True
+        self._feed.add("", "stopping", "the endpoint server stops")
+
+    async def _status(self, _: web.BaseRequest) -> web.StreamResponse:
+        html = self._templates.get_template("status.html.j2").render(view=await self._view())
+        return web.Response(text=html, content_type="text/html", headers=_SAFE)
+
+    async def _file(self, request: web.BaseRequest) -> web.StreamResponse:
+        path = request.raw_path.split("?")[0]
+        text = (_HERE / path.removeprefix("/-/")).read_text()
+        return web.Response(text=text, content_type=_FILES[path], headers=_SAFE)
+
+    async def _prometheus(self, _: web.BaseRequest) -> web.StreamResponse:
+        ours = self._metrics.prometheus.text()
+        theirs = await scrape(self._session, self._sources())
+        return web.Response(
+            body=ours + theirs.encode(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+        )
+
+    async def _live(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Server-sent events: the page's changing part, whenever it has changed."""
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", **_SAFE})
+        await response.prepare(request)
+        template = self._templates.get_template("live.html.j2")
+        sent, looks = "", 0
+        while not self._closing:
+            html = template.render(view=await self._view())
+            looks += 1
+            if html != sent:
+                await response.write(f"data: {json.dumps(html)}\n\n".encode())
+                sent, looks = html, 0
+            elif looks >= _KEEP_ALIVE_LOOKS:
+                await response.write(b": still here\n\n")
+                looks = 0
+            await self._feed.next(_LOOK_SECONDS)
+            await asyncio.sleep(0.05)  # things seldom come alone
+        await response.write_eof()
+        return response
+
+    async def _view(self) -> View:
+        steps = step_times(await scrape(self._session, self._sources()))
+        return view(self._url, self._endpoints, self._metrics, steps, self._feed)
+
+    def _sources(self) -> Iterator[Source]:
+        for endpoint in self._endpoints:
+            for name, live in endpoint.deployment.live.items() if endpoint.deployment else ():
+                for instance in live.variant.snapshot().instances:
+                    if instance.metrics_url and instance.ready:
+                        yield Source(
+                            instance.metrics_url,
+                            {"endpoint": endpoint.name, "variant": name, "instance": str(instance.index)},
+                            {model.hash: model.target_model for model in instance.models},
+                        )
+
+
+def size(count: float) -> str:
+    """Bytes as people write them: ``12 MiB``."""
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"
+
+
+def ago(then: datetime | None, now: datetime) -> str:
+    """``3 s``, ``5 min``, ``2 h``; a dash for never."""
+    if then is None:
+        return "–"
+    seconds = max(0, int((now - then).total_seconds()))
+    if seconds < 60:
+        return f"{seconds} s ago"
+    return f"{seconds // 60} min ago" if seconds < 3600 else f"{seconds // 3600} h ago"
+
+
+def milliseconds(value: float | None) -> str:
+    """Three figures at most, or a dash."""
+    if value is None:
+        return "–"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"

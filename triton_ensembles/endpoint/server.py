@@ -1,0 +1,127 @@
+"""The server from its start to its end: ports, folders and processes, and that nothing of them is left."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import shutil
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable
+
+import aiohttp
+from aiohttp import web
+from filelock import FileLock, Timeout
+
+from triton_ensembles.endpoint.platform import Platform
+from triton_ensembles.endpoint.s3.process import S3Process
+from triton_ensembles.endpoint.settings import Settings
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.server import LOOPBACK
+
+_BACKLOG = 1024
+_LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
+_KEEP_ALIVE_SECONDS = 75.0
+_LAST_WORDS_SECONDS = 5.0  # for answers that are on their way when all endpoints are down
+
+
+def run_endpoint(settings: Settings, ready: Callable[[str], None], stopping: Callable[[], None] = lambda: None) -> None:
+    """Serve until SIGINT or SIGTERM; then let running requests end and leave nothing but the logs.
+
+    Args:
+        ready: called with the URL as soon as it answers.
+        stopping: called when the signal has come.
+
+    Raises:
+        EnsembleError: a port or a working folder that somebody else uses, a missing tritonserver.
+    """
+    # The main thread and its loop outlive all tritonservers, which the kernel ends with the thread that started them.
+    asyncio.run(_serve(settings, ready, stopping))
+
+
+async def _serve(settings: Settings, ready: Callable[[str], None], stopping: Callable[[], None]) -> None:
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, asked.set)
+    with _listen(settings.port) as listener:
+        url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
+        async with (
+            _folders(settings),
+            _backing(settings) as backing,
+            aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
+                connector=aiohttp.TCPConnector(limit=0),
+                auto_decompress=False,
+            ) as session,
+        ):
+            platform = Platform(settings, url, backing, session)
+            runner = web.ServerRunner(
+                web.Server(
+                    platform.front.handle,
+                    handler_cancellation=True,  # a client that hangs up wants no answer
+                    auto_decompress=False,  # bodies go to the container as they are
+                    keepalive_timeout=_KEEP_ALIVE_SECONDS,
+                    access_log=None,
+                ),
+                shutdown_timeout=_LAST_WORDS_SECONDS,
+            )
+            await runner.setup()
+            site = web.SockSite(runner, listener, backlog=_BACKLOG)
+            try:
+                await site.start()
+                ready(url)
+                await asked.wait()
+                stopping()
+            finally:
+                await site.stop()
+                await platform.stop()
+                await runner.cleanup()
+
+
+def _listen(port: int) -> socket.socket:
+    try:
+        return socket.create_server((LOOPBACK, port), backlog=_BACKLOG)
+    except OSError as error:
+        raise EnsembleError(
+            f"port {port} of {LOOPBACK} cannot be used: {error.strerror}",
+            cure="stop what listens there, or name another port: --port",
+        ) from error
+
+
+@contextlib.asynccontextmanager
+async def _folders(settings: Settings) -> AsyncIterator[None]:
+    """The working folder for us alone; its logs are kept, the rest is removed."""
+    settings.root.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(settings.root / ".lock")
+    try:
+        lock.acquire(blocking=False)
+    except Timeout as error:
+        raise EnsembleError(
+            "another endpoint server works in this folder", path=settings.root, cure="stop it, or name another: --root"
+        ) from error
+    try:
+        shutil.rmtree(settings.scratch, ignore_errors=True)  # of a server that was killed
+        settings.scratch.mkdir()
+        settings.logs.mkdir(exist_ok=True)
+        logging.basicConfig(
+            filename=settings.logs / "platform.log", format="%(asctime)s %(levelname)s %(name)s %(message)s"
+        )
+        yield
+    finally:
+        await asyncio.to_thread(shutil.rmtree, settings.scratch, ignore_errors=True)
+        lock.release()
+        (settings.root / ".lock").unlink(missing_ok=True)
+
+
+@contextlib.asynccontextmanager
+async def _backing(settings: Settings) -> AsyncIterator[str]:
+    scratch = settings.scratch / "s3"
+    scratch.mkdir()
+    process = S3Process(scratch, settings.logs / "s3.log", settings.buckets, settings.region)
+    try:
+        await process.start()
+        yield process.url
+    finally:
+        await process.stop()

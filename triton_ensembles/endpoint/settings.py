@@ -1,0 +1,60 @@
+"""What a local endpoint is started with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from triton_ensembles.errors import EnsembleError
+
+GIB = 1 << 30
+ACCOUNT = "123456789012"  # moto's account too, so that the ARNs of both agree
+_SAFE = re.compile(r"[0-9A-Za-z._/-]+")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that ``run_endpoint`` needs.
+
+    Args:
+        root: the working folder; logs stay in it, everything else is removed at the end.
+        port: TCP port on the loopback interface; 0 for a free one.
+        memory_budget: bytes that one instance (a tritonserver and its Python processes) may use.
+        disk_budget: bytes that the unpacked models of one instance may take.
+        buckets: local folders that stand as buckets, by the bucket's name.
+        s3_url: another S3 to download archives from (its credentials come from the environment); None for the own one.
+        region: the region of ARNs.
+        drain_seconds: how long running requests may take when it stops.
+    """
+
+    root: Path
+    port: int = 8080
+    memory_budget: int = 8 * GIB
+    disk_budget: int = 32 * GIB
+    buckets: Mapping[str, Path] = field(default_factory=dict)
+    s3_url: str | None = None
+    region: str = "us-east-1"
+    drain_seconds: float = 30
+
+    def __post_init__(self) -> None:
+        if not _SAFE.fullmatch(str(self.root.absolute())):
+            raise EnsembleError(
+                "the working folder's path may hold letters, digits and . _ - only (Triton hands it to a shell)",
+                path=self.root,
+                cure="name another with --root",
+            )
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def scratch(self) -> Path:
+        """Removed at the end with all that is in it."""
+        return self.root / "run"
+
+    def arn(self, kind: str, name: str) -> str:
+        """``arn:aws:sagemaker:REGION:ACCOUNT:endpoint/name``; SageMaker writes names in lower case there."""
+        return f"arn:aws:sagemaker:{self.region}:{ACCOUNT}:{kind}/{name.lower()}"
