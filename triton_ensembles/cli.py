@@ -20,7 +20,7 @@ COMMANDS = {
     "build": ("triton_ensembles.commands.build:build", "Build ensembles into dist/TARGET/NAME.tar.gz."),
     "serve": ("triton_ensembles.commands.serve:serve", "Build, then serve with the real tritonserver until Ctrl-C."),
     "demo": ("triton_ensembles.commands.demo:demo", "Build, serve, send example requests, print the answers, stop."),
-    "endpoint": ("triton_ensembles.endpoint.command:endpoint", "The SageMaker API on this machine, for any boto3 code."),
+    "endpoint": ("triton_ensembles.endpoint.command:endpoint", "The SageMaker API on this machine, for boto3 code."),
     "upload": ("triton_ensembles.deploy.command:upload", "Put archives into S3."),
     "deploy": ("triton_ensembles.deploy.command:deploy", "Create or update a multi-model endpoint."),
     "invoke": ("triton_ensembles.deploy.invoke_command:invoke", "Ask one model of an endpoint."),

@@ -1,4 +1,4 @@
-"""Many clients, less room than models, and a server that is killed now and then: no wrong answer, nothing that hangs."""
+"""Many clients, less room than models, a server that is killed: no wrong answer, and nothing that hangs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from triton_ensembles.endpoint.hosting import HostingError, InternalFailure, Ser
 pytestmark = pytest.mark.anyio
 
 MIB = 1 << 20
-SECONDS = 15
+SECONDS = 10
 SETTINGS = [("Enabled", 2), ("Disabled", 1)]
 
 
@@ -63,7 +63,7 @@ async def test_every_request_gets_its_own_answer_or_an_error_that_says_why(
             except HostingError:
                 await asyncio.sleep(0.2)
     assert answers == [[1 + number] for number in models.values()]
-    assert answered > 20
+    assert answered > 10
     for instance in host.variant.snapshot().instances:
         assert instance.in_flight == 0
         assert all(each.in_use == 0 for each in instance.models)

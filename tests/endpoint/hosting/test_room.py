@@ -15,9 +15,9 @@ from triton_ensembles.processes import command_line, descendants, proportional_s
 pytestmark = pytest.mark.anyio
 
 MIB = 1 << 20
-HEAVY = "self.ballast = np.ones(100 << 17)"  # 100 MiB; the server takes about 40 besides, and each Python process 40
-TWO_FIT = 400 * MIB
-ONE_FITS = 250 * MIB
+HEAVY = "self.ballast = np.ones(100 << 17)"  # 100 MiB; the server takes about 35 besides, each Python process 20
+TWO_FIT = 330 * MIB
+ONE_FITS = 220 * MIB
 
 
 async def test_the_least_recently_used_model_makes_way_and_its_memory_is_back(host: Host) -> None:

@@ -15,6 +15,8 @@ from triton_ensembles.processes import die_with
 from triton_ensembles.server import LOOPBACK
 
 _START_SECONDS = 60
+# glibc would keep the memory of every upload's parts, for each thread, instead of giving it back.
+_FRUGAL = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 * 1024)}
 
 
 class S3Process:
@@ -45,7 +47,7 @@ class S3Process:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 cwd=ROOT,
-                env=os.environ | {"TMPDIR": os.fspath(self._scratch), "AWS_DEFAULT_REGION": self._region},
+                env=os.environ | _FRUGAL | {"TMPDIR": os.fspath(self._scratch), "AWS_DEFAULT_REGION": self._region},
                 start_new_session=True,
                 preexec_fn=lambda: die_with(parent),
             )
