@@ -160,3 +160,20 @@ def test_random_weights_are_said_loudly_and_written_down(built: dict[str, Built]
     )
     assert "dali_inception HAS RANDOM WEIGHTS" in done.stderr
     assert built["dali_inception"].manifest["artifacts"]["inception_graphdef/1/model.graphdef"]["random"]
+
+
+def test_a_faulty_ensemble_is_refused_with_all_its_faults_before_anything_is_made(
+    places: Places, tmp_path: Path
+) -> None:
+    copied = tmp_path / "ensembles" / "dali_inception"
+    shutil.copytree(places.ensembles / "dali_inception", copied)
+    config = copied / "ensemble" / "config.pbtxt"
+    text = config.read_text().replace('value: "preprocessed_image"', 'value: "preprocessed"', 1)
+    config.write_text(text.replace("max_batch_size: 32", "max_batch_size: 64"))
+    mine = Places(copied.parent, tmp_path / "build", tmp_path / "dist")
+    with pytest.raises(EnsembleError) as caught:
+        make(mine)
+    message = str(caught.value)
+    assert "dali_inception has faults, so nothing was built" in message
+    assert "preprocessed_image" in message and "max_batch_size" in message
+    assert not (tmp_path / "build" / "store").exists() and not (tmp_path / "dist").exists()

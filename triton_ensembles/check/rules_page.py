@@ -6,6 +6,8 @@ python -m triton_ensembles.check.rules_page
 from __future__ import annotations
 
 import os
+import tomllib
+from functools import cache
 from pathlib import Path
 
 from triton_ensembles.check.registry import GROUPS
@@ -14,6 +16,7 @@ from triton_ensembles.modelconfig import CONFIG
 from triton_ensembles.paths import ROOT
 
 PAGE = ROOT / "docs" / "rules.md"
+SKETCHES = Path(__file__).parent / "rules" / "sketches.toml"
 _HEAD = """\
 # The rules of `build.py check`
 
@@ -21,6 +24,7 @@ Made from the rules in `triton_ensembles/check/rules/` by `python -m triton_ense
 
 Each bad example gets exactly the fault that it stands under, and each good one none. Unless a rule says otherwise, the
 tests load both into the real tritonserver 2.51.0 (release 24.10), which refuses the bad one and serves the good one.
+Where an archive, an endpoint or an environment is at fault, the examples say how one comes to it; the tests build it.
 """
 _SERVER = {
     Server.REFUSES: "tritonserver 2.51.0 refuses the bad example",
@@ -48,9 +52,15 @@ def _entry(rule: Rule) -> str:
         facts.append(f"refused since release {rule.since}")
     text = f"### {rule.id}\n\n{rule.title}.\n\n{'; '.join(facts)}.\nSource: {rule.source}.\n"
     for name, example in (("Bad", rule.bad), ("Good", rule.good)):
-        if example:
-            text += f"\n{name}:\n{_example(example)}"
+        shown = _example(example) if example else f"\n```\n{sketches()[rule.id][name.lower()]}\n```\n"
+        text += f"\n{name}:\n{shown}"
     return text
+
+
+@cache
+def sketches() -> dict[str, dict[str, str]]:
+    """``bad`` and ``good`` in words or commands, by rule, where no folder of a model can show it."""
+    return tomllib.loads(SKETCHES.read_text(encoding="utf-8"))
 
 
 def _example(example: Example) -> str:
