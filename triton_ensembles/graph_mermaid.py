@@ -7,6 +7,7 @@ from triton_ensembles.graph import Graph, Tensor
 _STYLES = """\
   classDef input fill:#e8f1fb,stroke:#3b76b5,color:#111
   classDef output fill:#e9f6ec,stroke:#3a8a4d,color:#111
+  classDef inner fill:#f6f6f6,stroke:#999,color:#111
   classDef step fill:#fff,stroke:#444,color:#111"""
 
 
@@ -18,7 +19,7 @@ def mermaid(graph: Graph) -> str:
     """
     lines = ["flowchart LR"]
     ids = {tensor.name: f"t{number}" for number, tensor in enumerate(graph.tensors)}
-    ends = [tensor for tensor in graph.tensors if tensor.role != "inner"]
+    ends = [tensor for tensor in graph.tensors if tensor.role != "inner" or graph.writer(tensor.name) is None]
     lines += [f"  {ids[tensor.name]}([{_text(tensor.name, tensor.shape)}]):::{tensor.role}" for tensor in ends]
     lines += [f"  s{step.number}[{_text(step.model, step.backend)}]:::step" for step in graph.steps]
     for edge in graph.edges:

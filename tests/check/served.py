@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from triton_ensembles.server import TritonServer
 
-TIMEOUT = 60.0  # seconds for one load; most take a tenth of one
+TIMEOUT = 15.0  # seconds for one load; most take a tenth of one, and the slowest less than two
 PATIENCE = 6.0  # seconds after which a load that should have taken a tenth of one counts as hanging
 
 
@@ -45,9 +45,13 @@ class Judge:
         self._servers = 0
         self._server: TritonServer | None = None
 
+    @property
+    def url(self) -> str:
+        return f"http://{(self._server or self._start()).http_url}"
+
     def load(self, name: str, timeout: float = TIMEOUT) -> Verdict:
         server = self._server or self._start()
-        url = f"http://{server.http_url}/v2/repository/models/{quote(name)}/load"
+        url = f"{self.url}/v2/repository/models/{quote(name)}/load"
         try:
             with urllib.request.urlopen(urllib.request.Request(url, b"{}", method="POST"), timeout=timeout):
                 return Verdict(True, "")
@@ -56,7 +60,7 @@ class Judge:
             return Verdict(False, f"{said}\n{_said_of(name, server.log)}")
         except OSError:  # a time-out, or a connection that broke
             words = "\n".join(server.log.read_text(errors="replace").splitlines()[-40:])
-            self._kill()
+            self.kill()
             return Verdict(False, f"the server hung or died:\n{words}", survived=False)
 
     def load_all(self, names: Sequence[str]) -> dict[str, Verdict]:
@@ -82,7 +86,8 @@ class Judge:
         self._server = TritonServer([self._repository], log=log, arguments=["--model-control-mode=explicit"]).start()
         return self._server
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
+        """End a server that no longer answers; the next load starts another one."""
         server, self._server = self._server, None
         if server and server.alive():
             os.kill(server.pid, signal.SIGKILL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from google.protobuf import text_format
 from google.protobuf.message import Message
 from hypothesis import example, given, settings
@@ -12,6 +13,9 @@ from hypothesis import strategies as st
 from tests.check.configs import messages, mutated
 from triton_ensembles.check.text.parser import TextFault, parse
 from triton_ensembles.modelconfig import ModelConfig, format_config
+
+# protobuf reads some of the odd escape sequences that hypothesis makes, and Python warns of them.
+pytestmark = pytest.mark.filterwarnings("ignore:invalid escape sequence")
 
 CONFIG = """\
 name: "scale"
@@ -43,6 +47,8 @@ def test_what_is_written_is_read_back(message: Message) -> None:
 def test_what_protobuf_refuses_has_a_fault(text: str) -> None:
     """If this fails, Triton may refuse a config.pbtxt of which the checker says nothing."""
     parsed = parse(text, ModelConfig())
+    if re.search(r"-[\s#]", text):  # Python refuses "- 1", the server takes it: test_text_served.py
+        return
     if not {fault.rule for fault in parsed.faults} - HARMLESS:
         read = text_format.Parse(text, ModelConfig())  # must not raise
         if not parsed.faults:

@@ -98,7 +98,8 @@ def test_places_of_everything() -> None:
     """If this fails, faults are shown beside the wrong line."""
     file = ConfigFile(
         "m/config.pbtxt",
-        'input {\n  name: "X"\n  dims: [ 4,\n    5 ]\n}\nparameters {\n  value {\n    string_value: "v"\n  }\n  key: "k"\n}\n',
+        'input {\n  name: "X"\n  dims: [ 4,\n    5 ]\n}\n'
+        'parameters {\n  value {\n    string_value: "v"\n  }\n  key: "k"\n}\n',
     )
     assert str(file.at("input", 0)) == "m/config.pbtxt:1:1"
     assert str(file.at("input", 0, "name")) == "m/config.pbtxt:2:9"

@@ -1,13 +1,14 @@
-"""Fields of ModelConfig that came with a release: an older server refuses them as unknown."""
+"""What changed between releases: fields that an older server does not know, and checks that a newer one makes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
-from triton_ensembles.check.examples import SCALE, ensemble
-from triton_ensembles.check.fault import Finding
+from triton_ensembles.check.examples import SCALE, ensemble, python_model
+from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.model import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.target import Target
 
 # Path of the field -> (year, month) of the first branch of the common repository whose model_config.proto has it.
@@ -36,4 +37,80 @@ def field_too_new(model: Model, target: Target) -> Iterator[Finding]:
             )
 
 
-RULES = (field_too_new,)
+_METRICS = "model_metrics {{ metric_control [ {{ metric_identifier {{ {} }}, histogram_options {{ {} }} }} ] }}"
+
+
+@rule(
+    "model-metrics-incomplete",
+    "model_metrics names a metric family and its buckets",
+    source="core r24.11 model_config_utils.cc ValidateModelMetrics",
+    since="24.11",
+    server=Server.UNTESTED,
+    target=Target(image="25.04"),
+    bad=python_model(_METRICS.format("", "buckets: [ 1, 5 ]")),
+    good=python_model(_METRICS.format('family: "nv_inference_first_response_histogram_ms"', "buckets: [ 1, 5 ]")),
+    good_loads=False,
+)
+def model_metrics(model: Model, target: Target) -> Iterator[Finding]:
+    for index, control in enumerate(model.config.model_metrics.metric_control):
+        lacking = [
+            (not control.metric_identifier.family, "family", "metric identifier must specify non-empty 'family'"),
+            (not control.histogram_options.buckets, "buckets", "histogram options must specify non-empty 'buckets'"),
+        ]
+        for lacks, field, words in lacking:
+            if lacks and target.release >= (24, 11):
+                yield Finding(
+                    model.at("model_metrics", "metric_control", index),
+                    f"metric_control {index} has no {field}",
+                    f"Triton refuses it: {words}",
+                    f"write {field}: …",
+                )
+
+
+@rule(
+    "tensor-too-large",
+    "The dims of an input multiply to less than 2^63",
+    source="core r26.03 model_config_utils.h GetElementCount, called by backend_model.cc SetConfiguredScheduler",
+    since="26.03",
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+    bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 4294967296, 4294967296 ] }'),
+    good=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 65536, 65536 ] }'),
+)
+def tensor_too_large(model: Model, target: Target) -> Iterator[Finding]:
+    for index, tensor in enumerate(model.config.input):
+        if tensor.dims and min(tensor.dims) > 0 and math.prod(tensor.dims) >= 2**63:
+            yield Finding(
+                model.at("input", index, "dims"),
+                f"input '{tensor.name}' would have {math.prod(tensor.dims):.0e} elements",
+                "Triton refuses it since release 26.03 "
+                f"(element count for tensor '{tensor.name}' exceeds maximum size), and older ones count wrongly",
+                "write -1 for an axis of any length",
+            )
+
+
+@rule(
+    "batch-strategy-outside",
+    "TRITON_BATCH_STRATEGY_PATH lies in the folder of the model",
+    source="core r26.06 backend_model.cc TritonModel::Create",
+    since="26.06",
+    severity=Severity.WARNING,
+    server=Server.UNTESTED,
+    bad=python_model('parameters { key: "TRITON_BATCH_STRATEGY_PATH", value { string_value: "/opt/strategy.so" } }'),
+    good=python_model(),
+)
+def batch_strategy_outside(model: Model, target: Target) -> Iterator[Finding]:
+    key = "TRITON_BATCH_STRATEGY_PATH"
+    if key in model.config.parameters and not model.config.HasField("sequence_batching"):
+        value = model.config.parameters[key].string_value
+        if value.startswith("/"):
+            yield Finding(
+                model.at("parameters", key, "value", "string_value"),
+                f"{key} names a library by an absolute path",
+                "Triton refuses it since release 26.06 unless it lies in the model's folder: "
+                "Batching library path escapes model repository",
+                "call it batchstrategy.so and put it into the model's folder, where Triton finds it by itself",
+            )
+
+
+RULES = (field_too_new, model_metrics, tensor_too_large, batch_strategy_outside)

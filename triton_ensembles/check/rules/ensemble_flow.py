@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.dataflow import Dataflow, Use
 from triton_ensembles.check.examples import SCALE, X, Y, ensemble, step
-from triton_ensembles.check.fault import Finding, Place, Severity
+from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.spelling import choices
@@ -83,7 +83,6 @@ def tensor_written_twice(model: Model, target: Target) -> Iterator[Finding]:
     "ensemble-input-overwritten",
     "No step writes a tensor that is an input of the ensemble",
     source="core r24.10 BuildEnsembleGraph does not look; measured on tritonserver 2.51.0",
-    severity=Severity.WARNING,
     server=Server.ACCEPTS,
     bad=ensemble(step("scale", {"X": "X"}, {"Y": "X"}), step("scale", {"X": "X"}, {"Y": "Y"})),
     good=_THROUGH,
@@ -95,7 +94,7 @@ def input_overwritten(model: Model, target: Target) -> Iterator[Finding]:
             yield Finding(
                 _place(model, uses[0], "output_map"),
                 f"step {uses[0].step} writes '{name}', which is an input of the ensemble",
-                "Triton loads it, and steps that read the tensor get the one value or the other",
+                "Triton loads it, and no request is ever answered",
                 "give the tensor that the step writes another name",
             )
 

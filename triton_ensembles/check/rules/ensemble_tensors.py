@@ -17,11 +17,15 @@ SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorConsistency"
 _T = Y.replace('"Y"', '"T"')
 _INT = '{ name: "X", data_type: TYPE_INT32, dims: [ 4 ] }'
 _WIDE = '{ name: "X", data_type: TYPE_FP32, dims: [ 5 ] }'
+_ROWS = '{ name: "X", data_type: TYPE_FP32, dims: [ -1, 4 ] }'
 _ANY = '{ name: "X", data_type: TYPE_FP32, dims: [ -1 ] }'
 
 
 class Node(NamedTuple):
-    """What one model says of a tensor. ``at`` is where the ensemble says that the two are the same."""
+    """What one model says of a tensor.
+
+    ``at`` is where the ensemble says that the two are the same; ``reads`` whether the tensor flows to ``who``.
+    """
 
     who: str
     data_type: int
@@ -29,6 +33,7 @@ class Node(NamedTuple):
     batching: bool
     at: Place
     trusted: bool
+    reads: bool
 
     @property
     def full_dims(self) -> list[int]:
@@ -56,7 +61,7 @@ def edges(model: Model) -> Iterator[tuple[str, Node, Node]]:
             dims = tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims
             place = model.at(kind, index)
             trusted = not model.is_damaged(kind, index)
-            first.setdefault(tensor.name, _node(model, "the ensemble", tensor, dims, place, trusted))
+            first.setdefault(tensor.name, _node(model, "the ensemble", tensor, dims, place, trusted, kind == "output"))
     for item in steps(model):
         if item.model is None or not item.tensors_known:
             continue
@@ -68,14 +73,16 @@ def edges(model: Model) -> Iterator[tuple[str, Node, Node]]:
                     continue
                 place = model.at(*item.path, f"{kind}_map", tensor.name, "value")
                 trusted = not item.model.is_damaged(kind, index)
-                node = _node(item.model, f"'{item.message.model_name}'", tensor, tensor.dims, place, trusted)
+                node = _node(
+                    item.model, f"'{item.message.model_name}'", tensor, tensor.dims, place, trusted, kind == "input"
+                )
                 before = first.setdefault(name, node)
                 if before is not node and before.trusted and node.trusted:
                     yield name, before, node
 
 
-def _node(model: Model, who: str, tensor: Any, dims: Sequence[int], place: Place, trusted: bool) -> Node:
-    return Node(who, tensor.data_type, list(dims), model.config.max_batch_size > 0, place, trusted)
+def _node(model: Model, who: str, tensor: Any, dims: Sequence[int], place: Place, trusted: bool, reads: bool) -> Node:
+    return Node(who, tensor.data_type, list(dims), model.config.max_batch_size > 0, place, trusted, reads)
 
 
 @rule(
@@ -128,25 +135,27 @@ def _batch_note(one: Node, other: Node) -> str:
 
 
 @rule(
-    "ensemble-batch-axis-clash",
-    "A step that batches and one that does not agree on the axes of their tensor",
-    source="core r24.10 ensemble_utils.cc compares dims without the batch axis first and is content; "
-    "infer_request.cc Normalize then refuses every request; measured on tritonserver 2.51.0",
+    "ensemble-batch-of-one",
+    "A step that does not batch says so in the dims of what it reads from an ensemble that does",
+    source="core r24.10 ensemble_scheduler.cc ReshapeTensorDims strips the batch axis when it is 1; "
+    "measured on tritonserver 2.51.0",
+    severity=Severity.WARNING,
     server=Server.ACCEPTS,
-    bad=ensemble(SCALE, size=0),
+    bad=ensemble(step("whole", {"X": "X"}, {"Y": "Y"}), inputs=_ROWS, outputs=_ROWS.replace('"X"', '"Y"')),
     good=ensemble(step("whole", {"X": "X"}, {"Y": "Y"})),
 )
-def batch_axis_clash(model: Model, target: Target) -> Iterator[Finding]:
+def batch_of_one(model: Model, target: Target) -> Iterator[Finding]:
     for name, one, other in edges(model):
+        batching, single = (one, other) if one.batching else (other, one)
         clash = not same_shape(one.full_dims, other.full_dims) and same_shape(one.dims, other.dims)
-        if clash and one.batching != other.batching and one.data_type == other.data_type:
-            batching, single = (one, other) if one.batching else (other, one)
+        flows = batching.batching and not batching.reads and single.reads and not single.batching
+        if clash and flows and model.config.max_batch_size > 1:
             yield Finding(
-                other.at,
+                single.at,
                 f"the tensor '{name}' has the shape {batching.full_dims} for {batching.who}, which batches, "
                 f"and {single.full_dims} for {single.who}, which does not",
-                "Triton loads it and then refuses every request: unexpected shape for input",
-                f"write dims: {batching.full_dims} for {single.who}, or give both a max_batch_size",
+                "Triton serves requests of one row and refuses larger ones: unexpected shape for input",
+                f"let {single.who} batch, or write dims: {batching.full_dims} for it, or max_batch_size: 1 here",
             )
 
 
@@ -227,4 +236,4 @@ def decoupled_mix(model: Model, target: Target) -> Iterator[Finding]:
         )
 
 
-RULES = (data_type_clash, shape_clash, batch_axis_clash, shape_clash_hidden, decoupled_mix)
+RULES = (data_type_clash, shape_clash, batch_of_one, shape_clash_hidden, decoupled_mix)

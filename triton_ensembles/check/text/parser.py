@@ -16,13 +16,11 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from triton_ensembles.check.spelling import choices, nearest
-from triton_ensembles.check.text.tokens import Kind, Token, Tokens, brackets_balance
+from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token, Tokens, brackets_balance
 from triton_ensembles.check.text.values import NOTHING, WrongValueError, read_value
 
 Path = tuple[str | int | bool, ...]
 MOST_FAULTS = 100
-_PAIRS = {"{": "}", "<": ">", "[": "]"}
-_SCALARS = (Kind.NAME, Kind.INTEGER, Kind.FLOAT, Kind.STRING, Kind.BAD_STRING, Kind.JUNK)
 
 
 class TextFault(NamedTuple):
@@ -94,7 +92,7 @@ class _Parser:
 
     def _fields(self, message: Message, path: Path | None, opening: Token | None) -> None:
         """Fields up to the bracket that closes ``opening``, which is taken too (or up to the end of the text)."""
-        closer = _PAIRS[opening.text] if opening else ""
+        closer = PAIRS[opening.text] if opening else ""
         self._outer.append(message.DESCRIPTOR)
         if closer:
             self._closers.append(closer)
@@ -149,7 +147,7 @@ class _Parser:
             self.tokens.skip_line()
             return
         while not self.tokens.ended and self.tokens.now.kind is not Kind.NAME and not self.tokens.at("}", ">", "]"):
-            self._skip_one()
+            self.tokens.skip_one()
 
     def _field(self, message: Message, path: Path | None) -> None:
         name = self.tokens.now
@@ -158,7 +156,7 @@ class _Parser:
             return
         self.tokens.take()
         if descriptor is None:
-            self._skip_value()
+            self.tokens.skip_value()
         elif descriptor.message_type is not None:
             self._messages(message, descriptor, name, path)
         else:
@@ -215,7 +213,7 @@ class _Parser:
                 f"write {descriptor.name} {{ … }}",
             )
             self._damage(path, descriptor.name)
-            self._skip_value()
+            self.tokens.skip_value()
             return
         if descriptor.message_type.GetOptions().map_entry:
             self._entry(message, descriptor, place, opening, path)
@@ -272,14 +270,14 @@ class _Parser:
                 return
             self._fault("config-wrong-type", self.tokens.now, f"'{name.text}' takes one value, not a list", "")
             self._damage(path, descriptor.name)
-            self._skip_value()
+            self.tokens.skip_value()
             return
         self._scalar(message, descriptor, name, path)
 
     def _scalar(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
         minus = self.tokens.take_mark("-")
         first = self.tokens.now
-        if first.kind not in _SCALARS:
+        if first.kind not in SCALARS:
             self._fault(
                 "config-wrong-type" if self.tokens.at("{", "<", "[") else "config-syntax",
                 first,
@@ -288,7 +286,7 @@ class _Parser:
             )
             self._damage(path, descriptor.name)
             if self.tokens.at("{", "<", "["):
-                self._skip_value()
+                self.tokens.skip_value()
             return
         taken = [self.tokens.take()]
         while taken[0].kind is Kind.STRING and self.tokens.now.kind in (Kind.STRING, Kind.BAD_STRING):
@@ -375,38 +373,12 @@ class _Parser:
 
     # --- recovery ------------------------------------------------------------------------------------------------
 
-    def _skip_value(self) -> None:
-        """Whatever follows the name of a field that is not known."""
-        colon = self.tokens.take_mark(":")
-        if self.tokens.at(*_PAIRS):
-            self._skip_one()
-        elif colon or self.tokens.now.kind not in (Kind.NAME, Kind.MARK, Kind.END):
-            self.tokens.take_mark("-")
-            if self.tokens.now.kind in _SCALARS:
-                first = self.tokens.take()
-                while first.kind is Kind.STRING and self.tokens.now.kind in (Kind.STRING, Kind.BAD_STRING):
-                    self.tokens.take()
-
-    def _skip_one(self) -> None:
-        """One token, or everything up to the bracket that closes it."""
-        wanted: list[str] = []
-        while not self.tokens.ended:
-            if wanted and self.tokens.at("}", ">", "]") and not self.tokens.at(wanted[-1]):
-                return
-            token = self.tokens.take()
-            if token.kind is Kind.MARK and token.text in _PAIRS:
-                wanted.append(_PAIRS[token.text])
-            elif wanted and token.kind is Kind.MARK and token.text == wanted[-1]:
-                wanted.pop()
-            if not wanted:
-                return
-
     def _unclosed(self, opening: Token) -> None:
         self._fault(
             "config-unclosed",
             opening,
             f"this '{opening.text}' is never closed",
-            f"write {_PAIRS[opening.text]} where it ends",
+            f"write {PAIRS[opening.text]} where it ends",
         )
 
     # --- notes ---------------------------------------------------------------------------------------------------

@@ -45,8 +45,9 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _KINDS: dict[str | None, Kind] = {kind.name: kind for kind in Kind}
-_OPEN = {"{": "}", "[": "]", "<": ">"}
-_CLOSE = frozenset(_OPEN.values())
+PAIRS = {"{": "}", "[": "]", "<": ">"}
+_CLOSE = frozenset(PAIRS.values())
+SCALARS = (Kind.NAME, Kind.INTEGER, Kind.FLOAT, Kind.STRING, Kind.BAD_STRING, Kind.JUNK)
 
 
 class Tokens:
@@ -80,6 +81,32 @@ class Tokens:
         self._next = len(self._text) if end < 0 else end
         self.take()
 
+    def skip_one(self) -> None:
+        """Take one token, or everything up to the bracket that closes it."""
+        wanted: list[str] = []
+        while not self.ended:
+            if wanted and self.at(*_CLOSE) and not self.at(wanted[-1]):
+                return
+            token = self.take()
+            if token.kind is Kind.MARK and token.text in PAIRS:
+                wanted.append(PAIRS[token.text])
+            elif wanted and token.kind is Kind.MARK and token.text == wanted[-1]:
+                wanted.pop()
+            if not wanted:
+                return
+
+    def skip_value(self) -> None:
+        """Take whatever follows the name of a field that is not known."""
+        colon = self.take_mark(":")
+        if self.at(*PAIRS):
+            self.skip_one()
+        elif colon or self.now.kind not in (Kind.NAME, Kind.MARK, Kind.END):
+            self.take_mark("-")
+            if self.now.kind in SCALARS:
+                first = self.take()
+                while first.kind is Kind.STRING and self.now.kind in (Kind.STRING, Kind.BAD_STRING):
+                    self.take()
+
     def at(self, *marks: str) -> bool:
         return self.now.kind is Kind.MARK and self.now.text in marks
 
@@ -99,8 +126,8 @@ def brackets_balance(text: str) -> bool:
         token = tokens.take()
         if token.kind is not Kind.MARK:
             continue
-        if token.text in _OPEN:
-            wanted.append(_OPEN[token.text])
+        if token.text in PAIRS:
+            wanted.append(PAIRS[token.text])
         elif token.text in _CLOSE and (not wanted or wanted.pop() != token.text):
             return False
     return not wanted

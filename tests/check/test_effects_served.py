@@ -1,0 +1,89 @@
+"""Rules whose bad example Triton loads: what they say happens to requests does happen."""
+
+from __future__ import annotations
+
+import json
+import math
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from tests.check.served import Judge
+from triton_ensembles.check.examples import SCALE, ensemble, python_model, step
+from triton_ensembles.check.registry import RULES
+from triton_ensembles.check.rule import Example
+from triton_ensembles.check.staging_example import stage
+
+DOUBLE = """\
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        read = [pb_utils.get_input_tensor_by_name(request, "X").as_numpy() for request in requests]
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", values * 2)]) for values in read]
+"""
+BY_ID = {rule.id: rule for rule in RULES}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
+    folder = tmp_path_factory.mktemp("effects")
+    stage(Example(python_model(), {"1/model.py": DOUBLE}), folder / "models", "double")
+    stage(Example(ensemble(SCALE, size=0)), folder / "models", "no-batching")
+    over = ensemble(step("double", {"X": "X"}, {"Y": "X"}), step("double", {"X": "X"}, {"Y": "Y"}))
+    stage(Example(over), folder / "models", "overwritten")
+    for rule in ("ensemble-batch-of-one", "ensemble-shape-clash-hidden", "input-name-twice"):
+        example = BY_ID[rule].bad
+        assert example
+        stage(example, folder / "models", rule)
+    with Judge(folder / "models", folder) as server:
+        yield server
+
+
+def ask(server: Judge, model: str, shape: list[int], timeout: float = 10) -> str:
+    """What Triton says to a request with FP32 zeros as X."""
+    assert server.load(model).loaded
+    zeros = [0.0] * math.prod(shape)
+    body = {"inputs": [{"name": "X", "datatype": "FP32", "shape": shape, "data": zeros}]}
+    request = urllib.request.Request(f"{server.url}/v2/models/{model}/infer", json.dumps(body).encode())
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as reply:
+            return str(reply.read(), "utf-8")
+    except urllib.error.HTTPError as error:
+        return str(error.read(), "utf-8")
+
+
+@pytest.mark.parametrize(("rows", "refused"), [(1, False), (2, True)])
+def test_a_batch_of_one_is_the_largest(server: Judge, rows: int, refused: bool) -> None:
+    """If this fails, the checker warns of an ensemble that takes batches."""
+    said = ask(server, "ensemble-batch-of-one", [rows, 3, 4])
+    assert ("unexpected shape for input 'X' for model 'whole'" in said) == refused
+
+
+def test_a_step_that_batches_in_an_ensemble_that_does_not(server: Judge) -> None:
+    """If this fails, such an ensemble does not work, and the checker says nothing of it."""
+    assert "outputs" in ask(server, "no-batching", [4])
+
+
+@pytest.mark.parametrize(("length", "step"), [(4, "pair-sum"), (2, "scale")])
+def test_a_hidden_shape_clash_refuses_every_request(server: Judge, length: int, step: str) -> None:
+    """If this fails, the checker warns of an ensemble that works."""
+    said = ask(server, "ensemble-shape-clash-hidden", [1, length])
+    assert "unexpected shape for input" in said and step in said
+
+
+def test_two_inputs_of_one_name_refuse_every_request(server: Judge) -> None:
+    """If this fails, the checker stops people over a model that works."""
+    assert "expected 2 inputs but got 1" in ask(server, "input-name-twice", [1, 4])
+
+
+def test_an_input_that_a_step_overwrites_hangs_every_request(server: Judge) -> None:
+    """If this fails, the checker stops people over an ensemble that works. Last, as it costs the server."""
+    try:
+        with pytest.raises(TimeoutError):
+            ask(server, "overwritten", [1, 4], timeout=3)
+    finally:
+        server.kill()
