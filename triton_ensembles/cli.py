@@ -16,7 +16,7 @@ COMMANDS = {
     "setup": ("triton_ensembles.commands.setup:setup", "Check this machine; install tritonserver and perf_analyzer."),
     "list": ("triton_ensembles.commands.listing:listing", "Show every ensemble: steps, artifacts, sizes, digest."),
     "check": ("triton_ensembles.check.command:check_command", "Find every fault before anything is built or deployed."),
-    "graph": ("triton_ensembles.graph_command:graph", "Draw an ensemble's DAG as mermaid, SVG or PNG."),
+    "graph": ("triton_ensembles.graph.command:graph", "Draw an ensemble's DAG as mermaid, SVG or PNG."),
     "build": ("triton_ensembles.commands.build:build", "Build ensembles into dist/TARGET/NAME.tar.gz."),
     "serve": ("triton_ensembles.commands.serve:serve", "Build, then serve with the real tritonserver until Ctrl-C."),
     "demo": ("triton_ensembles.commands.demo:demo", "Build, serve, send example requests, print the answers, stop."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from triton_ensembles.graph import Graph, Tensor
+from triton_ensembles.graph.dag import Graph, Tensor
 
 _STYLES = """\
   classDef input fill:#e8f1fb,stroke:#3b76b5,color:#111

@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
 
-from triton_ensembles.graph import Graph, ranks
+from triton_ensembles.graph.dag import Graph, ranks
 
 Node = str | int | tuple[str | int, str | int, int]  # a tensor, a step, or a waypoint (from, to, rank)
 _SWEEPS = 6

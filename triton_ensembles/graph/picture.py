@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path as Curve
 
-from triton_ensembles.graph import Edge, Graph
-from triton_ensembles.graph_layout import Layout, Node, layout
+from triton_ensembles.graph.dag import Edge, Graph
+from triton_ensembles.graph.layout import Layout, Node, layout
 
 # Inches. The font is DejaVu Sans, which matplotlib brings along; its letters are about 0.6 of their size wide.
 _LETTER, _SMALL, _LINE, _PORT, _ROW, _GAP, _EDGE, _TITLE = 0.082, 0.062, 0.17, 0.24, 0.95, 0.75, 0.25, 0.25

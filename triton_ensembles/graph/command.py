@@ -10,8 +10,8 @@ import click
 
 from triton_ensembles.check.repository import Repository, find_repositories
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.graph import Graph, graph_of
-from triton_ensembles.graph_mermaid import mermaid
+from triton_ensembles.graph.dag import Graph, graph_of
+from triton_ensembles.graph.mermaid import mermaid
 from triton_ensembles.paths import ENSEMBLES
 
 FORMATS = ("mermaid", "svg", "png")
@@ -47,7 +47,7 @@ def graph(name: str, style: str | None, file: Path | None) -> None:
 
 
 def _picture(found: Graph, style: str) -> bytes:
-    from triton_ensembles.graph_picture import picture  # matplotlib takes a second to load
+    from triton_ensembles.graph.picture import picture  # matplotlib takes a second to load
 
     return picture(found, style)
 

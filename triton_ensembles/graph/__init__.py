@@ -1,0 +1,1 @@
+"""The DAG of an ensemble as values, and its drawings."""
