@@ -79,7 +79,7 @@ def test_content_decides_and_not_time_stamps(built: dict[str, Built], places: Pl
     text = config.read_text()
     os.utime(config)
     assert not make(mine)[0].changed
-    config.write_text(text.replace("max_batch_size: 32", "max_batch_size: 16"))
+    config.write_text(text.replace('string_value: "4"', 'string_value: "3"'))
     second, _ = make(mine)
     assert second.changed and second.sha256 != first.sha256
     config.write_text(text)
