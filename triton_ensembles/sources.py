@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,14 +81,15 @@ class _MissingError(Exception):
     """This place does not have the file; the message says why, in a few words."""
 
 
-class _Place:
+class _Place(ABC):
     """Somewhere that may have the files: ``open`` once, then ``bring`` each. Both raise _MissingError."""
 
     def open(self, scratch: Path) -> None:
         self.scratch = scratch
 
+    @abstractmethod
     def bring(self, file: str) -> Path:
-        raise NotImplementedError
+        """The file on this machine, perhaps below ``scratch``."""
 
 
 class _Folder(_Place):
