@@ -74,7 +74,7 @@ def ids(seed: int, rows: int, length: int) -> Array:
 
 def test_concurrent_requests_get_their_own_rows(playground: Playground, model: str) -> None:
     """Otherwise a client would get another client's vectors, or every request would be a run of its own."""
-    # The server makes a batch of neighbours in its queue: where lengths must be equal, those of one length come together.
+    # A batch is made of neighbours in the queue: where lengths must be equal, those of one length come together.
     inputs = [ids(seed, rows=1 + seed % 3, length=4 + seed // 6) for seed in range(12)]
     with ThreadPoolExecutor(12) as pool:
         answers = list(pool.map(lambda given: playground.ask(model, ["SUMS", "VECTORS"], IDS=given), inputs))
