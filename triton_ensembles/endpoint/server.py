@@ -11,6 +11,7 @@ import socket
 from collections.abc import AsyncIterator, Callable
 
 import aiohttp
+import uvloop
 from aiohttp import web
 from filelock import FileLock, Timeout
 
@@ -37,7 +38,7 @@ def run_endpoint(settings: Settings, ready: Callable[[str], None], stopping: Cal
         EnsembleError: a port or a working folder that somebody else uses, a missing tritonserver.
     """
     # The main thread and its loop outlive all tritonservers, which the kernel ends with the thread that started them.
-    asyncio.run(_serve(settings, ready, stopping))
+    uvloop.run(_serve(settings, ready, stopping))
 
 
 async def _serve(settings: Settings, ready: Callable[[str], None], stopping: Callable[[], None]) -> None:

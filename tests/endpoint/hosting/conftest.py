@@ -31,8 +31,9 @@ GIB = 1 << 30
 
 
 @pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    return "asyncio"
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    """The loop that the endpoint runs on."""
+    return "asyncio", {"use_uvloop": True}
 
 
 class Nowhere:
@@ -170,7 +171,7 @@ async def eventually(true: Callable[[], object], seconds: float = 20) -> None:
 
 
 @pytest.fixture
-async def host(tmp_path: Path, anyio_backend: str) -> AsyncIterator[Host]:
+async def host(tmp_path: Path, anyio_backend: object) -> AsyncIterator[Host]:
     """A variant of one's own: start it with the options that the test is about."""
     host = Host(tmp_path)
     yield host

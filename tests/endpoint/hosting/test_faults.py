@@ -26,7 +26,7 @@ GOOD = "good.tar.gz"
 
 
 @pytest.fixture(scope="module")
-async def shared(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> AsyncIterator[Host]:
+async def shared(tmp_path_factory: pytest.TempPathFactory, anyio_backend: object) -> AsyncIterator[Host]:
     """One variant for the faults that must not harm it."""
     host = Host(tmp_path_factory.mktemp("faults"))
     host.put(GOOD, model())

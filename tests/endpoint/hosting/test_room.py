@@ -171,10 +171,12 @@ async def test_a_model_that_is_asked_for_while_it_is_unloaded_comes_back(host: H
     slow = model(initialize=HEAVY)
     slow["identity/1/model.py"] += b"\n    def finalize(self):\n        time.sleep(1.5)\n"
     host.put("a.tar.gz", slow)
-    host.put("b.tar.gz", model(initialize=HEAVY))
-    await host.start(memory_bytes=ONE_FITS)
+    for name in ("idle", "other"):
+        host.put(f"{name}.tar.gz", model(initialize=HEAVY))
+    await host.start(memory_bytes=TWO_FIT)
     await host.ask("a.tar.gz")
-    other = asyncio.create_task(host.ask("b.tar.gz", 2))
+    await host.ask("idle.tar.gz")
+    other = asyncio.create_task(host.ask("other.tar.gz", 2))
     await eventually(lambda: (status := host.model("a.tar.gz")) and status.state is ModelState.UNLOADING)
     assert await host.ask("a.tar.gz", 1) == [1]
     assert await other == [2]

@@ -176,7 +176,7 @@ class Container:
         self._up.clear()
         self._release_handle()
         if self._api is not None:
-            await self._api.close()  # the server waits for connections that are kept open
+            self._api.close()  # the server waits for connections that are kept open
             self._api = None
         if self._server is not None:
             await asyncio.to_thread(self._server.stop, at_once=self._stuck)

@@ -11,6 +11,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -91,7 +92,6 @@ class Disk:
             ObjectMissing, DownloadFailed, ExtractionError: nothing is left on the disk.
             NoDiskSpace: the file system is full; nothing of this model is left on it.
         """
-        clock = asyncio.get_running_loop().time
         scratch = Path(tempfile.mkdtemp(prefix=f".{hash}.", dir=self._models))
         granted = 0
 
@@ -105,16 +105,16 @@ class Disk:
         try:
             info = await self._objects.describe(url)
             await grant(info.size)
-            began = clock()
+            began = time.monotonic()
             archive = scratch / "archive.tar.gz"
             info = await self._objects.fetch(url, archive)
-            downloaded = clock()
+            downloaded = time.monotonic()
             download_ended()
             kept = await self._extract(archive, scratch / "model", grant)
             archive.unlink()
             scratch.chmod(0o755)
             scratch.rename(self._models / hash)
-            return Unpacked(info, kept, downloaded - began, clock() - downloaded)
+            return Unpacked(info, kept, downloaded - began, time.monotonic() - downloaded)
         except OSError as error:
             kept = 0
             if error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
-import aiohttp
-
+from triton_ensembles.endpoint.hosting.connection import Answer, Connections
 from triton_ensembles.endpoint.hosting.errors import InternalFailure
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
 _WHOLE = 64 << 10  # bytes; replies up to this size are read at once
-_UNWANTED = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+_PASSED_ON = {"content-type": "Content-Type", "content-length": "Content-Length"}
 
 
 class ContainerDied(Exception):  # noqa: N818
@@ -41,14 +39,8 @@ class TritonApi:
     """One tritonserver's SageMaker port. Use it on the event loop that made it; ``close`` ends its connections."""
 
     def __init__(self, url: str) -> None:
-        self._url = f"http://{url}"
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=3600),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
-            skip_auto_headers=_UNWANTED,
-            auto_decompress=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
+        host, _, port = url.rpartition(":")
+        self._connections = Connections(host, int(port))
 
     async def load(self, hash: str, folder: Path, target_model: str) -> None:
         body = json.dumps({"model_name": hash, "url": str(folder)}).encode()
@@ -67,27 +59,29 @@ class TritonApi:
         started = time.perf_counter()
         try:
             async with asyncio.timeout(seconds):
-                answer = await self._session.post(self._url + path, data=_data(request), headers=_headers(request))
+                answer = await self._connections.ask(
+                    "POST", path, _headers(request), request.body, request.content_length
+                )
                 if answer.status >= 400:
                     raise ContainerAnswered(answer.status, _words(await answer.read()))
-                length = answer.content_length
-                small = length is not None and length <= _WHOLE
+                small = int(answer.headers.get("content-length", _WHOLE + 1)) <= _WHOLE
                 body = await answer.read() if small else Pieces(answer, seconds)
-        except (aiohttp.ClientError, ConnectionError) as error:
+        except TimeoutError:
+            raise  # which is an OSError too
+        except OSError as error:
             raise ContainerDied(str(error) or type(error).__name__) from error
-        headers = {name: answer.headers[name] for name in ("Content-Type", "Content-Length") if name in answer.headers}
+        headers = {_PASSED_ON[name]: value for name, value in answer.headers.items() if name in _PASSED_ON}
         return Reply(answer.status, headers, body, time.perf_counter() - started, instance)
 
-    async def close(self) -> None:
-        await self._session.close()
+    def close(self) -> None:
+        self._connections.close()
 
     async def _control(self, method: str, path: str, target_model: str, body: bytes) -> None:
         # A connection of its own: the server handles these in the thread of the connection, for as long as it takes.
-        headers = {TARGET_MODEL: target_model, "Connection": "close"}
         try:
-            async with self._session.request(method, self._url + path, data=body, headers=headers) as answer:
-                words = _words(await answer.read())
-        except (aiohttp.ClientError, ConnectionError) as error:
+            answer = await self._connections.ask(method, path, {TARGET_MODEL: target_model}, body, alone=True)
+            words = _words(await answer.read())
+        except OSError as error:
             raise ContainerDied(str(error) or type(error).__name__) from error
         if answer.status >= 400:
             raise ContainerAnswered(answer.status, words)
@@ -96,7 +90,7 @@ class TritonApi:
 class Pieces(AsyncIterator[bytes]):
     """A :class:`ReplyBody`. Closing it early ends the connection to the container."""
 
-    def __init__(self, answer: aiohttp.ClientResponse, seconds: float) -> None:
+    def __init__(self, answer: Answer, seconds: float) -> None:
         self._answer = answer
         self._seconds = seconds
         self._when_ended: Callable[[], None] | None = None
@@ -108,10 +102,10 @@ class Pieces(AsyncIterator[bytes]):
     async def __anext__(self) -> bytes:
         try:
             async with asyncio.timeout(self._seconds):
-                piece = await self._answer.content.readany()
+                piece = await self._answer.piece()
         except BaseException as error:
             await self.aclose()
-            if isinstance(error, (aiohttp.ClientError, OSError)):  # TimeoutError is an OSError
+            if isinstance(error, OSError):  # TimeoutError is one too
                 raise InternalFailure(f"the container broke off its answer: {error or type(error).__name__}") from error
             raise
         if not piece:
@@ -126,12 +120,6 @@ class Pieces(AsyncIterator[bytes]):
             tell()
 
 
-def _data(request: Invocation) -> bytes | io.BytesIO | AsyncIterator[bytes]:
-    """aiohttp writes a file in blocks and warns of bytes of more than 1 MiB, which it writes at once."""
-    body = request.body
-    return io.BytesIO(body) if isinstance(body, bytes) and len(body) > _WHOLE else body
-
-
 def _headers(request: Invocation) -> Mapping[str, str]:
     """InvokeEndpoint's headers, as the container sees them on SageMaker; only those that the client sent."""
     given = {
@@ -141,10 +129,7 @@ def _headers(request: Invocation) -> Mapping[str, str]:
         "X-Amzn-SageMaker-Custom-Attributes": request.custom_attributes,
         "X-Amzn-SageMaker-Inference-Id": request.inference_id,
     }
-    headers = {name: value for name, value in given.items() if value is not None}
-    if not isinstance(request.body, bytes):
-        headers["Content-Length"] = str(request.content_length)  # or aiohttp would send chunks
-    return headers
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _words(body: bytes) -> str:
