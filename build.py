@@ -5,14 +5,15 @@ import os
 import sys
 from pathlib import Path
 
-VENV_PYTHON = Path(__file__).resolve().parent / ".venv" / "bin" / "python3"
+VENV = Path(__file__).resolve().parent / ".venv"
 
+if (VENV / "ready").exists() and sys.prefix != os.fspath(VENV):
+    # Whatever python3 is first on PATH, and whichever of the packages it happens to have.
+    os.execv(VENV / "bin" / "python3", [os.fspath(VENV / "bin" / "python3"), *sys.argv])
 try:
     from triton_ensembles.cli import main
 except ModuleNotFoundError as error:
-    if not VENV_PYTHON.exists() or sys.prefix == os.fspath(VENV_PYTHON.parents[1]):
-        sys.exit(f"error: the package {error.name} is missing; run: make setup")
-    os.execv(VENV_PYTHON, [os.fspath(VENV_PYTHON), *sys.argv])
+    sys.exit(f"error: the package {error.name} is missing; run: make setup")
 
 if __name__ == "__main__":
     main()

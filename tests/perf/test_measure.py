@@ -108,6 +108,8 @@ def test_ctrl_c(built: dict[str, Built], tmp_path: Path) -> None:
         [sys.executable, "-c", _SWEEP, str(built["bert_trt"].repository), str(output)],
         env=os.environ | {"TMPDIR": str(temporary)},
         stderr=subprocess.PIPE,
+        # A suite that runs in the background of a shell has SIGINT ignored, and so would what it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         children = _children(process.pid, {"tritonserver", "perf_analyzer"})
