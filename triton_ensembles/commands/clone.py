@@ -1,0 +1,49 @@
+"""``build.py clone``"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from triton_ensembles.build import last_built
+from triton_ensembles.clone import clone as write_clones
+from triton_ensembles.clone import clone_names
+from triton_ensembles.commands.building import PLACES, target_option, warn_of_random_weights
+from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.targets import TARGETS
+
+_TELL_SECONDS = 2.0
+
+
+@click.command()
+@click.argument("ensemble")
+@target_option
+@click.option("--count", type=click.IntRange(min=1), required=True, help="How many archives.")
+@click.option("--prefix", required=True, help="Their names begin with it: PREFIX_0000.tar.gz and so on.")
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder for them.  [default: dist/TARGET]",
+)
+def clone(ensemble: str, target: str, count: int, prefix: str, output: Path | None) -> None:
+    """Write COUNT archives of one built ENSEMBLE under names of their own, for an endpoint of many variants.
+
+    Every model in them is renamed (PREFIX_0000.preprocess and so on), so that they load beside each other. Weights and
+    environments are compressed once and copied.
+    """
+    built = last_built(ensemble, TARGETS[target], PLACES)
+    if built is None:
+        raise EnsembleError(f"there is no whole archive of {ensemble!r}", cure=f"run: build.py build {ensemble}")
+    folder = output or PLACES.archive(TARGETS[target], ensemble).parent
+    began = told = time.monotonic()
+    size = 0
+    for number, path in enumerate(write_clones(built.archive, clone_names(prefix, count), folder, click.echo), 1):
+        size += path.stat().st_size
+        if (now := time.monotonic()) - told > _TELL_SECONDS:
+            told = now
+            click.echo(f"{number} of {count}, {size / 1e9:.1f} GB")
+    seconds = time.monotonic() - began
+    click.echo(f"{count} archives in {shown(folder)}, {size / 1e9:.2f} GB in {seconds:.1f} s")
+    warn_of_random_weights(built)
