@@ -1,0 +1,75 @@
+"""Clones of an archive against ``tar czf`` in a loop: time and memory, in turns, in one run.
+
+    python -m benchmarks.clone dist/cpu/bert_trt.tar.gz [--count 8] [--rounds 3]
+
+The loop gets the renamed tree for nothing: it packs the same unpacked archive again and again, with GNU tar and gzip at
+their defaults. Each side runs as a process of its own; time is wall time, memory the largest resident set of any of
+its processes. Archives are written to a temporary folder beside the given one and removed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+_CLONES = """
+import sys
+from pathlib import Path
+from triton_ensembles.clone import clone, clone_names
+for _ in clone(Path(sys.argv[1]), clone_names("tenant", int(sys.argv[2])), Path(sys.argv[3])):
+    pass
+"""
+
+
+def timed(command: list[str]) -> tuple[float, float]:
+    """Seconds, and MiB of the largest process. Raises CalledProcessError."""
+    began = time.perf_counter()
+    process = subprocess.Popen(command)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return time.perf_counter() - began, usage.ru_maxrss / 1024
+
+
+def compare(archive: Path, count: int, rounds: int) -> str:
+    """A line for each side, and the ratio of the medians."""
+    figures: dict[str, list[tuple[float, float]]] = {"clone": [], "tar czf": []}
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
+            tree, output = Path(folder) / "tree", Path(folder) / "out"
+            output.mkdir()
+            with tarfile.open(archive) as tar:
+                tar.extractall(tree, filter="data")
+            figures["clone"].append(timed([sys.executable, "-c", _CLONES, str(archive), str(count), str(output)]))
+            pack = f"tar -czf {shlex.quote(str(output))}/loop_$i.tar.gz -C {shlex.quote(str(tree))} ."
+            figures["tar czf"].append(timed(["bash", "-ec", f"for i in $(seq {count}); do {pack}; done"]))
+    lines = []
+    for side, values in figures.items():
+        seconds, memory = (statistics.median(column) for column in zip(*values, strict=True))
+        spread = f"{min(value[0] for value in values):.1f} to {max(value[0] for value in values):.1f}"
+        lines.append(f"{side:8} {count} archives: {seconds:.1f} s ({spread}), {memory:.0f} MiB")
+    ratios = sorted(loop[0] / clone[0] for clone, loop in zip(*figures.values(), strict=True))
+    lines.append(f"clone is {statistics.median(ratios):.1f} times as fast ({ratios[0]:.1f} to {ratios[-1]:.1f})")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("archive", type=Path)
+    parser.add_argument("--count", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    sys.stdout.write(compare(arguments.archive.resolve(), arguments.count, arguments.rounds) + "\n")
+
+
+if __name__ == "__main__":
+    main()
