@@ -11,7 +11,7 @@ BUILD := .venv/bin/python build.py
 OPTIONS = $(ENSEMBLES) --target $(TARGET) --weights $(WEIGHTS) $(if $(WEIGHTS_DIR),--weights-dir "$(WEIGHTS_DIR)")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build-ensembles serve-local perf check endpoint upload deploy invoke status undeploy lint lock clean distclean
+.PHONY: help setup demo test build-ensembles serve-local perf bench bench-peers check endpoint upload deploy invoke status undeploy lint lock clean distclean
 
 help: ## Show this list
 	@echo 'Usage: make TARGET   (variables: TARGET=cpu WEIGHTS=auto|pretrained WEIGHTS_DIR=folder ENSEMBLES="bert_trt …" PYTHON=python3.11)'
@@ -31,6 +31,14 @@ serve-local: .venv/ready ## Build, then serve on HTTP 8000, gRPC 8001, metrics 8
 
 perf: .venv/ready ## Measure every ensemble with perf_analyzer: concurrency sweep, time by step, CSV and a plot
 	@$(BUILD) perf $(OPTIONS)
+
+bench: build-ensembles ## Ours against the limit, the reference and peers, in one run: reports/bench/ and docs/performance.md (half an hour)
+	@.venv/bin/python -m benchmarks.bench
+	@.venv/bin/python -m benchmarks.start
+	@.venv/bin/python -m benchmarks.page
+
+bench-peers: .venv/ready ## Install what bench compares with (infinity-emb, sentence-transformers behind FastAPI) into .bench-peers/
+	@.venv/bin/python -m benchmarks.peers
 
 check: .venv/ready ## Find every fault of every ensemble, before anything is built
 	@$(BUILD) check

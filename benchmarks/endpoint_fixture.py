@@ -1,17 +1,17 @@
-"""An endpoint with two warm models, and both ways to ask them: InvokeEndpoint, and the tritonserver's own port."""
+"""An endpoint with archives in service, and both ways to ask them: InvokeEndpoint, and the tritonserver's own port."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import tritonclient.http as http
 
+from benchmarks.http_load import Door, ask, post
 from triton_ensembles.archive import write_archive
 from triton_ensembles.deploy.payload import Payload, binary, sentences
 from triton_ensembles.endpoint.hosting.disk import model_hash
@@ -40,26 +40,13 @@ class TritonPythonModel:
 """
 
 
-@dataclass(frozen=True)
-class Door:
-    """Where a request goes, and the whole of it as bytes."""
-
-    host: str
-    port: int
-    request: bytes
-    body_bytes: int
-
-
 @contextmanager
-def running_endpoint(folder: Path) -> Iterator[LocalEndpoint]:
-    """An endpoint with the archives echo.tar.gz and bert_trt.tar.gz, both in service."""
-    archive = DIST / "cpu" / "bert_trt.tar.gz"
-    if not archive.exists():
-        raise EnsembleError("there is no such archive", path=archive, cure="make build-ensembles")
+def running_endpoint(folder: Path, archives: Sequence[Path]) -> Iterator[LocalEndpoint]:
+    """An endpoint with these archives, in service. ``folder`` is its working folder."""
     with LocalEndpoint(folder / "root") as local:
         s3, sagemaker = local.client("s3"), local.client("sagemaker")
         s3.create_bucket(Bucket=NAME)
-        for path in (_echo(folder), archive):
+        for path in archives:
             s3.upload_file(str(path), NAME, f"models/{path.name}")
         container = {"Image": "sagemaker-tritonserver", "Mode": "MultiModel", "ModelDataUrl": _PREFIX}
         # SageMaker's default is a line in the log for each step of each request; production switches it off.
@@ -75,25 +62,33 @@ def running_endpoint(folder: Path) -> Iterator[LocalEndpoint]:
 
 
 def doors(local: LocalEndpoint) -> Iterator[tuple[str, Door, Door]]:
-    """(name, tritonserver's own port, the endpoint) of each model, warmed up, both answering the same."""
-    runtime = local.client("sagemaker-runtime", read_timeout=120)
+    """(name, tritonserver's own port, the endpoint) of echo and bert_trt, warmed up, both answering the same."""
     for name, payload in (("echo", _four_floats()), ("bert_trt", sentences(["A cat sleeps on the sofa."]))):
-        target = f"{name}.tar.gz"
-        runtime.invoke_endpoint(
-            EndpointName=NAME, TargetModel=target, ContentType=payload.content_type, Body=payload.body
-        )["Body"].read()
-        path = f"/models/{model_hash(_PREFIX + target)}/invoke"
-        direct = _door("127.0.0.1", _sagemaker_port(local), path, target, payload)
-        host, port = local.url.removeprefix("http://").split(":")
-        yield name, direct, _door(host, int(port), f"/endpoints/{NAME}/invocations", target, payload)
+        endpoint = endpoint_door(local, name, [payload])
+        ask(endpoint)
+        path = f"/models/{model_hash(_PREFIX + f'{name}.tar.gz')}/invoke"
+        yield name, _door("127.0.0.1", _sagemaker_port(local), path, name, [payload]), endpoint
 
 
-def _door(host: str, port: int, path: str, target: str, payload: Payload) -> Door:
-    head = (
-        f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: {payload.content_type}\r\n"
-        f"X-Amzn-SageMaker-Target-Model: {target}\r\nContent-Length: {len(payload.body)}\r\n\r\n"
-    )
-    return Door(host, port, head.encode() + payload.body, len(payload.body))
+def endpoint_door(local: LocalEndpoint, name: str, payloads: Sequence[Payload]) -> Door:
+    """InvokeEndpoint for the archive ``name``.tar.gz."""
+    host, port = local.url.removeprefix("http://").split(":")
+    return _door(host, int(port), f"/endpoints/{NAME}/invocations", name, payloads)
+
+
+def archive_of(ensemble: str) -> Path:
+    archive = DIST / "cpu" / f"{ensemble}.tar.gz"
+    if not archive.exists():
+        raise EnsembleError("there is no such archive", path=archive, cure="make build-ensembles")
+    return archive
+
+
+def _door(host: str, port: int, path: str, name: str, payloads: Sequence[Payload]) -> Door:
+    target = {"X-Amzn-SageMaker-Target-Model": f"{name}.tar.gz"}
+    requests = [
+        post(host, port, path, {"Content-Type": payload.content_type, **target}, payload.body) for payload in payloads
+    ]
+    return Door(host, port, requests)
 
 
 def _sagemaker_port(local: LocalEndpoint) -> int:
@@ -111,7 +106,8 @@ def _four_floats() -> Payload:
     return binary([tensor], [http.InferRequestedOutput("OUT")])
 
 
-def _echo(folder: Path) -> Path:
+def echo_archive(folder: Path) -> Path:
+    """echo.tar.gz in ``folder``: a Python model that gives back its input."""
     tree = folder / "tree"
     (tree / "echo" / "1").mkdir(parents=True)
     (tree / "echo" / "config.pbtxt").write_text(_CONFIG)

@@ -15,17 +15,17 @@ sends anything, is in neither.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import statistics
 import sys
 import tempfile
-import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.endpoint_fixture import Door, doors, running_endpoint
+from benchmarks.endpoint_fixture import archive_of, doors, echo_archive, running_endpoint
+from benchmarks.http_load import Door, put_under_load
 
 CONCURRENCY = 32
 WARM_UP = 1.0  # seconds before each measurement that are not counted
@@ -43,38 +43,9 @@ class Measured:
         return 1000 * statistics.median(self.latencies)
 
 
-async def load(door: Door, concurrency: int, seconds: float) -> Measured:
-    """Ask over ``concurrency`` connections, each as fast as it is answered."""
-    latencies: list[float] = []
-    begin = time.perf_counter() + WARM_UP
-    end = begin + seconds
-
-    async def ask() -> None:
-        reader, writer = await asyncio.open_connection(door.host, door.port)
-        try:
-            while (started := time.perf_counter()) < end:
-                writer.write(door.request)
-                await read_answer(reader)
-                finished = time.perf_counter()
-                if started >= begin and finished <= end:
-                    latencies.append(finished - started)
-        finally:
-            writer.close()
-            await writer.wait_closed()
-
-    await asyncio.gather(*(ask() for _ in range(concurrency)))
+def load(door: Door, concurrency: int, seconds: float) -> Measured:
+    latencies = put_under_load(door, concurrency, seconds, WARM_UP).latencies
     return Measured(latencies, len(latencies) / seconds)
-
-
-async def read_answer(reader: asyncio.StreamReader) -> bytes:
-    """The body of an HTTP/1.1 answer with a Content-Length. Raises RuntimeError for any status but 200."""
-    head = await reader.readuntil(b"\r\n\r\n")
-    lines = head.split(b"\r\n")
-    length = next(int(line.split(b":")[1]) for line in lines if line.lower().startswith(b"content-length:"))
-    body = await reader.readexactly(length)
-    if lines[0].split()[1] != b"200":
-        raise RuntimeError(f"{lines[0].decode()}: {body[:500].decode(errors='replace')}")
-    return body
 
 
 def compare(name: str, direct: Door, endpoint: Door, rounds: int, seconds: float) -> dict[str, Any]:
@@ -83,7 +54,12 @@ def compare(name: str, direct: Door, endpoint: Door, rounds: int, seconds: float
     Difference and ratio are medians over the rounds, each round compared with its neighbour in time: on a shared
     machine the speed of both doors drifts together.
     """
-    row: dict[str, Any] = {"model": name, "body_bytes": endpoint.body_bytes, "rounds": rounds, "seconds": seconds}
+    row: dict[str, Any] = {
+        "model": name,
+        "body_bytes": len(endpoint.requests[0].partition(b"\r\n\r\n")[2]),
+        "rounds": rounds,
+        "seconds": seconds,
+    }
     for concurrency in (1, CONCURRENCY):
         pairs = [_pair(direct, endpoint, concurrency, seconds, turn % 2 == 0) for turn in range(rounds)]
         for index, which in enumerate(("direct", "endpoint")):
@@ -102,9 +78,9 @@ def _pair(
     direct: Door, endpoint: Door, concurrency: int, seconds: float, direct_first: bool
 ) -> tuple[Measured, Measured]:
     if direct_first:
-        return asyncio.run(load(direct, concurrency, seconds)), asyncio.run(load(endpoint, concurrency, seconds))
-    behind = asyncio.run(load(endpoint, concurrency, seconds))
-    return asyncio.run(load(direct, concurrency, seconds)), behind
+        return load(direct, concurrency, seconds), load(endpoint, concurrency, seconds)
+    behind = load(endpoint, concurrency, seconds)
+    return load(direct, concurrency, seconds), behind
 
 
 def _spread(values: list[float]) -> tuple[float, float, float]:
@@ -129,7 +105,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="of each door, at each concurrency")
     parser.add_argument("--json", type=Path, help="write the rows here")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="endpoint-overhead-") as folder, running_endpoint(Path(folder)) as endpoint:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="endpoint-overhead-")))
+        archives = [echo_archive(folder), archive_of("bert_trt")]
+        endpoint = stack.enter_context(running_endpoint(folder, archives))
         rows = []
         for name, direct, through in doors(endpoint):
             rows.append(compare(name, direct, through, arguments.rounds, arguments.seconds))

@@ -1,0 +1,83 @@
+"""The ensembles once more with precision bf16: the recipe's own choice, made in a copy of the folder."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import tritonclient.http as http
+
+from benchmarks.engines import Array, find_step
+from triton_ensembles.build import Built, Places, build
+from triton_ensembles.client import embed
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import BUILD
+from triton_ensembles.recipe import RECIPE
+from triton_ensembles.targets import CPU
+
+FOLDER = BUILD / "bench" / "bf16"
+_TABLE = re.compile(r"^\[engines\..+\][ \t]*$", re.MULTILINE)
+_PRECISION = re.compile(r"^precision\s*=.*\n", re.MULTILINE)
+
+
+def built_bf16(ensemble: Path, shared: Places, progress: Callable[[str], None]) -> Built:
+    """``<name>_bf16``, built from a copy of the folder ``ensemble`` whose engines have precision bf16.
+
+    Args:
+        shared: whose downloads and store of artifacts are used, so that only what differs is made.
+
+    Raises:
+        EnsembleError: the recipe chooses no engine, or the build fails.
+    """
+    places = Places(ensembles=FOLDER / "ensembles", build=FOLDER, dist=FOLDER / "dist")
+    copy = places.ensembles / f"{ensemble.name}_bf16"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(ensemble, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    recipe = copy / RECIPE
+    recipe.write_text(with_bf16((ensemble / RECIPE).read_text(encoding="utf-8"), ensemble / RECIPE), encoding="utf-8")
+    for ours, theirs in ((places.downloads, shared.downloads), (places.store, shared.store)):
+        if not ours.exists():
+            ours.symlink_to(theirs)
+    built = build(copy, CPU, places, allow_random=True, weights_dir=None, progress=progress)
+    if not find_step(built.repository).bf16:
+        raise EnsembleError("its engine does not compute in bf16", path=built.repository)
+    return built
+
+
+def with_bf16(recipe: str, path: Path) -> str:
+    """The text of a recipe with ``precision = "bf16"`` in each [engines.STEP] table."""
+    if not _TABLE.search(recipe):
+        raise EnsembleError("there is no [engines.STEP], so that no precision can be chosen", path=path)
+    return _TABLE.sub(lambda table: f'{table[0].rstrip()}\nprecision = "bf16"', _PRECISION.sub("", recipe))
+
+
+def vectors(url: str, model: str, texts: list[str]) -> Array:
+    """Unit vectors FP32 [texts, 384] from the server at ``url``."""
+    with http.InferenceServerClient(url) as client:
+        return np.concatenate([embed(client, texts[start : start + 32], model) for start in range(0, len(texts), 32)])
+
+
+def probabilities(url: str, model: str, images: list[bytes]) -> Array:
+    """Class probabilities FP32 [images, 1001] from the server at ``url``."""
+    rows = []
+    with http.InferenceServerClient(url) as client:
+        for image in images:
+            encoded = http.InferInput("INPUT", [1, len(image)], "UINT8")
+            encoded.set_data_from_numpy(np.frombuffer(image, np.uint8)[None, :])
+            rows.append(client.infer(model, [encoded]).as_numpy("OUTPUT"))
+    return np.concatenate(rows)
+
+
+def agreement(exact: Array, other: Array, *, classes: bool) -> dict[str, float]:
+    """Of rows [n, d]: the least cosine, and the share of rows whose largest entry (``classes``) or nearest neighbour
+    among the rows (vectors) is the same."""
+    units = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (exact, other)]
+    least = float(np.sum(units[0] * units[1], axis=1).min())
+    if classes:
+        name, best = "same_top_1", [rows.argmax(axis=1) for rows in (exact, other)]
+    else:
+        name, best = "same_neighbour", [(unit @ unit.T - 2 * np.eye(len(unit))).argmax(axis=1) for unit in units]
+    return {"least_cosine": round(least, 6), name: round(float(np.mean(best[0] == best[1])), 4)}

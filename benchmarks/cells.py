@@ -1,0 +1,68 @@
+"""What is measured, as values: one cell is one contender under one load in one round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from benchmarks.loads import Load
+
+PERCENTILES = (50, 90, 95, 99)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measurement.
+
+    Attributes:
+        throughput: rows (texts or images) per second.
+        latency_ms: of a request, by percentile ("p50", …); for a limit that of a batch.
+        cpu: seconds of processor time for each second measured (cores in use), by process: "client", "server" and the
+            steps by name.
+        steps_ms: average time of a request in each step, {"queue": …, "compute": …}; servers of Triton only.
+        batches: rows that each step was given at once, on average.
+    """
+
+    throughput: float
+    latency_ms: Mapping[str, float] = field(default_factory=dict)
+    cpu: Mapping[str, float] = field(default_factory=dict)
+    steps_ms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    batches: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A cell and its place in the run; ``round`` counts from 1."""
+
+    round: int
+    contender: str
+    load: Load
+    cell: Cell
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Measured:
+        return cls(value["round"], value["contender"], Load(**value["load"]), Cell(**value["cell"]))
+
+
+def rate(times: Sequence[float], rows: Sequence[float]) -> float:
+    """Rows per second: the slope of the straight line (least squares) through (time, rows answered until then).
+
+    A count over a fixed time would be wrong by a whole burst: 32 images are answered at once every two seconds.
+    Raises ValueError when there are fewer than two different times.
+    """
+    moments = np.asarray(times, float)
+    if len(moments) < 2 or moments[0] == moments[-1]:
+        raise ValueError("too few answers to tell a rate; measure longer")
+    return float(np.polyfit(moments - moments[0], np.asarray(rows, float), 1)[0])
+
+
+def percentiles(latencies: Sequence[float]) -> dict[str, float]:
+    """Latencies in seconds -> percentiles in milliseconds."""
+    values = np.percentile(np.asarray(latencies) * 1000, PERCENTILES)
+    return {f"p{percent}": float(value) for percent, value in zip(PERCENTILES, values, strict=True)}

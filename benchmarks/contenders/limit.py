@@ -1,0 +1,102 @@
+"""The limit, in processes of their own: one with all cores, or one for each core with one thread."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.cells import Cell
+from benchmarks.loads import Load, direct
+from benchmarks.processor_time import cores, seconds_of
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ROOT
+from triton_ensembles.processes import die_with
+
+ALL_CORES = "limit, all cores"
+ONE_THREAD = "limit, one thread a core"
+
+
+class Limit:
+    """Engine and file of the built ``repository`` without a server.
+
+    Args:
+        contents: of the loads, such as ("short", "mix") or ("images",).
+        side_by_side: a process with one thread on each core, instead of one process with a thread for each core.
+    """
+
+    def __init__(self, repository: Path, contents: Iterable[str], *, side_by_side: bool) -> None:
+        self.name = ONE_THREAD if side_by_side else ALL_CORES
+        self.about = ""
+        self._repository = repository.resolve()
+        self._loads = [load for content in contents for load in direct(content)]
+        available = sorted(os.sched_getaffinity(0))
+        self._arguments = [["1", str(core)] for core in available] if side_by_side else [[str(len(available))]]
+        self._processes: list[subprocess.Popen[str]] = []
+
+    def loads(self) -> Sequence[Load]:
+        return self._loads
+
+    def start(self) -> None:
+        parent = os.getpid()
+        for arguments in self._arguments:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "benchmarks.limit_process", os.fspath(self._repository), *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,  # TensorFlow's greetings
+                text=True,
+                cwd=ROOT,
+                start_new_session=True,  # Ctrl-C is for us
+                preexec_fn=lambda: die_with(parent),
+            )
+            self._processes.append(process)
+        ready = [self._answer(process)["ready"] for process in self._processes]
+        self.about = f"{len(ready)} x {ready[0]}"
+
+    def warm_up(self, load: Load) -> None:
+        self._run(load, 1, whole=False)
+
+    def measure(self, load: Load, seconds: float, warm_up: float) -> Cell:
+        self._run(load, warm_up, whole=False)
+        before = self._processor_time()
+        answers = self._run(load, seconds, whole=load.sorted)
+        longest = max(answer["seconds"] for answer in answers)
+        return Cell(
+            throughput=sum(answer["rows"] / answer["seconds"] for answer in answers),
+            latency_ms=answers[0]["latency_ms"],
+            cpu=cores(before, self._processor_time(), longest),
+        )
+
+    def stop(self) -> None:
+        for process in self._processes:
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    stream.close()
+            process.terminate()
+            process.wait()
+        self._processes.clear()
+
+    def _run(self, load: Load, seconds: float, *, whole: bool) -> list[dict[str, Any]]:
+        order = {"content": load.content, "rows": load.rows, "sorted": load.sorted, "seconds": seconds, "whole": whole}
+        for number, process in enumerate(self._processes):
+            assert process.stdin is not None
+            process.stdin.write(json.dumps(order | {"part": [number, len(self._processes)]}) + "\n")
+            process.stdin.flush()
+        return [self._answer(process) for process in self._processes]
+
+    def _answer(self, process: subprocess.Popen[str]) -> dict[str, Any]:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if not line:
+            command = " ".join(map(str, process.args)) if isinstance(process.args, list) else str(process.args)
+            raise EnsembleError(f"{self.name}: its process has ended", cure=f"see why: {command}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _processor_time(self) -> dict[str, float]:
+        return {"limit": sum(seconds_of(process.pid) for process in self._processes)}

@@ -1,0 +1,128 @@
+"""The engine libraries without a server: the file, precision and library that a built step names in its config.
+
+An engine is a function: arrays by input name -> the first output that the config declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.modelconfig import CONFIG, ModelConfig, read_config
+
+Array = NDArray[Any]
+Engine = Callable[[Mapping[str, Array]], Array]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a built ensemble that an engine runs.
+
+    Attributes:
+        library: "onnxruntime", "tensorflow" or "openvino".
+        bf16: whether the config allows the engine to compute in bfloat16.
+    """
+
+    library: str
+    file: Path
+    inputs: tuple[str, ...]
+    output: str
+    bf16: bool
+
+    def __str__(self) -> str:
+        return f"{self.library}, {self.file.name}, {'bf16' if self.bf16 else 'fp32'}"
+
+
+def find_step(repository: Path) -> Step:
+    """The one step of the repository that an engine runs. Raises :class:`EnsembleError` when there is none."""
+    for path in sorted(repository.glob(f"*/{CONFIG}")):
+        config = read_config(path)
+        library = (config.backend or config.platform).partition("_")[0]
+        if library in _OPEN:
+            return Step(
+                library=library,
+                file=path.parent / "1" / (config.default_model_filename or _FILES[library]),
+                inputs=tuple(tensor.name for tensor in config.input),
+                output=config.output[0].name,
+                bf16=_parameter(config, "HINT_BF16") == "YES",
+            )
+    raise EnsembleError(f"no step runs in one of {', '.join(_OPEN)}", path=repository)
+
+
+def open_engine(step: Step, threads: int) -> Engine:
+    """Load the step's file for ``threads`` threads."""
+    return _OPEN[step.library](step, threads)
+
+
+def _onnxruntime(step: Step, threads: int) -> Engine:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(step.file, options, providers=["CPUExecutionProvider"])
+    return lambda arrays: session.run([step.output], dict(arrays))[0]
+
+
+def _tensorflow(step: Step, threads: int) -> Engine:
+    import tensorflow as tf
+
+    definition = tf.compat.v1.GraphDef()
+    definition.ParseFromString(step.file.read_bytes())
+    for node in definition.node:  # the batch axis of the file is that of the example it was exported with
+        if node.op == "Placeholder" and node.name in step.inputs:
+            node.attr["shape"].shape.dim[0].size = -1
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.import_graph_def(definition, name="")
+    config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=1)
+    session = tf.compat.v1.Session(graph=graph, config=config)
+    tensors = [graph.get_tensor_by_name(f"{name}:0") for name in (step.output, *step.inputs)]
+    call = session.make_callable(tensors[0], feed_list=tensors[1:])
+    return lambda arrays: call(*(arrays[name] for name in step.inputs))
+
+
+def _openvino(step: Step, threads: int) -> Engine:
+    import openvino
+
+    core = openvino.Core()
+    model = core.read_model(step.file)
+    inputs = {name: _port(model.inputs, name) for name in step.inputs}
+    model.reshape({port: openvino.PartialShape([-1, *list(port.partial_shape)[1:]]) for port in inputs.values()})
+    properties = {
+        "INFERENCE_NUM_THREADS": threads,
+        "NUM_STREAMS": 1,
+        "ENABLE_CPU_PINNING": False,
+        "INFERENCE_PRECISION_HINT": "bf16" if step.bf16 else "f32",
+    }
+    request = core.compile_model(model, "CPU", properties).create_infer_request()
+    names = {name: port.any_name for name, port in inputs.items()}
+    output = _port(model.outputs, step.output).any_name
+
+    def run(arrays: Mapping[str, Array]) -> Array:
+        request.infer({names[name]: array for name, array in arrays.items()}, share_inputs=True)
+        result: Array = request.get_tensor(output).data
+        return result
+
+    return run
+
+
+def _port(ports: Sequence[Any], name: str) -> Any:
+    """OpenVINO calls the tensor ``op`` of a TensorFlow graph ``op:0``."""
+    return next(port for port in ports if not port.names.isdisjoint((name, f"{name}:0")))
+
+
+_OPEN: Mapping[str, Callable[[Step, int], Engine]] = {
+    "onnxruntime": _onnxruntime,
+    "tensorflow": _tensorflow,
+    "openvino": _openvino,
+}
+_FILES = {"onnxruntime": "model.onnx", "tensorflow": "model.graphdef", "openvino": "model.xml"}
+
+
+def _parameter(config: ModelConfig, name: str) -> str:
+    return str(config.parameters[name].string_value) if name in config.parameters else ""

@@ -1,0 +1,164 @@
+"""Which contenders a run has, and how each is made and started; some may be missing, for a reason that is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cached_property, partial
+from pathlib import Path
+
+from benchmarks.bf16 import agreement, built_bf16, probabilities, vectors
+from benchmarks.contenders import names
+from benchmarks.contenders.contender import Contender
+from benchmarks.contenders.limit import Limit
+from benchmarks.contenders.local_endpoint import OursBehindEndpoint
+from benchmarks.contenders.peer import PeerServer
+from benchmarks.contenders.served import Served, SharedServer
+from benchmarks.engines import Array, find_step
+from benchmarks.loads import IMAGES, Load, images_of, served, texts_of
+from benchmarks.peers.model import peers_model
+from benchmarks.peers.servers import PEERS, Peer
+from benchmarks.peers.venv import peers_venv
+from benchmarks.reference.build import built_reference
+from benchmarks.results import Results
+from triton_ensembles.build import build
+from triton_ensembles.commands.building import PLACES, warn_of_random_weights
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.targets import CPU
+
+GROUPS = ("limit", "ours", "http", "endpoint", "bf16", "reference", "peers")
+ENSEMBLES = {"short": "bert_trt", "long": "bert_trt", "mix": "bert_trt", IMAGES: "dali_inception"}
+COMPARED = 100  # texts whose vectors peers and bf16 are compared on
+
+Make = Callable[[], Contender]
+
+
+class Field:
+    """Makes the contenders of the groups for these contents of loads.
+
+    Args:
+        say: for progress, one line at a time.
+    """
+
+    def __init__(self, groups: Sequence[str], contents: Sequence[str], results: Results, say: Callable[[str], None]):
+        self._groups, self._contents, self._results, self._say = groups, contents, results, say
+        self._servers: dict[Path, SharedServer] = {}
+        self._repositories: dict[str, Path] = {}
+
+    @contextmanager
+    def started(self) -> Iterator[list[Contender]]:
+        """All contenders that can take part, running until the end of the context."""
+        with ExitStack() as stack:
+            contenders = []
+            stack.callback(self._stop_servers)
+            for name, optional, make in self._makers():
+                self._say(f"starting {name}")
+                try:
+                    contender = make()
+                    contender.start()
+                except EnsembleError as error:
+                    if not optional:
+                        raise
+                    self._results.missing[name] = str(error)
+                    self._say(f"!!! {name} DOES NOT TAKE PART: {error} !!!")
+                    continue
+                stack.callback(contender.stop)
+                contenders.append(contender)
+                about = self._results.contenders.setdefault(name, {})
+                about |= {load.content: contender.about for load in contender.loads()}
+            yield contenders
+
+    def _makers(self) -> Iterator[tuple[str, bool, Make]]:
+        """Name, whether the run goes on without it, and what makes it."""
+        for ensemble in dict.fromkeys(ENSEMBLES[content] for content in self._contents):
+            contents = [content for content in self._contents if ENSEMBLES[content] == ensemble]
+            if "limit" in self._groups:
+                yield names.ALL_CORES, False, partial(self._limit, ensemble, contents, side_by_side=False)
+                yield names.ONE_THREAD, False, partial(self._limit, ensemble, contents, side_by_side=True)
+            if "ours" in self._groups:
+                yield names.OURS, False, partial(self._ours, ensemble, contents)
+            if "http" in self._groups and {"short", IMAGES} & set(contents):
+                yield names.OURS_HTTP, False, partial(self._ours_over_http, ensemble, contents)
+            if "bf16" in self._groups and contents != ["long"]:
+                yield names.OURS_BF16, True, partial(self._bf16, ensemble, contents)
+        if "endpoint" in self._groups and "short" in self._contents:
+            yield names.OURS_ENDPOINT, False, self._endpoint
+        if "reference" in self._groups and self._served("short", "mix"):
+            yield names.REFERENCE, True, self._reference
+        if "peers" in self._groups and self._served("short", "mix"):
+            for peer in PEERS:
+                yield peer.name, True, partial(self._peer, peer)
+
+    def _limit(self, ensemble: str, contents: Sequence[str], *, side_by_side: bool) -> Contender:
+        return Limit(self._repository(ensemble), contents, side_by_side=side_by_side)
+
+    def _ours(self, ensemble: str, contents: Sequence[str]) -> Contender:
+        return self._over(names.OURS, self._repository(ensemble), self._served(*contents), "grpc")
+
+    def _ours_over_http(self, ensemble: str, contents: Sequence[str]) -> Contender:
+        """Only where the protocol's share of the time is largest, and where the requests are."""
+        loads = [load for load in self._served("short", IMAGES) if load.content in contents]
+        return self._over(names.OURS_HTTP, self._repository(ensemble), loads, "http")
+
+    def _bf16(self, ensemble: str, contents: Sequence[str]) -> Contender:
+        repository = built_bf16(PLACES.ensembles / ensemble, PLACES, self._say).repository
+        loads = [load for load in self._served("short", "mix", IMAGES) if load.content in contents]
+        answers = [self._answers(ensemble, each) for each in (self._repository(ensemble), repository)]
+        self._results.agreement[ensemble] = agreement(*answers, classes=IMAGES in contents)
+        self._say(f"{ensemble} bf16 against fp32: {self._results.agreement[ensemble]}")
+        return self._over(names.OURS_BF16, repository, loads, "grpc")
+
+    def _endpoint(self) -> Contender:
+        self._repository("bert_trt")  # its archive in dist/ must be that of today
+        return OursBehindEndpoint(names.OURS_ENDPOINT, served("short"), self._texts)
+
+    def _reference(self) -> Contender:
+        repository = built_reference(self._say).repository
+        return self._over(names.REFERENCE, repository, self._served("short", "mix"), "grpc")
+
+    def _peer(self, peer: Peer) -> Contender:
+        """Of the mix, the two loads that goals are about: three peers under all of them take minutes a round."""
+        mix = [load for load in self._served("mix") if (load.rows, load.concurrency) in ((1, 32), (32, 8))]
+        expected = (self._compared, self._answers("bert_trt", self._texts))
+        venv, model = peers_venv(self._say), peers_model(self._say)
+        return PeerServer(peer, venv, model, self._served("short") + mix, texts_from=self._texts, expected=expected)
+
+    def _served(self, *contents: str) -> list[Load]:
+        return [load for content in contents if content in self._contents for load in served(content)]
+
+    def _over(self, name: str, repository: Path, loads: Sequence[Load], protocol: str) -> Contender:
+        about = f"tritonserver, {find_step(repository)}; perf_analyzer"
+        server = self._server(repository)
+        return Served(name, server, loads, protocol=protocol, texts_from=self._texts, about=about)
+
+    def _server(self, repository: Path) -> SharedServer:
+        return self._servers.setdefault(repository.resolve(), SharedServer(repository))
+
+    def _stop_servers(self) -> None:
+        for server in self._servers.values():
+            server.stop()
+
+    def _answers(self, ensemble: str, repository: Path) -> Array:
+        """Vectors of texts, or probabilities of images, from the server with this repository."""
+        url, model = self._server(repository).running.http_url, repository.name
+        if ensemble == "bert_trt":
+            return vectors(url, model, self._compared)
+        return probabilities(url, model, list(images_of(Load(IMAGES, 1, 1))))
+
+    @cached_property
+    def _texts(self) -> Path:
+        """Its tokenizer counts the texts of all contenders."""
+        return self._repository("bert_trt").resolve()
+
+    @cached_property
+    def _compared(self) -> list[str]:
+        return list(texts_of(Load("mix", 1, 1), self._texts)[:COMPARED])
+
+    def _repository(self, ensemble: str) -> Path:
+        if ensemble not in self._repositories:
+            folder = PLACES.ensembles / ensemble
+            built = build(folder, CPU, PLACES, allow_random=True, weights_dir=None, progress=self._say)
+            warn_of_random_weights(built)
+            self._results.facts["weights"][ensemble] = built.manifest["weights"]
+            self._repositories[ensemble] = built.repository.resolve()
+        return self._repositories[ensemble]

@@ -1,0 +1,101 @@
+"""A light client for HTTP/1.1: plain sockets, kept open, requests as bytes made beforehand."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import uvloop
+
+
+@dataclass(frozen=True)
+class Door:
+    """Where requests go, and the whole of each as bytes; they are sent in turns."""
+
+    host: str
+    port: int
+    requests: Sequence[bytes]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers that came within the measured time, first to last.
+
+    Attributes:
+        finished: when, in seconds of the monotonic clock.
+        latencies: of the same answers, in seconds.
+    """
+
+    finished: list[float]
+    latencies: list[float]
+
+
+def post(host: str, port: int, path: str, headers: dict[str, str], body: bytes) -> bytes:
+    """A whole POST request."""
+    lines = [f"POST {path} HTTP/1.1", f"Host: {host}:{port}", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body
+
+
+def put_under_load(door: Door, concurrency: int, seconds: float, warm_up: float) -> Answers:
+    """Ask over ``concurrency`` connections, each as fast as it is answered; the first ``warm_up`` seconds do not count.
+
+    Raises:
+        RuntimeError: an answer that is not 200.
+    """
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_load(door, concurrency, seconds, warm_up))
+
+
+def ask(door: Door) -> list[bytes]:
+    """The answers' bodies to all requests, one after the other."""
+
+    async def talk() -> list[bytes]:
+        reader, writer = await asyncio.open_connection(door.host, door.port)
+        bodies = []
+        for request in door.requests:
+            writer.write(request)
+            bodies.append(await _read_answer(reader))
+        writer.close()
+        return bodies
+
+    return asyncio.run(talk())
+
+
+async def _load(door: Door, concurrency: int, seconds: float, warm_up: float) -> Answers:
+    answers = Answers([], [])
+    requests = itertools.cycle(door.requests)
+    begin = time.monotonic() + warm_up
+    end = begin + seconds
+
+    async def client() -> None:
+        reader, writer = await asyncio.open_connection(door.host, door.port)
+        try:
+            while (started := time.monotonic()) < end:
+                writer.write(next(requests))
+                await _read_answer(reader)
+                finished = time.monotonic()
+                if begin <= finished <= end:
+                    answers.finished.append(finished)
+                    answers.latencies.append(finished - started)
+        finally:
+            writer.close()
+            await writer.wait_closed()
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(concurrency):
+            group.create_task(client())
+    return answers
+
+
+async def _read_answer(reader: asyncio.StreamReader) -> bytes:
+    """The body of an HTTP/1.1 answer with a Content-Length."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    lines = head.split(b"\r\n")
+    length = next(int(line.split(b":")[1]) for line in lines if line.lower().startswith(b"content-length:"))
+    body = await reader.readexactly(length)
+    if lines[0].split()[1] != b"200":
+        raise RuntimeError(f"{lines[0].decode()}: {body[:500].decode(errors='replace')}")
+    return body

@@ -1,0 +1,115 @@
+"""The limit: tokenizer, engine and pooling (or DALI and engine) called in a loop, without a server.
+
+    python -m benchmarks.limit_process REPOSITORY THREADS [CORE]
+
+Started by the limit's contender, for each ensemble and thread setting. It says {"ready": "…"} and answers each line of
+its standard input, {"content": …, "rows": …, "sorted": …, "part": [k, n], "seconds": …, "whole": …}, with one line: the
+rows that it did in how many seconds, and the latencies of the batches. It is the k-th of n processes side by side; with
+"whole" it ends only after all of its items: the first ones of a sorted load are the shortest.
+With CORE it stays on that core, so that two of them never share one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.cells import percentiles
+from benchmarks.engines import Array, Engine, find_step, open_engine
+from benchmarks.loads import IMAGES, Load, images_of, texts_of
+
+Batch = Sequence[Any]
+
+
+def text_ensemble(repository: Path, engine: Engine) -> Callable[[Sequence[str]], Array]:
+    """Texts -> unit vectors FP32 [texts, 384], as the steps of bert_trt make them."""
+    from tokenizers import Tokenizer
+
+    folder = next(iter(repository.glob("*/1/tokenizer.json"))).parent
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.enable_truncation(json.loads((folder / "sentence_bert_config.json").read_text())["max_seq_length"])
+    tokenizer.enable_padding(length=None)  # the file pads everything to 128
+
+    def embed(texts: Sequence[str]) -> Array:
+        encodings = tokenizer.encode_batch(list(texts))
+        ids = np.array([each.ids for each in encodings], np.int32)
+        mask = np.array([each.attention_mask for each in encodings], np.int32)
+        hidden = engine({"token_ids": ids, "attn_mask": mask})
+        weights = mask.astype(np.float32)
+        mean = np.matmul(weights[:, None, :], hidden)[:, 0, :] / weights.sum(axis=1, keepdims=True)
+        unit: Array = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+        return unit
+
+    return embed
+
+
+def image_ensemble(repository: Path, engine: Engine, name: str, threads: int) -> Callable[[Sequence[bytes]], Array]:
+    """Encoded images -> probabilities FP32 [images, 1001]; ``name`` is the engine's input."""
+    from nvidia.dali import Pipeline
+
+    serialized = next(iter(repository.glob("*/1/model.dali"))).read_bytes()
+    pipeline = Pipeline.deserialize(
+        serialized, batch_size=32, num_threads=threads, device_id=None, prefetch_queue_depth=1
+    )
+
+    def classify(images: Sequence[bytes]) -> Array:
+        pipeline.feed_input("DALI_INPUT_0", [np.frombuffer(image, np.uint8) for image in images])
+        (pixels,) = pipeline.run()
+        return engine({name: np.asarray(pixels.as_cpu().as_tensor())})
+
+    return classify
+
+
+def measure(call: Callable[[Batch], Array], items: Batch, rows: int, seconds: float, whole: bool) -> dict[str, Any]:
+    """Go round the items in batches of ``rows`` for ``seconds``, or until each has had its turn as often as others."""
+    latencies: list[float] = []
+    position = 0
+    started = now = time.perf_counter()
+    while now - started < seconds or (whole and position % len(items)):
+        batch = [items[(position + number) % len(items)] for number in range(rows)]
+        before, position = now, position + rows
+        call(batch)
+        now = time.perf_counter()
+        latencies.append(now - before)
+    return {"rows": len(latencies) * rows, "seconds": now - started, "latency_ms": percentiles(latencies)}
+
+
+def main() -> None:
+    repository, threads = Path(sys.argv[1]), int(sys.argv[2])
+    if len(sys.argv) > 3:
+        os.sched_setaffinity(0, {int(sys.argv[3])})
+    step = find_step(repository)
+    engine = open_engine(step, threads)
+    images = any(repository.glob("*/1/model.dali"))
+    call = image_ensemble(repository, engine, step.inputs[0], threads) if images else text_ensemble(repository, engine)
+    say({"ready": f"{step}, {threads} threads"})
+    for line in sys.stdin:
+        asked = json.loads(line)
+        load = Load(asked["content"], asked["rows"], 0, asked["sorted"])
+        items: Batch = images_of(load) if load.content == IMAGES else texts_of(load, repository)
+        mine = _mine(items, load, *asked["part"])
+        say(measure(call, mine, load.rows, asked["seconds"], asked["whole"]))
+
+
+def _mine(items: Batch, load: Load, part: int, parts: int) -> Batch:
+    """Of sorted items every n-th, so that all processes have the same lengths; else all of them, begun elsewhere."""
+    if load.sorted:
+        return items[part::parts]
+    start = part * len(items) // parts
+    return [*items[start:], *items[:start]]
+
+
+def say(answer: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""What is sent: how many rows a request has, how many requests are under way, and what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from benchmarks import photographs, texts
+
+TEXTS = tuple(texts.LENGTHS)
+IMAGES = "images"
+_CONCURRENCIES = {1: (1, 8, 32), 32: (1, 8)}
+_IMAGE_CONCURRENCIES = {1: (1, 4), 8: (1, 4)}
+
+
+@dataclass(frozen=True, order=True)
+class Load:
+    """One kind of load.
+
+    Attributes:
+        content: "short", "long" or "mix" (texts, see :mod:`benchmarks.texts`), or "images".
+        rows: texts or images in a request.
+        concurrency: requests under way at any moment; 0: no server, batches of ``rows`` one after the other.
+        sorted: the texts are in the order of their lengths, so that a batch has little padding.
+    """
+
+    content: str
+    rows: int
+    concurrency: int
+    sorted: bool = False
+
+    @property
+    def name(self) -> str:
+        ending = f"c{self.concurrency}" if self.concurrency else "sorted" if self.sorted else "batch"
+        return f"{self.content}-{self.rows}-{ending}"
+
+    @property
+    def duration(self) -> float:
+        """How many times as long it is measured: of slow requests too few would be answered in the time."""
+        if self.rows == 1 or not self.concurrency:
+            return 1.0
+        return 2.5 if self.content == IMAGES else 1.5
+
+    def __str__(self) -> str:
+        if self.concurrency:
+            return f"{self.content}, {self.rows} a request, concurrency {self.concurrency}"
+        return f"{self.content}, batches of {self.rows}{', sorted by length' if self.sorted else ''}"
+
+
+def served(content: str) -> list[Load]:
+    """The loads of a server, by rows and concurrency."""
+    pairs = _IMAGE_CONCURRENCIES if content == IMAGES else _CONCURRENCIES
+    return [Load(content, rows, concurrency) for rows, each in pairs.items() for concurrency in each]
+
+
+def direct(content: str) -> list[Load]:
+    """The batches of the limit; for a mix of lengths also sorted ones."""
+    loads = [Load(content, rows, 0) for rows in ((1, 8) if content == IMAGES else (1, 8, 32))]
+    return loads + [Load(content, rows, 0, sorted=True) for rows in (8, 32) if content == "mix"]
+
+
+def texts_of(load: Load, repository: Path) -> Sequence[str]:
+    """The texts of a load in the order in which they are sent, counted by the tokenizer of the built ``repository``."""
+    return _texts(load.content, load.sorted, repository)
+
+
+def images_of(load: Load) -> Sequence[bytes]:
+    """The images of a load. A request of several rows holds one image as often as it has rows: perf_analyzer can
+    send no others, and what the limit is given must be the same."""
+    return _images() if load.rows == 1 else _images(photographs.MIDDLE)[:1]
+
+
+@cache
+def _texts(content: str, in_order: bool, repository: Path) -> tuple[str, ...]:
+    tokenizer = texts.load_tokenizer(repository)
+    made = texts.make_texts(tokenizer, texts.LENGTHS[content])
+    return tuple(sorted(made, key=lambda text: len(tokenizer.encode(text).ids)) if in_order else made)
+
+
+@cache
+def _images(*sides: int) -> tuple[bytes, ...]:
+    return tuple(photographs.make_jpegs(sides or photographs.SIDES))

@@ -1,0 +1,83 @@
+"""The model's folder as the peers want it: the files that the build fetched, and an ONNX file with the hub's names."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.peers.venv import PEERS
+from triton_ensembles.commands.building import PLACES
+from triton_ensembles.recipe import read_recipe
+from triton_ensembles.sources import fetch
+
+# What sentence-transformers reads beside the weights; the recipe's source has no need of them.
+_MODULES = [
+    {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+    {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+    {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"},
+]
+_POOLING = {"word_embedding_dimension": 384, "pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}
+_TOKENIZER = {"tokenizer_class": "BertTokenizerFast", "do_lower_case": True, "model_max_length": 256}
+
+
+def peers_model(progress: Callable[[str], None]) -> Path:
+    """A folder with the weights of bert_trt, as the hub has them. Raises :class:`EnsembleError` as fetching does."""
+    source = read_recipe(PLACES.ensembles / "bert_trt").sources["minilm"]
+    files = fetch("minilm", source, folder=None, cache=PLACES.downloads, progress=progress)
+    folder = PEERS / "model"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, path in files.items():
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(path)
+    _write(folder / "modules.json", _MODULES)
+    _write(folder / "1_Pooling" / "config.json", _POOLING)
+    _write(folder / "tokenizer_config.json", _TOKENIZER)
+    (folder / "2_Normalize").mkdir(exist_ok=True)
+    if not (folder / "model.onnx").exists():
+        progress("exporting model.onnx for the peers")
+        _export(folder, folder / ".partial.onnx")
+        (folder / ".partial.onnx").replace(folder / "model.onnx")
+    return folder
+
+
+def _export(folder: Path, output: Path) -> None:
+    """Inputs and output as in the hub's own ONNX files: INT64 [batch, tokens] three times -> last_hidden_state."""
+    import torch
+    from transformers import AutoModel
+
+    model = AutoModel.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
+
+    class Encoder(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, ids: torch.Tensor, mask: torch.Tensor, types: torch.Tensor) -> torch.Tensor:
+            hidden: torch.Tensor = self.model(
+                input_ids=ids, attention_mask=mask, token_type_ids=types
+            ).last_hidden_state
+            return hidden
+
+    ids = torch.randint(0, model.config.vocab_size, (2, 9))
+    names = ["input_ids", "attention_mask", "token_type_ids"]
+    dynamic = {0: "batch_size", 1: "sequence_length"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            Encoder().eval(),
+            (ids, torch.ones_like(ids), torch.zeros_like(ids)),
+            os.fspath(output),
+            input_names=names,
+            output_names=["last_hidden_state"],
+            dynamic_axes=dict.fromkeys((*names, "last_hidden_state"), dynamic),
+            opset_version=17,
+            dynamo=False,
+        )
+
+
+def _write(path: Path, value: object) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(value))

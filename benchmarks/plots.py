@@ -1,0 +1,136 @@
+"""Three pictures: throughput by concurrency, latency percentiles, and where a request's time goes by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure  # without pyplot there is no global state and no window: PNG is drawn by Agg
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from benchmarks.cells import PERCENTILES
+from benchmarks.contenders.names import LIMITS, OURS, OURS_BF16, REFERENCE
+from benchmarks.loads import Load, served
+from benchmarks.results import Results
+
+INK = "#333333"
+_SINGLE = [load for load in served("short") if load.rows == 1]
+_WHERE = (OURS, OURS_BF16, REFERENCE)
+_COLORS = colormaps["tab10"]
+
+
+def throughput(results: Results) -> Figure | None:
+    """Short sentences, one a request; the limits as horizontal lines."""
+    names = _names(results, _SINGLE)
+    if not names:
+        return None
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    for number, name in enumerate(names):
+        axes.plot(range(len(_SINGLE)), _values(results, name), "o-", color=_COLORS(number % 10), label=name)
+    for rows, style in ((1, ":"), (32, "--")):
+        best = results.best([(limit, Load("short", rows, 0)) for limit in LIMITS])
+        if best is not None:
+            label = f"limit at batch {rows}"
+            axes.axhline(results.throughput(*best) or 0, color=INK, linestyle=style, linewidth=1, label=label)
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    _dress(axes, "short sentences a second, one a request")
+    return figure
+
+
+def latency(results: Results) -> Figure | None:
+    """Short sentences, one a request: a panel for each concurrency, a line of percentiles for each contender."""
+    names = _names(results, _SINGLE)
+    if not names:
+        return None
+    figure = Figure(figsize=(11, 4), layout="constrained")
+    panels = figure.subplots(1, len(_SINGLE))
+    for axes, load in zip(panels, _SINGLE, strict=True):
+        for number, name in enumerate(names):
+            if name in results.names(load):
+                values = [
+                    results.median(name, load, lambda cell, p=percent: cell.latency_ms[f"p{p}"])  # type: ignore[misc]
+                    for percent in PERCENTILES
+                ]
+                axes.plot(range(len(values)), values, "o-", markersize=3, color=_COLORS(number % 10), label=name)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.set_xticks(range(len(PERCENTILES)), [f"p{percent}" for percent in PERCENTILES])
+        axes.set_title(f"ms, concurrency {load.concurrency}", fontsize=10, loc="left", color=INK)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(*panels[0].get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside right center")
+    return figure
+
+
+def steps(results: Results) -> Figure | None:
+    """Ours and the reference: a bar for each load, the average request's time in queue and compute of each step."""
+    bars = [
+        (name, load)
+        for load in results.loads()
+        for name in _WHERE
+        if name in results.names(load) and load.content != "long"
+    ]
+    if not bars:
+        return None
+    figure = Figure(figsize=(10, 0.8 + 0.3 * len(bars)), layout="constrained")
+    axes = figure.add_subplot()
+    colors: dict[str, int] = {}
+    for place, (name, load) in enumerate(bars):
+        parts = _parts(results, name, load)
+        total, left = sum(parts.values()), 0.0
+        for part, value in parts.items():
+            step, _, what = part.partition(": ")
+            color = _COLORS(colors.setdefault(step, len(colors)) % 10) if what else "#c8c8c8"
+            label = part if part not in axes.get_legend_handles_labels()[1] else None
+            hatch, alpha = ("////", 0.45) if what == "queue" else ("", 1.0)
+            axes.barh(
+                place, value / total, 0.75, left, color=color, hatch=hatch, alpha=alpha, edgecolor="white", label=label
+            )
+            left += value / total
+        axes.annotate(f"{total:.1f} ms", (1, place), (4, 0), textcoords="offset points", va="center", fontsize=7)
+    axes.set_yticks(range(len(bars)), [f"{name}: {load}" for name, load in bars], fontsize=7)
+    axes.invert_yaxis()
+    axes.set_xticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title("share of the average latency by step", fontsize=10, loc="left", color=INK)
+    figure.legend(frameon=False, fontsize=7, loc="outside right center")
+    return figure
+
+
+PLOTS: Mapping[str, Callable[[Results], Figure | None]] = {
+    "throughput": throughput,
+    "latency": latency,
+    "steps": steps,
+}
+
+
+def _names(results: Results, loads: Sequence[Load]) -> list[str]:
+    return list(dict.fromkeys(name for load in loads for name in results.names(load)))
+
+
+def _values(results: Results, name: str) -> list[float]:
+    return [results.throughput(name, load) or float("nan") for load in _SINGLE]
+
+
+def _parts(results: Results, name: str, load: Load) -> dict[str, float]:
+    """Milliseconds of the average request by "step: queue" and "step: compute"; "rest" is outside every step."""
+    cells = list(results.cells(name, load).values())
+    found: dict[str, float] = {}
+    for step in cells[0].steps_ms:
+        if step != "request":
+            for what in ("queue", "compute"):
+                found[f"{step}: {what}"] = sum(cell.steps_ms[step][what] for cell in cells) / len(cells)
+    whole = sum(cell.steps_ms["request"]["client"] for cell in cells) / len(cells)
+    found["rest"] = max(0.0, whole - sum(found.values()))
+    return found
+
+
+def _dress(axes: Axes, title: str) -> None:
+    axes.set_xticks(range(len(_SINGLE)), [str(load.concurrency) for load in _SINGLE])
+    axes.set_xlabel("concurrent requests")
+    axes.set_title(title, fontsize=11, loc="left", color=INK)
+    axes.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,74 @@
+"""The reference's packed environment, made as AWS's conda_dependencies.sh makes it: installed, then packed as it is.
+
+conda-pack is called with nothing but the prefix: no file is left out. (:mod:`triton_ensembles.environment`, which packs
+the project's own environments, would leave out a tenth of it.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from triton_ensembles.environment import read_environment_file
+from triton_ensembles.environment.commands import CommandError, output_of
+from triton_ensembles.environment.providers import install
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.home import server_python
+from triton_ensembles.store import Store, digest, file_digest
+
+FILE = Path(__file__).with_name("processing.yml")
+MEMBER = "processing_env.tar.gz"
+
+
+def packed_environment(store: Store, progress: Callable[[str], None]) -> Path:
+    """The packed environment in ``store``, made there if need be: about 270 MB.
+
+    Raises:
+        EnsembleError: its packages cannot be had, or conda-pack fails.
+    """
+    origin = {"file": file_digest(FILE), "python": server_python(), "code": file_digest(Path(__file__))}
+
+    def make(output: Path) -> dict[str, str]:
+        with tempfile.TemporaryDirectory(prefix="reference-environment-", ignore_cleanup_errors=True) as scratch:
+            prefix = Path(scratch).resolve() / "prefix"
+            provider = install(read_environment_file(FILE), prefix, progress, None)
+            progress("compiling and packing the reference's environment")
+            (prefix / "conda-meta" / "history").touch()  # conda-pack gives every file this one's time
+            _compile(prefix)
+            command: list[str | Path] = [
+                sys.executable,
+                "-m",
+                "conda_pack.cli",
+                "--quiet",
+                "--prefix",
+                prefix,
+                "--output",
+                output,
+            ]
+            try:
+                output_of(command, environment={**os.environ, "TMPDIR": scratch})
+            except CommandError as error:
+                raise EnsembleError(f"conda-pack can't pack the reference's environment: {error.reason}") from error
+        return {"provider": provider}
+
+    return store.get_or_make(digest(origin), MEMBER, make)[0].path
+
+
+def _compile(prefix: Path) -> None:
+    """Byte code for every module, as conda makes it when it installs. Without, each start would compile torch anew."""
+    command: list[str | Path] = [
+        prefix / "bin" / "python3",
+        "-m",
+        "compileall",
+        "-q",
+        "-j",
+        "2",
+        "--invalidation-mode",
+        "unchecked-hash",
+    ]
+    with contextlib.suppress(CommandError):  # a few files are templates of Python and cannot be compiled
+        output_of([*command, prefix / "lib"])

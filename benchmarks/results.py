@@ -1,0 +1,106 @@
+"""The results of a run: kept as JSON, and asked for medians and ratios."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.cells import Cell, Measured
+from benchmarks.loads import Load
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Median of the rounds' ratios, with the least and the most; ``against`` is the contender in the denominator."""
+
+    median: float
+    least: float
+    most: float
+    against: str
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({self.least:.2f} to {self.most:.2f})"
+
+
+@dataclass
+class Results:
+    """One run.
+
+    Attributes:
+        facts: date, command, machine, versions, weights, rounds, seconds.
+        contenders: what each is in words, by name and content of the load.
+        missing: contenders that could not take part, and why.
+        agreement: of each ensemble with precision bf16 with fp32 (:func:`benchmarks.bf16.agreement`).
+        measured: every cell of every round.
+    """
+
+    facts: dict[str, Any]
+    contenders: dict[str, dict[str, str]] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    agreement: dict[str, dict[str, float]] = field(default_factory=dict)
+    measured: list[Measured] = field(default_factory=list)
+
+    def names(self, load: Load) -> list[str]:
+        """The contenders that were measured under the load, in the order of the run."""
+        return list(dict.fromkeys(each.contender for each in self.measured if each.load == load))
+
+    def loads(self) -> list[Load]:
+        return sorted({each.load for each in self.measured})
+
+    def cells(self, contender: str, load: Load) -> dict[int, Cell]:
+        """By round."""
+        return {each.round: each.cell for each in self.measured if (each.contender, each.load) == (contender, load)}
+
+    def throughput(self, contender: str, load: Load) -> float | None:
+        """Median of the rounds, rows per second; None when it was not measured."""
+        return self.median(contender, load, lambda cell: cell.throughput)
+
+    def median(self, contender: str, load: Load, value: Callable[[Cell], float]) -> float | None:
+        cells = self.cells(contender, load)
+        return statistics.median(value(cell) for cell in cells.values()) if cells else None
+
+    def best(self, candidates: Iterable[tuple[str, Load]]) -> tuple[str, Load] | None:
+        """The candidate with the highest median throughput."""
+        known = {each: found for each in candidates if (found := self.throughput(*each)) is not None}
+        return max(known, key=lambda each: known[each]) if known else None
+
+    def ratio(self, over: tuple[str, Load], under: Iterable[tuple[str, Load]]) -> Ratio | None:
+        """Throughput of ``over`` divided by that of the best of ``under``; None when one of them was not measured.
+
+        Each round is compared with itself: on a shared machine the speed of all drifts together.
+        """
+        best = self.best(under)
+        if best is None:
+            return None
+        numerators, denominators = self.cells(*over), self.cells(*best)
+        ratios = [
+            cell.throughput / denominators[number].throughput
+            for number, cell in numerators.items()
+            if number in denominators
+        ]
+        if not ratios:
+            return None
+        return Ratio(statistics.median(ratios), min(ratios), max(ratios), f"{best[0]}, {best[1]}")
+
+    def write(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        value = {
+            "facts": self.facts,
+            "contenders": self.contenders,
+            "missing": self.missing,
+            "agreement": self.agreement,
+            "measured": [each.to_json() for each in self.measured],
+        }
+        partial = path.with_suffix(".partial")
+        partial.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+        partial.replace(path)
+
+
+def read_results(path: Path) -> Results:
+    value: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    measured = [Measured.from_json(each) for each in value["measured"]]
+    return Results(value["facts"], value["contenders"], value["missing"], value["agreement"], measured)

@@ -1,0 +1,76 @@
+"""Real English texts of exact token counts, cut out of the project's sentences.
+
+A text is a run of whole words of perf's sentences, one sentence after the other. Where the run begins is drawn with a
+seed; words are added until the tokenizer counts as many tokens ([CLS] and [SEP] included) as are wanted.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.perf.inputs import sentences
+
+COUNT = 320
+SHORT = range(10, 17)
+LONG = range(128, 129)
+MIX = range(8, 129)
+LENGTHS = {"short": SHORT, "long": LONG, "mix": MIX}
+ABOUT = {"short": "10 to 16 tokens", "long": "128 tokens", "mix": "8 to 128 tokens, each length equally often"}
+_SEED = 5
+
+
+def load_tokenizer(repository: Path) -> Tokenizer:
+    """The tokenizer of the built bert_trt, told neither to cut nor to pad (its file does both at 128 tokens)."""
+    path = next(iter(sorted(repository.glob("*/1/tokenizer.json"))), None)
+    if path is None:
+        raise EnsembleError("no step has a tokenizer.json", path=repository)
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def make_texts(tokenizer: Tokenizer, lengths: Sequence[int], count: int = COUNT) -> list[str]:
+    """``count`` different texts; their token counts go round ``lengths`` in an order shuffled anew each time."""
+    words = [word for sentence in sentences() for word in sentence.split()]
+    draw = random.Random(_SEED)
+    made: dict[str, None] = {}
+    for length in _rounds(lengths, count, draw):
+        made[_text(tokenizer, words, length, made, draw)] = None
+    return list(made)
+
+
+def _rounds(lengths: Sequence[int], count: int, draw: random.Random) -> Iterator[int]:
+    left = count
+    while left > 0:
+        yield from draw.sample(lengths, min(left, len(lengths)))
+        left -= len(lengths)
+
+
+def _text(tokenizer: Tokenizer, words: Sequence[str], length: int, made: dict[str, None], draw: random.Random) -> str:
+    """A text that is new. A word has up to eight tokens or so, so that not every beginning meets the count."""
+    while True:
+        start = draw.randrange(len(words))
+        low, high = 1, length  # the count rises with every word, so that it can be searched
+        while low < high:
+            middle = (low + high) // 2
+            if _tokens(tokenizer, words, start, middle) < length:
+                low = middle + 1
+            else:
+                high = middle
+        text = _run(words, start, low)
+        if text not in made and len(tokenizer.encode(text).ids) == length:
+            return text
+
+
+def _tokens(tokenizer: Tokenizer, words: Sequence[str], start: int, count: int) -> int:
+    return len(tokenizer.encode(_run(words, start, count)).ids)
+
+
+def _run(words: Sequence[str], start: int, count: int) -> str:
+    return " ".join(words[(start + number) % len(words)] for number in range(count))

@@ -1,0 +1,37 @@
+"""Results of runs that never were, for what is computed from results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from benchmarks.cells import Cell, Measured
+from benchmarks.loads import Load
+from benchmarks.results import Results
+
+FACTS = {
+    "date": "2026-01-02T03:04:05+00:00",
+    "command": "python -m benchmarks.bench",
+    "rounds": 3,
+    "seconds": 2.5,
+    "machine": {
+        "cores": 2,
+        "processor": "a processor",
+        "memory_gib": 24,
+        "system": "Linux",
+        "load_average_before": 0.1,
+    },
+    "versions": {"tritonserver": "2.51.0"},
+    "weights": {"bert_trt": "pretrained"},
+}
+
+
+def run_of(throughputs: Mapping[tuple[str, Load], Sequence[float]]) -> Results:
+    """A run with these throughputs, by round, of each contender under each load."""
+    results = Results(FACTS)
+    for (name, load), rates in throughputs.items():
+        latency = dict.fromkeys(("p50", "p90", "p95", "p99"), 5.0)
+        steps = {"bert": {"queue": 1.0, "compute": 3.0}, "request": {"server": 4.5, "client": 5.0}}
+        for number, rate in enumerate(rates, start=1):
+            cell = Cell(rate, latency, {"client": 0.1, "server": 0.2}, steps, {"bert": 2.0})
+            results.measured.append(Measured(number, name, load, cell))
+    return results

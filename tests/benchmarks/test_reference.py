@@ -1,0 +1,76 @@
+"""The reference is what people would use instead of bert_trt: it must answer the same, in its own slow way."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tritonclient.http as http
+
+from benchmarks.reference.build import HERE, MEMBER, NAME, built_models, give_each_python_step
+from tests.ensembles.sentences import SENTENCES
+from triton_ensembles.build import Built
+from triton_ensembles.client import embed
+from triton_ensembles.modelconfig import read_config
+from triton_ensembles.paths import ENSEMBLES
+from triton_ensembles.server import TritonServer
+
+
+@pytest.fixture(scope="module")
+def models() -> Built:
+    """Without the environment that holds torch: the steps run in the project's own, which has torch too."""
+    return built_models(print)
+
+
+@pytest.fixture(scope="module")
+def reference(models: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterator[http.InferenceServerClient]:
+    log = tmp_path_factory.mktemp("reference") / "tritonserver.log"
+    with (
+        TritonServer([models.repository], log=log) as server,
+        http.InferenceServerClient(server.http_url, network_timeout=300, connection_timeout=300) as client,
+    ):
+        yield client
+
+
+def test_it_answers_what_bert_trt_answers(
+    reference: http.InferenceServerClient, client: http.InferenceServerClient
+) -> None:
+    """Otherwise the benchmark would compare two different things."""
+    texts = [text for text in SENTENCES if len(text) < 100][:48]  # within the 128 tokens at which it cuts
+    theirs = embed(reference, texts, NAME)
+    theirs = theirs / np.linalg.norm(theirs, axis=1, keepdims=True)
+    assert np.abs(theirs - embed(client, texts)).max() <= 1e-4
+
+
+def test_it_pads_everything_to_128_tokens_and_batches_nothing(models: Built) -> None:
+    """That is what makes it the reference."""
+    for step in ("preprocess", "bert-trt", "postprocess"):
+        config = read_config(models.repository / f"{NAME}.{step}" / "config.pbtxt")
+        assert not config.HasField("dynamic_batching")
+        assert 128 in next(iter(config.output if step == "preprocess" else config.input)).dims
+
+
+def test_it_runs_in_the_engine_that_bert_trt_runs_in() -> None:
+    """Otherwise a difference between engines would be taken for one between ensembles."""
+    recipes = [
+        tomllib.loads((folder / "ensemble.toml").read_text()) for folder in (ENSEMBLES / "bert_trt", HERE / NAME)
+    ]
+    ours, theirs = (recipe.get("engines") for recipe in recipes)
+    assert ours == theirs
+
+
+def test_each_python_step_has_an_environment_of_its_own(models: Built, tmp_path: Path) -> None:
+    """As in AWS's example, where it is extracted twice; and the models that other tests serve stay as they were."""
+    environment = tmp_path / "made.tar.gz"
+    environment.write_bytes(b"packed")
+    before = {path: path.read_bytes() for path in models.repository.glob("*/config.pbtxt")}
+    give_each_python_step(environment, models.repository, tmp_path / "whole")
+    found = sorted(path.parent.name for path in (tmp_path / "whole").glob(f"*/{MEMBER}"))
+    assert found == [f"{NAME}.postprocess", f"{NAME}.preprocess"]
+    for step in found:
+        config = read_config(tmp_path / "whole" / step / "config.pbtxt")
+        assert config.parameters["EXECUTION_ENV_PATH"].string_value == f"$$TRITON_MODEL_DIRECTORY/{MEMBER}"
+    assert {path: path.read_bytes() for path in before} == before

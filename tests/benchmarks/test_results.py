@@ -1,0 +1,109 @@
+"""Medians, ratios and goals out of what was measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.bf16 import agreement, with_bf16
+from benchmarks.cells import percentiles, rate
+from benchmarks.contenders.names import ALL_CORES, ONE_THREAD, OURS, PEER_NAMES
+from benchmarks.goals import GOALS, start_verdicts, verdicts
+from benchmarks.loads import Load
+from benchmarks.results import read_results
+from tests.benchmarks.runs import run_of
+from triton_ensembles.errors import EnsembleError
+
+SERVED, BATCH = Load("short", 32, 8), Load("short", 32, 0)
+
+
+def test_a_ratio_compares_each_round_with_itself() -> None:
+    """Else a machine that slows down during the run decides who wins."""
+    results = run_of({(OURS, SERVED): [90, 45, 9], (ALL_CORES, BATCH): [100, 50, 10], (ONE_THREAD, BATCH): [1, 1, 1]})
+    ratio = results.ratio((OURS, SERVED), [(ALL_CORES, BATCH), (ONE_THREAD, BATCH)])
+    assert ratio is not None
+    assert (ratio.median, ratio.least, ratio.most) == (0.9, 0.9, 0.9)
+    assert ratio.against == f"{ALL_CORES}, {BATCH}"
+
+
+def test_the_limit_is_the_better_median() -> None:
+    """Else the goals are held against the slower thread setting."""
+    results = run_of({(ALL_CORES, BATCH): [100, 1, 90], (ONE_THREAD, BATCH): [95, 96, 97]})
+    assert results.best([(ALL_CORES, BATCH), (ONE_THREAD, BATCH)]) == (ONE_THREAD, BATCH)
+
+
+def test_goals_are_met_missed_or_not_measured() -> None:
+    """Else a goal that nobody measured counts as reached."""
+    single = Load("short", 1, 32)
+    results = run_of(
+        {
+            (OURS, SERVED): [94, 94, 94],
+            (ALL_CORES, BATCH): [100, 100, 100],
+            (OURS, single): [90, 90, 90],
+            (PEER_NAMES[0], single): [60, 60, 60],
+        }
+    )
+    words = [verdict.word for verdict in verdicts(results)]
+    assert words[:4] == ["MISSED", "met", "met", "not measured"]
+    assert len(words) == len(GOALS)
+
+
+def test_accuracy_of_bf16_is_a_goal() -> None:
+    """Else a faster ensemble that answers with something else passes."""
+    results = run_of({})
+    results.agreement["bert_trt"] = {"least_cosine": 0.9994, "same_neighbour": 0.99}
+    results.agreement["dali_inception"] = {"least_cosine": 0.9996, "same_top_1": 0.5}
+    assert [verdict.word for verdict in verdicts(results)][-3:] == ["MISSED", "met", "MISSED"]
+
+
+def test_goals_of_start_and_size() -> None:
+    """Else the page says nothing of cold start and archive size, or takes what was not measured for reached."""
+    cold, size = start_verdicts({"cold_start": 12.5})
+    assert (cold.measured, cold.word) == ("12.5", "met")
+    assert size.word == "not measured"
+
+
+def test_bursts_do_not_round_a_rate() -> None:
+    """Else 32 images answered at once every two seconds are 0, 16 or 32 a second, by the moment of the last look."""
+    times = [burst * 2.0 + number * 0.001 for burst in range(3) for number in range(32)]
+    assert rate(times, list(range(len(times)))) == pytest.approx(16, rel=0.05)
+    with pytest.raises(ValueError, match="too few answers"):
+        rate([1.0], [1])
+
+
+def test_percentiles_are_milliseconds() -> None:
+    assert percentiles([0.001, 0.002, 0.003])["p50"] == pytest.approx(2)
+
+
+def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
+    """Else --tables and the page show another run than was measured."""
+    results = run_of({(OURS, SERVED): [1.5, 2.5], (ALL_CORES, BATCH): [3.0]})
+    results.missing["a peer"] = "no network"
+    results.write(tmp_path / "results.json")
+    assert read_results(tmp_path / "results.json") == results
+    assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
+
+
+def test_precision_is_put_into_every_engine_of_a_recipe(tmp_path: Path) -> None:
+    """Else "ours bf16" is fp32 in disguise."""
+    recipe = '[engines.bert-trt]\nbackend = "openvino"\nprecision = "fp32"\n\n[engines."other"]\n'
+    changed = with_bf16(recipe, tmp_path)
+    assert changed == (
+        '[engines.bert-trt]\nprecision = "bf16"\nbackend = "openvino"\n\n[engines."other"]\nprecision = "bf16"\n'
+    )
+    with pytest.raises(EnsembleError, match="no precision can be chosen"):
+        with_bf16('description = ""\n', tmp_path)
+
+
+def test_agreement_sees_a_different_class() -> None:
+    """Else an answer of another class goes through as a small difference."""
+    import numpy as np
+
+    exact = np.eye(3)
+    other = exact.copy()
+    other[0] = [0.6, 0.8, 0]
+    found = agreement(exact, other, classes=True)
+    assert found["least_cosine"] == pytest.approx(0.6)
+    assert found["same_top_1"] == pytest.approx(2 / 3, abs=1e-3)
+    assert agreement(exact, exact, classes=False) == {"least_cosine": 1.0, "same_neighbour": 1.0}
