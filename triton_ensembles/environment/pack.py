@@ -41,6 +41,7 @@ DEFAULT_EXCLUDE = (
     "lib/python3.*/turtledemo/*",
     "lib/python3.*/ensurepip/*",
     "lib/python3.*/lib2to3/*",
+    "lib/python3.*/pydoc_data/*",
     "lib/python3.*/config-3.*",
     "*/site-packages/*/tests/*",
     "*/site-packages/*.pyi",
@@ -48,6 +49,7 @@ DEFAULT_EXCLUDE = (
     "*/site-packages/*.pyx",
     "*/site-packages/numpy/f2py/*",
     "*/site-packages/numpy/*core/include/*",
+    "*/site-packages/numpy/*core/_simd.*",  # for its tests only; 4 MB
     "*/site-packages/numpy/distutils/*",
     "*/site-packages/pip/*",
     "*/site-packages/pip-*",
