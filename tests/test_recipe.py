@@ -24,6 +24,11 @@ path = "step/1/model.onnx"
 maker = "copy"
 source = "weights"
 file = "model.onnx"
+accuracy = "sentences"
+
+[engines.step]
+backend = "openvino"
+precision = "bf16"
 """
 
 
@@ -55,6 +60,13 @@ def test_the_good_recipe_of_these_tests_is_good(tmp_path: Path) -> None:
         ('maker = "copy"', "maker = copy", 11, "this is not TOML"),
         ("https://example.org/models/", "ftp://example.org/models/", 4, "should match pattern"),
         ("url =", "address =", 4, "a place names a hub, a package or a url"),
+        ('"sentences"', '"images"', 14, "accuracy is measured on sentences or photographs, not on 'images'"),
+        ("engines.step", "engines.stop", 16, "the engine of 'stop' needs one artifact in stop/1/, and there are 0"),
+        ('"openvino"', '"openvno"', 17, "Input should be 'openvino', 'onnxruntime' or 'tensorflow'"),
+        ('"openvino"', '"tensorflow"', 17, "the engine of step: 'tensorflow' does not read model.onnx"),
+        ('"openvino"', '"onnxruntime"', 18, "the engine of step: only openvino computes in 'bf16'"),
+        ('"bf16"', '"int8"', 18, "Input should be 'fp32' or 'bf16'"),
+        ('accuracy = "sentences"', "", 18, "to compute in 'bf16', step/1/model.onnx needs accuracy = 'sentences' or"),
     ],
 )
 def test_a_fault_is_named_with_its_line(tmp_path: Path, old: str, new: str, line: int | None, words: str) -> None:

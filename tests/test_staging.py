@@ -10,7 +10,7 @@ import pytest
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.modelconfig import ModelInstanceGroup, read_config
 from triton_ensembles.paths import ENSEMBLES
-from triton_ensembles.recipe import Recipe, read_recipe
+from triton_ensembles.recipe import Engine, Recipe, read_recipe
 from triton_ensembles.staging import StagedEnvironment, stage
 from triton_ensembles.targets import CPU
 
@@ -54,9 +54,29 @@ def test_step_names_get_the_ensembles_name_in_folder_config_and_dag(tmp_path: Pa
 def test_the_cpu_target_needs_no_gpu(tmp_path: Path) -> None:
     repository = staged(tmp_path, read_recipe(FOLDER))
     config = read_config(repository / "bert_trt.bert-trt" / "config.pbtxt")
-    assert config.platform == "onnxruntime_onnx"
     assert [(group.kind, group.count) for group in config.instance_group] == [(ModelInstanceGroup.KIND_CPU, 1)]
     assert (repository / "bert_trt.bert-trt" / "1" / "model.onnx").read_text() == "bert-trt/1/model.onnx"
+
+
+@pytest.mark.parametrize(
+    ("engine", "backend", "platform", "hint"),
+    [
+        (None, "", "onnxruntime_onnx", ""),
+        (Engine(backend="onnxruntime"), "onnxruntime", "onnxruntime_onnx", ""),
+        (Engine(backend="openvino"), "openvino", "", ""),
+        (Engine(backend="openvino", precision="bf16"), "openvino", "", "YES"),
+    ],
+)
+def test_the_recipe_chooses_the_engine(
+    tmp_path: Path, engine: Engine | None, backend: str, platform: str, hint: str
+) -> None:
+    """Otherwise a precision or an engine in the recipe would have no effect on what is served."""
+    recipe = read_recipe(FOLDER).model_copy(update={"engines": {"bert-trt": engine} if engine else {}})
+    config = read_config(staged(tmp_path, recipe) / "bert_trt.bert-trt" / "config.pbtxt")
+    assert (config.backend, config.platform) == (backend, platform)
+    assert config.default_model_filename == ("model.onnx" if engine else "")
+    assert (config.parameters["HINT_BF16"].string_value if "HINT_BF16" in config.parameters else "") == hint
+    assert all(tensor.allow_ragged_batch for tensor in config.input)
 
 
 def test_python_steps_share_the_one_packed_environment(tmp_path: Path) -> None:

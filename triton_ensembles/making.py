@@ -1,4 +1,7 @@
-"""Make the artifacts of a recipe: fetch their sources, run their makers, keep the results in the store."""
+"""Make the artifacts of a recipe: fetch their sources, run their makers, keep the results in the store.
+
+A model whose engine computes in a lower precision than fp32 is measured as soon as it is made.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.artifacts import MAKERS
+from triton_ensembles.artifacts import ACCURACY, MAKERS
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT
 from triton_ensembles.processes import die_with
@@ -39,26 +42,33 @@ class Made:
 
 @dataclass(frozen=True)
 class Maker:
-    """One way to make an artifact: the recipe's own, or its stand-in with random weights."""
+    """One way to make an artifact: the recipe's own, or its stand-in with random weights. Or a measure of accuracy."""
 
     name: str
     options: dict[str, str | int]
 
     def identity(self) -> dict[str, Any]:
         """What decides the output apart from the input files: the maker's code, its options, its tools' versions."""
-        module = importlib.import_module(MAKERS[self.name])
+        module = importlib.import_module((MAKERS | ACCURACY)[self.name])
         assert module.__file__ is not None
+        reads = {path: file_digest(ROOT / path) for path in getattr(module, "READS", ())}
+        code = file_digest(Path(module.__file__))
         return {
             "maker": self.name,
-            "code": file_digest(Path(module.__file__)),
+            "code": digest([code, reads]) if reads else code,
             "options": self.options,
             "tools": {tool: _version(tool) for tool in module.TOOLS},
         }
 
 
 def makers_of(artifact: Artifact) -> list[Maker]:
+    """All that may have a say in what the artifact is, and whether it is good enough."""
     makers = [Maker(artifact.maker, artifact.options)]
-    return makers + ([Maker(artifact.random.maker, artifact.random.options)] if artifact.random else [])
+    if artifact.random:
+        makers.append(Maker(artifact.random.maker, artifact.random.options))
+    if artifact.accuracy:
+        makers.append(Maker(artifact.accuracy, {}))
+    return makers
 
 
 def make_artifact(
@@ -75,22 +85,27 @@ def make_artifact(
     """Make one artifact, or its stand-in with random weights where its source cannot be had and that is allowed.
 
     Raises:
-        EnsembleError: the source cannot be had, or the maker failed.
+        EnsembleError: the source cannot be had, the maker failed, or the precision of the step's engine is too low.
     """
-    maker, *stand_in = makers_of(artifact)
+    files: dict[str, Path] = {}
+    sha256: dict[str, str] = {}
     try:
-        files: dict[str, Path] = {}
-        sha256: dict[str, str] = {}
         if artifact.source:
             source = recipe.sources[artifact.source]
             files = fetch(artifact.source, source, folder=weights_dir, cache=cache, progress=progress)
             sha256 = source.files
+        maker, random = Maker(artifact.maker, artifact.options), False
     except SourceUnavailableError as error:
-        if not (allow_random and stand_in):
+        if not (allow_random and artifact.random):
             raise
         progress(f"RANDOM STAND-IN for {artifact.path}: {error.message}")
-        return _make(artifact, stand_in[0], {}, {}, target, store, progress, random=True)
-    return _make(artifact, maker, files, sha256, target, store, progress, random=False)
+        maker, random = Maker(artifact.random.maker, artifact.random.options), True
+    made = _make(artifact, maker, files, sha256, target, store, progress, random=random)
+    engine = recipe.engines.get(artifact.step) if target.chooses_engines else None
+    if engine is None or engine.precision == "fp32" or artifact != recipe.model_of(artifact.step):
+        return made
+    facts = _measure(artifact, made, files, sha256, engine.precision, store, progress)
+    return replace(made, record=made.record | {"accuracy": facts})
 
 
 def _make(
@@ -111,14 +126,13 @@ def _make(
         "reads": {path: file_digest(ROOT / path) for path in artifact.reads},
         "dali_device": target.dali_device,
     }
-    name = Path(artifact.path).name
+    job = {"files": files, "file": artifact.file, "options": maker.options, "dali_device": target.dali_device}
     started = time.monotonic()
     entry, made = store.get_or_make(
-        digest(origin), name, lambda output: _run(artifact, maker, files, target, output, progress)
+        digest(origin), Path(artifact.path).name, lambda output: _run(maker.name, job, output, artifact.path, progress)
     )
     if made:
-        facts = "".join(f", {key} {value}" for key, value in entry.facts.items())
-        progress(f"{artifact.path}: made by {maker.name} in {time.monotonic() - started:.1f} s{facts}")
+        progress(f"{artifact.path}: made by {maker.name} in {time.monotonic() - started:.1f} s{_listed(entry.facts)}")
     record = {
         "sha256": entry.sha256,
         "size": entry.path.stat().st_size,
@@ -129,24 +143,51 @@ def _make(
     return Made(entry.path, random, record)
 
 
-def _run(
-    artifact: Artifact, maker: Maker, files: dict[str, Path], target: Target, output: Path, progress: Progress
+def _measure(
+    artifact: Artifact,
+    made: Made,
+    files: dict[str, Path],
+    sha256: dict[str, str],
+    precision: str,
+    store: Store,
+    progress: Progress,
 ) -> dict[str, Any]:
-    """Run the maker in a process of its own; what it prints is shown only when it fails."""
+    """How near the model in ``precision`` comes to fp32 on this machine, for the manifest.
+
+    Raises:
+        EnsembleError: not near enough, or this machine cannot compute in that precision.
+    """
+    assert artifact.accuracy is not None, "the recipe was checked"
+    measure = Maker(artifact.accuracy, {"precision": precision})
+    # Processors with other instructions for bf16 round in other places.
+    origin = {**measure.identity(), "model": made.record["sha256"], "source": sha256, "processor": _bf16_instructions()}
+    model = Path(artifact.path).name
+    job = {"files": files | {model: made.path}, "file": model, "options": measure.options, "dali_device": "cpu"}
+    what = f"{artifact.path} in {precision}"
+    entry, _ = store.get_or_make(
+        digest(origin), "accuracy.json", lambda output: _run(measure.name, job, output, what, progress)
+    )
+    progress(f"{what}: measured on {measure.name}{_listed(entry.facts)}")
+    return {"precision": precision, "measured_on": measure.name, **entry.facts}
+
+
+def _listed(facts: dict[str, Any]) -> str:
+    return "".join(f", {key} {value}" for key, value in facts.items())
+
+
+def _bf16_instructions() -> list[str]:
+    flags = Path("/proc/cpuinfo").read_text().partition("\nflags")[2].partition("\n")[0].split()
+    return sorted({"avx512_bf16", "amx_bf16"}.intersection(flags))
+
+
+def _run(name: str, job: dict[str, Any], output: Path, what: str, progress: Progress) -> dict[str, Any]:
+    """Run a maker in a process of its own and return its facts; what it prints is shown only when it fails."""
     parent = os.getpid()
     with tempfile.TemporaryDirectory() as scratch:
         facts, log = Path(scratch) / "facts.json", Path(scratch) / "log"
-        job = {
-            "output": os.fspath(output),
-            "facts": os.fspath(facts),
-            "files": {name: os.fspath(path) for name, path in files.items()},
-            "file": artifact.file,
-            "options": maker.options,
-            "dali_device": target.dali_device,
-        }
         with log.open("wb") as stream:
             process = subprocess.Popen(
-                [sys.executable, "-m", "triton_ensembles.artifacts.run", maker.name],
+                [sys.executable, "-m", "triton_ensembles.artifacts.run", name],
                 stdin=subprocess.PIPE,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
@@ -156,21 +197,21 @@ def _run(
         try:
             assert process.stdin is not None
             with process.stdin as stdin:
-                stdin.write(json.dumps(job).encode())
+                stdin.write(json.dumps(job | {"output": output, "facts": facts}, default=os.fspath).encode())
             started = time.monotonic()
             while True:
                 try:
                     process.wait(_TELL_SECONDS)
                     break
                 except subprocess.TimeoutExpired:
-                    progress(f"{artifact.path}: {maker.name} at work for {time.monotonic() - started:.0f} s")
+                    progress(f"{what}: {name} at work for {time.monotonic() - started:.0f} s")
         finally:
             process.kill()
             process.wait()
         if process.returncode or not facts.is_file():
             lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
             reason = lines[-1] if lines else f"it ended with {process.returncode}"
-            raise EnsembleError(f"{maker.name} could not make {artifact.path}: {reason}")
+            raise EnsembleError(f"{what}: {name} failed: {reason}")
         result: dict[str, Any] = json.loads(facts.read_text())
         return result
 

@@ -1,5 +1,6 @@
 """ensemble.toml, the recipe: what git cannot hold. Where weights come from, how each artifact is made for each target,
-and which environment a Python step runs in.
+which engine runs a
+step on the CPU, and which environment a Python step runs in.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from triton_ensembles.artifacts import MAKERS
+from triton_ensembles.artifacts import ACCURACY, MAKERS
 from triton_ensembles.errors import EnsembleError
 
 RECIPE = "ensemble.toml"
@@ -101,6 +102,8 @@ class Artifact(_Frozen):
     reads: tuple[InnerPath, ...] = ()
     options: dict[str, str | int] = {}
     random: Random | None = None
+    accuracy: str | None = None
+    """What an engine that computes in a lower precision is measured on."""
 
     @property
     def step(self) -> str:
@@ -115,10 +118,22 @@ class Environment(_Frozen):
     exclude: tuple[str, ...] = ()
 
 
+class Engine(_Frozen):
+    """What runs a step on the CPU, and in which precision."""
+
+    backend: Literal["openvino", "onnxruntime", "tensorflow"]
+    precision: Literal["fp32", "bf16"] = "fp32"
+
+
+# The files that a backend reads, by the ends of their names.
+_READABLE = {"openvino": (".xml", ".onnx", ".graphdef"), "onnxruntime": (".onnx",), "tensorflow": (".graphdef",)}
+
+
 class Recipe(_Frozen):
     description: str
     sources: dict[str, Source] = {}
     artifacts: tuple[Artifact, ...] = ()
+    engines: dict[str, Engine] = {}
     environments: dict[str, Environment] = {}
     parameters: dict[str, dict[str, str]] = {}
 
@@ -134,7 +149,33 @@ class Recipe(_Frozen):
             files = self.sources[artifact.source].files if artifact.source is not None else {}
             if artifact.file is not None and artifact.file not in files:
                 raise ValueError(f"{artifact.path}: source {artifact.source!r} has no file {artifact.file!r}")
+            if artifact.accuracy is not None and artifact.accuracy not in ACCURACY:
+                raise ValueError(
+                    f"{artifact.path}: accuracy is measured on {' or '.join(ACCURACY)}, not on {artifact.accuracy!r}"
+                )
         return self
+
+    @model_validator(mode="after")
+    def _engines_can_run(self) -> Recipe:
+        for step, engine in self.engines.items():
+            model = self.model_of(step)
+            if not model.path.endswith(_READABLE[engine.backend]):
+                raise ValueError(f"the engine of {step}: {engine.backend!r} does not read {Path(model.path).name}")
+            if engine.precision != "fp32" and engine.backend != "openvino":
+                raise ValueError(f"the engine of {step}: only openvino computes in {engine.precision!r}")
+            if engine.precision != "fp32" and model.accuracy is None:
+                raise ValueError(
+                    f"the engine of {step}: to compute in {engine.precision!r}, {model.path} needs accuracy = "
+                    f"{' or '.join(map(repr, ACCURACY))}, on which that is measured"
+                )
+        return self
+
+    def model_of(self, step: str) -> Artifact:
+        """The artifact that the step's engine loads: the only one in its version folder."""
+        found = [artifact for artifact in self.artifacts if re.match(rf"{re.escape(step)}/\d+/", artifact.path)]
+        if len(found) != 1:
+            raise ValueError(f"the engine of {step!r} needs one artifact in {step}/1/, and there are {len(found)}")
+        return found[0]
 
     def artifacts_for(self, target: str) -> tuple[Artifact, ...]:
         return tuple(artifact for artifact in self.artifacts if target in artifact.targets)

@@ -77,6 +77,8 @@ def stage(
                 use.model_name = names.get(use.model_name, use.model_name)
         else:
             target.adapt(config)
+            if engine := recipe.engines.get(step):
+                target.choose_engine(config, engine.backend, engine.precision, Path(recipe.model_of(step).path).name)
         for key, value in recipe.parameters.get(step, {}).items():
             config.parameters[key].string_value = value
         for wanted, environment in environments.items():
@@ -99,7 +101,7 @@ def stage(
 
 
 def _refuse_unknown_steps(folder: Path, recipe: Recipe, configs: Mapping[str, ModelConfig]) -> None:
-    named = {artifact.step for artifact in recipe.artifacts} | set(recipe.parameters)
+    named = {artifact.step for artifact in recipe.artifacts} | set(recipe.parameters) | set(recipe.engines)
     named |= {step for environment in recipe.environments.values() for step in environment.steps}
     for step in sorted(named - set(configs)):
         raise EnsembleError(

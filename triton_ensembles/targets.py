@@ -1,7 +1,8 @@
 """What differs between targets, stated once. The ensembles in git are written for the gpu target's native backends.
 
-cpu: the pip-only server. ONNX Runtime stands in for TensorRT, DALI decodes on the CPU, every instance is KIND_CPU.
-Its onnxruntime backend joins requests of different lengths where a config says that padding is masked.
+cpu: the pip-only server. DALI decodes on the CPU, every instance is KIND_CPU, and the recipe says which engine runs a
+model: OpenVINO, ONNX Runtime (which stands in for TensorRT where the recipe is silent) or TensorFlow. OpenVINO and ONNX
+Runtime join requests of different lengths where a config says that padding is masked.
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from triton_ensembles.modelconfig import ModelConfig, ModelInstanceGroup
+
+# What a config says beside `backend` to have the file read in the right way; OpenVINO's backend has no platform.
+_PLATFORMS = {"onnxruntime": "onnxruntime_onnx", "tensorflow": "tensorflow_graphdef"}
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,7 @@ class Target:
         dali_device: the device of ``fn.decoders.image``, "cpu" or "mixed".
         pads_batches: whether its engine pads requests of different lengths to one batch (backends/common/padding.py);
             NVIDIA's native backends string ragged rows together instead, and must not be given any.
+        chooses_engines: whether the recipe's engines are meant for it.
     """
 
     name: str
@@ -28,6 +33,7 @@ class Target:
     instance_kind: int
     dali_device: str
     pads_batches: bool
+    chooses_engines: bool
 
     def adapt(self, config: ModelConfig) -> None:
         """Rewrite one step's config in place for this target."""
@@ -41,6 +47,16 @@ class Target:
             for tensor in config.input:
                 tensor.allow_ragged_batch = -1 in tensor.dims
 
+    def choose_engine(self, config: ModelConfig, backend: str, precision: str, file: str) -> None:
+        """Have ``backend`` run the step's ``file``, in ``precision`` ("fp32" or "bf16")."""
+        if not self.chooses_engines:
+            return
+        config.backend = backend
+        config.platform = _PLATFORMS.get(backend, "")
+        config.default_model_filename = file
+        if precision == "bf16":
+            config.parameters["HINT_BF16"].string_value = "YES"
+
 
 CPU = Target(
     name="cpu",
@@ -48,6 +64,7 @@ CPU = Target(
     instance_kind=ModelInstanceGroup.KIND_CPU,
     dali_device="cpu",
     pads_batches=True,
+    chooses_engines=True,
 )
 
 TARGETS = {target.name: target for target in (CPU,)}

@@ -1,22 +1,24 @@
-"""Requests of different lengths in one run: the shorter ones are padded with zeros, their outputs cut back.
+"""Rows of different lengths in one run: grouped by length, the shorter ones padded with zeros, the outputs put back.
 
 For models that mask padding, as sentence encoders do. The author of a config says so by the parameter
-``padded_batching: "true"``; the server hands over requests of different shapes when ``allow_ragged_batch`` is set.
-(NVIDIA's native backends do something else with ragged batches: they string the rows together.)
+``padded_batching: "true"``: where all the inputs of variable length are zero up to a row's end, there is padding. The
+server hands over requests of different shapes when ``allow_ragged_batch`` is set. (NVIDIA's native backends do
+something else with ragged batches: they string the rows together.)
+
+Rows are regrouped and not requests, because a request of many sentences comes as wide as its longest one. Outputs at
+padding are zeros, so that no answer depends on who else was in a run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
-from batching import Array, BadInputError, Result, Run, Work, run_batch
+from batching import Array, BadInputError, Result, Run, Work
 from declared import LoadError
-
-# What a run costs by itself, in padded positions. Measured with all-MiniLM-L6-v2 and ONNX Runtime on two Zen 4 cores:
-# a run of one sentence of 14 tokens takes as long as 22 more tokens in a run of many.
-RUN_COST = 8
+from grouping import cheapest_groups
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,15 @@ class Axes:
 
     inputs: Mapping[str, int]
     outputs: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of one request, both by number, and its length without padding."""
+
+    work: int
+    number: int
+    length: int
 
 
 def find_axes(inputs: Mapping[str, Sequence[object]], outputs: Mapping[str, Sequence[object]]) -> Axes:
@@ -50,66 +61,121 @@ def find_axes(inputs: Mapping[str, Sequence[object]], outputs: Mapping[str, Sequ
 
 
 def run_padded(works: Sequence[Work], run: Run, axes: Axes) -> list[Result]:
-    """Answer all works, in their order, in as few runs as pays."""
-    results: dict[int, Result] = {}
-    lengths: dict[int, int] = {}
-    for index, work in enumerate(works):
-        sizes = {work.inputs[name].shape[axis] for name, axis in axes.inputs.items()}
-        if len(sizes) == 1:
-            lengths[index] = sizes.pop()
-        else:
-            results[index] = BadInputError(f"{', '.join(sorted(axes.inputs))} have different lengths")
-    rows = {index: len(next(iter(works[index].inputs.values()))) for index in lengths}
-    for group in cheapest_groups(lengths, rows):
-        longest = max(lengths[index] for index in group)
-        padded = [replace(works[index], inputs=_padded(works[index].inputs, axes, longest)) for index in group]
-        for index, result in zip(group, run_batch(padded, run, batched=True), strict=True):
-            results[index] = _cut(result, axes, lengths[index], longest)
-    return [results[index] for index in range(len(works))]
+    """Answer all works, in their order, in as few runs as pays. A work whose run fails, fails alone."""
+    batch = _Batch(works, axes)
+    for group in cheapest_groups([row.length for row in batch.rows]):
+        batch.answer([batch.rows[index] for index in group], run)
+    return [batch.errors.get(number) or batch.answers[number] for number in range(len(works))]
 
 
-def cheapest_groups(lengths: Mapping[int, int], rows: Mapping[int, int]) -> list[list[int]]:
-    """Split the requests into runs with the least total of RUN_COST a run and rows x longest length.
+class _Batch:
+    """The works of one execution, and what is known of their results."""
 
-    Runs of the cheapest split are neighbours in the order of length, so that it is found by dynamic programming over
-    the places to cut: n x n / 2 steps for n requests.
+    def __init__(self, works: Sequence[Work], axes: Axes) -> None:
+        self._works, self._axes = works, axes
+        self.rows: list[Row] = []
+        self.answers: list[dict[str, Array]] = [{} for _ in works]
+        self.errors: dict[int, Exception] = {}
+        for number, work in enumerate(works):
+            try:
+                self.rows += [Row(number, row, length) for row, length in enumerate(_lengths(work.inputs, axes))]
+            except BadInputError as error:
+                self.errors[number] = error
+
+    def answer(self, rows: Sequence[Row], run: Run) -> None:
+        """Run these rows together, or those of each work by themselves when that fails."""
+        parts = [part for part in _by_work(rows) if part[0].work not in self.errors]
+        if not parts:
+            return
+        wanted = tuple(dict.fromkeys(name for part in parts for name in self._works[part[0].work].wanted))
+        try:
+            if len(parts) == 1 and self._is_whole(parts[0]):  # nothing to copy
+                number = parts[0][0].work
+                self.answers[number] = dict(zip(wanted, run(self._works[number].inputs, wanted), strict=True))
+            else:
+                self._put(parts, dict(zip(wanted, run(self._joined(parts), wanted), strict=True)))
+        except Exception as error:  # whatever the engine raises belongs to a request, and must not end the others
+            if len(parts) == 1:
+                self.errors[parts[0][0].work] = error
+            else:
+                for part in parts:
+                    self.answer(part, run)
+
+    def _is_whole(self, rows: Sequence[Row]) -> bool:
+        """Whether these are all the rows of their work, and none of them has padding."""
+        count, width = self._size(rows[0].work)
+        return len(rows) == count and all(row.length == width for row in rows)
+
+    def _size(self, number: int) -> tuple[int, int]:
+        """How many rows a work has, and how long they are with padding."""
+        name, axis = next(iter(self._axes.inputs.items()))
+        shape = self._works[number].inputs[name].shape
+        return shape[0], shape[axis]
+
+    def _joined(self, parts: Sequence[Sequence[Row]]) -> dict[str, Array]:
+        """The inputs of one run, the rows as long as the longest of them."""
+        longest = max(row.length for part in parts for row in part)
+        joined = {}
+        for name in self._works[parts[0][0].work].inputs:
+            arrays = [self._works[part[0].work].inputs[name][[row.number for row in part]] for part in parts]
+            if name in self._axes.inputs:
+                arrays = [_resized(array, self._axes.inputs[name], longest) for array in arrays]
+            joined[name] = np.concatenate(arrays)
+        return joined
+
+    def _put(self, parts: Sequence[Sequence[Row]], outputs: Mapping[str, Array]) -> None:
+        for name, array in outputs.items():
+            if array.ndim == 0 or len(array) != sum(map(len, parts)):
+                raise ValueError(
+                    f"output {name} has shape {list(array.shape)} for a batch of {sum(map(len, parts))} rows"
+                )
+        first = 0
+        for part in parts:
+            for name in self._works[part[0].work].wanted:
+                self._put_part(name, part, outputs[name][first : first + len(part)])
+            first += len(part)
+
+    def _put_part(self, name: str, rows: Sequence[Row], array: Array) -> None:
+        count, width = self._size(rows[0].work)
+        axis = self._axes.outputs.get(name)
+        shape = [count, *array.shape[1:]]
+        if axis is not None:
+            shape[axis] = width
+        answer = self.answers[rows[0].work]
+        if name not in answer:
+            answer[name] = np.zeros(shape, array.dtype)
+        if axis is None:
+            answer[name][[row.number for row in rows]] = array
+            return
+        whole, array = np.moveaxis(answer[name], axis, 1), np.moveaxis(array, axis, 1)
+        for row, values in zip(rows, array, strict=True):
+            whole[row.number, : row.length] = values[: row.length]
+
+
+def _by_work(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    for _, part in groupby(rows, key=lambda row: row.work):
+        yield list(part)
+
+
+def _lengths(inputs: Mapping[str, Array], axes: Axes) -> list[int]:
+    """The length of each row without padding.
+
+    Raises:
+        BadInputError: the inputs of variable length have different lengths.
     """
-    order = sorted(lengths, key=lambda index: lengths[index])
-    best: list[tuple[float, int]] = [(0.0, 0)]  # least cost of the first n requests, and where their last run begins
-    for end in range(1, len(order) + 1):
-        longest, together = lengths[order[end - 1]], 0
-        choices = []
-        for start in range(end - 1, -1, -1):
-            together += rows[order[start]]
-            choices.append((best[start][0] + RUN_COST + together * longest, start))
-        best.append(min(choices))
-    groups, end = [], len(order)
-    while end:
-        start = best[end][1]
-        groups.append(order[start:end])
-        end = start
-    return groups
+    if len({inputs[name].shape[axis] for name, axis in axes.inputs.items()}) != 1:
+        raise BadInputError(f"{', '.join(sorted(axes.inputs))} have different lengths")
+    there = [np.moveaxis(inputs[name], axis, 1) != 0 for name, axis in axes.inputs.items()]
+    used = np.logical_or.reduce([each.reshape(*each.shape[:2], -1).any(axis=2) for each in there])
+    positions = np.arange(1, used.shape[1] + 1)
+    # A row of nothing but padding keeps one position: engines are not made for tensors without elements.
+    lengths: list[int] = (used * positions).max(axis=1, initial=min(1, len(positions))).tolist()
+    return lengths
 
 
-def _padded(inputs: Mapping[str, Array], axes: Axes, length: int) -> dict[str, Array]:
-    return {
-        name: _pad(array, axes.inputs[name], length) if name in axes.inputs else array for name, array in inputs.items()
-    }
-
-
-def _pad(array: Array, axis: int, length: int) -> Array:
+def _resized(array: Array, axis: int, length: int) -> Array:
+    """Cut, or padded with zeros, to ``length`` along ``axis``."""
     missing = length - array.shape[axis]
-    if not missing:
-        return array
+    if missing <= 0:
+        return array[(slice(None),) * axis + (slice(length),)]
     return np.pad(array, [(0, missing if number == axis else 0) for number in range(array.ndim)])
-
-
-def _cut(result: Result, axes: Axes, length: int, padded: int) -> Result:
-    if isinstance(result, Exception) or length == padded:
-        return result
-    return {
-        name: np.ascontiguousarray(array[(slice(None),) * axes.outputs[name] + (slice(length),)])
-        if name in axes.outputs
-        else array
-        for name, array in result.items()
-    }

@@ -16,7 +16,8 @@ sys.path.append(str(BACKENDS / "common"))  # as the backends' model.py do
 
 from batching import Array, BadInputError, Work
 from declared import LoadError
-from padding import RUN_COST, cheapest_groups, find_axes, run_padded
+from grouping import RUN_COST, cheapest_groups
+from padding import find_axes, run_padded
 
 AXES = find_axes(
     {"IDS": ["batch", "tokens"], "MASK": ["batch", "tokens"]}, {"Y": ["batch", "tokens", 2], "N": ["batch"]}
@@ -30,25 +31,43 @@ def encode(inputs: Mapping[str, Array], wanted: tuple[str, ...]) -> list[Array]:
     return [outputs[name] for name in wanted]
 
 
-def work(rows: int, length: int, seed: int) -> Work:
-    ids = np.random.default_rng(seed).integers(1, 100, (rows, length))
-    return Work({"IDS": ids, "MASK": np.ones_like(ids)}, ("Y", "N"))
+def work(lengths: list[int], seed: int) -> Work:
+    """One request with rows of these lengths, as wide as the longest of them."""
+    inside = np.arange(max(lengths)) < np.array(lengths)[:, None]
+    ids = np.random.default_rng(seed).integers(1, 100, inside.shape)
+    return Work({"IDS": ids * inside, "MASK": inside.astype(int)}, ("Y", "N"))
 
 
-@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 60)), max_size=12))
-def test_everybody_gets_what_they_would_get_alone(plan: list[tuple[int, int]]) -> None:
-    works = [work(rows, length, seed) for seed, (rows, length) in enumerate(plan)]
+requests = st.lists(st.lists(st.integers(1, 60), min_size=1, max_size=5), max_size=10)
+
+
+@given(requests)
+def test_everybody_gets_what_they_would_get_alone(plan: list[list[int]]) -> None:
+    works = [work(lengths, seed) for seed, lengths in enumerate(plan)]
     for each, result in zip(works, run_padded(works, encode, AXES), strict=True):
         assert not isinstance(result, Exception)
-        for name, array in zip(("Y", "N"), encode(each.inputs, ("Y", "N")), strict=True):
-            np.testing.assert_array_equal(result[name], array)
-            assert result[name].flags.c_contiguous
+        vectors, totals = encode(each.inputs, ("Y", "N"))
+        np.testing.assert_array_equal(result["N"], totals)
+        np.testing.assert_array_equal(result["Y"], vectors * each.inputs["MASK"][:, :, None])
+        assert all(array.flags.c_contiguous for array in result.values())
 
 
-@given(st.lists(st.tuples(st.integers(1, 8), st.integers(1, 128)), min_size=1, max_size=7))
-def test_no_split_is_cheaper(plan: list[tuple[int, int]]) -> None:
+def test_long_rows_of_a_request_do_not_lengthen_its_short_ones() -> None:
+    """Otherwise one long sentence among many would cost as much as if all were long."""
+    shapes = []
+
+    def run(inputs: Mapping[str, Array], wanted: tuple[str, ...]) -> list[Array]:
+        shapes.append(inputs["IDS"].shape)
+        return encode(inputs, wanted)
+
+    run_padded([work([10, 128, 12], 0), work([14], 1)], run, AXES)
+    assert sorted(shapes) == [(1, 128), (3, 14)]
+
+
+@given(st.lists(st.integers(1, 128), min_size=1, max_size=7))
+def test_no_split_is_cheaper(lengths: list[int]) -> None:
     def cost(group: list[int]) -> float:
-        return RUN_COST + sum(plan[index][0] for index in group) * max(plan[index][1] for index in group)
+        return RUN_COST + len(group) * max(lengths[index] for index in group)
 
     def splits(items: list[int]) -> list[list[list[int]]]:
         if not items:
@@ -61,24 +80,40 @@ def test_no_split_is_cheaper(plan: list[tuple[int, int]]) -> None:
             for place in range(len(split))
         ]
 
-    rows = {index: count for index, (count, _) in enumerate(plan)}
-    lengths = {index: length for index, (_, length) in enumerate(plan)}
-    groups = cheapest_groups(lengths, rows)
-    assert sorted(index for group in groups for index in group) == list(range(len(plan)))
-    assert sum(map(cost, groups)) == min(sum(map(cost, split)) for split in splits(list(range(len(plan)))))
-
-
-def test_short_sentences_share_a_run_and_a_long_one_has_its_own() -> None:
-    lengths = dict(enumerate([10, 12, 14, 16, 128]))
-    assert sorted(map(sorted, cheapest_groups(lengths, dict.fromkeys(lengths, 1)))) == [[0, 1, 2, 3], [4]]
+    groups = cheapest_groups(lengths)
+    assert sorted(index for group in groups for index in group) == list(range(len(lengths)))
+    assert sum(map(cost, groups)) == min(sum(map(cost, split)) for split in splits(list(range(len(lengths)))))
 
 
 def test_a_request_whose_inputs_disagree_fails_alone() -> None:
     bad = Work({"IDS": np.ones((1, 3), int), "MASK": np.ones((1, 4), int)}, ("N",))
-    good = work(2, 5, 0)
+    good = work([5, 3], 0)
     results = run_padded([bad, good], encode, AXES)
     assert isinstance(results[0], BadInputError)
     assert not isinstance(results[1], Exception)
+
+
+def test_a_request_that_the_engine_refuses_fails_alone() -> None:
+    def run(inputs: Mapping[str, Array], wanted: tuple[str, ...]) -> list[Array]:
+        if (inputs["IDS"] == 999).any():
+            raise RuntimeError("999 is beyond the vocabulary")
+        return encode(inputs, wanted)
+
+    works = [work([4, 9], 0), work([5], 1), work([70, 5], 2)]
+    works[1].inputs["IDS"][0, 0] = 999
+    first, second, third = run_padded(works, run, AXES)
+    assert "999" in str(second)
+    for each, result in ((works[0], first), (works[2], third)):
+        assert not isinstance(result, Exception)
+        np.testing.assert_array_equal(result["N"], encode(each.inputs, ("N",))[0])
+
+
+def test_a_row_of_nothing_but_padding_is_answered() -> None:
+    (result,) = run_padded(
+        [Work({"IDS": np.zeros((2, 3), int), "MASK": np.zeros((2, 3), int)}, ("Y", "N"))], encode, AXES
+    )
+    assert not isinstance(result, Exception)
+    assert result["Y"].shape == (2, 3, 2) and result["N"].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("shapes", [{"X": ["batch", 3]}, {"X": ["batch", "height", "width"]}])

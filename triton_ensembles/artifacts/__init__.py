@@ -19,6 +19,13 @@ MAKERS = {
     "numbered_labels": "triton_ensembles.artifacts.numbered_labels",
 }
 
+ACCURACY = {
+    "sentences": "triton_ensembles.artifacts.accuracy_on_sentences",
+    "photographs": "triton_ensembles.artifacts.accuracy_on_photographs",
+}
+"""Makers of another kind: they measure a made model in a lower precision, and fail when it is too far from fp32. A
+module's ``READS`` are the other files of the project that decide what it measures."""
+
 Facts = dict[str, str | int | float]
 
 

@@ -1,4 +1,4 @@
-"""Run one maker in this process: the job comes as JSON on standard input, the facts go out as JSON.
+"""Run one maker, or measure of accuracy, in this process: a job as JSON on standard input, facts as JSON in a file.
 
 python -m triton_ensembles.artifacts.run MAKER
 """
@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from triton_ensembles.artifacts import MAKERS, Job
+from triton_ensembles.artifacts import ACCURACY, MAKERS, Job
 from triton_ensembles.errors import EnsembleError
 
 
@@ -24,7 +24,7 @@ def main() -> None:
         dali_device=given["dali_device"],
     )
     try:
-        facts = importlib.import_module(MAKERS[sys.argv[1]]).make(job)
+        facts = importlib.import_module((MAKERS | ACCURACY)[sys.argv[1]]).make(job)
     except EnsembleError as error:
         sys.exit(str(error))
     Path(given["facts"]).write_text(json.dumps(facts))

@@ -1,0 +1,83 @@
+"""A model compiled by OpenVINO for the CPU: its own format (model.xml), an ONNX file or a frozen TensorFlow GraphDef.
+
+Source of the parameters: README of triton-inference-server/openvino_backend, "Parameters". ``padded_batching`` is ours:
+see padding.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+import openvino as ov
+import triton_python_backend_utils as pb_utils
+from batching import Array, BadInputError, Result, Work, run_batch
+from cores import usable_cores
+from declared import LoadError, Model
+from padding import run_padded
+from tensors import read, reason, variable_axes
+
+_THREADS = "INFERENCE_NUM_THREADS"
+_BF16 = "HINT_BF16"
+_PADDED = "padded_batching"
+
+
+class CompiledModel:
+    """One inference request over the compiled model, for one model instance.
+
+    All threads work on one run (one stream): a single row gets every core, and many rows are as fast as on streams of
+    one core each.
+
+    Raises:
+        LoadError: OpenVINO cannot read or compile the file, or it and the config disagree about a tensor.
+    """
+
+    parameters: ClassVar[frozenset[str]] = frozenset({_THREADS, _BF16, _PADDED})
+
+    def __init__(self, model: Model) -> None:
+        if model.gpu is not None:
+            raise LoadError("the config asks for KIND_GPU, but this backend runs OpenVINO on the CPU only")
+        self._batched = model.batched
+        core = ov.Core()
+        graph, self._names = read(core, model)
+        self._axes = variable_axes(graph, self._names, model) if model.parameters.get(_PADDED) == "true" else None
+        try:
+            compiled = core.compile_model(graph, "CPU", _options(core, model))
+        except RuntimeError as error:
+            raise LoadError(f"OpenVINO cannot compile {model.file.name}: {reason(error)}") from error
+        self._request = compiled.create_infer_request()
+
+    def answer(self, works: Sequence[Work]) -> list[Result]:
+        if self._axes:
+            return run_padded(works, self._run, self._axes)
+        return run_batch(works, self._run, batched=self._batched)
+
+    def close(self) -> None:
+        del self._request
+
+    def _run(self, inputs: Mapping[str, Array], wanted: tuple[str, ...]) -> Sequence[Array]:
+        feed = {self._names[name]: np.ascontiguousarray(array) for name, array in inputs.items()}
+        try:
+            self._request.infer(feed, share_inputs=True)
+        except RuntimeError as error:
+            raise BadInputError(reason(error)) from error
+        # Copies, because the next run writes to the same memory.
+        return [np.array(self._request.get_tensor(self._names[name]).data) for name in wanted]
+
+
+def _options(core: ov.Core, model: Model) -> dict[str, object]:
+    bf16 = model.parameters.get(_BF16) == "YES"
+    if bf16 and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+        bf16 = False
+        pb_utils.Logger.log_warn(
+            f"{model.name}: {_BF16} is YES, but this CPU has no bf16 instructions: running in fp32"
+        )
+    return {
+        # OpenVINO would choose bf16 by itself where the CPU has it.
+        "INFERENCE_PRECISION_HINT": "bf16" if bf16 else "f32",
+        "INFERENCE_NUM_THREADS": model.integer(_THREADS, 0) or usable_cores(),
+        "NUM_STREAMS": 1,
+        # The other steps, the server and other models need these cores, too: threads must be free to move.
+        "ENABLE_CPU_PINNING": False,
+    }

@@ -1,0 +1,169 @@
+"""The gate for precisions below fp32: real models pass or fail it by what they really answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from triton_ensembles.artifacts import Job, accuracy_on_photographs
+from triton_ensembles.artifacts.accuracy import LEAST_COSINE, least_cosine, outputs
+from triton_ensembles.artifacts.accuracy_on_photographs import other_classes
+from triton_ensembles.artifacts.accuracy_on_sentences import embedded, tokenized
+from triton_ensembles.build import Built
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.making import make_artifact
+from triton_ensembles.recipe import RECIPE, Recipe, read_recipe
+from triton_ensembles.store import Store, file_digest
+from triton_ensembles.targets import CPU
+
+needs_bf16 = pytest.mark.skipif(
+    "BF16" not in ov.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"), reason="this CPU has no bf16"
+)
+SENTENCES = ["A cat sleeps on the sofa.", "Interest rates rose by half a point.", "Die Katze schläft auf dem Sofa."]
+
+
+def coarser(values: np.ndarray, bits: int) -> np.ndarray:
+    """The float32 values with ``bits`` of their 23 bits of mantissa; bf16 has 7."""
+    mask = np.uint32(0xFFFFFFFF << (23 - bits) & 0xFFFFFFFF)
+    return (np.ascontiguousarray(values).view(np.uint32) & mask).view(np.float32)
+
+
+@pytest.mark.parametrize(("bits", "passes"), [(10, True), (2, False)])
+def test_real_embeddings_in_too_few_bits_fail(minilm: Path, built: dict[str, Built], bits: int, passes: bool) -> None:
+    """Otherwise a precision that spoils the vectors of a real encoder would be served."""
+    model = built["bert_trt"].repository / "bert_trt.bert-trt" / "1" / "model.onnx"
+    inputs = tokenized(SENTENCES, minilm / "tokenizer.json")
+    exact = embedded(outputs(model, "fp32", inputs, "output"))
+    if passes:
+        assert LEAST_COSINE <= least_cosine(coarser(exact, bits), exact) <= 1
+    else:
+        with pytest.raises(EnsembleError, match=r"the least cosine to fp32 is 0\.99"):
+            least_cosine(coarser(exact, bits), exact)
+
+
+def test_answers_that_are_not_numbers_fail() -> None:
+    vectors = np.ones((2, 3), np.float32)
+    with pytest.raises(EnsembleError, match="is nan"):
+        least_cosine(vectors * np.array([[1], [np.nan]], np.float32), vectors)
+
+
+def test_another_class_fails_unless_fp32_has_a_tie() -> None:
+    fp32 = np.array([[0.5, 0.3, 0.2], [0.4, 0.39, 0.21]], np.float32)
+    assert other_classes(fp32, fp32) == 0
+    assert other_classes(fp32[:, [0, 1, 2]] + np.array([[0, 0, 0], [0, 0.02, 0]], np.float32), fp32) == 1
+    with pytest.raises(EnsembleError, match="1 of 2 photographs get another class than in fp32"):
+        other_classes(fp32[:, [1, 0, 2]], fp32)
+
+
+def encoder(offset: float) -> bytes:
+    """token_ids, attn_mask [batch, tokens] -> output [batch, tokens, 8]: an embedding that goes by way of an offset.
+
+    fp32 has digits enough to come back from a large one, bf16 has not.
+    """
+    table = np.random.default_rng(0).standard_normal((30522, 8)).astype(np.float32)
+    square = np.eye(8, dtype=np.float32)
+    nodes = [
+        helper.make_node("Gather", ["table", "token_ids"], ["rows"]),
+        helper.make_node("Add", ["rows", "offset"], ["far"]),
+        helper.make_node("MatMul", ["far", "square"], ["same"]),  # matrix products are what bf16 is used for
+        helper.make_node("Sub", ["same", "offset"], ["near"]),
+        helper.make_node("Cast", ["attn_mask"], ["mask"], to=TensorProto.FLOAT),
+        helper.make_node("Unsqueeze", ["mask", "last"], ["column"]),
+        helper.make_node("Mul", ["near", "column"], ["output"]),
+    ]
+    given = [
+        helper.make_tensor_value_info(name, TensorProto.INT32, ["batch", "tokens"])
+        for name in ("token_ids", "attn_mask")
+    ]
+    constants = {"table": table, "square": square, "offset": np.float32(offset), "last": np.array([2])}
+    graph = helper.make_graph(
+        nodes,
+        "encoder",
+        given,
+        [helper.make_tensor_value_info("output", TensorProto.FLOAT, ["batch", "tokens", 8])],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    content: bytes = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9
+    ).SerializeToString()
+    return content
+
+
+def recipe_for(folder: Path, offset: float, minilm: Path) -> Recipe:
+    """A recipe with the encoder above as a step in bf16, whose files lie in ``folder``."""
+    (folder / "model.onnx").write_bytes(encoder(offset))
+    (folder / "tokenizer.json").write_bytes((minilm / "tokenizer.json").read_bytes())
+    files = {name: file_digest(folder / name) for name in ("model.onnx", "tokenizer.json")}
+    (folder / RECIPE).write_text(
+        f"""
+description = "d"
+sources.mine = {{ from = [{{ url = "https://example.invalid/" }}], files = {{ {
+            ", ".join(f"{json.dumps(name)} = {json.dumps(sha256)}" for name, sha256 in files.items())
+        } }} }}
+engines.step = {{ backend = "openvino", precision = "bf16" }}
+
+[[artifacts]]
+path = "step/1/model.onnx"
+maker = "copy"
+source = "mine"
+file = "model.onnx"
+accuracy = "sentences"
+"""
+    )
+    return read_recipe(folder)
+
+
+def make(folder: Path, recipe: Recipe) -> tuple[dict[str, object], list[str]]:
+    said: list[str] = []
+    made = make_artifact(
+        recipe.artifacts[0],
+        recipe,
+        CPU,
+        allow_random=False,
+        weights_dir=folder,
+        cache=folder / "cache",
+        store=Store(folder / "store"),
+        progress=said.append,
+    )
+    return made.record, said
+
+
+@needs_bf16
+def test_a_model_that_bf16_spoils_fails_the_build(tmp_path: Path, minilm: Path) -> None:
+    """Otherwise a recipe could serve nonsense by one word."""
+    recipe = recipe_for(tmp_path, 300.0, minilm)
+    with pytest.raises(EnsembleError) as caught:
+        make(tmp_path, recipe)
+    message = str(caught.value)
+    assert "step/1/model.onnx in bf16: sentences failed: the least cosine to fp32 is" in message
+    assert 'write precision = "fp32"' in message
+
+
+@needs_bf16
+def test_a_model_that_bf16_suits_is_measured_once_and_recorded(tmp_path: Path, minilm: Path) -> None:
+    """Otherwise nobody could read how accurate an archive is, or every build would measure again."""
+    recipe = recipe_for(tmp_path, 0.0, minilm)
+    record, said = make(tmp_path, recipe)
+    accuracy = record["accuracy"]
+    assert isinstance(accuracy, dict)
+    assert LEAST_COSINE <= accuracy["least_cosine_to_fp32"] <= 1
+    assert accuracy["precision"] == "bf16" and accuracy["sentences"] > 50
+    assert any(f"least_cosine_to_fp32 {accuracy['least_cosine_to_fp32']}" in line for line in said)
+    (entry,) = (tmp_path / "store").rglob("accuracy.json")
+    before = entry.stat().st_mtime_ns
+    assert make(tmp_path, recipe)[0] == record
+    assert entry.stat().st_mtime_ns == before
+
+
+@needs_bf16
+def test_inception_in_bf16_passes(built: dict[str, Built], tmp_path: Path) -> None:
+    """Otherwise bf16 would be no choice for dali_inception."""
+    model = built["dali_inception"].repository / "dali_inception.inception_graphdef" / "1" / "model.graphdef"
+    job = Job(tmp_path / "facts", {model.name: model}, model.name, {"precision": "bf16"}, "cpu")
+    facts = accuracy_on_photographs.make(job)
+    assert float(facts["least_cosine_to_fp32"]) >= LEAST_COSINE

@@ -1,0 +1,67 @@
+"""How near a lower precision comes to fp32: the same inputs through the same file, compiled by OpenVINO both ways.
+
+Measured on the machine that builds, whose CPU must have the instructions. What is too far from fp32 fails the build.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from triton_ensembles.errors import EnsembleError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+LEAST_COSINE = 0.9995
+_HINTS = {"fp32": "f32", "bf16": "bf16"}
+_CAPABILITIES = {"bf16": "BF16"}
+
+
+def outputs(file: Path, precision: str, inputs: Iterable[Mapping[str, NDArray[Any]]], output: str) -> list[Floats]:
+    """What the file's ``output`` is for each of the inputs, computed in ``precision`` ("fp32" or "bf16").
+
+    Raises:
+        EnsembleError: this machine's CPU cannot compute in that precision.
+    """
+    import numpy as np
+    import openvino as ov
+
+    core = ov.Core()
+    needed = _CAPABILITIES.get(precision)
+    if needed and needed not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+        raise EnsembleError(
+            f"this machine's CPU ({core.get_property('CPU', 'FULL_DEVICE_NAME')}) has no {precision} instructions, so "
+            f"that the accuracy of {precision} cannot be measured here",
+            cure='build on one that has them (AMD Zen 4, Intel Sapphire Rapids, or newer), or write precision = "fp32"',
+        )
+    graph = core.read_model(file)
+    compiled = core.compile_model(graph, "CPU", {"INFERENCE_PRECISION_HINT": _HINTS[precision]})
+    request = compiled.create_infer_request()
+    found = []
+    for feed in inputs:
+        request.infer(dict(feed))
+        found.append(np.array(request.get_tensor(output).data))
+    return found
+
+
+def least_cosine(vectors: Floats, references: Floats) -> float:
+    """The least cosine between a row of ``vectors`` and the same row of ``references``, both [rows, size].
+
+    Raises:
+        EnsembleError: it is less than LEAST_COSINE, or not a number.
+    """
+    import numpy as np
+
+    products = (vectors.astype(np.float64) * references).sum(axis=1)
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1) * np.linalg.norm(references.astype(np.float64), axis=1)
+    least = float(np.min(products / lengths))
+    if not least >= LEAST_COSINE:
+        raise EnsembleError(
+            f"the least cosine to fp32 is {least:.6f}, and it must be {LEAST_COSINE}", cure='write precision = "fp32"'
+        )
+    return round(least, 6)

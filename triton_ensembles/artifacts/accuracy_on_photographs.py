@@ -1,0 +1,84 @@
+"""Does an image classifier in a lower precision still say the same? Asked of real photographs.
+
+They are preprocessed as the ensemble does. Compared are the probabilities of all classes, and which class comes
+first, unless fp32 itself has two in front.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING
+
+from triton_ensembles.artifacts import Facts, Job
+from triton_ensembles.artifacts.accuracy import least_cosine, outputs
+from triton_ensembles.errors import EnsembleError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+    from triton_ensembles.artifacts.accuracy import Floats
+
+TOOLS = ("openvino", "nvidia-dali-cuda130", "scikit-learn", "pillow")
+READS = ("triton_ensembles/artifacts/accuracy.py", "pipelines/dali_pipe.py")
+
+INPUT = "input:0"
+OUTPUT = "InceptionV3/Predictions/Softmax:0"
+# Probabilities that fp32 itself puts within 5 % of each other are a tie: their logits differ by 0.05, and bf16 keeps
+# three digits of a logit of 5.
+TIE = 0.95
+
+
+def make(job: Job) -> Facts:
+    import numpy as np
+
+    from pipelines.dali_pipe import preprocess
+
+    assert job.file is not None, "the model to measure is named"
+    inputs = [{INPUT: preprocess(image)[None]} for image in encoded_views()]
+    precision = str(job.options["precision"])
+    lower, fp32 = (np.concatenate(outputs(job.files[job.file], each, inputs, OUTPUT)) for each in (precision, "fp32"))
+    least = least_cosine(lower, fp32)
+    facts: Facts = {
+        "least_cosine_to_fp32": least,
+        "photographs": len(inputs),
+        "other_class_in_a_tie": other_classes(lower, fp32),
+    }
+    job.output.write_text(json.dumps(facts))
+    return facts
+
+
+def other_classes(lower: Floats, fp32: Floats) -> int:
+    """How many rows of probabilities [rows, classes] have another class in front than in fp32, where that is a tie.
+
+    Raises:
+        EnsembleError: some have another class in front, and fp32 was sure of its own.
+    """
+    rows = range(len(fp32))
+    chosen = lower.argmax(axis=1)
+    wrong = fp32[rows, chosen] < TIE * fp32.max(axis=1)
+    if wrong.any():
+        raise EnsembleError(
+            f"{wrong.sum()} of {len(fp32)} photographs get another class than in fp32", cure='write precision = "fp32"'
+        )
+    return int((chosen != fp32.argmax(axis=1)).sum())
+
+
+def encoded_views() -> list[bytes]:
+    """The two photographs that scikit-learn ships, their mirror images and their quarters, as PNG."""
+    from PIL import Image
+    from sklearn.datasets import load_sample_images
+
+    views = []
+    for pixels in load_sample_images().images:
+        image = Image.fromarray(pixels)
+        x, y = image.width // 2, image.height // 2
+        views += [image, image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)]
+        views += [image.crop((left, top, left + x, top + y)) for left in (0, x) for top in (0, y)]
+    return [_encoded(view) for view in views]
+
+
+def _encoded(image: Image.Image) -> bytes:
+    stream = io.BytesIO()
+    image.save(stream, "PNG")
+    return stream.getvalue()
