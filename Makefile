@@ -21,7 +21,7 @@ demo: .venv/ready ## Build both ensembles, serve them, send a photograph and sen
 	@$(BUILD) demo $(OPTIONS)
 
 test: .venv/ready ## Run the whole test suite (it starts real servers)
-	@.venv/bin/python -m pytest
+	@.venv/bin/python -m pytest -n 2 --dist loadfile
 
 build-ensembles: .venv/ready ## Build dist/TARGET/NAME.tar.gz for all ensembles, or those in ENSEMBLES
 	@$(BUILD) build $(OPTIONS)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 # What a run costs by itself, in padded positions. Measured with all-MiniLM-L6-v2 on two Zen 4 cores: a run takes as
-# long as 16 to 22 more tokens in a run of many, and small runs leave cores idle. On sentences of 8 to 128 tokens, 32 at
-# a time, anything from 24 to 48 is equally fast, 8 a tenth slower.
-RUN_COST = 32
+# long as 16 to 22 more tokens in a run of many. On sentences of 8 to 128 tokens, 32 at a time, ONNX Runtime is fastest
+# with 16 to 24, OpenVINO with 24 to 96.
+RUN_COST = 24
 
 
 def cheapest_groups(lengths: Sequence[int]) -> list[list[int]]:
