@@ -8,23 +8,15 @@ name nor time. The bytes are the same wherever Python's zlib is of one version. 
 from __future__ import annotations
 
 import os
-import struct
 import tarfile
 import tempfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.gzip_member import BLOCK, GzipMember
 from triton_ensembles.store import file_digest
 
-LEVEL = 6  # level 9 takes three times as long for less than 1 %
-_BLOCK = 1 << 20
-# A block that would shrink by less than a tenth is stored: fp32 weights shrink by 8 %, a packed environment not at all,
-# and inflating them was most of what unpacking bert_trt took. Stored, they cost little more than a copy.
-_WORTHWHILE = 0.9
-_LARGEST_STORED = 0xFFFF  # bytes in one stored block of deflate (RFC 1951, 3.2.4)
 _FIXED_TIME = 1_000_000_000  # 2001-09-09; not 0, which some tools print as "no date"
 _PROGRESS_BYTES = 64 << 20
 
@@ -47,9 +39,9 @@ def write_archive(
     try:
         with os.fdopen(handle, "wb") as raw:
             with (
-                _Gzip(raw) as stream,
+                GzipMember(raw) as stream,
                 tarfile.open(  # type: ignore[call-overload]  # copybufsize is missing in its types
-                    fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT, bufsize=_BLOCK, copybufsize=_BLOCK
+                    fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT, bufsize=BLOCK, copybufsize=BLOCK
                 ) as tar,
             ):
                 told = 0
@@ -64,38 +56,6 @@ def write_archive(
         partial.replace(destination)
     finally:
         partial.unlink(missing_ok=True)
-
-
-class _Gzip:
-    """One gzip member, written to ``raw`` block by block: each block deflated, or stored where that gains little."""
-
-    def __init__(self, raw: BinaryIO) -> None:
-        self.taken = 0
-        self._raw = raw
-        self._crc = 0
-        self._deflate = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
-        raw.write(b"\x1f\x8b\x08\0\0\0\0\0\0\xff")  # deflate, no flags, no time, unknown system (RFC 1952)
-
-    def write(self, block: bytes) -> int:
-        self.taken += len(block)
-        self._crc = zlib.crc32(block, self._crc)
-        if len(zlib.compress(block, 1)) < _WORTHWHILE * len(block):
-            self._raw.write(self._deflate.compress(block))
-            return len(block)
-        # A full flush ends at a whole byte, and nothing after it refers to what is before it.
-        self._raw.write(self._deflate.flush(zlib.Z_FULL_FLUSH))
-        for start in range(0, len(block), _LARGEST_STORED):
-            part = block[start : start + _LARGEST_STORED]
-            self._raw.write(struct.pack("<BHH", 0, len(part), ~len(part) & 0xFFFF) + part)
-        return len(block)
-
-    def __enter__(self) -> _Gzip:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self._raw.write(self._deflate.flush(zlib.Z_FINISH))
-            self._raw.write(struct.pack("<II", self._crc, self.taken & 0xFFFFFFFF))
 
 
 def remove_leftovers(destination: Path) -> None:

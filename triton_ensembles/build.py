@@ -12,7 +12,7 @@ from typing import Any
 
 from triton_ensembles import archive as archive_module
 from triton_ensembles import environment as environment_module
-from triton_ensembles import modelconfig, staging, targets
+from triton_ensembles import gzip_member, modelconfig, staging, targets
 from triton_ensembles.archive import remove_leftovers, write_archive
 from triton_ensembles.check import Target as CheckTarget
 from triton_ensembles.check import check
@@ -28,6 +28,7 @@ from triton_ensembles.store import Store, digest, file_digest, locked
 from triton_ensembles.targets import Target
 
 MANIFEST = "manifest.json"
+_STORED_ENVIRONMENT = "environment.tar.gz"  # in the store; an archive names it after the recipe
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,7 @@ def _inputs(folder: Path, recipe: Recipe, target: Target) -> dict[str, Any]:
         "files": {path.relative_to(folder).as_posix(): file_digest(path) for path in written},
         "reads": {path: file_digest(_project_file(path, folder)) for path in sorted(read)},
         "makers": [maker.identity() for artifact in artifacts for maker in makers_of(artifact)],
-        "code": _code(archive_module, modelconfig, staging, targets)
+        "code": _code(archive_module, gzip_member, modelconfig, staging, targets)
         | (_environment_code() if recipe.environments else {}),
     }
 
@@ -211,7 +212,8 @@ def _code(*modules: Any) -> dict[str, str]:
 
 def _environment_code() -> dict[str, str]:
     folder = Path(environment_module.__file__).parent
-    return {f"environment.{path.stem}": file_digest(path) for path in sorted(folder.glob("*.py"))}
+    own = {f"environment.{path.stem}": file_digest(path) for path in sorted(folder.glob("*.py"))}
+    return own | _code(archive_module, gzip_member)  # which pack it
 
 
 def _environments(
@@ -239,7 +241,7 @@ def _environment(
         "python": server_python(),
         "code": _environment_code(),
     }
-    entry, _ = store.get_or_make(digest(origin), member, make)
+    entry, _ = store.get_or_make(digest(origin), _STORED_ENVIRONMENT, make)
     python = entry.facts["python"]
     stub = None if python == server_python() else find_home().stub(python)
     record = {"sha256": entry.sha256, "size": entry.path.stat().st_size, "file": environment.file, **entry.facts}

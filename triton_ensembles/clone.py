@@ -20,15 +20,14 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, BinaryIO
 
-from triton_ensembles.archive import LEVEL
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.gzip_member import BLOCK, GzipMember
 from triton_ensembles.modelconfig import CONFIG, ModelConfig, format_config, parse_config
 
 MANIFEST = "manifest.json"
 _LARGE = 64 << 10  # bytes; a smaller file is compressed with its neighbours, which takes less room
-_READ = 1 << 20
 _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
@@ -76,7 +75,7 @@ def clone(
             yield path
 
 
-def _read(archive: Path, scratch: IO[bytes]) -> tuple[str, list[_Member]]:
+def _read(archive: Path, scratch: BinaryIO) -> tuple[str, list[_Member]]:
     """The ensemble's name and all members, large contents compressed into ``scratch``."""
     members = []
     try:
@@ -97,10 +96,11 @@ def _read(archive: Path, scratch: IO[bytes]) -> tuple[str, list[_Member]]:
     return str(json.loads(manifest)["ensemble"]), members
 
 
-def _compress(stream: IO[bytes], size: int, scratch: IO[bytes]) -> _Compressed:
+def _compress(stream: IO[bytes], size: int, scratch: BinaryIO) -> _Compressed:
     offset = scratch.tell()
-    with gzip.GzipFile("", "wb", LEVEL, scratch, mtime=0) as member:
-        shutil.copyfileobj(stream, member, _READ)
+    with GzipMember(scratch) as member:
+        while block := stream.read(BLOCK):
+            member.write(block)
         member.write(bytes(-size % tarfile.BLOCKSIZE))
     scratch.flush()
     return _Compressed(offset, scratch.tell() - offset)
@@ -150,14 +150,14 @@ def _rewritten(path: str, content: bytes, ensemble: str, name: str) -> bytes:
     return format_config(config).encode()
 
 
-def _write(path: Path, segments: Iterator[bytes | _Compressed], scratch: IO[bytes]) -> None:
+def _write(path: Path, segments: Iterator[bytes | _Compressed], scratch: BinaryIO) -> None:
     """All segments into a file beside ``path``, which then takes its place."""
     partial = path.with_name(f".{path.name}.partial")
     try:
         with partial.open("wb") as output:
             for segment in segments:
                 if isinstance(segment, bytes):
-                    output.write(gzip.compress(segment, LEVEL, mtime=0))
+                    output.write(gzip.compress(segment, mtime=0))
                 else:
                     output.flush()
                     _copy(scratch.fileno(), segment, output.fileno())
