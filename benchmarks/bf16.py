@@ -20,7 +20,7 @@ from triton_ensembles.targets import CPU
 
 FOLDER = BUILD / "bench" / "bf16"
 _TABLE = re.compile(r"^\[engines\..+\][ \t]*$", re.MULTILINE)
-_PRECISION = re.compile(r"^precision\s*=.*\n", re.MULTILINE)
+_CHOICES = re.compile(r"^(backend|precision)\s*=.*\n", re.MULTILINE)
 
 
 def built_bf16(ensemble: Path, shared: Places, progress: Callable[[str], None]) -> Built:
@@ -48,10 +48,12 @@ def built_bf16(ensemble: Path, shared: Places, progress: Callable[[str], None]) 
 
 
 def with_bf16(recipe: str, path: Path) -> str:
-    """The text of a recipe with ``precision = "bf16"`` in each [engines.STEP] table."""
+    """The text of a recipe with bf16 in each [engines.STEP] table, and the one backend that computes in it."""
     if not _TABLE.search(recipe):
         raise EnsembleError("there is no [engines.STEP], so that no precision can be chosen", path=path)
-    return _TABLE.sub(lambda table: f'{table[0].rstrip()}\nprecision = "bf16"', _PRECISION.sub("", recipe))
+    return _TABLE.sub(
+        lambda table: f'{table[0].rstrip()}\nbackend = "openvino"\nprecision = "bf16"', _CHOICES.sub("", recipe)
+    )
 
 
 def vectors(url: str, model: str, texts: list[str]) -> Array:

@@ -85,13 +85,11 @@ def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
 
 
-def test_precision_is_put_into_every_engine_of_a_recipe(tmp_path: Path) -> None:
-    """Else "ours bf16" is fp32 in disguise."""
-    recipe = '[engines.bert-trt]\nbackend = "openvino"\nprecision = "fp32"\n\n[engines."other"]\n'
-    changed = with_bf16(recipe, tmp_path)
-    assert changed == (
-        '[engines.bert-trt]\nprecision = "bf16"\nbackend = "openvino"\n\n[engines."other"]\nprecision = "bf16"\n'
-    )
+def test_bf16_is_put_into_every_engine_of_a_recipe(tmp_path: Path) -> None:
+    """Else "ours bf16" is fp32 in disguise, or is refused because another backend cannot compute in it."""
+    recipe = '[engines.bert-trt]\nbackend = "onnxruntime"\nprecision = "fp32"\n\n[engines."other"]\nbackend = "x"\n'
+    chosen = 'backend = "openvino"\nprecision = "bf16"\n'
+    assert with_bf16(recipe, tmp_path) == f'[engines.bert-trt]\n{chosen}\n[engines."other"]\n{chosen}'
     with pytest.raises(EnsembleError, match="no precision can be chosen"):
         with_bf16('description = ""\n', tmp_path)
 
