@@ -23,6 +23,7 @@ from triton_ensembles.processes import descendants
 NAME = "overhead"
 _PREFIX = f"s3://{NAME}/models/"
 _ROLE = "arn:aws:iam::000000000000:role/execution-role"
+_SENTENCE = "A cat sleeps on the sofa."
 _CONFIG = """name: "echo"
 backend: "python"
 max_batch_size: 0
@@ -62,12 +63,16 @@ def running_endpoint(folder: Path, archives: Sequence[Path]) -> Iterator[LocalEn
 
 
 def doors(local: LocalEndpoint) -> Iterator[tuple[str, Door, Door]]:
-    """(name, tritonserver's own port, the endpoint) of echo and bert_trt, warmed up, both answering the same."""
-    for name, payload in (("echo", _four_floats()), ("bert_trt", sentences(["A cat sleeps on the sofa."]))):
+    """(what is asked, tritonserver's own port, the endpoint) of echo and bert_trt, warmed up; both answer the same."""
+    for about, name, payload in (
+        ("echo", "echo", _four_floats()),
+        ("bert_trt, 1 sentence", "bert_trt", sentences([_SENTENCE])),
+        ("bert_trt, 8 sentences", "bert_trt", sentences([_SENTENCE] * 8)),
+    ):
         endpoint = endpoint_door(local, name, [payload])
         ask(endpoint)
         path = f"/models/{model_hash(_PREFIX + f'{name}.tar.gz')}/invoke"
-        yield name, _door("127.0.0.1", _sagemaker_port(local), path, name, [payload]), endpoint
+        yield about, _door("127.0.0.1", _sagemaker_port(local), path, name, [payload]), endpoint
 
 
 def endpoint_door(local: LocalEndpoint, name: str, payloads: Sequence[Payload]) -> Door:

@@ -8,8 +8,8 @@ kept open. Rounds alternate, so that what else the machine does hits both alike.
 medians and their difference; for 32 connections, the throughputs and their ratio.
 
 ``echo`` is a Python model that gives back its input: nearly all of its time is overhead. ``bert_trt`` is the project's
-ensemble with one sentence: what the overhead means for a model that does something. Signing, which boto3 does before it
-sends anything, is in neither.
+ensemble with one sentence and with eight: what the overhead means for a model that does something. Signing, which boto3
+does before it sends anything, is in neither.
 """
 
 from __future__ import annotations
@@ -92,9 +92,9 @@ def shown(row: dict[str, Any]) -> str:
     least, overhead, most = row["overhead_p50_ms_at_1"]
     worst, ratio, best = row["throughput_ratio_at_32"]
     return (
-        f"{row['model']:10} 1 connection:   p50 {row['direct_p50_ms_at_1']:.3f} ms direct, "
+        f"{row['model']:22} 1 connection:   p50 {row['direct_p50_ms_at_1']:.3f} ms direct, "
         f"{row['endpoint_p50_ms_at_1']:.3f} ms endpoint; overhead {overhead:.3f} ms ({least:.3f} to {most:.3f})\n"
-        f"{'':10} {CONCURRENCY} connections: {row['direct_per_second_at_32']:.0f}/s direct, "
+        f"{'':22} {CONCURRENCY} connections: {row['direct_per_second_at_32']:.0f}/s direct, "
         f"{row['endpoint_per_second_at_32']:.0f}/s endpoint; ratio {ratio:.2f} ({worst:.2f} to {best:.2f})"
     )
 
