@@ -66,6 +66,7 @@ def test_the_good_recipe_of_these_tests_is_good(tmp_path: Path) -> None:
         ('"openvino"', '"tensorflow"', 17, "the engine of step: 'tensorflow' does not read model.onnx"),
         ('"openvino"', '"onnxruntime"', 18, "the engine of step: only openvino computes in 'bf16'"),
         ('"bf16"', '"int8"', 18, "Input should be 'fp32' or 'bf16'"),
+        ('"bf16"', '"bf16"\ninstances = 0', 19, "greater than or equal to 1"),
         ('accuracy = "sentences"', "", 18, "to compute in 'bf16', step/1/model.onnx needs accuracy = 'sentences' or"),
     ],
 )

@@ -54,7 +54,7 @@ def test_step_names_get_the_ensembles_name_in_folder_config_and_dag(tmp_path: Pa
 def test_the_cpu_target_needs_no_gpu(tmp_path: Path) -> None:
     repository = staged(tmp_path, read_recipe(FOLDER))
     config = read_config(repository / "bert_trt.bert-trt" / "config.pbtxt")
-    assert [(group.kind, group.count) for group in config.instance_group] == [(ModelInstanceGroup.KIND_CPU, 1)]
+    assert [(group.kind, group.count) for group in config.instance_group] == [(ModelInstanceGroup.KIND_CPU, 2)]
     assert (repository / "bert_trt.bert-trt" / "1" / "model.onnx").read_text() == "bert-trt/1/model.onnx"
 
 
@@ -64,7 +64,7 @@ def test_the_cpu_target_needs_no_gpu(tmp_path: Path) -> None:
         (None, "", "onnxruntime_onnx", ""),
         (Engine(backend="onnxruntime"), "onnxruntime", "onnxruntime_onnx", ""),
         (Engine(backend="openvino"), "openvino", "", ""),
-        (Engine(backend="openvino", precision="bf16"), "openvino", "", "YES"),
+        (Engine(backend="openvino", precision="bf16", instances=3), "openvino", "", "YES"),
     ],
 )
 def test_the_recipe_chooses_the_engine(
@@ -77,6 +77,7 @@ def test_the_recipe_chooses_the_engine(
     assert config.default_model_filename == ("model.onnx" if engine else "")
     assert (config.parameters["HINT_BF16"].string_value if "HINT_BF16" in config.parameters else "") == hint
     assert all(tensor.allow_ragged_batch for tensor in config.input)
+    assert [group.count for group in config.instance_group] == [engine.instances if engine else 1]
 
 
 def test_python_steps_share_the_one_packed_environment(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """ensemble.toml, the recipe: what git cannot hold. Where weights come from, how each artifact is made for each target,
-which engine runs a
-step on the CPU, and which environment a Python step runs in.
+which engine runs a step on the CPU, and which environment a Python step runs in.
 """
 
 from __future__ import annotations
@@ -123,6 +122,8 @@ class Engine(_Frozen):
 
     backend: Literal["openvino", "onnxruntime", "tensorflow"]
     precision: Literal["fp32", "bf16"] = "fp32"
+    instances: Annotated[int, Field(ge=1, le=64)] = 1
+    """How many take batches side by side, each with its share of the cores and the weights once more in memory."""
 
 
 # The files that a backend reads, by the ends of their names.

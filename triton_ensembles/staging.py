@@ -78,7 +78,7 @@ def stage(
         else:
             target.adapt(config)
             if engine := recipe.engines.get(step):
-                target.choose_engine(config, engine.backend, engine.precision, Path(recipe.model_of(step).path).name)
+                target.choose_engine(config, engine, Path(recipe.model_of(step).path).name)
         for key, value in recipe.parameters.get(step, {}).items():
             config.parameters[key].string_value = value
         for wanted, environment in environments.items():

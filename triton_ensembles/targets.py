@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from triton_ensembles.modelconfig import ModelConfig, ModelInstanceGroup
+from triton_ensembles.recipe import Engine
 
 # What a config says beside `backend` to have the file read in the right way; OpenVINO's backend has no platform.
 _PLATFORMS = {"onnxruntime": "onnxruntime_onnx", "tensorflow": "tensorflow_graphdef"}
@@ -47,14 +48,16 @@ class Target:
             for tensor in config.input:
                 tensor.allow_ragged_batch = -1 in tensor.dims
 
-    def choose_engine(self, config: ModelConfig, backend: str, precision: str, file: str) -> None:
-        """Have ``backend`` run the step's ``file``, in ``precision`` ("fp32" or "bf16")."""
+    def choose_engine(self, config: ModelConfig, engine: Engine, file: str) -> None:
+        """Have the recipe's ``engine`` run the step's ``file``."""
         if not self.chooses_engines:
             return
-        config.backend = backend
-        config.platform = _PLATFORMS.get(backend, "")
+        config.backend = engine.backend
+        config.platform = _PLATFORMS.get(engine.backend, "")
         config.default_model_filename = file
-        if precision == "bf16":
+        for group in config.instance_group:
+            group.count = engine.instances
+        if engine.precision == "bf16":
             config.parameters["HINT_BF16"].string_value = "YES"
 
 

@@ -65,6 +65,11 @@ class Model:
     """The device of a KIND_GPU instance, None on the CPU."""
 
     @property
+    def instances(self) -> int:
+        """How many instances of the model there are, on all its devices: Triton completes every group's count."""
+        return sum(int(group.get("count", 1)) for group in self.config.get("instance_group", ())) or 1
+
+    @property
     def batched(self) -> bool:
         """Whether tensors carry a batch axis in front of their dims: max_batch_size is not 0."""
         return self.max_batch_size > 0

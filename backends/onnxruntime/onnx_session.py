@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import onnxruntime as ort
 from batching import Array, BadInputError, Result, Work, run_batch
-from cores import usable_cores
+from cores import thread_share
 from declared import TRITON_TYPES, LoadError, Model, Tensor, check_names, check_tensor
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 from padding import Axes, find_axes, run_padded
@@ -29,7 +29,7 @@ _LEVELS = {
 }
 
 _OPTIONS: Mapping[str, Callable[[ort.SessionOptions, int], None]] = {
-    "intra_op_thread_count": lambda options, value: setattr(options, "intra_op_num_threads", value or usable_cores()),
+    "intra_op_thread_count": lambda options, value: setattr(options, "intra_op_num_threads", value),
     "inter_op_thread_count": lambda options, value: setattr(options, "inter_op_num_threads", value),
     "execution_mode": lambda options, value: setattr(
         options, "execution_mode", ort.ExecutionMode.ORT_PARALLEL if value else ort.ExecutionMode.ORT_SEQUENTIAL
@@ -85,13 +85,13 @@ class OnnxSession:
 
 def _session_options(model: Model) -> ort.SessionOptions:
     options = ort.SessionOptions()
-    options.intra_op_num_threads = usable_cores()
     # By default threads spin for a millisecond when they have nothing to do, on cores that the other steps and the
     # server need: 20 us bridge the gaps within a run.
     options.add_session_config_entry("session.intra_op.spin_duration_us", "20")
     for key, apply in _OPTIONS.items():
         if key in model.parameters:
             apply(options, model.integer(key, 0))
+    options.intra_op_num_threads = options.intra_op_num_threads or thread_share(model)
     level = int(model.config.get("optimization", {}).get("graph", {}).get("level", 0))
     if level not in _LEVELS:
         raise LoadError(f"optimization.graph.level is {level}, but must be one of {', '.join(map(str, _LEVELS))}")

@@ -13,7 +13,7 @@ import numpy as np
 import openvino as ov
 import triton_python_backend_utils as pb_utils
 from batching import Array, BadInputError, Result, Work, run_batch
-from cores import usable_cores
+from cores import thread_share
 from declared import LoadError, Model
 from padding import run_padded
 from tensors import read, reason, variable_axes
@@ -26,8 +26,7 @@ _PADDED = "padded_batching"
 class CompiledModel:
     """One inference request over the compiled model, for one model instance.
 
-    All threads work on one run (one stream): a single row gets every core, and many rows are as fast as on streams of
-    one core each.
+    All threads work on one run (one stream): a single row gets every core of the instance's share.
 
     Raises:
         LoadError: OpenVINO cannot read or compile the file, or it and the config disagree about a tensor.
@@ -76,7 +75,7 @@ def _options(core: ov.Core, model: Model) -> dict[str, object]:
     return {
         # OpenVINO would choose bf16 by itself where the CPU has it.
         "INFERENCE_PRECISION_HINT": "bf16" if bf16 else "f32",
-        "INFERENCE_NUM_THREADS": model.integer(_THREADS, 0) or usable_cores(),
+        "INFERENCE_NUM_THREADS": model.integer(_THREADS, 0) or thread_share(model),
         "NUM_STREAMS": 1,
         # The other steps, the server and other models need these cores, too: threads must be free to move.
         "ENABLE_CPU_PINNING": False,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +13,8 @@ import pytest
 import tritonclient.grpc as triton
 from embedding import TABLE, config, embedding, ids, parameter
 from onnx import TensorProto, helper
+
+from triton_ensembles.processes import command_line, descendants
 
 if TYPE_CHECKING:
     from conftest import Array, Playground
@@ -85,6 +89,20 @@ def test_options_of_the_native_backend(playground: Playground) -> None:
         r"parameter (\S+) of the config is not one that is read here", playground.server.log.read_text()
     )
     assert warnings == ["intra_op_threads"]
+
+
+def test_instances_share_the_cores(playground: Playground) -> None:
+    """Otherwise each of two instances would start a thread a core, and they would wait for each other under load."""
+    threads = []
+    for name, count in (("alone", 1), ("shared", 2)):
+        text = config(name, "onnxruntime").replace("count: 1", f"count: {count}")
+        playground.load(name, text, {"1/model.onnx": embedding()})
+        stubs = [pid for pid in descendants(playground.server.pid) if f"{name}_0_" in command_line(pid)]
+        assert len(stubs) == count
+        threads.append({len(list(Path(f"/proc/{pid}/task").iterdir())) for pid in stubs})
+    ((alone,), (shared,)) = threads
+    cores = len(os.sched_getaffinity(0))
+    assert alone - shared == cores - max(1, cores // 2)
 
 
 @pytest.mark.parametrize(

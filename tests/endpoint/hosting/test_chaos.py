@@ -15,6 +15,7 @@ pytestmark = pytest.mark.anyio
 
 MIB = 1 << 20
 SECONDS = 10
+ENOUGH = 20  # answers; on a slow machine the clients go on until they have them
 SETTINGS = [("Enabled", 2), ("Disabled", 1)]
 
 
@@ -33,7 +34,7 @@ async def test_every_request_gets_its_own_answer_or_an_error_that_says_why(
 
     async def client() -> None:
         nonlocal answered
-        while loop.time() < end:
+        while loop.time() < end or answered < ENOUGH:
             name, value = rng.choice(list(models)), float(rng.randrange(1000))
             asking = asyncio.create_task(host.ask(name, value))
             if rng.random() < 0.1:  # hangs up
@@ -54,7 +55,7 @@ async def test_every_request_gets_its_own_answer_or_an_error_that_says_why(
             if host.variant.snapshot().instances[0].ready:
                 host.kill()
 
-    async with asyncio.timeout(SECONDS + 60):
+    async with asyncio.timeout(SECONDS + 120):
         await asyncio.gather(killer(), *(client() for _ in range(8)))
         while True:  # all is in order again
             try:
@@ -63,7 +64,6 @@ async def test_every_request_gets_its_own_answer_or_an_error_that_says_why(
             except HostingError:
                 await asyncio.sleep(0.2)
     assert answers == [[1 + number] for number in models.values()]
-    assert answered > 10
     for instance in host.variant.snapshot().instances:
         assert instance.in_flight == 0
         assert all(each.in_use == 0 for each in instance.models)

@@ -37,7 +37,7 @@ class TritonPythonModel:
                 errors[number] = error
             slices.append(slice(start, len(texts)))
 
-        tokens = [encoding.ids for encoding in self.tokenizer.encode_batch(texts)]
+        tokens = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(texts)]
         return [
             failed(errors[number]) if number in errors else padded(tokens[part]) for number, part in enumerate(slices)
         ]
