@@ -4,9 +4,9 @@
 
 A cold start is what SageMaker does for the first request of a model: unpack the archive, POST /models, ask. Each one
 has an empty tritonserver of its own, started before the clock. Every archive is measured with the flags that
-SageMaker's own script gives (auto-completion on), and with auto-completion switched off by a variable of the container
-(SAGEMAKER_TRITON_ADDITIONAL_ARGS=--disable-auto-complete-config). Files are in the page cache; the download is left
-out.
+SageMaker's own script gives (auto-completion on, as AWS's example is deployed), and with auto-completion switched off
+by a variable of the container (SAGEMAKER_TRITON_ADDITIONAL_ARGS=--disable-auto-complete-config, as build.py deploy
+gives it). Files are in the page cache; the download is left out.
 
 The first run builds the reference's environment, which holds torch: some minutes, and 4 GB of disk for a while.
 """
@@ -108,6 +108,7 @@ def measure(rounds: int) -> dict[str, Any]:
             tables.growth(OURS, grown),
         ],
         "ratios": {
+            "cold_start_deployed": tables.ratio(colds[f"{OURS}{WITHOUT}"], colds[REFERENCE], lambda cold: cold.total),
             "cold_start": tables.ratio(colds[OURS], colds[REFERENCE], lambda cold: cold.total),
             "cold_start_no_auto_completion": tables.ratio(
                 colds[f"{OURS}{WITHOUT}"], colds[f"{REFERENCE}{WITHOUT}"], lambda cold: cold.total

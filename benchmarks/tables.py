@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.contenders.names import LIMITS, OURS, OURS_BF16, OURS_ENDPOINT, OURS_HTTP
+from benchmarks.contenders.names import ALL_CORES, LIMITS, OURS, OURS_BF16, OURS_ENDPOINT, OURS_HTTP
 from benchmarks.goals import Verdict
 from benchmarks.loads import IMAGES, TEXTS, Load
 from benchmarks.results import Results
@@ -76,9 +76,8 @@ def _servers(results: Results, content: str, loads: Sequence[Load]) -> Table:
     header = ["", *(f"{load.rows} a request, {load.concurrency} at once" for load in loads)]
     rows = [[name, *(_rate_of_limit(results, name, load) for load in loads)] for name in names]
     note = (
-        "Median of the rounds (least to most); then how many times the limit's, of unsorted batches: when one request "
-        "is under way at its number of rows (the limit may do such batches side by side, a server cannot), else at the "
-        "best."
+        "Median of the rounds (least to most); then how many times the limit's, of unsorted batches: where one request "
+        "is under way, of its number of rows on all cores, one batch at a time; else the best."
     )
     return Table(f"{content}: servers, {_unit(content)} a second", header, rows, note)
 
@@ -97,7 +96,8 @@ def _rate(results: Results, name: str, load: Load) -> str:
 
 
 def _rate_of_limit(results: Results, name: str, load: Load) -> str:
-    ratio = results.ratio((name, load), [(limit, each) for limit in LIMITS for each in _comparable(results, load)])
+    limits = (ALL_CORES,) if load.concurrency == 1 else LIMITS
+    ratio = results.ratio((name, load), [(limit, each) for limit in limits for each in _comparable(results, load)])
     return _rate(results, name, load) + (f", {ratio.median:.2f}" if ratio else "")
 
 

@@ -30,7 +30,7 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
     subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
     text = output.read_text()
     assert "| ours, gRPC: short, 1 a request, concurrency 1 | 8 times the reference | 10.00 (10.00 to 10.00) |" in text
-    assert "| bert_trt: cold start this many times shorter | 10 times | 9.5 | the reference | MISSED |" in text
+    assert "flags: cold start this many times shorter | 10 times | 9.5 | the reference | MISSED |" in text
     assert "### Cold start\n\n|  | s |\n| --- | --- |\n| ours | 1.5 |\n\nFrom a cold cache." in text
     assert "**a peer** did not take part: pip could not have it" in text
     assert "60.0 (50.0 to 70.0), 0.50" in text

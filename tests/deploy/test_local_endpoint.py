@@ -62,6 +62,14 @@ def nothing_left(local: LocalEndpoint) -> bool:
     return not found
 
 
+def additional_arguments(local: LocalEndpoint) -> list[str]:
+    """SAGEMAKER_TRITON_ADDITIONAL_ARGS of every model."""
+    client = local.client("sagemaker")
+    models = [client.describe_model(ModelName=each["ModelName"]) for each in client.list_models()["Models"]]
+    environments = [model["PrimaryContainer"].get("Environment", {}) for model in models]
+    return [variables.get("SAGEMAKER_TRITON_ADDITIONAL_ARGS", "") for variables in environments]
+
+
 def request(folder: Path, *numbers: int) -> Path:
     tensor = {"name": "IN", "datatype": "INT32", "shape": [len(numbers)], "data": numbers}
     path = folder / "request.json"
@@ -79,6 +87,8 @@ def test_both_ensembles_from_upload_to_undeploy(run: Run, local: LocalEndpoint, 
     deployed = run(command.deploy, *DEPLOY, *allow)
     assert deployed.exit_code == 0, f"{deployed.output}{deployed.exception}"
     assert "the price is not known here" in deployed.output
+    # Our configs are complete: each Python step would load a second later for nothing.
+    assert additional_arguments(local) == ["--disable-auto-complete-config"]
 
     asked = run(invoke, *NAME)
     assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
@@ -98,9 +108,10 @@ def test_both_ensembles_from_upload_to_undeploy(run: Run, local: LocalEndpoint, 
 def test_what_changes_is_updated_while_the_rest_stays(
     run: Run, local: LocalEndpoint, make_archive: MakeArchive, tmp_path: Path
 ) -> None:
-    archive = make_archive("echo")
+    archive = make_archive("echo", weights="")
     run(command.upload, archive.path, *NAME)
     assert "created" in run(command.deploy, archive.path, *DEPLOY).output
+    assert additional_arguments(local) == [""]  # not built here: its config may need completion
     assert "unchanged" in run(command.deploy, archive.path, *DEPLOY).output
     again = run(command.deploy, archive.path, *DEPLOY, "--count", "2", "--no-cache")
     assert "updated" in again.output, f"{again.output}{again.exception}"

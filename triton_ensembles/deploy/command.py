@@ -103,6 +103,9 @@ def deploy(
 
     The archives (ARCHIVES, or all of dist/TARGET) are checked for this image on this instance type first. When
     something fails half-way, all that this run has made is removed again.
+
+    Over archives that were all built here, Triton is told not to complete their configs, which are complete: each
+    Python step would load a second later. --env SAGEMAKER_TRITON_ADDITIONAL_ARGS=… replaces that.
     """
     aws = Aws()
     place = find_place(aws, endpoint, bucket, prefix)
@@ -114,10 +117,15 @@ def deploy(
         click.echo(f"note: what is in the image {uri} is not known to check")
     _refuse_missing(aws, place, chosen)
     random = "random" if any(each.weights == "random" for each in chosen) else "pretrained"
-    wish = Wish(endpoint, role, uri, instance, count, place.url, random, cache, _variables(environment))
+    variables = _variables(environment)
+    if all(each.weights for each in chosen):  # only the manifests of our builds say where weights come from
+        variables = {"SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--disable-auto-complete-config"} | variables
+    wish = Wish(endpoint, role, uri, instance, count, place.url, random, cache, variables)
     click.echo(f"will create in {aws.region}, where it is not there yet:")
     click.echo(f"  endpoint {endpoint}: {count} x {instance}, image {uri}")
     click.echo(f"  configuration {wish.config['EndpointConfigName']}, model {wish.model['ModelName']}: {place.url}")
+    for key, value in variables.items():
+        click.echo(f"  {key}={value}")
     click.echo(cost(hosting_price(aws, instance), instance, count, count))
     if dry_run:
         return
