@@ -1,15 +1,53 @@
-"""How many threads an instance computes with."""
+"""How many threads an engine computes with, when its model has several instances: a share, or all while it is alone.
+
+Instances that share the cores take batches side by side: none waits for a core that something else has taken, and one
+computes while the answers of another travel. A single request would then get one instance's share of the cores. So
+each instance has its engine twice, because engines fix the number of their threads when they are made.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Generic, TypeVar
 
 from declared import Model
+from siblings import Siblings
+
+E = TypeVar("E")
 
 
-def thread_share(model: Model) -> int:
-    """The instance's share of the cores: instances of one model take batches side by side.
+class Shared(Generic[E]):
+    """An engine of one instance, made with the instance's share of the cores, and once more with all of them where the
+    share is smaller.
 
-    The cores are those of the process's affinity, which a container or taskset may have narrowed, not the machine's.
+    Args:
+        make: the engine with so many threads.
+        parameter: of the config, that fixes the number of threads; 0 or its absence leaves it to this class.
     """
-    return max(1, len(os.sched_getaffinity(0)) // model.instances)
+
+    def __init__(self, model: Model, make: Callable[[int], E], parameter: str) -> None:
+        cores = len(os.sched_getaffinity(0))  # a container or taskset may have narrowed those of the machine
+        fixed = model.integer(parameter, 0)
+        share = fixed or max(1, cores // model.instances)
+        self._engine = make(share)
+        self._alone: E | None = None
+        if not fixed and model.gpu is None and share < cores:
+            self._alone = make(cores)
+            self._siblings = Siblings(model.file)
+
+    @contextmanager
+    def engine(self, requests: int) -> Iterator[E]:
+        """The engine for a batch of so many requests, which begins now and ends with the context."""
+        if self._alone is None:
+            yield self._engine
+            return
+        with self._siblings.computing() as alone:
+            # Several requests at once: there is a queue, and the others are about to take from it.
+            yield self._alone if alone and requests == 1 else self._engine
+
+    def close(self) -> None:
+        if self._alone is not None:
+            self._siblings.close()
+        del self._engine, self._alone

@@ -7,12 +7,13 @@ Source of the keys and their meaning: README of triton-inference-server/onnxrunt
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import onnxruntime as ort
 from batching import Array, BadInputError, Result, Work, run_batch
-from cores import thread_share
+from cores import Shared
 from declared import TRITON_TYPES, LoadError, Model, Tensor, check_names, check_tensor
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 from padding import Axes, find_axes, run_padded
@@ -29,7 +30,6 @@ _LEVELS = {
 }
 
 _OPTIONS: Mapping[str, Callable[[ort.SessionOptions, int], None]] = {
-    "intra_op_thread_count": lambda options, value: setattr(options, "intra_op_num_threads", value),
     "inter_op_thread_count": lambda options, value: setattr(options, "inter_op_num_threads", value),
     "execution_mode": lambda options, value: setattr(
         options, "execution_mode", ort.ExecutionMode.ORT_PARALLEL if value else ort.ExecutionMode.ORT_SEQUENTIAL
@@ -40,6 +40,7 @@ _OPTIONS: Mapping[str, Callable[[ort.SessionOptions, int], None]] = {
         "session.use_device_allocator_for_initializers", str(value)
     ),
 }
+_THREADS = "intra_op_thread_count"
 _PADDED = "padded_batching"
 _SHRINK = "memory.enable_memory_arena_shrinkage"
 
@@ -51,7 +52,7 @@ class OnnxSession:
         LoadError: the file is no ONNX model, or it and the config disagree about a tensor.
     """
 
-    parameters: ClassVar[frozenset[str]] = frozenset({*_OPTIONS, _SHRINK, _PADDED})
+    parameters: ClassVar[frozenset[str]] = frozenset({*_OPTIONS, _THREADS, _SHRINK, _PADDED})
 
     def __init__(self, model: Model) -> None:
         self._batched = model.batched
@@ -59,39 +60,50 @@ class OnnxSession:
         if shrink := model.parameters.get(_SHRINK):
             self._run_options.add_run_config_entry(_SHRINK, shrink)
         try:
-            self._session = ort.InferenceSession(model.file, _session_options(model), providers=_providers(model))
+            self._shared = Shared(model, partial(_session, model), _THREADS)
+        except LoadError:
+            raise
         except Exception as error:  # the exceptions of ONNX Runtime share no base but this one
             raise LoadError(f"ONNX Runtime cannot load {model.file.name}: {error}") from error
-        _check(model, self._session)
-        self._axes = _variable_axes(self._session) if model.parameters.get(_PADDED) == "true" else None
+        with self._shared.engine(1) as session:
+            _check(model, session)
+            self._axes = _variable_axes(session) if model.parameters.get(_PADDED) == "true" else None
         self._texts = {tensor.name for tensor in model.inputs if tensor.data_type == "TYPE_STRING"}
 
     def answer(self, works: Sequence[Work]) -> list[Result]:
-        if self._axes:
-            return run_padded(works, self._run, self._axes)
-        return run_batch(works, self._run, batched=self._batched)
+        with self._shared.engine(len(works)) as session:
+            run = partial(self._run, session)
+            if self._axes:
+                return run_padded(works, run, self._axes)
+            return run_batch(works, run, batched=self._batched)
 
     def close(self) -> None:
-        del self._session
+        self._shared.close()
 
-    def _run(self, inputs: Mapping[str, Array], wanted: tuple[str, ...]) -> Sequence[Array]:
+    def _run(
+        self, session: ort.InferenceSession, inputs: Mapping[str, Array], wanted: tuple[str, ...]
+    ) -> Sequence[Array]:
         feed = {name: _decoded(name, array) if name in self._texts else array for name, array in inputs.items()}
         try:
-            outputs: Sequence[Array] = self._session.run(list(wanted), feed, self._run_options)
+            outputs: Sequence[Array] = session.run(list(wanted), feed, self._run_options)
         except InvalidArgument as error:
             raise BadInputError(str(error)) from error
         return outputs
 
 
-def _session_options(model: Model) -> ort.SessionOptions:
+def _session(model: Model, threads: int) -> ort.InferenceSession:
+    return ort.InferenceSession(model.file, _session_options(model, threads), providers=_providers(model))
+
+
+def _session_options(model: Model, threads: int) -> ort.SessionOptions:
     options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
     # By default threads spin for a millisecond when they have nothing to do, on cores that the other steps and the
     # server need: 20 us bridge the gaps within a run.
     options.add_session_config_entry("session.intra_op.spin_duration_us", "20")
     for key, apply in _OPTIONS.items():
         if key in model.parameters:
             apply(options, model.integer(key, 0))
-    options.intra_op_num_threads = options.intra_op_num_threads or thread_share(model)
     level = int(model.config.get("optimization", {}).get("graph", {}).get("level", 0))
     if level not in _LEVELS:
         raise LoadError(f"optimization.graph.level is {level}, but must be one of {', '.join(map(str, _LEVELS))}")

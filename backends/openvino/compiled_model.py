@@ -7,13 +7,14 @@ see padding.py.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import openvino as ov
 import triton_python_backend_utils as pb_utils
 from batching import Array, BadInputError, Result, Work, run_batch
-from cores import thread_share
+from cores import Shared
 from declared import LoadError, Model
 from padding import run_padded
 from tensors import read, reason, variable_axes
@@ -26,7 +27,7 @@ _PADDED = "padded_batching"
 class CompiledModel:
     """One inference request over the compiled model, for one model instance.
 
-    All threads work on one run (one stream): a single row gets every core of the instance's share.
+    All threads work on one run (one stream): a single row gets all of them.
 
     Raises:
         LoadError: OpenVINO cannot read or compile the file, or it and the config disagree about a tensor.
@@ -42,30 +43,35 @@ class CompiledModel:
         graph, self._names = read(core, model)
         self._axes = variable_axes(graph, self._names, model) if model.parameters.get(_PADDED) == "true" else None
         try:
-            compiled = core.compile_model(graph, "CPU", _options(core, model))
+            self._shared = Shared(model, partial(_request, core, graph, model), _THREADS)
         except RuntimeError as error:
             raise LoadError(f"OpenVINO cannot compile {model.file.name}: {reason(error)}") from error
-        self._request = compiled.create_infer_request()
 
     def answer(self, works: Sequence[Work]) -> list[Result]:
-        if self._axes:
-            return run_padded(works, self._run, self._axes)
-        return run_batch(works, self._run, batched=self._batched)
+        with self._shared.engine(len(works)) as request:
+            run = partial(self._run, request)
+            if self._axes:
+                return run_padded(works, run, self._axes)
+            return run_batch(works, run, batched=self._batched)
 
     def close(self) -> None:
-        del self._request
+        self._shared.close()
 
-    def _run(self, inputs: Mapping[str, Array], wanted: tuple[str, ...]) -> Sequence[Array]:
+    def _run(self, request: ov.InferRequest, inputs: Mapping[str, Array], wanted: tuple[str, ...]) -> Sequence[Array]:
         feed = {self._names[name]: np.ascontiguousarray(array) for name, array in inputs.items()}
         try:
-            self._request.infer(feed, share_inputs=True)
+            request.infer(feed, share_inputs=True)
         except RuntimeError as error:
             raise BadInputError(reason(error)) from error
         # Copies, because the next run writes to the same memory.
-        return [np.array(self._request.get_tensor(self._names[name]).data) for name in wanted]
+        return [np.array(request.get_tensor(self._names[name]).data) for name in wanted]
 
 
-def _options(core: ov.Core, model: Model) -> dict[str, object]:
+def _request(core: ov.Core, graph: ov.Model, model: Model, threads: int) -> ov.InferRequest:
+    return core.compile_model(graph, "CPU", _options(core, model, threads)).create_infer_request()
+
+
+def _options(core: ov.Core, model: Model, threads: int) -> dict[str, object]:
     bf16 = model.parameters.get(_BF16) == "YES"
     if bf16 and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
         bf16 = False
@@ -75,7 +81,7 @@ def _options(core: ov.Core, model: Model) -> dict[str, object]:
     return {
         # OpenVINO would choose bf16 by itself where the CPU has it.
         "INFERENCE_PRECISION_HINT": "bf16" if bf16 else "f32",
-        "INFERENCE_NUM_THREADS": model.integer(_THREADS, 0) or thread_share(model),
+        "INFERENCE_NUM_THREADS": threads,
         "NUM_STREAMS": 1,
         # The other steps, the server and other models need these cores, too: threads must be free to move.
         "ENABLE_CPU_PINNING": False,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +11,6 @@ import pytest
 import tritonclient.grpc as triton
 from embedding import TABLE, config, embedding, ids, parameter
 from onnx import TensorProto, helper
-
-from triton_ensembles.processes import command_line, descendants
 
 if TYPE_CHECKING:
     from conftest import Array, Playground
@@ -91,18 +87,15 @@ def test_options_of_the_native_backend(playground: Playground) -> None:
     assert warnings == ["intra_op_threads"]
 
 
-def test_instances_share_the_cores(playground: Playground) -> None:
-    """Otherwise each of two instances would start a thread a core, and they would wait for each other under load."""
-    threads = []
-    for name, count in (("alone", 1), ("shared", 2)):
-        text = config(name, "onnxruntime").replace("count: 1", f"count: {count}")
-        playground.load(name, text, {"1/model.onnx": embedding()})
-        stubs = [pid for pid in descendants(playground.server.pid) if f"{name}_0_" in command_line(pid)]
-        assert len(stubs) == count
-        threads.append({len(list(Path(f"/proc/{pid}/task").iterdir())) for pid in stubs})
-    ((alone,), (shared,)) = threads
-    cores = len(os.sched_getaffinity(0))
-    assert alone - shared == cores - max(1, cores // 2)
+def test_two_instances(playground: Playground) -> None:
+    """Otherwise the second instance would change answers: alone and side by side they compute with other threads."""
+    text = config("twice", "onnxruntime").replace("count: 1", "count: 2")
+    playground.load("twice", text, {"1/model.onnx": embedding()})
+    given = [ids(seed, 3, 5) for seed in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda array: playground.ask("twice", ["VECTORS"], IDS=array)["VECTORS"], given))
+    for array, answer in zip(given, answers, strict=True):
+        np.testing.assert_array_equal(answer, TABLE[array])
 
 
 @pytest.mark.parametrize(

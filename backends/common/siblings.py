@@ -1,0 +1,41 @@
+"""Whether another instance of a model is computing at this moment."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_FLOCK = "@hhqqi0q"  # struct flock of Linux: type, whence, start, length, process
+
+
+class Siblings:
+    """The instances of one model, which are processes, see each other through shared locks on the model's file.
+
+    The kernel drops a lock with its process, so that nothing is left of an instance that was killed; and the file need
+    not be writable. A lock is taken, looked for and dropped in a few microseconds.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+
+    @contextmanager
+    def computing(self) -> Iterator[bool]:
+        """Show the others that this instance computes; yields whether it is the only one at this moment."""
+        fcntl.lockf(self._descriptor, fcntl.LOCK_SH)
+        try:
+            yield self._alone()
+        finally:
+            fcntl.lockf(self._descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def _alone(self) -> bool:
+        """Whether nobody else's lock would be in the way of an exclusive one."""
+        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        found = struct.unpack(_FLOCK, fcntl.fcntl(self._descriptor, fcntl.F_GETLK, asked))
+        return bool(found[0] == fcntl.F_UNLCK)

@@ -1,0 +1,81 @@
+"""How instances of one model divide the cores, with real processes and their locks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from triton_ensembles.paths import BACKENDS
+
+sys.path.append(str(BACKENDS / "common"))  # as the backends' model.py do
+
+from cores import Shared
+from declared import LoadError, Model
+
+CORES = len(os.sched_getaffinity(0))
+SIBLING = """
+import sys
+from pathlib import Path
+sys.path.append(sys.argv[1])
+from siblings import Siblings
+with Siblings(Path(sys.argv[2])).computing():
+    print("computing", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"weights")
+    path.chmod(0o444)  # as in a repository that nobody may write to
+    return path
+
+
+def shared(file: Path, instances: int, **parameters: str) -> Shared[int]:
+    """The threads themselves are the engine."""
+    config = {"instance_group": [{"count": instances, "kind": "KIND_CPU"}]}
+    return Shared(Model("model", file, 8, (), (), parameters, config, None), lambda threads: threads, "threads")
+
+
+def threads(engines: Shared[int], requests: int) -> int:
+    with engines.engine(requests) as found:
+        return found
+
+
+def test_one_instance_has_all_cores(file: Path) -> None:
+    engines = shared(file, 1)
+    assert threads(engines, 1) == threads(engines, 5) == CORES
+    engines.close()
+
+
+def test_one_request_has_all_cores_while_the_other_instances_have_nothing_to_do(file: Path) -> None:
+    """Otherwise a lone client would wait twice as long, or two busy instances would get in each other's way."""
+    engines = shared(file, CORES)
+    assert threads(engines, 1) == CORES
+    assert threads(engines, 2) == 1  # more are waiting
+    command = [sys.executable, "-c", SIBLING, str(BACKENDS / "common"), str(file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as sibling:
+        assert sibling.stdout is not None
+        assert sibling.stdout.readline() == "computing\n"
+        assert threads(engines, 1) == 1
+        sibling.kill()  # nothing of it is left
+        sibling.wait()
+        assert threads(engines, 1) == CORES
+    engines.close()
+
+
+def test_more_instances_than_cores_have_a_thread_each(file: Path) -> None:
+    assert threads(shared(file, 4 * CORES), 2) == 1
+
+
+def test_what_the_config_fixes_stays(file: Path) -> None:
+    engines = shared(file, 2, threads="3")
+    assert threads(engines, 1) == threads(engines, 2) == 3
+    assert threads(shared(file, 1, threads="0"), 1) == CORES
+    with pytest.raises(LoadError, match="must be a whole number"):
+        shared(file, 1, threads="two")
