@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from declared import Model
-from siblings import Siblings
+from siblings import find_siblings
 
 E = TypeVar("E")
 
@@ -32,15 +32,14 @@ class Shared(Generic[E]):
         fixed = model.integer(parameter, 0)
         share = fixed or max(1, cores // model.instances)
         self._engine = make(share)
-        self._alone: E | None = None
-        if not fixed and model.gpu is None and share < cores:
-            self._alone = make(cores)
-            self._siblings = Siblings(model.file)
+        can_widen = not fixed and model.gpu is None and share < cores
+        self._siblings = find_siblings(model.file) if can_widen else None
+        self._alone = make(cores) if self._siblings else None
 
     @contextmanager
     def engine(self, requests: int) -> Iterator[E]:
         """The engine for a batch of so many requests, which begins now and ends with the context."""
-        if self._alone is None:
+        if self._siblings is None or self._alone is None:
             yield self._engine
             return
         with self._siblings.computing() as alone:
@@ -48,6 +47,6 @@ class Shared(Generic[E]):
             yield self._alone if alone and requests == 1 else self._engine
 
     def close(self) -> None:
-        if self._alone is not None:
-            self._siblings.close()
         del self._engine, self._alone
+        if self._siblings is not None:
+            self._siblings.close()

@@ -12,6 +12,17 @@ from pathlib import Path
 _FLOCK = "@hhqqi0q"  # struct flock of Linux: type, whence, start, length, process
 
 
+def find_siblings(file: Path) -> Siblings | None:
+    """Those whose model's file this is; None where its file system has no locks."""
+    found = Siblings(file)
+    try:
+        with found.computing():
+            return found
+    except OSError:
+        found.close()
+        return None
+
+
 class Siblings:
     """The instances of one model, which are processes, see each other through shared locks on the model's file.
 
