@@ -17,6 +17,7 @@ from urllib.parse import quote
 from triton_ensembles.server import TritonServer
 
 TIMEOUT = 15.0  # seconds for one load; most take a tenth of one, and the slowest less than two
+TRIES = 4  # of a load over which the server was lost
 PATIENCE = 6.0  # seconds after which a load that should have taken a tenth of one counts as hanging
 
 
@@ -64,11 +65,13 @@ class Judge:
             return Verdict(False, f"the server hung or died:\n{words}", survived=False)
 
     def load_all(self, names: Sequence[str]) -> dict[str, Verdict]:
-        """Load each; one over which the server was lost is tried once more in a new one (see above)."""
+        """Load each; one over which the server was lost is tried again in a new one (see above)."""
         verdicts: dict[str, Verdict] = {}
         for name in names:
-            first = self.load(name)
-            verdicts[name] = first if first.survived else self.load(name)
+            verdicts[name] = self.load(name)
+            for _ in range(TRIES - 1):
+                if not verdicts[name].survived:
+                    verdicts[name] = self.load(name)
         return verdicts
 
     def __enter__(self) -> Judge:
