@@ -27,7 +27,7 @@ _PADDED = "padded_batching"
 class CompiledModel:
     """One inference request over the compiled model, for one model instance.
 
-    All threads work on one run (one stream): a single row gets all of them.
+    All of its threads work on one run (one stream), so that a single row gets all of them.
 
     Raises:
         LoadError: OpenVINO cannot read or compile the file, or it and the config disagree about a tensor.
@@ -43,7 +43,7 @@ class CompiledModel:
         graph, self._names = read(core, model)
         self._axes = variable_axes(graph, self._names, model) if model.parameters.get(_PADDED) == "true" else None
         try:
-            self._shared = Shared(model, partial(_request, core, graph, model), _THREADS)
+            self._shared = Shared(model, partial(_request, core, graph, _options(core, model)), _THREADS)
         except RuntimeError as error:
             raise LoadError(f"OpenVINO cannot compile {model.file.name}: {reason(error)}") from error
 
@@ -67,11 +67,11 @@ class CompiledModel:
         return [np.array(request.get_tensor(self._names[name]).data) for name in wanted]
 
 
-def _request(core: ov.Core, graph: ov.Model, model: Model, threads: int) -> ov.InferRequest:
-    return core.compile_model(graph, "CPU", _options(core, model, threads)).create_infer_request()
+def _request(core: ov.Core, graph: ov.Model, options: Mapping[str, object], threads: int) -> ov.InferRequest:
+    return core.compile_model(graph, "CPU", {**options, _THREADS: threads}).create_infer_request()
 
 
-def _options(core: ov.Core, model: Model, threads: int) -> dict[str, object]:
+def _options(core: ov.Core, model: Model) -> dict[str, object]:
     bf16 = model.parameters.get(_BF16) == "YES"
     if bf16 and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
         bf16 = False
@@ -81,7 +81,6 @@ def _options(core: ov.Core, model: Model, threads: int) -> dict[str, object]:
     return {
         # OpenVINO would choose bf16 by itself where the CPU has it.
         "INFERENCE_PRECISION_HINT": "bf16" if bf16 else "f32",
-        "INFERENCE_NUM_THREADS": threads,
         "NUM_STREAMS": 1,
         # The other steps, the server and other models need these cores, too: threads must be free to move.
         "ENABLE_CPU_PINNING": False,

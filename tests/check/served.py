@@ -17,7 +17,7 @@ from urllib.parse import quote
 from triton_ensembles.server import TritonServer
 
 TIMEOUT = 15.0  # seconds for one load; most take a tenth of one, and the slowest less than two
-TRIES = 4  # of a load over which the server was lost
+TRIES = 10  # of a load over which the server was lost
 PATIENCE = 6.0  # seconds after which a load that should have taken a tenth of one counts as hanging
 
 
@@ -37,7 +37,8 @@ class Judge:
     """Loads models of one repository into a running server, one after the other; a new one when the server is lost.
 
     Nothing is unloaded and nothing loaded at the same time: on a busy machine the Python backend of 2.51.0 then now and
-    again goes down with a boost::interprocess::lock_exception.
+    again goes down with a boost::interprocess::lock_exception. And the core itself goes down, by signal 11, over a bad
+    warm-up: one of nine with one core busy, two of ten with both, five of six with three programs on two cores.
     """
 
     def __init__(self, repository: Path, logs: Path) -> None:
