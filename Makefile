@@ -8,7 +8,11 @@ ENDPOINT ?= triton-ensembles
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 BUILD := .venv/bin/python build.py
-OPTIONS = $(ENSEMBLES) --target $(TARGET) --weights $(WEIGHTS) $(if $(WEIGHTS_DIR),--weights-dir "$(WEIGHTS_DIR)")
+WEIGHT_OPTIONS = $(ENSEMBLES) --weights $(WEIGHTS) $(if $(WEIGHTS_DIR),--weights-dir "$(WEIGHTS_DIR)")
+OPTIONS = $(WEIGHT_OPTIONS) --target $(TARGET) $(if $(IMAGE),--image $(IMAGE)) $(if $(INSTANCE),--instance $(INSTANCE)) \
+  $(if $(ENGINES_FROM),--engines-from "$(ENGINES_FROM)")
+# What is built for a GPU is served by NVIDIA's image.
+HERE = $(if $(filter-out cpu,$(TARGET)),$(error TARGET=$(TARGET) is not served here: NVIDIA's image of IMAGE does that))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test build-ensembles serve-local perf bench bench-peers check endpoint upload deploy invoke status undeploy lint lock clean distclean
@@ -18,7 +22,7 @@ help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
 
 demo: .venv/ready ## Build both ensembles, serve them, send a photograph and sentences, print the answers, stop
-	@$(BUILD) demo $(OPTIONS)
+	$(HERE)@$(BUILD) demo $(WEIGHT_OPTIONS)
 
 test: .venv/ready ## Run the whole test suite (it starts real servers)
 	@.venv/bin/python -m pytest -n 2 --dist loadfile
@@ -27,10 +31,10 @@ build-ensembles: .venv/ready ## Build dist/TARGET/NAME.tar.gz for all ensembles,
 	@$(BUILD) build $(OPTIONS)
 
 serve-local: .venv/ready ## Build, then serve on HTTP 8000, gRPC 8001, metrics 8002 until Ctrl-C
-	@$(BUILD) serve $(OPTIONS)
+	$(HERE)@$(BUILD) serve $(WEIGHT_OPTIONS)
 
 perf: .venv/ready ## Measure every ensemble with perf_analyzer: concurrency sweep, time by step, CSV and a plot
-	@$(BUILD) perf $(OPTIONS)
+	$(HERE)@$(BUILD) perf $(WEIGHT_OPTIONS)
 
 bench: build-ensembles ## Ours against the limit, the reference and peers, in one run: reports/bench/ and docs/performance.md (half an hour)
 	@.venv/bin/python -m benchmarks.bench

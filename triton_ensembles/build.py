@@ -10,25 +10,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from triton_ensembles import adapting, choosing, gpu_config, gzip_member, modelconfig, staging, targets
 from triton_ensembles import archive as archive_module
-from triton_ensembles import environment as environment_module
-from triton_ensembles import gzip_member, modelconfig, staging, targets
 from triton_ensembles.archive import remove_leftovers, write_archive
 from triton_ensembles.check import Target as CheckTarget
 from triton_ensembles.check import check
 from triton_ensembles.check.formats import as_text
-from triton_ensembles.environment import make_packed_environment, read_environment_file
+from triton_ensembles.check.rules import image_tables
+from triton_ensembles.choosing import artifacts_for, choose_models, with_needs
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.home import VERSION, find_home, server_python
-from triton_ensembles.making import Progress, make_artifact, makers_of
+from triton_ensembles.home import server_python
+from triton_ensembles.making import Progress, Workshop, makers_of
+from triton_ensembles.packing import code_of, environment_code, make_environments
 from triton_ensembles.paths import ROOT
-from triton_ensembles.recipe import Environment, Recipe, find_ensembles, read_recipe
-from triton_ensembles.staging import StagedEnvironment, stage
+from triton_ensembles.recipe import Artifact, Recipe, find_ensembles, read_recipe
+from triton_ensembles.staging import read_models, stage
 from triton_ensembles.store import Store, digest, file_digest, locked
 from triton_ensembles.targets import Target
+from triton_ensembles.tensorrt.plans import settle_plans
 
 MANIFEST = "manifest.json"
-_STORED_ENVIRONMENT = "environment.tar.gz"  # in the store; an archive names it after the recipe
 
 
 @dataclass(frozen=True)
@@ -47,14 +48,14 @@ class Places:
     def downloads(self) -> Path:
         return self.build / "downloads"
 
-    def repository(self, target: Target, name: str) -> Path:
-        return self.build / target.name / name
+    def repository(self, target: str, name: str) -> Path:
+        return self.build / target / name
 
-    def archive(self, target: Target, name: str) -> Path:
-        return self.dist / target.name / f"{name}.tar.gz"
+    def archive(self, target: str, name: str) -> Path:
+        return self.dist / target / f"{name}.tar.gz"
 
-    def state(self, target: Target, name: str) -> Path:
-        return self.build / target.name / f"{name}.state.json"
+    def state(self, target: str, name: str) -> Path:
+        return self.build / target / f"{name}.state.json"
 
 
 @dataclass(frozen=True)
@@ -91,50 +92,56 @@ def build(
     places: Places,
     *,
     allow_random: bool,
-    weights_dir: Path | None,
     progress: Progress,
+    weights_dir: Path | None = None,
+    engines_from: Path | None = None,
 ) -> Built:
-    """Build the ensemble in ``folder`` for ``target`` into ``places.archive(target, folder.name)``.
+    """Build the ensemble in ``folder`` for ``target`` into ``places.archive(target.name, folder.name)``.
 
     Args:
         allow_random: go on with seeded random weights where a source cannot be had (WEIGHTS=auto).
         weights_dir: a folder in which the user has put source files.
+        engines_from: a folder with TensorRT plans that were built elsewhere.
 
     Raises:
         EnsembleError: anything that the user can mend. The former archive stays as it was.
     """
     name = folder.name
     recipe = read_recipe(folder)
-    inputs = digest(_inputs(folder, recipe, target))
     with locked(places.build / target.name / f".{name}.lock", progress):
+        _refuse_faults(folder, target)
+        chosen = choose_models(recipe, read_models(folder), target)
+        artifacts = artifacts_for(recipe, chosen)
+        inputs = digest(_inputs(folder, recipe, artifacts, target, engines_from))
         retry_weights = weights_dir is not None or not allow_random
         if built := _unchanged(name, target, places, inputs, retry_weights):
             return built
-        _refuse_faults(folder, target)
-        store = Store(places.store)
-        made = {
-            artifact.path: make_artifact(
-                artifact,
-                recipe,
-                target,
-                allow_random=allow_random,
-                weights_dir=weights_dir,
-                cache=places.downloads,
-                store=store,
-                progress=progress,
-            )
-            for artifact in recipe.artifacts_for(target.name)
-        }
-        environments, environment_records = _environments(recipe, store, progress)
+        for step, each in chosen.items():
+            if each.instead_of:
+                progress(f"{step}: {target.server} has no {each.instead_of}, so {each.backend} runs {each.file.name}")
+        workshop = Workshop(
+            recipe=recipe,
+            target=target,
+            store=Store(places.store),
+            downloads=places.downloads,
+            progress=progress,
+            allow_random=allow_random,
+            weights_dir=weights_dir,
+            plans=settle_plans(name, artifacts, target, engines_from, progress),
+        )
+        environments, environment_records = make_environments(recipe, target, workshop.store, progress)
+        made = {artifact.path: workshop.make(artifact) for artifact in artifacts}
         manifest = {
             "ensemble": name,
             "target": target.name,
-            "triton": VERSION,
+            "image": target.image,
+            "instance": target.instance,
+            "triton": target.release.triton,
             "weights": "random" if any(each.random for each in made.values()) else "pretrained",
             "artifacts": {path: each.record for path, each in made.items()},
             "environments": environment_records,
         }
-        repository = places.repository(target, name)
+        repository, archive = places.repository(target.name, name), places.archive(target.name, name)
         partial = repository.with_name(f".{name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
@@ -142,15 +149,15 @@ def build(
             paths = {path: each.path for path, each in made.items()}
             stage(folder, partial, name=name, recipe=recipe, target=target, artifacts=paths, environments=environments)
             (partial / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
-            remove_leftovers(places.archive(target, name))
-            write_archive(partial, places.archive(target, name), progress=progress)
+            remove_leftovers(archive)
+            write_archive(partial, archive, progress=progress)
             shutil.rmtree(repository, ignore_errors=True)
             partial.replace(repository)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
-        sha256 = file_digest(places.archive(target, name))
-        _write(places.state(target, name), {"inputs": inputs, "archive": sha256})
-        return Built(name, places.archive(target, name), repository, sha256, manifest, inputs, changed=True)
+        sha256 = file_digest(archive)
+        _write(places.state(target.name, name), {"inputs": inputs, "archive": sha256})
+        return Built(name, archive, repository, sha256, manifest, inputs, changed=True)
 
 
 def _refuse_faults(folder: Path, target: Target) -> None:
@@ -162,7 +169,7 @@ def _refuse_faults(folder: Path, target: Target) -> None:
         raise EnsembleError(f"{folder.name} has faults, so nothing was built\n{faults}")
 
 
-def last_built(name: str, target: Target, places: Places) -> Built | None:
+def last_built(name: str, target: str, places: Places) -> Built | None:
     """What dist/ holds for this ensemble, if it is whole; None when it was never built or is damaged."""
     repository = places.repository(target, name)
     try:
@@ -177,26 +184,33 @@ def last_built(name: str, target: Target, places: Places) -> Built | None:
 
 
 def _unchanged(name: str, target: Target, places: Places, inputs: str, retry_weights: bool) -> Built | None:
-    built = last_built(name, target, places)
+    built = last_built(name, target.name, places)
     if built is None or built.inputs != inputs or (built.random and retry_weights):
         return None
     return built
 
 
-def _inputs(folder: Path, recipe: Recipe, target: Target) -> dict[str, Any]:
+def _inputs(
+    folder: Path, recipe: Recipe, artifacts: Sequence[Artifact], target: Target, engines_from: Path | None
+) -> dict[str, Any]:
     """All that decides the archive's content and can be known without a network."""
-    artifacts = recipe.artifacts_for(target.name)
-    read = {path for artifact in artifacts for path in artifact.reads}
+    made = with_needs(recipe, artifacts)
+    read = {path for artifact in made for path in artifact.reads}
     read |= {environment.file for environment in recipe.environments.values()}
     written = [path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
+    plans = sorted(engines_from.glob(f"{folder.name}.*")) if engines_from else []
     return {
-        "target": target.name,
+        "target": [target.name, target.image, target.instance],
         "python": server_python(),
         "files": {path.relative_to(folder).as_posix(): file_digest(path) for path in written},
+        "plans": {path.name: file_digest(path) for path in plans if path.is_file()},
         "reads": {path: file_digest(_project_file(path, folder)) for path in sorted(read)},
-        "makers": [maker.identity() for artifact in artifacts for maker in makers_of(artifact)],
-        "code": _code(archive_module, gzip_member, modelconfig, staging, targets)
-        | (_environment_code() if recipe.environments else {}),
+        "makers": [maker.identity() for artifact in made for maker in makers_of(artifact)],
+        "code": code_of(
+            *(archive_module, gzip_member, modelconfig, staging, targets, choosing, adapting, gpu_config, image_tables)
+        )
+        | (environment_code() if recipe.environments else {}),
+        "releases": file_digest(image_tables.TABLE),
     }
 
 
@@ -204,48 +218,6 @@ def _project_file(path: str, folder: Path) -> Path:
     if not (ROOT / path).is_file():
         raise EnsembleError(f"the recipe names {path}, which does not exist", path=folder / "ensemble.toml")
     return ROOT / path
-
-
-def _code(*modules: Any) -> dict[str, str]:
-    return {module.__name__: file_digest(Path(module.__file__)) for module in modules}
-
-
-def _environment_code() -> dict[str, str]:
-    folder = Path(environment_module.__file__).parent
-    own = {f"environment.{path.stem}": file_digest(path) for path in sorted(folder.glob("*.py"))}
-    return own | _code(archive_module, gzip_member)  # which pack it
-
-
-def _environments(
-    recipe: Recipe, store: Store, progress: Progress
-) -> tuple[dict[str, StagedEnvironment], dict[str, Any]]:
-    staged, records = {}, {}
-    for name, environment in recipe.environments.items():
-        staged[name], records[name] = _environment(name, environment, store, progress)
-    return staged, records
-
-
-def _environment(
-    name: str, environment: Environment, store: Store, progress: Progress
-) -> tuple[StagedEnvironment, dict[str, Any]]:
-    spec = read_environment_file(ROOT / environment.file)
-    member = f"{name}_env.tar.gz"
-
-    def make(output: Path) -> dict[str, Any]:
-        packed = make_packed_environment(spec, destination=output, exclude=environment.exclude, progress=progress)
-        return {"python": packed.python, "provider": packed.provider, "packages": dict(packed.packages)}
-
-    origin = {
-        "file": file_digest(ROOT / environment.file),
-        "exclude": environment.exclude,
-        "python": server_python(),
-        "code": _environment_code(),
-    }
-    entry, _ = store.get_or_make(digest(origin), _STORED_ENVIRONMENT, make)
-    python = entry.facts["python"]
-    stub = None if python == server_python() else find_home().stub(python)
-    record = {"sha256": entry.sha256, "size": entry.path.stat().st_size, "file": environment.file, **entry.facts}
-    return StagedEnvironment(entry.path, member, stub), record
 
 
 def _write(path: Path, value: dict[str, Any]) -> None:

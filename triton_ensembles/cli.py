@@ -18,6 +18,8 @@ COMMANDS = {
     "check": ("triton_ensembles.check.command:check_command", "Find every fault before anything is built or deployed."),
     "graph": ("triton_ensembles.graph.command:graph", "Draw an ensemble's DAG as mermaid, SVG or PNG."),
     "build": ("triton_ensembles.commands.build:build", "Build ensembles into dist/TARGET/NAME.tar.gz."),
+    "engines": ("triton_ensembles.commands.engines:engines", "Write what builds TensorRT plans on another machine."),
+    "diff": ("triton_ensembles.commands.diff:diff", "Show what differs between the cpu and the gpu target."),
     "clone": ("triton_ensembles.commands.clone:clone", "Write many archives of one ensemble under other names."),
     "serve": ("triton_ensembles.commands.serve:serve", "Build, then serve with the real tritonserver until Ctrl-C."),
     "demo": ("triton_ensembles.commands.demo:demo", "Build, serve, send example requests, print the answers, stop."),

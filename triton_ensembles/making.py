@@ -22,10 +22,11 @@ from triton_ensembles.artifacts import ACCURACY, MAKERS
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT
 from triton_ensembles.processes import die_with
-from triton_ensembles.recipe import Artifact, Recipe
+from triton_ensembles.recipe import Artifact, Options, Recipe
 from triton_ensembles.sources import SourceUnavailableError, fetch
 from triton_ensembles.store import Store, digest, file_digest
 from triton_ensembles.targets import Target
+from triton_ensembles.tensorrt.plans import PLAN, PlanMaker
 
 Progress = Callable[[str], None]
 _TELL_SECONDS = 5.0
@@ -41,11 +42,25 @@ class Made:
 
 
 @dataclass(frozen=True)
+class Materials:
+    """What an artifact is made from: files by name with their digests, which of them is meant, whether it is random."""
+
+    files: dict[str, Path]
+    sha256: dict[str, str]
+    file: str | None
+    random: bool
+
+    def joined_by(self, files: dict[str, Path]) -> Materials:
+        digests = {name: file_digest(path) for name, path in files.items()}
+        return replace(self, files=self.files | files, sha256=self.sha256 | digests)
+
+
+@dataclass(frozen=True)
 class Maker:
     """One way to make an artifact: the recipe's own, or its stand-in with random weights. Or a measure of accuracy."""
 
     name: str
-    options: dict[str, str | int]
+    options: Options
 
     def identity(self) -> dict[str, Any]:
         """What decides the output apart from the input files: the maker's code, its options, its tools' versions."""
@@ -71,108 +86,128 @@ def makers_of(artifact: Artifact) -> list[Maker]:
     return makers
 
 
-def make_artifact(
-    artifact: Artifact,
-    recipe: Recipe,
-    target: Target,
-    *,
-    allow_random: bool,
-    weights_dir: Path | None,
-    cache: Path,
-    store: Store,
-    progress: Progress,
-) -> Made:
-    """Make one artifact, or its stand-in with random weights where its source cannot be had and that is allowed.
+@dataclass(frozen=True)
+class Workshop:
+    """Where and for what the artifacts of one recipe are made.
 
-    Raises:
-        EnsembleError: the source cannot be had, the maker failed, or the precision of the step's engine is too low.
+    Attributes:
+        allow_random: go on with seeded random weights where a source cannot be had (WEIGHTS=auto).
+        weights_dir: a folder in which the user has put source files.
+        plans: who builds TensorRT plans; None where none is needed.
     """
-    files: dict[str, Path] = {}
-    sha256: dict[str, str] = {}
-    try:
-        if artifact.source:
-            source = recipe.sources[artifact.source]
-            files = fetch(artifact.source, source, folder=weights_dir, cache=cache, progress=progress)
-            sha256 = source.files
+
+    recipe: Recipe
+    target: Target
+    store: Store
+    downloads: Path
+    progress: Progress
+    allow_random: bool
+    weights_dir: Path | None = None
+    plans: PlanMaker | None = None
+
+    def make(self, artifact: Artifact) -> Made:
+        """Make one artifact, or its stand-in with random weights where its source cannot be had and that is allowed.
+
+        Raises:
+            EnsembleError: the source cannot be had, the maker failed, or what was made is not accurate enough.
+        """
         maker, random = Maker(artifact.maker, artifact.options), False
-    except SourceUnavailableError as error:
-        if not (allow_random and artifact.random):
-            raise
-        progress(f"RANDOM STAND-IN for {artifact.path}: {error.message}")
-        maker, random = Maker(artifact.random.maker, artifact.random.options), True
-    made = _make(artifact, maker, files, sha256, target, store, progress, random=random)
-    engine = recipe.engines.get(artifact.step) if target.chooses_engines else None
-    if engine is None or engine.precision == "fp32" or artifact != recipe.model_of(artifact.step):
-        return made
-    facts = _measure(artifact, made, files, sha256, engine.precision, store, progress)
-    return replace(made, record=made.record | {"accuracy": facts})
+        try:
+            materials = self.materials(artifact)
+        except SourceUnavailableError as error:
+            if not (self.allow_random and artifact.random):
+                raise
+            self.progress(f"RANDOM STAND-IN for {artifact.path}: {error.message}")
+            maker, random = Maker(artifact.random.maker, artifact.random.options), True
+            materials = Materials({}, {}, artifact.file, random=True)
+        if artifact.maker == PLAN and self.plans is not None:
+            maker = Maker(PLAN, artifact.options | self.plans.options(artifact))
+            materials = materials.joined_by(self.plans.files(artifact))
+        made = self._run(artifact, maker, materials, random=random or materials.random)
+        engine = self.recipe.engines.get(artifact.step) if self.target.chooses_engines else None
+        if engine is None or engine.precision == "fp32":
+            return made
+        if artifact != self.recipe.model_for(artifact.step, engine.backend):
+            return made
+        facts = self._measure(artifact, made, materials, engine.precision)
+        return replace(made, record=made.record | {"accuracy": facts})
 
+    def materials(self, artifact: Artifact) -> Materials:
+        """What the artifact is made from: the files of its source, and the artifact that it needs.
 
-def _make(
-    artifact: Artifact,
-    maker: Maker,
-    files: dict[str, Path],
-    sha256: dict[str, str],
-    target: Target,
-    store: Store,
-    progress: Progress,
-    *,
-    random: bool,
-) -> Made:
-    origin = {
-        **maker.identity(),
-        "file": artifact.file,
-        "source": sha256,
-        "reads": {path: file_digest(ROOT / path) for path in artifact.reads},
-        "dali_device": target.dali_device,
-    }
-    job = {"files": files, "file": artifact.file, "options": maker.options, "dali_device": target.dali_device}
-    started = time.monotonic()
-    entry, made = store.get_or_make(
-        digest(origin), Path(artifact.path).name, lambda output: _run(maker.name, job, output, artifact.path, progress)
-    )
-    if made:
-        progress(f"{artifact.path}: made by {maker.name} in {time.monotonic() - started:.1f} s{_listed(entry.facts)}")
-    record = {
-        "sha256": entry.sha256,
-        "size": entry.path.stat().st_size,
-        "random": random,
-        "made_from": {key: origin[key] for key in ("maker", "options", "tools", "source", "reads")},
-        "facts": entry.facts,
-    }
-    return Made(entry.path, random, record)
+        Raises:
+            SourceUnavailableError: the source cannot be had.
+        """
+        found = Materials({}, {}, artifact.file, random=False)
+        if artifact.source:
+            source = self.recipe.sources[artifact.source]
+            folder, cache = self.weights_dir, self.downloads
+            files = fetch(artifact.source, source, folder=folder, cache=cache, progress=self.progress)
+            found = Materials(files, source.files, artifact.file, random=False)
+        if artifact.needs:
+            needed = self.make(self.recipe.artifact(artifact.needs))
+            name = Path(artifact.needs).name
+            found = replace(found.joined_by({name: needed.path}), file=name, random=needed.random)
+        return found
 
+    def _run(self, artifact: Artifact, maker: Maker, materials: Materials, *, random: bool) -> Made:
+        machine = {"dali_device": self.target.dali_device, "dali_version": self.target.dali_version}
+        origin = {
+            **maker.identity(),
+            "file": materials.file,
+            "source": materials.sha256,
+            "reads": {path: file_digest(ROOT / path) for path in artifact.reads},
+            **machine,
+        }
+        job = {"files": materials.files, "file": materials.file, "options": maker.options, **machine}
+        started = time.monotonic()
+        entry, made = self.store.get_or_make(
+            digest(origin), artifact.name, lambda output: _run(maker.name, job, output, artifact.path, self.progress)
+        )
+        if made:
+            seconds = time.monotonic() - started
+            self.progress(f"{artifact.path}: made by {maker.name} in {seconds:.1f} s{_listed(entry.facts)}")
+        record = {
+            "sha256": entry.sha256,
+            "size": entry.path.stat().st_size,
+            "random": random,
+            "made_from": {key: origin[key] for key in ("maker", "options", "tools", "source", "reads")},
+            "facts": entry.facts,
+        }
+        return Made(entry.path, random, record)
 
-def _measure(
-    artifact: Artifact,
-    made: Made,
-    files: dict[str, Path],
-    sha256: dict[str, str],
-    precision: str,
-    store: Store,
-    progress: Progress,
-) -> dict[str, Any]:
-    """How near the model in ``precision`` comes to fp32 on this machine, for the manifest.
+    def _measure(self, artifact: Artifact, made: Made, materials: Materials, precision: str) -> dict[str, Any]:
+        """How near the model in ``precision`` comes to fp32 on this machine, for the manifest.
 
-    Raises:
-        EnsembleError: not near enough, or this machine cannot compute in that precision.
-    """
-    assert artifact.accuracy is not None, "the recipe was checked"
-    measure = Maker(artifact.accuracy, {"precision": precision})
-    # Processors with other instructions for bf16 round in other places.
-    origin = {**measure.identity(), "model": made.record["sha256"], "source": sha256, "processor": _bf16_instructions()}
-    model = Path(artifact.path).name
-    job = {"files": files | {model: made.path}, "file": model, "options": measure.options, "dali_device": "cpu"}
-    what = f"{artifact.path} in {precision}"
-    entry, _ = store.get_or_make(
-        digest(origin), "accuracy.json", lambda output: _run(measure.name, job, output, what, progress)
-    )
-    progress(f"{what}: measured on {measure.name}{_listed(entry.facts)}")
-    return {"precision": precision, "measured_on": measure.name, **entry.facts}
+        Raises:
+            EnsembleError: not near enough, or this machine cannot compute in that precision.
+        """
+        assert artifact.accuracy is not None, "the recipe was checked"
+        measure = Maker(artifact.accuracy, {"precision": precision})
+        # Processors with other instructions for bf16 round in other places.
+        origin = {
+            **measure.identity(),
+            "model": made.record["sha256"],
+            "source": materials.sha256,
+            "processor": _bf16_instructions(),
+        }
+        machine = {"dali_device": "cpu", "dali_version": ""}
+        job = {
+            "files": materials.files | {artifact.name: made.path},
+            "file": artifact.name,
+            "options": measure.options,
+            **machine,
+        }
+        what = f"{artifact.path} in {precision}"
+        entry, _ = self.store.get_or_make(
+            digest(origin), "accuracy.json", lambda output: _run(measure.name, job, output, what, self.progress)
+        )
+        self.progress(f"{what}: measured on {measure.name}{_listed(entry.facts)}")
+        return {"precision": precision, "measured_on": measure.name, **entry.facts}
 
 
 def _listed(facts: dict[str, Any]) -> str:
-    return "".join(f", {key} {value}" for key, value in facts.items())
+    return "".join(f", {key} {value}" for key, value in facts.items() if isinstance(value, str | int | float))
 
 
 def _bf16_instructions() -> list[str]:

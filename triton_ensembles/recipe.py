@@ -1,5 +1,5 @@
-"""ensemble.toml, the recipe: what git cannot hold. Where weights come from, how each artifact is made for each target,
-which engine runs a step on the CPU, and which environment a Python step runs in.
+"""ensemble.toml, the recipe: what git cannot hold. Where weights come from, how each artifact is made, which engine
+runs a step on the CPU, and which environment a Python step runs in.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _stays_inside(path: str) -> str:
 
 
 InnerPath = Annotated[str, AfterValidator(_stays_inside)]
-TargetName = Literal["cpu"]
+Options = dict[str, str | int | tuple[str, ...]]
 
 
 class _Frozen(BaseModel):
@@ -87,7 +87,20 @@ class Random(_Frozen):
     """How to make a stand-in with seeded random weights where the source cannot be had."""
 
     maker: str
-    options: dict[str, str | int] = {}
+    options: Options = {}
+
+
+# The files that a backend loads, by the ends of their names. A step may have several: which of them is staged follows
+# from the backends of the target.
+MODEL_FILES = {
+    "tensorrt": (".plan",),
+    "tensorflow": (".graphdef",),
+    "onnxruntime": (".onnx",),
+    "openvino": (".xml", ".onnx", ".graphdef"),
+    "pytorch": (".pt", ".pt2"),
+    "dali": (".dali",),
+}
+_MODEL_SUFFIXES = frozenset(suffix for suffixes in MODEL_FILES.values() for suffix in suffixes)
 
 
 class Artifact(_Frozen):
@@ -95,11 +108,12 @@ class Artifact(_Frozen):
 
     path: InnerPath
     maker: str
-    targets: tuple[TargetName, ...] = ("cpu",)
     source: str | None = None
     file: str | None = None
+    needs: InnerPath | None = None
+    """The artifact that it is made from, which is made first."""
     reads: tuple[InnerPath, ...] = ()
-    options: dict[str, str | int] = {}
+    options: Options = {}
     random: Random | None = None
     accuracy: str | None = None
     """What an engine that computes in a lower precision is measured on."""
@@ -107,6 +121,15 @@ class Artifact(_Frozen):
     @property
     def step(self) -> str:
         return self.path.split("/", 1)[0]
+
+    @property
+    def name(self) -> str:
+        return Path(self.path).name
+
+    @property
+    def is_model(self) -> bool:
+        """Whether it is what a backend loads: ``step/1/model.onnx``."""
+        return bool(re.match(r"[^/]+/\d+/[^/]+$", self.path)) and Path(self.path).suffix in _MODEL_SUFFIXES
 
 
 class Environment(_Frozen):
@@ -126,8 +149,10 @@ class Engine(_Frozen):
     """How many take batches side by side, each with its share of the cores and the weights once more in memory."""
 
 
-# The files that a backend reads, by the ends of their names.
-_READABLE = {"openvino": (".xml", ".onnx", ".graphdef"), "onnxruntime": (".onnx",), "tensorflow": (".graphdef",)}
+class GpuOnly(_Frozen):
+    """What is so on the gpu target only."""
+
+    parameters: dict[str, dict[str, str]] = {}
 
 
 class Recipe(_Frozen):
@@ -137,10 +162,15 @@ class Recipe(_Frozen):
     engines: dict[str, Engine] = {}
     environments: dict[str, Environment] = {}
     parameters: dict[str, dict[str, str]] = {}
+    gpu: GpuOnly = GpuOnly()
 
     @model_validator(mode="after")
     def _names_exist(self) -> Recipe:
+        made: set[str] = set()
         for artifact in self.artifacts:
+            if artifact.needs is not None and artifact.needs not in made:
+                raise ValueError(f"{artifact.path}: no artifact before it has the path {artifact.needs!r}")
+            made.add(artifact.path)
             makers = [artifact.maker] + ([artifact.random.maker] if artifact.random else [])
             for maker in makers:
                 if maker not in MAKERS:
@@ -159,9 +189,10 @@ class Recipe(_Frozen):
     @model_validator(mode="after")
     def _engines_can_run(self) -> Recipe:
         for step, engine in self.engines.items():
-            model = self.model_of(step)
-            if not model.path.endswith(_READABLE[engine.backend]):
-                raise ValueError(f"the engine of {step}: {engine.backend!r} does not read {Path(model.path).name}")
+            model = self.model_for(step, engine.backend)
+            if model is None:
+                there = ", ".join(each.name for each in self.models_of(step)) or "no model"
+                raise ValueError(f"the engine of {step}: {engine.backend!r} does not read what is made: {there}")
             if engine.precision != "fp32" and engine.backend != "openvino":
                 raise ValueError(f"the engine of {step}: only openvino computes in {engine.precision!r}")
             if engine.precision != "fp32" and model.accuracy is None:
@@ -171,15 +202,17 @@ class Recipe(_Frozen):
                 )
         return self
 
-    def model_of(self, step: str) -> Artifact:
-        """The artifact that the step's engine loads: the only one in its version folder."""
-        found = [artifact for artifact in self.artifacts if re.match(rf"{re.escape(step)}/\d+/", artifact.path)]
-        if len(found) != 1:
-            raise ValueError(f"the engine of {step!r} needs one artifact in {step}/1/, and there are {len(found)}")
-        return found[0]
+    def models_of(self, step: str) -> tuple[Artifact, ...]:
+        """The files of the step that some backend loads."""
+        return tuple(artifact for artifact in self.artifacts if artifact.step == step and artifact.is_model)
 
-    def artifacts_for(self, target: str) -> tuple[Artifact, ...]:
-        return tuple(artifact for artifact in self.artifacts if target in artifact.targets)
+    def model_for(self, step: str, backend: str) -> Artifact | None:
+        """The first of them that ``backend`` loads."""
+        suffixes = MODEL_FILES.get(backend, ())
+        return next((each for each in self.models_of(step) if each.path.endswith(suffixes)), None)
+
+    def artifact(self, path: str) -> Artifact:
+        return next(each for each in self.artifacts if each.path == path)
 
 
 def read_recipe(folder: Path) -> Recipe:

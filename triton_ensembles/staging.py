@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_ensembles.adapting import adapt
+from triton_ensembles.choosing import choose_models
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.modelconfig import CONFIG, ModelConfig, format_config, read_config
 from triton_ensembles.recipe import RECIPE, Recipe
@@ -23,10 +25,9 @@ STUB = "triton_python_backend_stub"
 
 @dataclass(frozen=True)
 class StagedEnvironment:
-    """A packed environment, its name at the archive's root, and the stub of its Python when the server's is another."""
+    """A packed environment, and the stub of its Python when the server's is another."""
 
     packed: Path
-    member: str
     stub: Path | None
 
 
@@ -64,30 +65,13 @@ def stage(
         artifacts: made files by the path that the recipe gives them (``bert-trt/1/model.onnx``).
         environments: packed environments by the recipe's name.
     """
-    configs = read_models(folder)
-    ensemble = find_ensemble(folder, configs)
-    names = {step: name if step == ensemble else f"{name}.{step}" for step in configs}
-    _refuse_unknown_steps(folder, recipe, configs)
+    configs = staged_configs(folder, name, recipe, target)
     for step, config in configs.items():
-        place = destination / names[step]
+        place = destination / config.name
         place.mkdir(parents=True)
-        config.name = names[step]
-        if step == ensemble:
-            for use in config.ensemble_scheduling.step:
-                use.model_name = names.get(use.model_name, use.model_name)
-        else:
-            target.adapt(config)
-            if engine := recipe.engines.get(step):
-                target.choose_engine(config, engine, Path(recipe.model_of(step).path).name)
-        for key, value in recipe.parameters.get(step, {}).items():
-            config.parameters[key].string_value = value
         for wanted, environment in environments.items():
-            if step in recipe.environments[wanted].steps:
-                # One file for all steps: Triton extracts a path once, and an archive carries it once.
-                path = f"$$TRITON_MODEL_DIRECTORY/../{environment.member}"
-                config.parameters["EXECUTION_ENV_PATH"].string_value = path
-                if environment.stub is not None:
-                    shutil.copy2(environment.stub, place / STUB)
+            if step in recipe.environments[wanted].steps and environment.stub is not None:
+                shutil.copy2(environment.stub, place / STUB)
         for source in _written_by_people(folder / step):
             copy = place / source.relative_to(folder / step)
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -95,13 +79,46 @@ def stage(
         (place / CONFIG).write_text(format_config(config), encoding="utf-8")
     for path, made in artifacts.items():
         step, inner = path.split("/", 1)
-        _place(made, destination / names[step] / inner)
-    for environment in environments.values():
-        _place(environment.packed, destination / environment.member)
+        _place(made, destination / configs[step].name / inner)
+    for wanted, environment in environments.items():
+        _place(environment.packed, destination / member_of(wanted))
+
+
+def staged_configs(folder: Path, name: str, recipe: Recipe, target: Target) -> dict[str, ModelConfig]:
+    """The configs as Triton will read them, by the names that the steps have in git."""
+    configs = read_models(folder)
+    ensemble = find_ensemble(folder, configs)
+    names = {step: name if step == ensemble else f"{name}.{step}" for step in configs}
+    _refuse_unknown_steps(folder, recipe, configs)
+    chosen = choose_models(recipe, configs, target)
+    for step, config in configs.items():
+        config.name = names[step]
+        if step == ensemble:
+            for use in config.ensemble_scheduling.step:
+                use.model_name = names.get(use.model_name, use.model_name)
+        else:
+            adapt(config, chosen.get(step), target)
+        parameters = recipe.parameters.get(step, {})
+        if target.image:
+            parameters = parameters | recipe.gpu.parameters.get(step, {})
+        for wanted, environment in recipe.environments.items():
+            if step in environment.steps:
+                # One file for all steps: Triton extracts a path once, and an archive carries it once.
+                path = f"$$TRITON_MODEL_DIRECTORY/../{member_of(wanted)}"
+                parameters = parameters | {"EXECUTION_ENV_PATH": path}
+        for key, value in parameters.items():
+            config.parameters[key].string_value = value
+    return configs
+
+
+def member_of(environment: str) -> str:
+    """The packed environment's name at the archive's root."""
+    return f"{environment}_env.tar.gz"
 
 
 def _refuse_unknown_steps(folder: Path, recipe: Recipe, configs: Mapping[str, ModelConfig]) -> None:
-    named = {artifact.step for artifact in recipe.artifacts} | set(recipe.parameters) | set(recipe.engines)
+    named = {artifact.step for artifact in recipe.artifacts} | set(recipe.engines)
+    named |= set(recipe.parameters) | set(recipe.gpu.parameters)
     named |= {step for environment in recipe.environments.values() for step in environment.steps}
     for step in sorted(named - set(configs)):
         raise EnsembleError(

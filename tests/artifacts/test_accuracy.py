@@ -16,7 +16,7 @@ from triton_ensembles.artifacts.accuracy_on_photographs import other_classes
 from triton_ensembles.artifacts.accuracy_on_sentences import embedded, tokenized
 from triton_ensembles.build import Built
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.making import make_artifact
+from triton_ensembles.making import Workshop
 from triton_ensembles.recipe import RECIPE, Recipe, read_recipe
 from triton_ensembles.store import Store, file_digest
 from triton_ensembles.targets import CPU
@@ -37,8 +37,8 @@ def coarser(values: np.ndarray, bits: int) -> np.ndarray:
 def test_real_embeddings_in_too_few_bits_fail(minilm: Path, built: dict[str, Built], bits: int, passes: bool) -> None:
     """Otherwise a precision that spoils the vectors of a real encoder would be served."""
     model = built["bert_trt"].repository / "bert_trt.bert-trt" / "1" / "model.onnx"
-    inputs = tokenized(SENTENCES, minilm / "tokenizer.json")
-    exact = embedded(outputs(model, "fp32", inputs, "output"))
+    feed = tokenized(SENTENCES, minilm / "tokenizer.json")
+    exact = embedded(outputs(model, "fp32", [feed], "output")[0], feed["attn_mask"])
     if passes:
         assert LEAST_COSINE <= least_cosine(coarser(exact, bits), exact) <= 1
     else:
@@ -120,17 +120,16 @@ accuracy = "sentences"
 
 def make(folder: Path, recipe: Recipe) -> tuple[dict[str, object], list[str]]:
     said: list[str] = []
-    made = make_artifact(
-        recipe.artifacts[0],
-        recipe,
-        CPU,
+    workshop = Workshop(
+        recipe=recipe,
+        target=CPU,
+        store=Store(folder / "store"),
+        downloads=folder / "cache",
+        progress=said.append,
         allow_random=False,
         weights_dir=folder,
-        cache=folder / "cache",
-        store=Store(folder / "store"),
-        progress=said.append,
     )
-    return made.record, said
+    return workshop.make(recipe.artifacts[0]).record, said
 
 
 @needs_bf16

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 MAKERS = {
     "copy": "triton_ensembles.artifacts.copy",
@@ -16,6 +17,7 @@ MAKERS = {
     "bert_onnx": "triton_ensembles.artifacts.bert_onnx",
     "dali_pipeline": "triton_ensembles.artifacts.dali_pipeline",
     "inception_v3_random": "triton_ensembles.artifacts.inception_v3_random",
+    "tensorrt_plan": "triton_ensembles.artifacts.tensorrt_plan",
     "numbered_labels": "triton_ensembles.artifacts.numbered_labels",
 }
 
@@ -26,7 +28,7 @@ ACCURACY = {
 """Makers of another kind: they measure a made model in a lower precision, and fail when it is too far from fp32. A
 module's ``READS`` are the other files of the project that decide what it measures."""
 
-Facts = dict[str, str | int | float]
+Facts = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -36,5 +38,6 @@ class Job:
     output: Path
     files: dict[str, Path]
     file: str | None
-    options: dict[str, str | int]
+    options: dict[str, Any]
     dali_device: str
+    dali_version: str = ""

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from triton_ensembles.artifacts import Facts, Job
@@ -22,30 +25,47 @@ if TYPE_CHECKING:
 TOOLS = ("openvino", "nvidia-dali-cuda130", "scikit-learn", "pillow")
 READS = ("triton_ensembles/artifacts/accuracy.py", "pipelines/dali_pipe.py")
 
-INPUT = "input:0"
-OUTPUT = "InceptionV3/Predictions/Softmax:0"
+INPUT = "input"
+OUTPUT = "InceptionV3/Predictions/Softmax"
 # Probabilities that fp32 itself puts within 5 % of each other are a tie: their logits differ by 0.05, and bf16 keeps
 # three digits of a logit of 5.
 TIE = 0.95
 
 
 def make(job: Job) -> Facts:
+    assert job.file is not None, "the model to measure is named"
+    # OpenVINO calls a GraphDef's tensors as TensorFlow does.
+    inputs = [{f"{INPUT}:0": feed[INPUT]} for feed in feeds(job.files)]
+    lower, fp32 = (
+        outputs(job.files[job.file], precision, inputs, f"{OUTPUT}:0")
+        for precision in (str(job.options["precision"]), "fp32")
+    )
+    facts = judge(lower, fp32)
+    job.output.write_text(json.dumps(facts))
+    return facts
+
+
+def feeds(_files: Mapping[str, Path], sizes: Sequence[int] = ()) -> list[dict[str, Floats]]:
+    """The photographs, [batch, 299, 299, 3]: a batch of each of ``sizes``, or one for each photograph."""
     import numpy as np
 
     from pipelines.dali_pipe import preprocess
 
-    assert job.file is not None, "the model to measure is named"
-    inputs = [{INPUT: preprocess(image)[None]} for image in encoded_views()]
-    precision = str(job.options["precision"])
-    lower, fp32 = (np.concatenate(outputs(job.files[job.file], each, inputs, OUTPUT)) for each in (precision, "fp32"))
-    least = least_cosine(lower, fp32)
-    facts: Facts = {
-        "least_cosine_to_fp32": least,
-        "photographs": len(inputs),
+    views = [preprocess(image)[None] for image in encoded_views()]
+    endless = cycle(views)
+    return [{INPUT: np.concatenate(list(islice(endless, size)))} for size in sizes] or [{INPUT: view} for view in views]
+
+
+def judge(found: Sequence[Floats], reference: Sequence[Floats], _inputs: object = None) -> Facts:
+    """Compare probabilities [batch, classes]. Raises :class:`EnsembleError` when they are too far apart."""
+    import numpy as np
+
+    lower, fp32 = np.concatenate(found), np.concatenate(reference)
+    return {
+        "least_cosine_to_fp32": least_cosine(lower, fp32),
+        "photographs": len(fp32),
         "other_class_in_a_tie": other_classes(lower, fp32),
     }
-    job.output.write_text(json.dumps(facts))
-    return facts
 
 
 def other_classes(lower: Floats, fp32: Floats) -> int:

@@ -6,6 +6,8 @@ Compared are the sentences' embeddings, masked mean and unit length, because tho
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,38 +21,66 @@ if TYPE_CHECKING:
 
 TOOLS = ("openvino", "tokenizers")
 READS = ("triton_ensembles/artifacts/accuracy.py", "triton_ensembles/perf/sentences.txt")
+OUTPUT = "output"
+WIDTH = 8  # tokens: rows are padded to a multiple, as the gpu target's preprocess does
 
 
 def make(job: Job) -> Facts:
     assert job.file is not None, "the model to measure is named"
-    lines = (ROOT / READS[-1]).read_text(encoding="utf-8").splitlines()
-    sentences = [line for line in lines if line and not line.startswith("#")]
-    inputs = tokenized(sentences, job.files["tokenizer.json"])
-    embeddings = {
-        precision: embedded(outputs(job.files[job.file], precision, inputs, "output"))
-        for precision in ("fp32", str(job.options["precision"]))
-    }
-    least = least_cosine(embeddings[str(job.options["precision"])], embeddings["fp32"])
-    facts: Facts = {"least_cosine_to_fp32": least, "sentences": len(sentences)}
+    inputs = feeds(job.files)
+    lower, fp32 = (
+        outputs(job.files[job.file], precision, inputs, OUTPUT) for precision in (str(job.options["precision"]), "fp32")
+    )
+    facts = judge(lower, fp32, inputs)
     job.output.write_text(json.dumps(facts))
     return facts
 
 
-def tokenized(sentences: list[str], tokenizer: Path) -> list[dict[str, NDArray[np.int32]]]:
-    """One feed a sentence, without padding."""
+def feeds(files: Mapping[str, Path], sizes: Sequence[int] = ()) -> list[dict[str, NDArray[np.int32]]]:
+    """The sentences, tokenised by ``files["tokenizer.json"]``: a batch of each of ``sizes``, or each by itself."""
+    sentences = [line for line in _lines() if line and not line.startswith("#")]
+    endless = cycle(sentences)
+    batches = [list(islice(endless, size)) for size in sizes] or [[sentence] for sentence in sentences]
+    return [tokenized(batch, files["tokenizer.json"]) for batch in batches]
+
+
+def judge(
+    found: Sequence[NDArray[Any]], reference: Sequence[NDArray[Any]], inputs: Sequence[Mapping[str, NDArray[Any]]]
+) -> Facts:
+    """Compare hidden states [batch, tokens, size]. Raises :class:`EnsembleError` when they are too far apart."""
+    import numpy as np
+
+    masks = [feed["attn_mask"] for feed in inputs]
+    vectors = [
+        np.concatenate([embedded(states, mask) for states, mask in zip(hidden, masks, strict=True)])
+        for hidden in (found, reference)
+    ]
+    return {"least_cosine_to_fp32": least_cosine(*vectors), "sentences": len(vectors[0])}
+
+
+def tokenized(sentences: Sequence[str], tokenizer: Path) -> dict[str, NDArray[np.int32]]:
+    """token_ids and attn_mask, INT32 [sentences, tokens], padded to the longest and to a multiple of WIDTH."""
     import numpy as np
     from tokenizers import Tokenizer
 
     loaded = Tokenizer.from_file(str(tokenizer))
-    loaded.no_padding()
-    rows = [np.array([encoding.ids], np.int32) for encoding in loaded.encode_batch(sentences)]
-    return [{"token_ids": row, "attn_mask": np.ones_like(row)} for row in rows]
+    loaded.enable_padding(pad_to_multiple_of=WIDTH)
+    encodings = loaded.encode_batch(list(sentences))
+    return {
+        "token_ids": np.array([encoding.ids for encoding in encodings], np.int32),
+        "attn_mask": np.array([encoding.attention_mask for encoding in encodings], np.int32),
+    }
 
 
-def embedded(hidden: list[NDArray[Any]]) -> NDArray[np.float32]:
-    """Hidden states [1, tokens, size] of each sentence -> unit vectors [sentences, size]."""
+def embedded(hidden: NDArray[Any], mask: NDArray[Any]) -> NDArray[np.float32]:
+    """Hidden states [batch, tokens, size] and their mask [batch, tokens] -> unit vectors [batch, size]."""
     import numpy as np
 
-    means = np.concatenate([states.mean(axis=1) for states in hidden])
-    vectors: NDArray[np.float32] = means / np.linalg.norm(means, axis=1, keepdims=True)
+    total = (hidden * mask[:, :, None]).sum(axis=1)
+    means = total / mask.sum(axis=1, keepdims=True)
+    vectors: NDArray[np.float32] = (means / np.linalg.norm(means, axis=1, keepdims=True)).astype(np.float32)
     return vectors
+
+
+def _lines() -> list[str]:
+    return (ROOT / READS[-1]).read_text(encoding="utf-8").splitlines()

@@ -6,14 +6,35 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands.building import build_all, build_options
+from triton_ensembles.commands.building import build_all, build_options, image_options, target_option
+from triton_ensembles.targets import target_of
 
 
 @click.command()
 @build_options
-def build(names: tuple[str, ...], target: str, weights: str, weights_dir: Path | None) -> None:
+@target_option
+@image_options
+@click.option(
+    "--engines-from",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="gpu: a folder with TensorRT plans that the scripts of `build.py engines` have built elsewhere.",
+)
+def build(
+    names: tuple[str, ...],
+    weights: str,
+    weights_dir: Path | None,
+    target: str,
+    image: str,
+    instance: str,
+    engines_from: Path | None,
+) -> None:
     """Build ensembles (all of them, or those named) into dist/TARGET/NAME.tar.gz.
 
     What has not changed is not made again; content decides, not time stamps.
+
+    \b
+      build                                         for the pip-only server
+      build --target gpu --image 24.09              for a GPU, in NVIDIA's image of Triton 24.09
+      build bert_trt --target gpu --image 24.09 --engines-from DIR
     """
-    build_all(names, target, weights, weights_dir)
+    build_all(names, weights, weights_dir, target_of(target, image, instance), engines_from)

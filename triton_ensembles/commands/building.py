@@ -13,45 +13,61 @@ from triton_ensembles.build import Built, Places, build, choose
 from triton_ensembles.errors import shown
 from triton_ensembles.paths import BUILD, DIST, ENSEMBLES
 from triton_ensembles.server import Ports, TritonServer
-from triton_ensembles.targets import TARGETS, Target
+from triton_ensembles.targets import CPU, NAMES, Target
 
 PLACES = Places(ENSEMBLES, BUILD, DIST)
 
 target_option = click.option(
-    "--target", type=click.Choice(list(TARGETS)), default="cpu", show_default=True, help="What the archive is for."
+    "--target", type=click.Choice(NAMES), default="cpu", show_default=True, help="What the archive is for."
 )
 
 
-def build_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of :func:`build_all`, by its names."""
-    for option in (
-        click.argument("names", nargs=-1, metavar="[ENSEMBLE]..."),
-        target_option,
-        click.option(
-            "--weights",
-            type=click.Choice(["auto", "pretrained"]),
-            default="auto",
-            show_default=True,
-            help="auto: where weights cannot be had, go on with seeded random ones and say so loudly. "
-            "pretrained: fail instead.",
-        ),
-        click.option(
-            "--weights-dir",
-            type=click.Path(exists=True, file_okay=False, path_type=Path),
-            help="A folder with source files that you have; searched first for SOURCE/FILE and FILE.",
-        ),
-    ):
-        command = option(command)
-    return command
+def _options(*options: Callable[..., Any]) -> Callable[..., Any]:
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
-def build_all(names: tuple[str, ...], target: str, weights: str, weights_dir: Path | None) -> list[Built]:
+build_options = _options(
+    click.argument("names", nargs=-1, metavar="[ENSEMBLE]..."),
+    click.option(
+        "--weights",
+        type=click.Choice(["auto", "pretrained"]),
+        default="auto",
+        show_default=True,
+        help="auto: where weights cannot be had, go on with seeded random ones and say so loudly. "
+        "pretrained: fail instead.",
+    ),
+    click.option(
+        "--weights-dir",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="A folder with source files that you have; searched first for SOURCE/FILE and FILE.",
+    ),
+)
+image_options = _options(
+    click.option("--image", metavar="RELEASE", default="", help="gpu: the release of NVIDIA's image, such as 24.09."),
+    click.option("--instance", metavar="TYPE", default="", help="gpu: where it will run, such as ml.g5.xlarge."),
+)
+
+
+def build_all(
+    names: tuple[str, ...],
+    weights: str,
+    weights_dir: Path | None,
+    target: Target = CPU,
+    engines_from: Path | None = None,
+) -> list[Built]:
     """Build the named ensembles, or all; say what is done as it is done."""
     folders = choose(PLACES.ensembles, names)
-    return [_build_one(folder, TARGETS[target], weights == "auto", weights_dir) for folder in folders]
+    return [_build_one(folder, target, weights == "auto", weights_dir, engines_from) for folder in folders]
 
 
-def _build_one(folder: Path, target: Target, allow_random: bool, weights_dir: Path | None) -> Built:
+def _build_one(
+    folder: Path, target: Target, allow_random: bool, weights_dir: Path | None, engines_from: Path | None
+) -> Built:
     started = time.monotonic()
     built = build(
         folder,
@@ -59,6 +75,7 @@ def _build_one(folder: Path, target: Target, allow_random: bool, weights_dir: Pa
         PLACES,
         allow_random=allow_random,
         weights_dir=weights_dir,
+        engines_from=engines_from,
         progress=lambda line: click.echo(f"[{folder.name} {time.monotonic() - started:5.1f} s] {line}"),
     )
     size = built.archive.stat().st_size / 1e6

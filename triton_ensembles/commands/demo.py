@@ -13,9 +13,9 @@ from triton_ensembles.server import Ports
 
 @click.command()
 @build_options
-def demo(names: tuple[str, ...], target: str, weights: str, weights_dir: Path | None) -> None:
+def demo(names: tuple[str, ...], weights: str, weights_dir: Path | None) -> None:
     """Build, serve on free ports, send a photograph and some sentences, print the answers, stop."""
-    built = build_all(names, target, weights, weights_dir)
+    built = build_all(names, weights, weights_dir)
     with server_of(built, Ports.free()) as server:
         for each in built:
             click.secho(f"\n{each.name}", bold=True)

@@ -9,7 +9,6 @@ from triton_ensembles.commands.building import PLACES, target_option
 from triton_ensembles.errors import shown
 from triton_ensembles.recipe import read_recipe
 from triton_ensembles.staging import find_ensemble, read_models
-from triton_ensembles.targets import TARGETS
 
 
 @click.command("list")
@@ -23,7 +22,7 @@ def listing(target: str) -> None:
         engines = {name: config.backend or config.platform for name, config in configs.items()}
         steps = [f"{name} ({engines.get(name, 'missing')})" for name in names]
         click.echo(f"  steps: {' -> '.join(steps)}")
-        _describe(last_built(folder.name, TARGETS[target], PLACES))
+        _describe(last_built(folder.name, target, PLACES))
 
 
 def _describe(built: Built | None) -> None:

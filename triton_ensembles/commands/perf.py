@@ -15,6 +15,6 @@ from triton_ensembles.perf.command import perf_options
 @click.command()
 @build_options
 @perf_options
-def perf(names: tuple[str, ...], target: str, weights: str, weights_dir: Path | None, **options: Any) -> None:
+def perf(names: tuple[str, ...], weights: str, weights_dir: Path | None, **options: Any) -> None:
     """Build, then measure each ensemble with perf_analyzer: concurrency sweep, time by step, CSV, JSON and a plot."""
-    measure(build_all(names, target, weights, weights_dir), **options)
+    measure(build_all(names, weights, weights_dir), **options)

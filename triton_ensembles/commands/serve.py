@@ -20,7 +20,6 @@ from triton_ensembles.server import Ports, TritonServer
 @click.option("--metrics-port", default=8002, show_default=True, help="Prometheus metrics.")
 def serve(
     names: tuple[str, ...],
-    target: str,
     weights: str,
     weights_dir: Path | None,
     http_port: int,
@@ -28,7 +27,7 @@ def serve(
     metrics_port: int,
 ) -> None:
     """Build, then serve with the real tritonserver until Ctrl-C, on the loopback interface."""
-    built = build_all(names, target, weights, weights_dir)
+    built = build_all(names, weights, weights_dir)
     with server_of(built, Ports(http=http_port, grpc=grpc_port, metrics=metrics_port)) as server:
         click.echo(f"ready: {', '.join(each.name for each in built)}")
         click.echo(f"  HTTP     http://{server.http_url}/v2")

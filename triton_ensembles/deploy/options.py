@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from triton_ensembles.deploy.names import check_endpoint_name
-from triton_ensembles.targets import TARGETS
+from triton_ensembles.targets import NAMES
 
 Command = Callable[..., Any]
 
@@ -39,7 +39,7 @@ prefix = click.option(
 )
 target = click.option(
     "--target",
-    type=click.Choice(list(TARGETS)),
+    type=click.Choice(NAMES),
     default="cpu",
     show_default=True,
     help="Take the archives of dist/TARGET.",

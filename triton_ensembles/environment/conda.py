@@ -41,8 +41,11 @@ def install_with_program(program: str, spec: EnvironmentSpec, prefix: Path, prog
         raise ProviderUnavailableError(f"{program} isn't on PATH", installed=False)
     progress(f"solving and installing {spec.name} with {program}")
     settings = {**os.environ, "CONDA_ALWAYS_YES": "true", "MAMBA_ALWAYS_YES": "true", "PYTHONNOUSERSITE": "1"}
+    # The text may be for another Python than the file that people wrote.
+    file = prefix.with_name("environment.yml")
+    file.write_text(spec.text, encoding="utf-8")
     try:
-        output_of([executable, *_CREATE[program], prefix, "--file", spec.path.resolve()], environment=settings)
+        output_of([executable, *_CREATE[program], prefix, "--file", file], environment=settings)
     except CommandError as error:
         shutil.rmtree(prefix, ignore_errors=True)
         if error.code == 127 or UNREACHABLE.search(error.output):

@@ -82,14 +82,15 @@ def ask(executable: str | Path) -> Interpreter | None:
     )
 
 
-def choose_interpreter(minor: str | None) -> tuple[Interpreter, str]:
+def choose_interpreter(minor: str | None, *, exactly: bool = False) -> tuple[Interpreter, str]:
     """The interpreter to build with, and one line for people if it isn't what was asked for (else ``""``).
 
     The running one if its minor version is ``minor`` (or ``minor`` is None); else another one of that version on PATH
-    or among pyenv's; else the running one after all, so that a newcomer with another Python still gets an environment.
+    or among pyenv's; else, unless it must be ``exactly`` that one, the running one after all, so that a newcomer with
+    another Python still gets an environment.
 
     Raises:
-        EnsembleError: none of them was built with a shared library.
+        EnsembleError: there is none of that version, or none of them was built with a shared library.
     """
     running = ask(sys.executable)
     if running is None:
@@ -102,6 +103,12 @@ def choose_interpreter(minor: str | None) -> tuple[Interpreter, str]:
         found = ask(candidate)
         if found and found.minor == (minor or running.minor) and found.shared_library:
             return found, ""
+    if exactly:
+        raise EnsembleError(
+            f"there is no Python {minor} with a shared library here, and no channel that has one",
+            cure=f"install it (PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install {minor}), or let a channel be "
+            "within reach",
+        )
     if running.shared_library:
         return running, (
             f"ATTENTION: there is no Python {minor} with a shared library here; "

@@ -17,7 +17,7 @@ from triton_ensembles.errors import EnsembleError
 
 def install_from_pypi(spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], object]) -> None:
     """The provider ``pypi``: no channel, no solver; an installed Python's files, then pip's resolution."""
-    interpreter, warning = choose_interpreter(spec.python)
+    interpreter, warning = choose_interpreter(spec.python, exactly=spec.exactly)
     if warning:
         progress(warning)
     make_prefix(interpreter, prefix, progress)

@@ -8,7 +8,7 @@ found before minutes of solving.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -52,16 +52,31 @@ class EnvironmentSpec:
     """A parsed environment file.
 
     ``python`` is a minor version (``"3.11"``), or None where the file leaves it to whoever builds.
-    ``packages`` leaves ``python`` and ``pip`` out; ``conda_specs`` is every match specification as written.
+    ``packages`` leaves ``python`` and ``pip`` out; ``conda_specs`` is every match specification as written. ``text``
+    is what the file says. ``exactly``: no other Python will do.
     """
 
     path: Path
+    text: str
     name: str
     python: str | None
     packages: tuple[Package, ...]
     channels: tuple[str, ...]
     pip_packages: tuple[str, ...]
     conda_specs: tuple[str, ...]
+    exactly: bool = False
+
+    def for_python(self, minor: str, *, exactly: bool) -> EnvironmentSpec:
+        """The same wishes for another Python (``"3.10"``)."""
+        pinned = f"python={minor}"
+        specs = [pinned if re.match(r"python(?![\w.-])", spec) else spec for spec in self.conda_specs]
+        text = re.sub(
+            r"(?m)^(\s*-\s*)([\"']?)python(?![\w.-])[^#\n\"']*?\2(\s*(#.*)?)$", rf"\g<1>{pinned}\g<3>", self.text
+        )
+        if pinned not in specs:
+            specs.insert(0, pinned)
+            text = re.sub(r"(?m)^(dependencies:\s*)$", rf"\g<1>\n  - {pinned}", text)
+        return replace(self, text=text, python=minor, conda_specs=tuple(specs), exactly=exactly)
 
     @property
     def pip_requirements(self) -> tuple[str, ...]:
@@ -86,14 +101,15 @@ def read_environment_file(path: Path) -> EnvironmentSpec:
         raise EnsembleError(f"this is not YAML: {error.problem or error.context}", path=path, line=line) from error
     except (yaml.YAMLError, RecursionError) as error:
         raise EnsembleError(f"this is not YAML: {' '.join(str(error).split())}", path=path) from error
-    return _Reader(path).read(root)
+    return _Reader(path, text).read(root)
 
 
 class _Reader:
     """Walks the YAML nodes, which know their lines, instead of plain values, which don't."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, text: str) -> None:
         self.path = path
+        self.written = text
 
     def fault(self, message: str, node: yaml.Node | None, cure: str = "") -> EnsembleError:
         line = node.start_mark.line + 1 if node is not None else None
@@ -119,6 +135,7 @@ class _Reader:
         name = self.text(fields["name"], "the name") if "name" in fields else self.path.stem
         return EnvironmentSpec(
             path=self.path,
+            text=self.written,
             name=name,
             python=self.python(packages),
             packages=tuple(package for package in packages if package.name not in ("python", "pip")),

@@ -13,6 +13,7 @@ from pathlib import Path
 from triton_ensembles.check.target import Target
 
 _FOLDER = Path(__file__).parent
+TABLE = _FOLDER / "releases.csv"
 
 # server r22.07 ... r26.08 build.py enable_all: what the py3 image holds, beside TensorFlow (a column of the table).
 ALWAYS = frozenset(

@@ -26,6 +26,9 @@ class TritonPythonModel:
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.tokenizer.no_padding()
         self.tokenizer.enable_truncation(wanted)
+        self.multiple = int(parameters.get("pad_to", {}).get("string_value", 1))
+        if not 1 <= self.multiple <= limit or limit % self.multiple:
+            raise pb_utils.TritonModelException(f"pad_to is {self.multiple}, but must divide {limit}")
 
     def execute(self, requests):
         texts, slices, errors = [], [], {}
@@ -39,7 +42,8 @@ class TritonPythonModel:
 
         tokens = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(texts)]
         return [
-            failed(errors[number]) if number in errors else padded(tokens[part]) for number, part in enumerate(slices)
+            failed(errors[number]) if number in errors else padded(tokens[part], self.multiple)
+            for number, part in enumerate(slices)
         ]
 
 
@@ -55,9 +59,9 @@ def decode(rows):
     return texts
 
 
-def padded(rows):
-    """Every row as long as the longest of its request."""
-    width = max(map(len, rows))
+def padded(rows, multiple):
+    """Every row as long as the longest of its request, and that a multiple of ``multiple``."""
+    width = -(-max(map(len, rows)) // multiple) * multiple
     ids = np.zeros((len(rows), width), np.int32)  # [PAD] is token 0
     mask = np.zeros((len(rows), width), np.int32)
     for number, row in enumerate(rows):

@@ -1,0 +1,51 @@
+"""``build.py diff``"""
+
+from __future__ import annotations
+
+import difflib
+
+import click
+
+from triton_ensembles.build import choose
+from triton_ensembles.choosing import artifacts_for, choose_models
+from triton_ensembles.commands.building import PLACES, image_options
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.modelconfig import CONFIG, format_config
+from triton_ensembles.recipe import read_recipe
+from triton_ensembles.staging import read_models, staged_configs
+from triton_ensembles.targets import CPU, NAMES, Target, gpu
+
+
+@click.command("diff")
+@click.argument("one", type=click.Choice(NAMES))
+@click.argument("other", type=click.Choice(NAMES))
+@click.argument("names", nargs=-1, metavar="[ENSEMBLE]...")
+@image_options
+def diff(one: str, other: str, names: tuple[str, ...], image: str, instance: str) -> None:
+    """What differs between two targets: the servers, and what is staged for them of each ensemble.
+
+    Nothing is built for it. `diff cpu gpu --image 24.09` is the usual question.
+    """
+    if one == other:
+        raise EnsembleError(f"both are {one}", cure="say: diff cpu gpu --image 24.09")
+    old, new = (CPU if name == "cpu" else gpu(image, instance) for name in (one, other))
+    words = new.differences()
+    click.secho(f"{one} -> {other}", bold=True)
+    for what, was in old.differences().items():
+        click.echo(f"  {what:24} {was}{'' if was == words[what] else f'  ->  {words[what]}'}")
+    for folder in choose(PLACES.ensembles, names):
+        click.secho(f"\n{folder.name}", bold=True)
+        before, after = (_staged(folder.name, target) for target in (old, new))
+        for line in difflib.unified_diff(before, after, one, other, lineterm="", n=3):
+            click.secho(line, fg={"+": "green", "-": "red", "@": "cyan"}.get(line[0]))
+
+
+def _staged(name: str, target: Target) -> list[str]:
+    """The files that are made and the configs, as lines."""
+    folder = PLACES.ensembles / name
+    recipe = read_recipe(folder)
+    made = artifacts_for(recipe, choose_models(recipe, read_models(folder), target))
+    lines = [f"{artifact.path}  made by {artifact.maker}" for artifact in made]
+    for config in staged_configs(folder, name, recipe, target).values():
+        lines += ["", f"{config.name}/{CONFIG}", *format_config(config).splitlines()]
+    return lines

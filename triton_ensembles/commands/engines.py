@@ -1,0 +1,72 @@
+"""``build.py engines``"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from triton_ensembles.artifacts.tensorrt_plan import order_for
+from triton_ensembles.build import choose
+from triton_ensembles.choosing import artifacts_for, choose_models
+from triton_ensembles.commands.building import PLACES, build_options, image_options
+from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.making import Workshop
+from triton_ensembles.recipe import read_recipe
+from triton_ensembles.staging import read_models
+from triton_ensembles.store import Store
+from triton_ensembles.targets import gpu
+from triton_ensembles.tensorrt.order import write_order
+from triton_ensembles.tensorrt.plans import PLAN, plan_name
+from triton_ensembles.tensorrt.ways import docker_image
+
+
+@click.command()
+@build_options
+@image_options
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="The folder for the ONNX files, the inputs to try the plans with, and the scripts.",
+)
+def engines(
+    names: tuple[str, ...], weights: str, weights_dir: Path | None, image: str, instance: str, output: Path
+) -> None:
+    """Write what a machine with the GPU needs to build the TensorRT plans; this machine needs none.
+
+    Copy the folder there, run its scripts (they want trtexec of the image's TensorRT), copy it back, and build with
+    `--engines-from` it.
+    """
+    target = gpu(image, instance)
+    scripts = []
+    for folder in choose(PLACES.ensembles, names):
+        recipe = read_recipe(folder)
+        artifacts = artifacts_for(recipe, choose_models(recipe, read_models(folder), target))
+        started = time.monotonic()
+        workshop = Workshop(
+            recipe=recipe,
+            target=target,
+            store=Store(PLACES.store),
+            downloads=PLACES.downloads,
+            progress=lambda line: click.echo(f"[{folder.name} {time.monotonic() - started:5.1f} s] {line}"),  # noqa: B023
+            allow_random=weights == "auto",
+            weights_dir=weights_dir,
+        )
+        for artifact in artifacts:
+            if artifact.maker == PLAN:
+                materials = workshop.materials(artifact)
+                assert materials.file is not None, "a plan needs an ONNX file"
+                model = materials.files[materials.file]
+                order = order_for(plan_name(folder.name, artifact), model, materials.files, artifact.options)
+                scripts.append(write_order(order, model, output))
+    if not scripts:
+        raise EnsembleError("none of these ensembles has a TensorRT plan", cure="build them as they are")
+    click.echo(f"{len(scripts)} in {shown(output)}: {', '.join(script.name for script in scripts)}")
+    click.echo("on the machine with the GPU, for each of them:")
+    click.echo(
+        f'  docker run --rm --gpus all -v "$PWD":/engines {docker_image(target.image)} sh /engines/{scripts[0].name}'
+    )
+    click.echo(f"or, with trtexec of the same TensorRT on PATH:  sh {scripts[0].name}")
+    click.echo(f"then:  ./build.py build --target gpu --image {target.image} --engines-from {shown(output)}")

@@ -1,0 +1,25 @@
+"""The NVIDIA GPU of this machine."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """``name`` as NVIDIA's driver says it ("NVIDIA A10G"), ``compute_capability`` "8.6"."""
+
+    name: str
+    compute_capability: str
+
+
+def find_gpu() -> Gpu | None:
+    """The first GPU, as nvidia-smi names it; None where there is none, or no driver."""
+    query = ["nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    name, comma, capability = next(iter(done.stdout.splitlines()), "").rpartition(",")
+    return Gpu(name.strip(), capability.strip()) if comma and not done.returncode else None

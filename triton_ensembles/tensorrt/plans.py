@@ -1,0 +1,137 @@
+"""Who builds the TensorRT plans of one build: this machine, or somebody before (``--engines-from``).
+
+Both are settled before anything else is made, so that a machine which cannot get a plan says so at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from triton_ensembles.check.rules.image_tables import instance_of
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.recipe import Artifact, Options
+from triton_ensembles.targets import Target
+from triton_ensembles.tensorrt.machine import Gpu, find_gpu
+from triton_ensembles.tensorrt.result import read_log
+from triton_ensembles.tensorrt.ways import Way, docker_image, find_way, same_tensorrt
+
+PLAN = "tensorrt_plan"  # the maker
+_LEFT_BEHIND = ("plan", "log", "order.json", "feed*.bin", "output*.json", "timing.cache")  # see order.py
+
+
+class PlanMaker(Protocol):
+    """What the maker is told beside the recipe's options, and given beside the ONNX file."""
+
+    def options(self, artifact: Artifact) -> Options: ...
+
+    def files(self, artifact: Artifact, /) -> dict[str, Path]: ...
+
+
+@dataclass(frozen=True)
+class BuiltHere:
+    """Plans are built by ``way`` on ``gpu``."""
+
+    ensemble: str
+    way: Way
+    gpu: Gpu
+
+    def options(self, artifact: Artifact) -> Options:
+        return {
+            "name": plan_name(self.ensemble, artifact),
+            "way": self.way.name,
+            "tensorrt": self.way.tensorrt,
+            "docker_image": self.way.image,
+            "gpu": self.gpu.name,
+            "compute_capability": self.gpu.compute_capability,
+        }
+
+    def files(self, _artifact: Artifact) -> dict[str, Path]:
+        return {}
+
+
+@dataclass(frozen=True)
+class BuiltElsewhere:
+    """Plans lie in a folder, as the scripts of ``build.py engines`` leave them."""
+
+    ensemble: str
+    folder: Path
+
+    def options(self, artifact: Artifact) -> Options:
+        return {"name": plan_name(self.ensemble, artifact), "way": "elsewhere"}
+
+    def files(self, artifact: Artifact) -> dict[str, Path]:
+        name = plan_name(self.ensemble, artifact)
+        found = (path for pattern in _LEFT_BEHIND for path in self.folder.glob(f"{name}.{pattern}"))
+        return {path.name: path for path in sorted(found) if path.is_file()}
+
+
+def plan_name(ensemble: str, artifact: Artifact) -> str:
+    return f"{ensemble}.{artifact.step}"
+
+
+def settle_plans(
+    ensemble: str,
+    artifacts: Sequence[Artifact],
+    target: Target,
+    engines_from: Path | None,
+    progress: Callable[[str], None],
+) -> PlanMaker | None:
+    """Who makes the plans among ``artifacts``; None when there are none.
+
+    Raises:
+        EnsembleError: nobody can, or those that are there are for another GPU or another TensorRT.
+    """
+    plans = [artifact for artifact in artifacts if artifact.maker == PLAN]
+    if not plans:
+        return None
+    if engines_from is not None:
+        for artifact in plans:
+            _refuse_foreign(engines_from / f"{plan_name(ensemble, artifact)}.log", target)
+        return BuiltElsewhere(ensemble, engines_from)
+    gpu = find_gpu()
+    way = find_way(target.image, target.release.tensorrt, progress) if gpu else None
+    if gpu is None or way is None:
+        lacking = f"no TensorRT that fits on this machine with its {gpu.name}" if gpu else "no NVIDIA GPU here"
+        wanted = f"=={target.release.tensorrt}" if target.release.tensorrt else ""
+        raise EnsembleError(
+            f"{plans[0].path} of {ensemble} is a TensorRT plan, and there is {lacking}",
+            cure="a plan is built on the GPU that will serve it. Three ways to get it:\n"
+            f"  1. on a machine with that GPU, install tensorrt{wanted} and polygraphy with pip into .venv, or have\n"
+            f"     trtexec of TensorRT {target.release.tensorrt or 'of the image'} on PATH, and build there\n"
+            f"  2. there, let Docker run {docker_image(target.image)}: it is taken by itself when it is the only way\n"
+            f"  3. ./build.py engines {ensemble} --image {target.image} --output DIR, run DIR/*.sh where trtexec and\n"
+            "     the GPU are, and build anywhere with --engines-from DIR (ENGINES_FROM=DIR with make)",
+        )
+    _refuse_other_gpu(gpu.name, gpu.compute_capability, target, None)
+    return BuiltHere(ensemble, way, gpu)
+
+
+def _refuse_foreign(log: Path, target: Target) -> None:
+    facts = read_log(log)
+    wanted = target.release.tensorrt
+    if wanted and not same_tensorrt(facts["tensorrt"], wanted):
+        raise EnsembleError(
+            f"this plan was built with TensorRT {facts['tensorrt']}, and Triton {target.image} has {wanted}",
+            path=log.with_suffix(".plan"),
+            cure=f"build it again in {docker_image(target.image)}",
+        )
+    _refuse_other_gpu(facts["gpu"], facts["compute_capability"], target, log.with_suffix(".plan"))
+
+
+def _refuse_other_gpu(gpu: str, compute_capability: str, target: Target, plan: Path | None) -> None:
+    instance = instance_of(target.instance) if target.instance else None
+    if instance is None:
+        return
+    if not instance.gpu:
+        raise EnsembleError(f"{target.instance} has no GPU", cure="build with TARGET=cpu, or name another INSTANCE")
+    if instance.compute_capability != compute_capability:
+        what = "this plan was built on" if plan else "this machine has"
+        raise EnsembleError(
+            f"{what} a {gpu} of compute capability {compute_capability}, and {target.instance} has a {instance.gpu} "
+            f"({instance.compute_capability})",
+            path=plan,
+            cure=f"build the plan on an instance of the same family as {target.instance}",
+        )
