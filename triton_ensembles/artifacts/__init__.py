@@ -17,6 +17,7 @@ MAKERS = {
     "bert_onnx": "triton_ensembles.artifacts.bert_onnx",
     "dali_pipeline": "triton_ensembles.artifacts.dali_pipeline",
     "inception_v3_random": "triton_ensembles.artifacts.inception_v3_random",
+    "graphdef_onnx": "triton_ensembles.artifacts.graphdef_onnx",
     "tensorrt_plan": "triton_ensembles.artifacts.tensorrt_plan",
     "numbered_labels": "triton_ensembles.artifacts.numbered_labels",
 }

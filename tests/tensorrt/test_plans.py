@@ -1,0 +1,148 @@
+"""Plans: made by what is there, refused by name, judged by what they answer. The GPU's programs are stand-ins."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.tensorrt.conftest import IMAGE, Machine, with_tensorrt
+from triton_ensembles.build import Places, build
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.making import Made, Workshop
+from triton_ensembles.recipe import read_recipe
+from triton_ensembles.store import Store
+from triton_ensembles.targets import Target, gpu
+from triton_ensembles.tensorrt.plans import settle_plans
+from triton_ensembles.tensorrt.ways import banner_version, same_tensorrt
+
+A10G = "NVIDIA A10G, 8.6"
+
+
+def make(places: Places, target: Target, engines_from: Path | None = None) -> Made:
+    """The plan of bert_trt alone, as a build makes it. What it is made from is in the project's own store."""
+    recipe = read_recipe(places.ensembles / "bert_trt")
+    (plan,) = (artifact for artifact in recipe.artifacts if artifact.maker == "tensorrt_plan")
+    plans = settle_plans("bert_trt", [plan], target, engines_from, print)
+    workshop = Workshop(
+        recipe=recipe,
+        target=target,
+        store=Store(places.store),
+        downloads=places.downloads,
+        progress=print,
+        allow_random=False,
+        plans=plans,
+    )
+    return workshop.make(plan)
+
+
+def test_without_a_gpu_the_three_ways_are_said_before_any_work(mine: Places, machine: Machine, target: Target) -> None:
+    """Otherwise the refusal would come after minutes of packing and exporting."""
+    said: list[str] = []
+    with pytest.raises(EnsembleError) as caught:
+        build(mine.ensembles / "bert_trt", target, mine, allow_random=False, progress=said.append)
+    message = str(caught.value)
+    assert "bert-trt/1/model.plan of bert_trt is a TensorRT plan, and there is no NVIDIA GPU here" in message
+    for way in ("tensorrt and polygraphy with pip", "let Docker run", "--engines-from DIR"):
+        assert way in message
+    assert said == []
+    assert not mine.dist.exists()
+
+
+def test_a_gpu_without_tensorrt_is_not_enough(mine: Places, machine: Machine, target: Target) -> None:
+    machine(smi=A10G)
+    with pytest.raises(EnsembleError, match="no TensorRT that fits on this machine with its NVIDIA A10G"):
+        make(mine, target)
+
+
+def test_trtexec_builds_the_plan_and_the_manifest_says_how(mine: Places, machine: Machine, target: Target) -> None:
+    """`check` tells by these facts whether a plan will load on an instance."""
+    machine(smi=A10G, trtexec=True)
+    facts = make(mine, target).record["facts"]
+    assert (facts["tensorrt"], facts["gpu"], facts["compute_capability"]) == ("10.4.0", "NVIDIA A10G", "8.6")
+    assert facts["profiles"] == ["1x8 1x16 1x256", "1x8 64x32 64x256"]
+    assert facts["precision"] == "fp16" and "--fp16" in facts["built_by"]
+    assert "--maxShapes=token_ids:64x256,attn_mask:64x256" in facts["built_by"]
+    assert facts["timing_cache"]["size"] > 0
+    assert facts["least_cosine_to_fp32"] >= 0.9995
+
+
+def test_a_plan_that_answers_otherwise_fails_the_build(mine: Places, machine: Machine, target: Target) -> None:
+    """A precision that spoils the vectors must not reach an endpoint."""
+    # Another GPU, so that nothing of the test above is found in the store.
+    machine(smi="NVIDIA L4, 8.9", trtexec=True, scale="1.5")
+    with pytest.raises(EnsembleError, match=r"tensorrt_plan failed: the least cosine to fp32 is 0\.\d+"):
+        make(mine, target)
+
+
+def test_another_tensorrt_than_the_images_is_not_used(mine: Places, machine: Machine, target: Target) -> None:
+    machine(smi=A10G, trtexec=True)
+    said: list[str] = []
+    other = with_tensorrt(target, "10.5.0.18")
+    recipe = read_recipe(mine.ensembles / "bert_trt")
+    with pytest.raises(EnsembleError, match="no TensorRT that fits"):
+        settle_plans("bert_trt", recipe.artifacts, other, None, said.append)
+    assert said == [f"trtexec here is TensorRT 10.4.0, and Triton {IMAGE} has 10.5.0.18: looking further"]
+
+
+def test_a_gpu_other_than_the_instances_is_refused_by_name(mine: Places, machine: Machine) -> None:
+    machine(smi="NVIDIA L4, 8.9", trtexec=True)
+    recipe = read_recipe(mine.ensembles / "bert_trt")
+    target = with_tensorrt(gpu(IMAGE, "ml.g5.xlarge"), "10.4.0")
+    with pytest.raises(EnsembleError, match=r"a NVIDIA L4 of .* 8\.9, and ml\.g5\.xlarge has a A10G \(8\.6\)"):
+        settle_plans("bert_trt", recipe.artifacts, target, None, print)
+
+
+def test_a_plan_from_elsewhere_is_taken_and_judged(
+    mine: Places, engines: Path, target: Target, machine: Machine
+) -> None:
+    """The way of everybody who builds the archive on a machine without a GPU."""
+    made = make(mine, target, engines)
+    assert made.path.read_bytes() == (engines / "bert_trt.bert-trt.plan").read_bytes()
+    assert made.record["facts"]["least_cosine_to_fp32"] >= 0.9995
+    assert not [value for value in made.record["made_from"]["options"].values() if str(engines) in str(value)]
+
+
+@pytest.mark.parametrize(
+    ("lost", "words"),
+    [
+        ("plan", "there is no such plan"),
+        ("log", "without it nobody knows what the plan is for"),
+        ("output1.json", "what this plan answered is not here"),
+        ("order.json", "what this plan answered is not here"),
+    ],
+)
+def test_a_folder_that_lacks_something_is_refused(
+    mine: Places, engines: Path, target: Target, machine: Machine, lost: str, words: str
+) -> None:
+    (engines / f"bert_trt.bert-trt.{lost}").unlink()
+    with pytest.raises(EnsembleError, match=words):
+        make(mine, target, engines)
+
+
+def test_a_plan_from_elsewhere_for_another_tensorrt_or_gpu_is_refused_by_name(
+    mine: Places, engines: Path, target: Target, machine: Machine
+) -> None:
+    with pytest.raises(EnsembleError, match=rf"built with TensorRT 10\.4\.0, and Triton {IMAGE} has 10\.5\.0\.18"):
+        make(mine, with_tensorrt(target, "10.5.0.18"), engines)
+    other = with_tensorrt(gpu(IMAGE, "ml.g4dn.xlarge"), "")
+    with pytest.raises(EnsembleError, match=r"bert-trt\.plan: this plan was built on a NVIDIA A10G of .* has a T4"):
+        make(mine, other, engines)
+
+
+def test_answers_of_another_model_are_noticed(mine: Places, engines: Path, target: Target, machine: Machine) -> None:
+    """A plan of other weights under the right name would serve other vectors."""
+    (engines / "bert_trt.bert-trt.output1.json").unlink()
+    shutil.copyfile(engines / "bert_trt.bert-trt.output0.json", engines / "bert_trt.bert-trt.output1.json")
+    with pytest.raises(EnsembleError, match="tensorrt_plan failed"):
+        make(mine, target, engines)
+
+
+def test_versions_are_read_off_trtexecs_banner() -> None:
+    assert banner_version("&&&& RUNNING TensorRT.trtexec [TensorRT v8503] # trtexec") == "8.5.3"
+    assert banner_version("&&&& RUNNING TensorRT.trtexec [TensorRT v101303] [b9] # trtexec") == "10.13.3"
+    assert banner_version("trtexec: command not found") == ""
+    assert same_tensorrt("10.4.0", "10.4.0.26")
+    assert not same_tensorrt("10.4.0.26", "10.4.1.26")
+    assert not same_tensorrt("10", "10.4.0")
