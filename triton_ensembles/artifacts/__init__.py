@@ -31,10 +31,14 @@ Facts = dict[str, str | int | float]
 
 @dataclass(frozen=True)
 class Job:
-    """What a maker is given: where to write, the files of its source by name, its options and the target's device."""
+    """What a maker is given: where to write, the files of its source by name, its options and the target's DALI.
+
+    ``dali_version`` is the one that will read what is made, "" where that is the installed one or not known.
+    """
 
     output: Path
     files: dict[str, Path]
     file: str | None
     options: dict[str, str | int]
     dali_device: str
+    dali_version: str = ""

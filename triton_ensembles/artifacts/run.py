@@ -22,6 +22,7 @@ def main() -> None:
         file=given["file"],
         options=given["options"],
         dali_device=given["dali_device"],
+        dali_version=given.get("dali_version", ""),
     )
     try:
         facts = importlib.import_module((MAKERS | ACCURACY)[sys.argv[1]]).make(job)
