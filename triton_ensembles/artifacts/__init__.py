@@ -15,6 +15,7 @@ MAKERS = {
     "member": "triton_ensembles.artifacts.member",
     "bert_onnx": "triton_ensembles.artifacts.bert_onnx",
     "dali_pipeline": "triton_ensembles.artifacts.dali_pipeline",
+    "graphdef_onnx": "triton_ensembles.artifacts.graphdef_onnx",
     "inception_v3_random": "triton_ensembles.artifacts.inception_v3_random",
     "numbered_labels": "triton_ensembles.artifacts.numbered_labels",
 }

@@ -1,0 +1,145 @@
+"""A frozen GraphDef as ONNX, for images whose Triton has no TensorFlow backend any more.
+
+The tensors keep the names that Triton's config states, without TensorFlow's ":0", so that no client sees a difference:
+``input`` FP32 [batch, rows, columns, channels] -> ``output`` FP32 [batch, …]. Batch is dynamic. The file is checked
+against TensorFlow before it counts as made.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from triton_ensembles.artifacts import Facts, Job
+from triton_ensembles.errors import EnsembleError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+TOOLS = ("tf2onnx", "onnx", "onnxruntime", "tensorflow-cpu", "numpy")
+READS = ("triton_ensembles/artifacts/accuracy_on_photographs.py", "pipelines/dali_pipe.py")
+
+# ONNX Runtime reads 17 since 1.12 (Triton 22.07), and TensorRT 8.5 (Triton 22.11) reads none above it. tf2onnx writes
+# 18 at the most, and nothing in an image classifier needs it.
+OPSET = 17
+TOLERANCE = 1e-4  # max abs difference of an output value to TensorFlow
+BATCHES = (1, 4)
+SEED = 17
+
+
+def make(job: Job) -> Facts:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    assert job.file is not None, "the recipe names the GraphDef"
+    source, names = job.files[job.file], (str(job.options["input"]), str(job.options["output"]))
+    job.output.write_bytes(convert(source, *names))
+    difference, images = compare(job.output, source, *names)
+    return {"max_abs_difference_to_tensorflow": float(f"{difference:.1e}"), "compared_images": images, "opset": OPSET}
+
+
+def convert(source: Path, input_: str, output: str) -> bytes:
+    """The ONNX file of what leads from ``input_`` to ``output`` in the GraphDef ``source``.
+
+    tf2onnx numbers the nodes that it adds, so the bytes are the same only as the first conversion of a process.
+
+    Raises:
+        EnsembleError: it is no GraphDef, has no such tensors, or the input's shape is not known.
+    """
+    import onnx
+    import tf2onnx
+
+    graph = _batched(source, input_, output)
+    tensors = {f"{input_}:0": input_, f"{output}:0": output}
+    model, _ = tf2onnx.convert.from_graph_def(
+        graph, name=output, input_names=[f"{input_}:0"], output_names=[f"{output}:0"], opset=OPSET
+    )
+    for node in model.graph.node:
+        node.input[:] = [tensors.get(name, name) for name in node.input]
+        node.output[:] = [tensors.get(name, name) for name in node.output]
+    for value in (*model.graph.input, *model.graph.output):
+        value.name = tensors[value.name]
+        value.type.tensor_type.shape.dim[0].dim_param = "batch"
+    onnx.checker.check_model(model, full_check=True)
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content
+
+
+def compare(model: Path, source: Path, input_: str, output: str) -> tuple[float, int]:
+    """The largest difference of an output value between the ONNX ``model`` and its ``source``, and on how many images.
+
+    Raises:
+        EnsembleError: it is more than TOLERANCE, or not a number; or see :func:`convert`.
+    """
+    import numpy as np
+    import onnxruntime
+    import tensorflow as tf
+
+    definition = _batched(source, input_, output)
+    onnx = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    worst, images = 0.0, 0
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(definition, name="")
+        shape = graph.get_tensor_by_name(f"{input_}:0").shape.as_list()
+        with tf.compat.v1.Session(graph=graph) as session:
+            for batch in _batches(tuple(shape[1:])):
+                expected = session.run(f"{output}:0", {f"{input_}:0": batch})
+                (found,) = onnx.run([output], {input_: batch})
+                if found.shape != expected.shape:
+                    raise EnsembleError(f"the ONNX answers {found.shape} where TensorFlow answers {expected.shape}")
+                # np.maximum hands NaN on, max() may not.
+                worst, images = float(np.maximum(worst, np.abs(found - expected).max())), images + len(batch)
+    if not worst <= TOLERANCE:
+        raise EnsembleError(f"the ONNX differs from TensorFlow by {worst:.2e}, more than {TOLERANCE}", path=source)
+    return worst, images
+
+
+def _batched(source: Path, input_: str, output: str) -> Any:
+    """The part of the GraphDef that ``output`` needs, for any batch.
+
+    inception_v3_2016_08_28_frozen.pb states [1, 299, 299, 3], and TensorFlow does not hold it to that 1. ONNX would.
+    """
+    import tensorflow as tf
+    from google.protobuf.message import DecodeError
+
+    definition = tf.compat.v1.GraphDef()
+    try:
+        definition.ParseFromString(source.read_bytes())
+    except DecodeError as error:
+        raise EnsembleError("this is no frozen GraphDef", path=source) from error
+    placeholders = {node.name: node for node in definition.node if node.op == "Placeholder"}
+    if input_ not in placeholders:
+        raise EnsembleError(
+            f'no placeholder is named "{input_}"', path=source, cure=f"input is one of: {', '.join(placeholders)}"
+        )
+    if all(node.name != output for node in definition.node):
+        read = {name.split(":")[0].lstrip("^") for node in definition.node for name in node.input}
+        ends = ", ".join(node.name for node in definition.node if node.name not in read)
+        raise EnsembleError(f'no node is named "{output}"', path=source, cure=f"those that nothing reads are: {ends}")
+    shape = placeholders[input_].attr["shape"].shape
+    if shape.unknown_rank or len(shape.dim) != 4 or any(dim.size < 1 for dim in shape.dim[1:]):
+        raise EnsembleError(
+            f'"{input_}" is no batch of images of one size',
+            path=source,
+            cure="its placeholder must state [batch, rows, columns, channels]",
+        )
+    shape.dim[0].size = -1
+    return tf.compat.v1.graph_util.extract_sub_graph(definition, [output])
+
+
+def _batches(shape: tuple[int, int, int]) -> Iterator[Floats]:
+    """Seeded noise of ``shape``, and real photographs where the shape is that of DALI's output; from -1 to 1."""
+    import numpy as np
+
+    from pipelines.dali_pipe import SIDE, preprocess
+    from triton_ensembles.artifacts.accuracy_on_photographs import encoded_views
+
+    generator = np.random.default_rng(SEED)
+    for size in BATCHES:
+        yield generator.uniform(-1, 1, (size, *shape)).astype(np.float32)
+    if shape == (SIDE, SIDE, 3):
+        photographs = np.stack([preprocess(view) for view in encoded_views()[: sum(BATCHES)]])
+        yield from np.split(photographs, np.cumsum(BATCHES)[:-1])
