@@ -21,12 +21,18 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from nvidia.dali import fn, pipeline_def, types
-from nvidia.dali._utils import dali_trace
+
+try:
+    from nvidia.dali._utils import dali_trace
+except ImportError:  # DALI below 1.36
+    dali_trace = None
 
 INPUT = "DALI_INPUT_0"
 SIDE = 299
@@ -57,11 +63,7 @@ def make_pipeline(
         device_id: the GPU to run on, which "mixed" needs. To serialise it is not needed, so that a machine without a
             GPU can write the file for one that has it; Triton replaces it by the instance's own.
     """
-    # DALI stores where each operator was written (path, line, source text), for its error messages. The same graph
-    # would then have other bytes in another folder. The switch has no public name yet.
-    tracing = dali_trace.is_tracing_enabled()
-    dali_trace.set_tracing(enabled=False)
-    try:
+    with _untraced():
         return pipeline_def(inception_preprocessing)(
             device=device,
             batch_size=batch_size,
@@ -70,14 +72,39 @@ def make_pipeline(
             prefetch_queue_depth=1,  # one batch in, its answer out: nothing is read ahead
             output_dtype=[types.FLOAT],
             output_ndim=[3],
+            seed=0,  # nothing here is random, but DALI 1.x would store another seed each time
         )
+
+
+@contextmanager
+def _untraced() -> Iterator[None]:
+    """Without what newer DALI stores for its error messages: where each operator was written (path, line, text).
+
+    The same graph would have other bytes in another folder. The switch has no public name yet.
+    """
+    if dali_trace is None:
+        yield
+        return
+    tracing = dali_trace.is_tracing_enabled()
+    dali_trace.set_tracing(enabled=False)
+    try:
+        yield
     finally:
         dali_trace.set_tracing(enabled=tracing)
 
 
 def serialize(device: Device = "cpu") -> bytes:
-    """The content of model.dali; the same bytes every time."""
-    serialized: bytes = make_pipeline(device).serialize()
+    """The content of model.dali; the same bytes every time.
+
+    Raises:
+        RuntimeError: there is no GPU, and DALI 1.35 or older is to write "mixed".
+    """
+    try:
+        serialized: bytes = make_pipeline(device).serialize()
+    except RuntimeError as error:
+        if "CPU_ONLY_DEVICE_ID" not in str(error):
+            raise
+        serialized = make_pipeline(device, device_id=0).serialize()
     return serialized
 
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from triton_ensembles.choosing import artifacts_for, choose_models
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.modelconfig import ModelInstanceGroup, read_config
 from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.recipe import Engine, Recipe, read_recipe
-from triton_ensembles.staging import StagedEnvironment, stage
+from triton_ensembles.staging import StagedEnvironment, read_models, stage
 from triton_ensembles.targets import CPU
 
 FOLDER = ENSEMBLES / "bert_trt"
@@ -21,11 +22,11 @@ def staged(tmp_path: Path, recipe: Recipe, *, stub: Path | None = None, name: st
     made = tmp_path / "made"
     made.mkdir(exist_ok=True)
     artifacts = {}
-    for artifact in recipe.artifacts_for("cpu"):
-        artifacts[artifact.path] = made / Path(artifact.path).name
+    for artifact in artifacts_for(recipe, choose_models(recipe, read_models(FOLDER), CPU)):
+        artifacts[artifact.path] = made / artifact.name
         artifacts[artifact.path].write_text(artifact.path)
     (made / "env.tar.gz").write_text("packed")
-    environment = StagedEnvironment(made / "env.tar.gz", "processing_env.tar.gz", stub)
+    environment = StagedEnvironment(made / "env.tar.gz", stub)
     destination = tmp_path / "staged"
     stage(
         FOLDER,
@@ -61,7 +62,7 @@ def test_the_cpu_target_needs_no_gpu(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("engine", "backend", "platform", "hint"),
     [
-        (None, "", "onnxruntime_onnx", ""),
+        (None, "onnxruntime", "onnxruntime_onnx", ""),
         (Engine(backend="onnxruntime"), "onnxruntime", "onnxruntime_onnx", ""),
         (Engine(backend="openvino"), "openvino", "", ""),
         (Engine(backend="openvino", precision="bf16", instances=3), "openvino", "", "YES"),
@@ -74,7 +75,7 @@ def test_the_recipe_chooses_the_engine(
     recipe = read_recipe(FOLDER).model_copy(update={"engines": {"bert-trt": engine} if engine else {}})
     config = read_config(staged(tmp_path, recipe) / "bert_trt.bert-trt" / "config.pbtxt")
     assert (config.backend, config.platform) == (backend, platform)
-    assert config.default_model_filename == ("model.onnx" if engine else "")
+    assert config.default_model_filename == "model.onnx"
     assert (config.parameters["HINT_BF16"].string_value if "HINT_BF16" in config.parameters else "") == hint
     assert all(tensor.allow_ragged_batch for tensor in config.input)
     assert [group.count for group in config.instance_group] == [engine.instances if engine else 1]

@@ -190,9 +190,11 @@ class Recipe(_Frozen):
     def _engines_can_run(self) -> Recipe:
         for step, engine in self.engines.items():
             model = self.model_for(step, engine.backend)
+            if not self.models_of(step):
+                raise ValueError(f"the engine of {step!r} needs an artifact in {step}/1/ that it can load")
             if model is None:
-                there = ", ".join(each.name for each in self.models_of(step)) or "no model"
-                raise ValueError(f"the engine of {step}: {engine.backend!r} does not read what is made: {there}")
+                there = ", ".join(each.name for each in self.models_of(step))
+                raise ValueError(f"the engine of {step}: {engine.backend!r} does not read {there}")
             if engine.precision != "fp32" and engine.backend != "openvino":
                 raise ValueError(f"the engine of {step}: only openvino computes in {engine.precision!r}")
             if engine.precision != "fp32" and model.accuracy is None:

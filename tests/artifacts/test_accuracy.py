@@ -163,6 +163,6 @@ def test_a_model_that_bf16_suits_is_measured_once_and_recorded(tmp_path: Path, m
 def test_inception_in_bf16_passes(built: dict[str, Built], tmp_path: Path) -> None:
     """Otherwise bf16 would be no choice for dali_inception."""
     model = built["dali_inception"].repository / "dali_inception.inception_graphdef" / "1" / "model.graphdef"
-    job = Job(tmp_path / "facts", {model.name: model}, model.name, {"precision": "bf16"}, "cpu")
+    job = Job(tmp_path / "facts", {model.name: model}, model.name, {"precision": "bf16"}, "cpu", "")
     facts = accuracy_on_photographs.make(job)
     assert float(facts["least_cosine_to_fp32"]) >= LEAST_COSINE

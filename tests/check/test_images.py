@@ -67,7 +67,7 @@ def test_instances() -> None:
         (_plan(compute_capability="8.6"), {"instance": "ml.g4dn.xlarge"}, {"plan-compute-capability"}),
         (_plan(compute_capability="8.0", hardware_compatibility="ampere_plus"), {"instance": "ml.g5.xlarge"}, set()),
         (PLAN, {"instance": "ml.g5.xlarge"}, {"plan-unknown"}),
-        (_plan(tensorrt="10.4.0"), {"image": "24.09"}, {"plan-unknown"}),  # that of the image is not in the table
+        (_plan(tensorrt="10.4.0"), {"image": "26.06"}, {"plan-unknown", "image-not-on-sagemaker"}),  # not in the table
         (PLAN, {}, set()),
         (members(), {"instance": "ml.g55.xlarge"}, {"instance-unknown"}),
         (members(), {"image": "latest"}, {"image-unknown"}),
@@ -101,30 +101,43 @@ def test_image_and_instance(
     assert rules(write(tmp_path / "a.tar.gz", files), **target) == expected
 
 
-def test_a_plan_of_another_tensorrt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If this fails, a plan of another TensorRT is deployed once the table says what an image has."""
-    from dataclasses import replace
+@pytest.mark.parametrize(
+    ("built", "image", "faulty"),
+    [
+        ("10.4.0.26", "24.09", False),
+        ("10.4.0", "24.09", False),  # as tensorrt.__version__ says it
+        ("10.8.0.43", "24.09", True),
+        ("10.7.0.23", "25.04", True),
+        ("10.9.0.34", "25.04", False),
+        ("8.6.3.2", "24.04", True),  # another build is enough: server issue #5975
+    ],
+)
+def test_a_plan_of_another_tensorrt(built: str, image: str, faulty: bool, tmp_path: Path) -> None:
+    """If this fails, plans are deployed that the image's TensorRT refuses, or good ones are called bad."""
+    assert ("plan-tensorrt" in rules(write(tmp_path / "a.tar.gz", _plan(tensorrt=built)), image=image)) is faulty
 
-    from triton_ensembles.check.rules import image_artifacts
 
-    known = replace(releases()["24.09"], tensorrt="10.4.0.26")
-    monkeypatch.setattr(image_artifacts, "image_of", lambda target: known)
-    bad = write(tmp_path / "a.tar.gz", _plan(tensorrt="10.8.0.43"))
-    assert "plan-tensorrt" in rules(bad, image="24.09")
-    assert rules(write(tmp_path / "b.tar.gz", _plan(tensorrt="10.4.0.26")), image="24.09") == set()
-
-
-def test_a_pipeline_of_a_newer_dali(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("record", "faulty"),
+    [
+        ({"made_from": {"tools": {"nvidia-dali-cuda130": "2.4.0"}}}, True),
+        ({"made_from": {"tools": {"nvidia-dali-cuda130": "2.4.0"}}, "facts": {"dali": "2.4.0"}}, True),
+        # the installed one only started the one that wrote it
+        ({"made_from": {"tools": {"nvidia-dali-cuda130": "2.4.0"}}, "facts": {"dali": "1.39.0"}}, False),
+        ({"made_from": {"tools": {"nvidia-dali-cuda130": "1.36.0"}}}, False),
+    ],
+)
+def test_a_pipeline_of_a_newer_dali(record: dict[str, object], faulty: bool, tmp_path: Path) -> None:
     """If this fails, the image's DALI meets operators that it does not know."""
     config = 'backend: "dali"\nmax_batch_size: 8\n' + IO
-    record = {"artifacts": {"one/1/model.dali": {"made_from": {"tools": {"nvidia-dali-cuda130": "2.4.0"}}}}}
     files: dict[str, Content] = {
         "one/config.pbtxt": config,
         "one/1/model.dali": b"",
-        "manifest.json": json.dumps(record),
+        "manifest.json": json.dumps({"artifacts": {"one/1/model.dali": record}}),
     }
-    (fault,) = faults(write(tmp_path / "a.tar.gz", files), image="24.09")
-    assert fault.rule == "pipeline-dali" and fault.path.endswith("one/1/model.dali")
+    found = faults(write(tmp_path / "a.tar.gz", files), image="24.09")
+    assert [fault.rule for fault in found] == ["pipeline-dali"] * faulty
+    assert all(fault.path.endswith("one/1/model.dali") for fault in found)
 
 
 @pytest.mark.parametrize(

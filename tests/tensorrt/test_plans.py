@@ -15,7 +15,7 @@ from triton_ensembles.recipe import read_recipe
 from triton_ensembles.store import Store
 from triton_ensembles.targets import Target, gpu
 from triton_ensembles.tensorrt.plans import settle_plans
-from triton_ensembles.tensorrt.ways import banner_version, same_tensorrt
+from triton_ensembles.tensorrt.ways import banner_version
 
 A10G = "NVIDIA A10G, 8.6"
 
@@ -44,7 +44,7 @@ def test_without_a_gpu_the_three_ways_are_said_before_any_work(mine: Places, mac
         build(mine.ensembles / "bert_trt", target, mine, allow_random=False, progress=said.append)
     message = str(caught.value)
     assert "bert-trt/1/model.plan of bert_trt is a TensorRT plan, and there is no NVIDIA GPU here" in message
-    for way in ("tensorrt and polygraphy with pip", "let Docker run", "--engines-from DIR"):
+    for way in ("install tensorrt==10.5.0.* and polygraphy with pip", "let Docker run", "--engines-from DIR"):
         assert way in message
     assert said == []
     assert not mine.dist.exists()
@@ -60,7 +60,7 @@ def test_trtexec_builds_the_plan_and_the_manifest_says_how(mine: Places, machine
     """`check` tells by these facts whether a plan will load on an instance."""
     machine(smi=A10G, trtexec=True)
     facts = make(mine, target).record["facts"]
-    assert (facts["tensorrt"], facts["gpu"], facts["compute_capability"]) == ("10.4.0", "NVIDIA A10G", "8.6")
+    assert (facts["tensorrt"], facts["gpu"], facts["compute_capability"]) == ("10.5.0", "NVIDIA A10G", "8.6")
     assert facts["profiles"] == ["1x8 1x16 1x256", "1x8 64x32 64x256"]
     assert facts["precision"] == "fp16" and "--fp16" in facts["built_by"]
     assert "--maxShapes=token_ids:64x256,attn_mask:64x256" in facts["built_by"]
@@ -79,17 +79,17 @@ def test_a_plan_that_answers_otherwise_fails_the_build(mine: Places, machine: Ma
 def test_another_tensorrt_than_the_images_is_not_used(mine: Places, machine: Machine, target: Target) -> None:
     machine(smi=A10G, trtexec=True)
     said: list[str] = []
-    other = with_tensorrt(target, "10.5.0.18")
+    other = with_tensorrt(target, "10.6.0.26")
     recipe = read_recipe(mine.ensembles / "bert_trt")
     with pytest.raises(EnsembleError, match="no TensorRT that fits"):
         settle_plans("bert_trt", recipe.artifacts, other, None, said.append)
-    assert said == [f"trtexec here is TensorRT 10.4.0, and Triton {IMAGE} has 10.5.0.18: looking further"]
+    assert said == [f"trtexec here is TensorRT 10.5.0, and Triton {IMAGE} has 10.6.0.26: looking further"]
 
 
 def test_a_gpu_other_than_the_instances_is_refused_by_name(mine: Places, machine: Machine) -> None:
     machine(smi="NVIDIA L4, 8.9", trtexec=True)
     recipe = read_recipe(mine.ensembles / "bert_trt")
-    target = with_tensorrt(gpu(IMAGE, "ml.g5.xlarge"), "10.4.0")
+    target = with_tensorrt(gpu(IMAGE, "ml.g5.xlarge"), "10.5.0")
     with pytest.raises(EnsembleError, match=r"a NVIDIA L4 of .* 8\.9, and ml\.g5\.xlarge has a A10G \(8\.6\)"):
         settle_plans("bert_trt", recipe.artifacts, target, None, print)
 
@@ -124,8 +124,8 @@ def test_a_folder_that_lacks_something_is_refused(
 def test_a_plan_from_elsewhere_for_another_tensorrt_or_gpu_is_refused_by_name(
     mine: Places, engines: Path, target: Target, machine: Machine
 ) -> None:
-    with pytest.raises(EnsembleError, match=rf"built with TensorRT 10\.4\.0, and Triton {IMAGE} has 10\.5\.0\.18"):
-        make(mine, with_tensorrt(target, "10.5.0.18"), engines)
+    with pytest.raises(EnsembleError, match=rf"built with TensorRT 10\.5\.0, and Triton {IMAGE} has 10\.6\.0\.26"):
+        make(mine, with_tensorrt(target, "10.6.0.26"), engines)
     other = with_tensorrt(gpu(IMAGE, "ml.g4dn.xlarge"), "")
     with pytest.raises(EnsembleError, match=r"bert-trt\.plan: this plan was built on a NVIDIA A10G of .* has a T4"):
         make(mine, other, engines)
@@ -143,6 +143,12 @@ def test_versions_are_read_off_trtexecs_banner() -> None:
     assert banner_version("&&&& RUNNING TensorRT.trtexec [TensorRT v8503] # trtexec") == "8.5.3"
     assert banner_version("&&&& RUNNING TensorRT.trtexec [TensorRT v101303] [b9] # trtexec") == "10.13.3"
     assert banner_version("trtexec: command not found") == ""
-    assert same_tensorrt("10.4.0", "10.4.0.26")
-    assert not same_tensorrt("10.4.0.26", "10.4.1.26")
-    assert not same_tensorrt("10", "10.4.0")
+    assert agree("10.4.0", "10.4.0.26")
+    assert not agree("10.4.0.26", "10.4.1.26")
+    assert not agree("", "10.4.0")
+
+
+def test_fp16_is_refused_where_tensorrt_no_longer_has_it(mine: Places, machine: Machine, target: Target) -> None:
+    recipe = read_recipe(mine.ensembles / "bert_trt")
+    with pytest.raises(EnsembleError, match=r"is to be fp16, and TensorRT 11\.1\.0\.106"):
+        settle_plans("bert_trt", recipe.artifacts, with_tensorrt(target, "11.1.0.106"), None, print)

@@ -17,10 +17,10 @@ SHAPES = re.compile(r"[^:,]+:\d+(x\d+)*(,[^:,]+:\d+(x\d+)*)*")
 
 def main(arguments: list[str]) -> None:
     scale, _, arguments = arguments[0].removeprefix("--scale="), *arguments[1:2], arguments[2:]
-    print(f"&&&& RUNNING TensorRT.trtexec [TensorRT v100400] [b26] # trtexec {' '.join(arguments)}")
+    print(f"&&&& RUNNING TensorRT.trtexec [TensorRT v100500] [b26] # trtexec {' '.join(arguments)}")
     print("[11/21/2026-10:00:00] [I] Selected Device: NVIDIA A10G")
     print("[11/21/2026-10:00:00] [I] Compute Capability: 8.6")
-    print("[11/21/2026-10:00:00] [I] TensorRT version: 10.4.0")
+    print("[11/21/2026-10:00:00] [I] TensorRT version: 10.5.0")
     if arguments == ["--help"]:
         return
     options: dict[str, str] = {}

@@ -16,8 +16,8 @@ MAKERS = {
     "member": "triton_ensembles.artifacts.member",
     "bert_onnx": "triton_ensembles.artifacts.bert_onnx",
     "dali_pipeline": "triton_ensembles.artifacts.dali_pipeline",
-    "inception_v3_random": "triton_ensembles.artifacts.inception_v3_random",
     "graphdef_onnx": "triton_ensembles.artifacts.graphdef_onnx",
+    "inception_v3_random": "triton_ensembles.artifacts.inception_v3_random",
     "tensorrt_plan": "triton_ensembles.artifacts.tensorrt_plan",
     "numbered_labels": "triton_ensembles.artifacts.numbered_labels",
 }
@@ -34,11 +34,14 @@ Facts = dict[str, Any]
 
 @dataclass(frozen=True)
 class Job:
-    """What a maker is given: where to write, the files of its source by name, its options and the target's device."""
+    """What a maker is given: where to write, the files of its source by name, its options and the target's DALI.
+
+    ``dali_version`` is the one that will read what is made, "" where that is the installed one or not known.
+    """
 
     output: Path
     files: dict[str, Path]
     file: str | None
     options: dict[str, Any]
     dali_device: str
-    dali_version: str = ""
+    dali_version: str

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from triton_ensembles.check.rules.image_tables import instance_of
+from triton_ensembles.check.rules.image_tables import agree, instance_of, version
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.recipe import Artifact, Options
 from triton_ensembles.targets import Target
 from triton_ensembles.tensorrt.machine import Gpu, find_gpu
 from triton_ensembles.tensorrt.result import read_log
-from triton_ensembles.tensorrt.ways import Way, docker_image, find_way, same_tensorrt
+from triton_ensembles.tensorrt.ways import Way, docker_image, find_way
 
 PLAN = "tensorrt_plan"  # the maker
 _LEFT_BEHIND = ("plan", "log", "order.json", "feed*.bin", "output*.json", "timing.cache")  # see order.py
@@ -87,6 +87,7 @@ def settle_plans(
     plans = [artifact for artifact in artifacts if artifact.maker == PLAN]
     if not plans:
         return None
+    _refuse_fp16(plans, target)
     if engines_from is not None:
         for artifact in plans:
             _refuse_foreign(engines_from / f"{plan_name(ensemble, artifact)}.log", target)
@@ -95,7 +96,8 @@ def settle_plans(
     way = find_way(target.image, target.release.tensorrt, progress) if gpu else None
     if gpu is None or way is None:
         lacking = f"no TensorRT that fits on this machine with its {gpu.name}" if gpu else "no NVIDIA GPU here"
-        wanted = f"=={target.release.tensorrt}" if target.release.tensorrt else ""
+        numbers = version(target.release.tensorrt)[:3]
+        wanted = f"=={'.'.join(map(str, numbers))}.*" if numbers else ""
         raise EnsembleError(
             f"{plans[0].path} of {ensemble} is a TensorRT plan, and there is {lacking}",
             cure="a plan is built on the GPU that will serve it. Three ways to get it:\n"
@@ -109,10 +111,20 @@ def settle_plans(
     return BuiltHere(ensemble, way, gpu)
 
 
+def _refuse_fp16(plans: Sequence[Artifact], target: Target) -> None:
+    for artifact in plans:
+        if version(target.release.tensorrt) >= (11,) and artifact.options.get("precision", "fp16") == "fp16":
+            raise EnsembleError(
+                f"{artifact.path} is to be fp16, and TensorRT {target.release.tensorrt} of Triton {target.image} "
+                "computes in the types of the ONNX file only, which are fp32",
+                cure='write options.precision = "fp32", or build for an image up to 26.05',
+            )
+
+
 def _refuse_foreign(log: Path, target: Target) -> None:
     facts = read_log(log)
     wanted = target.release.tensorrt
-    if wanted and not same_tensorrt(facts["tensorrt"], wanted):
+    if wanted and not agree(facts["tensorrt"], wanted):
         raise EnsembleError(
             f"this plan was built with TensorRT {facts['tensorrt']}, and Triton {target.image} has {wanted}",
             path=log.with_suffix(".plan"),

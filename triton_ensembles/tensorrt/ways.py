@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.check.rules.image_tables import version
+from triton_ensembles.check.rules.image_tables import agree
 from triton_ensembles.errors import EnsembleError
 
 PYTHON, TRTEXEC, DOCKER = "tensorrt", "trtexec", "docker"
@@ -34,23 +34,18 @@ class Way:
 
 
 def docker_image(release: str) -> str:
-    """NVIDIA's image whose TensorRT is that of tritonserver:RELEASE-py3; both are made of the same monthly base."""
-    return f"nvcr.io/nvidia/tensorrt:{release}-py3"
+    """NVIDIA's image of the release: the very TensorRT that will read the plan, and trtexec (in /usr/src/tensorrt/bin).
+    tensorrt:RELEASE-py3 is not always the same: 23.05 has 8.6.1.6 there and 8.6.1.2 here (server issue #5975)."""
+    return f"nvcr.io/nvidia/tritonserver:{release}-py3"
 
 
 def find_way(release: str, tensorrt: str, progress: Callable[[str], None]) -> Way | None:
     """The first way that has the ``tensorrt`` of the image ("" when that is unknown: then any)."""
     for way in _ways(release):
-        if way.name == DOCKER or not tensorrt or same_tensorrt(way.tensorrt, tensorrt):
+        if way.name == DOCKER or not tensorrt or agree(way.tensorrt, tensorrt):
             return way
         progress(f"{way.name} here is TensorRT {way.tensorrt}, and Triton {release} has {tensorrt}: looking further")
     return None
-
-
-def same_tensorrt(one: str, other: str) -> bool:
-    """Whether a plan of the one is read by the other: as far as both versions are stated, they are equal."""
-    pairs = list(zip(version(one), version(other), strict=False))
-    return len(pairs) >= 2 and all(a == b for a, b in pairs)
 
 
 def run_script(way: Way, script: Path) -> None:

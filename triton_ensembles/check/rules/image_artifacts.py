@@ -5,7 +5,8 @@ manifest.json of an archive says for each artifact how it was made. The keys rea
 * ``facts.tensorrt``            version of TensorRT that built a plan, "10.4.0.26"
 * ``facts.compute_capability``  of the GPU that it was built on, "8.6"
 * ``facts.hardware_compatibility``  "ampere_plus" when it was built for compute capability 8.0 and above
-* ``made_from.tools``           {"nvidia-dali-cuda130": "2.4.0"} for a DALI pipeline
+* ``facts.dali``                version of DALI that serialised a pipeline, "1.39.0"
+* ``made_from.tools``           {"nvidia-dali-cuda130": "2.4.0"}, the same in archives whose facts do not say it
 
 A plan holds its versions in a header whose layout NVIDIA does not publish, so without a manifest they are unknown.
 """
@@ -25,7 +26,7 @@ from triton_ensembles.check.python_source import is_python
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Scope, Server, rule
 from triton_ensembles.check.rules.endpoint import manifest
-from triton_ensembles.check.rules.image_tables import Release, image_of, instance_of, releases, version
+from triton_ensembles.check.rules.image_tables import Release, agree, image_of, instance_of, releases, version
 from triton_ensembles.check.target import Target
 
 
@@ -88,7 +89,8 @@ def plan_compute_capability(model: Model, target: Target) -> Iterator[Finding]:
 @rule(
     "plan-tensorrt",
     "A TensorRT plan is built with the TensorRT of the image",
-    source="TensorRT developer guide: engines are specific to the version; manifest.json; releases.csv",
+    source="TensorRT developer guide: engines are specific to the version; server issue #5975: to the build, too "
+    "(8.6.1.2 refuses what 8.6.1.6 built); manifest.json; releases.csv",
     bad=None,
     good=None,
     server=Server.UNTESTED,
@@ -96,7 +98,8 @@ def plan_compute_capability(model: Model, target: Target) -> Iterator[Finding]:
 def plan_tensorrt(model: Model, target: Target) -> Iterator[Finding]:
     image = image_of(target)
     built = _fact(_artifact(model, model.config.default_model_filename or "model.plan"), "tensorrt")
-    if image is None or not image.tensorrt or not built or version(built)[:2] == version(image.tensorrt)[:2]:
+    # tensorrt.__version__ may leave the build out.
+    if image is None or not image.tensorrt or not built or agree(built, image.tensorrt):
         return
     for place in _plans(model):
         yield Finding(
@@ -148,8 +151,11 @@ def pipeline_dali(model: Model, target: Target) -> Iterator[Finding]:
     if image is None or not image.dali or backend_of(model).name != "dali":
         return
     name = model.config.default_model_filename or "model.dali"
-    for tool, made in _table(_artifact(model, name), "made_from", "tools").items():
-        if str(tool).startswith("nvidia-dali") and version(str(made))[:2] > version(image.dali)[:2]:
+    record = _artifact(model, name)
+    tools = _table(record, "made_from", "tools").items()
+    installed = [str(made) for tool, made in tools if str(tool).startswith("nvidia-dali")]
+    for made in [_fact(record, "dali")] if _fact(record, "dali") else installed:
+        if version(made)[:2] > version(image.dali)[:2]:
             yield Finding(
                 model.place(f"{next(iter(model.versions.values()), '1')}/{name}"),
                 f"this pipeline was serialised by DALI {made}, and Triton {image.release} has DALI {image.dali}",

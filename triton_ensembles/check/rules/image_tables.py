@@ -126,6 +126,12 @@ def version(text: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
+def agree(one: str, other: str) -> bool:
+    """Whether two versions are the same, as far as both are stated: ``10.4.0`` and ``10.4.0.26``."""
+    pairs = list(zip(version(one), version(other), strict=False))
+    return bool(pairs) and all(ours == theirs for ours, theirs in pairs)
+
+
 def _count(written: str, size: str) -> int:
     counts = dict(part.split("=") for part in written.split() if "=" in part)
     others = [part for part in written.split() if "=" not in part]

@@ -1,0 +1,185 @@
+"""A GraphDef as ONNX: the same tensors under the same names with the same values, or no file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from triton_ensembles.artifacts import Job, graphdef_onnx, inception_v3_random
+from triton_ensembles.artifacts.accuracy_on_photographs import encoded_views
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ROOT
+
+INCEPTION = ("input", "InceptionV3/Predictions/Softmax")
+SMALL = ("input", "classes/Softmax")
+
+
+def small_graph(path: Path, seed: int) -> Path:
+    """An image classifier of the smallest kind; its placeholder states a batch of 1, as that of InceptionV3 does."""
+    import tensorflow as tf
+
+    generator = np.random.default_rng(seed)
+    with tf.Graph().as_default() as graph:
+        image = tf.compat.v1.placeholder(tf.float32, (1, 8, 8, 3), name=SMALL[0])
+        features = tf.nn.relu(tf.nn.conv2d(image, generator.normal(size=(3, 3, 3, 4)).astype(np.float32), 2, "SAME"))
+        flat = tf.reshape(features, (-1, 4 * 4 * 4))
+        logits = flat @ generator.normal(size=(4 * 4 * 4, 5)).astype(np.float32)
+        tf.nn.softmax(logits, name=SMALL[1])
+        tf.identity(logits, name="logits")
+        path.write_bytes(graph.as_graph_def().SerializeToString())
+    return path
+
+
+def make(source: Path, output: Path, names: tuple[str, str]) -> dict[str, str | int | float]:
+    options: dict[str, str | int] = {"input": names[0], "output": names[1]}
+    return graphdef_onnx.make(Job(output, {source.name: source}, source.name, options, "cpu", ""))
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The small graph and its ONNX file."""
+    folder = tmp_path_factory.mktemp("small")
+    source, model = small_graph(folder / "model.graphdef", seed=1), folder / "model.onnx"
+    make(source, model, SMALL)
+    return source, model
+
+
+@pytest.fixture(scope="session")
+def inception(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[str, str | int | float]]:
+    """InceptionV3 with random weights, its ONNX file, and what the maker says of it."""
+    folder = tmp_path_factory.mktemp("inception")
+    source, model = folder / "model.graphdef", folder / "model.onnx"
+    inception_v3_random.make(Job(source, {}, None, {"seed": 7}, "cpu", ""))
+    return source, model, make(source, model, INCEPTION)
+
+
+def test_inception_keeps_its_names_shapes_and_values(
+    inception: tuple[Path, Path, dict[str, str | int | float]],
+) -> None:
+    """Otherwise the ensemble would not load in an image without TensorFlow, or would say something else there."""
+    _, path, facts = inception
+    difference = facts.pop("max_abs_difference_to_tensorflow")
+    assert isinstance(difference, float) and 0 < difference <= graphdef_onnx.TOLERANCE
+    assert facts == {"compared_images": 10, "opset": 17}
+
+    model = onnx.load(path)
+    assert [(each.domain, each.version) for each in model.opset_import if not each.domain] == [("", 17)]
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    (given,), (answer,) = session.get_inputs(), session.get_outputs()
+    assert (given.name, given.shape, given.type) == (INCEPTION[0], ["batch", 299, 299, 3], "tensor(float)")
+    assert (answer.name, answer.shape, answer.type) == (INCEPTION[1], ["batch", 1001], "tensor(float)")
+
+    from pipelines.dali_pipe import preprocess
+
+    images = np.stack([preprocess(view) for view in encoded_views()[:3]])
+    (together,) = session.run(None, {INCEPTION[0]: images})
+    (alone,) = session.run(None, {INCEPTION[0]: images[1:2]})
+    np.testing.assert_allclose(together.sum(axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(together[1:2], alone, atol=1e-6)
+
+
+def test_one_wrong_layer_of_inception_fails(
+    inception: tuple[Path, Path, dict[str, str | int | float]], tmp_path: Path
+) -> None:
+    """Otherwise a conversion that spoils one of 94 layers would be served."""
+    import tensorflow as tf
+
+    source, model, _ = inception
+    definition = tf.compat.v1.GraphDef.FromString(source.read_bytes())
+    kernels = [
+        node for node in definition.node if node.op == "Const" and len(node.attr["value"].tensor.tensor_shape.dim) == 4
+    ]
+    tensor = kernels[len(kernels) // 2].attr["value"].tensor
+    tensor.tensor_content = (np.frombuffer(tensor.tensor_content, np.float32) * np.float32(1.1)).tobytes()
+    (tmp_path / "other.graphdef").write_bytes(definition.SerializeToString())
+    with pytest.raises(EnsembleError, match=r"the ONNX differs from TensorFlow by .*, more than 0\.0001"):
+        graphdef_onnx.compare(model, tmp_path / "other.graphdef", *INCEPTION)
+
+
+@pytest.mark.parametrize("spoilt", ["other weights", "not a number"])
+def test_other_values_fail(small: tuple[Path, Path], tmp_path: Path, spoilt: str) -> None:
+    """Otherwise the gate would be open: this is what it is for."""
+    other = small_graph(tmp_path / "other.graphdef", seed=2)
+    if spoilt == "not a number":
+        values = np.random.default_rng(1).normal(size=(3, 3, 3, 4)).astype(np.float32)
+        content = small[0].read_bytes()
+        assert content.count(values.tobytes()) == 1
+        other.write_bytes(content.replace(values.tobytes(), np.full_like(values, np.nan).tobytes()))
+    with pytest.raises(EnsembleError, match="the ONNX differs from TensorFlow by"):
+        graphdef_onnx.compare(small[1], other, *SMALL)
+
+
+def test_any_batch_though_the_graph_states_one(small: tuple[Path, Path]) -> None:
+    """Otherwise Triton's batches would be refused: the placeholder of the published InceptionV3 states a batch of 1."""
+    session = onnxruntime.InferenceSession(small[1], providers=["CPUExecutionProvider"])
+    for batch in (1, 7):
+        (found,) = session.run([SMALL[1]], {SMALL[0]: np.zeros((batch, 8, 8, 3), np.float32)})
+        assert found.shape == (batch, 5)
+
+
+def test_same_bytes_from_other_processes(small: tuple[Path, Path], tmp_path: Path) -> None:
+    """Otherwise every build would make another archive from the same sources."""
+    digests = set()
+    for seed in ("1", "2"):
+        output = tmp_path / f"{seed}.onnx"
+        job = {
+            "output": os.fspath(output),
+            "facts": os.fspath(tmp_path / "facts.json"),
+            "files": {"model.graphdef": os.fspath(small[0])},
+            "file": "model.graphdef",
+            "options": {"input": SMALL[0], "output": SMALL[1]},
+            "dali_device": "cpu",
+        }
+        subprocess.run(
+            [sys.executable, "-m", "triton_ensembles.artifacts.run", "graphdef_onnx"],
+            input=json.dumps(job).encode(),
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+        )
+        digests.add(hashlib.sha256(output.read_bytes()).hexdigest())
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize(
+    ("names", "message", "cure"),
+    [
+        (("pixels", SMALL[1]), 'no placeholder is named "pixels"', "input is one of: input"),
+        (("input:0", SMALL[1]), 'no placeholder is named "input:0"', "input is one of: input"),
+        (("input", "Softmax"), 'no node is named "Softmax"', "those that nothing reads are: classes/Softmax, logits"),
+    ],
+)
+def test_unknown_tensors_are_refused_in_words(
+    small: tuple[Path, Path], tmp_path: Path, names: tuple[str, str], message: str, cure: str
+) -> None:
+    """Otherwise a slip in the recipe would end in a stack trace of the converter."""
+    with pytest.raises(EnsembleError) as caught:
+        make(small[0], tmp_path / "model.onnx", names)
+    assert (caught.value.message, caught.value.cure) == (message, cure)
+    assert not (tmp_path / "model.onnx").exists()
+
+
+def test_what_is_no_graph_of_images_is_refused_in_words(tmp_path: Path) -> None:
+    """Otherwise a damaged download, or a graph without shapes, would end in a stack trace of the converter."""
+    import tensorflow as tf
+
+    (tmp_path / "broken.graphdef").write_bytes(b"\xff\xfe not a graph")
+    with pytest.raises(EnsembleError, match="this is no frozen GraphDef"):
+        make(tmp_path / "broken.graphdef", tmp_path / "model.onnx", SMALL)
+    shapeless = small_graph(tmp_path / "shapeless.graphdef", seed=1)
+    definition = tf.compat.v1.GraphDef.FromString(shapeless.read_bytes())
+    (image,) = (node for node in definition.node if node.name == SMALL[0])
+    del image.attr["shape"]
+    shapeless.write_bytes(definition.SerializeToString())
+    with pytest.raises(EnsembleError, match=r"must state \[batch, rows, columns, channels\]"):
+        make(shapeless, tmp_path / "model.onnx", SMALL)
