@@ -9,6 +9,7 @@ import pytest
 
 from tests.tensorrt.conftest import IMAGE, Machine, with_tensorrt
 from triton_ensembles.build import Places, build
+from triton_ensembles.check.rules.image_tables import agree
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.making import Made, Workshop
 from triton_ensembles.recipe import read_recipe
