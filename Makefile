@@ -18,7 +18,8 @@ HERE = $(if $(filter-out cpu,$(TARGET)),$(error TARGET=$(TARGET) is not served h
 .PHONY: help setup demo test build-ensembles serve-local perf bench bench-peers check endpoint upload deploy invoke status undeploy lint lock clean distclean
 
 help: ## Show this list
-	@echo 'Usage: make TARGET   (variables: TARGET=cpu WEIGHTS=auto|pretrained WEIGHTS_DIR=folder ENSEMBLES="bert_trt …" PYTHON=python3.11)'
+	@echo 'Usage: make TARGET   (variables: WEIGHTS=auto|pretrained WEIGHTS_DIR=folder ENSEMBLES="bert_trt …" PYTHON=python3.11'
+	@echo '       TARGET=cpu, or TARGET=gpu with IMAGE=24.09, INSTANCE=ml.g5.xlarge, ENGINES_FROM=folder)'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
 
 demo: .venv/ready ## Build both ensembles, serve them, send a photograph and sentences, print the answers, stop
@@ -51,14 +52,14 @@ endpoint: .venv/ready ## Be SageMaker on this machine: prints the lines to expor
 	@$(BUILD) endpoint
 
 # Plain boto3: on AWS, or on the local endpoint when AWS_ENDPOINT_URL is exported.
-ROLE_OPTION = $(if $(ROLE),--role $(ROLE))
+DEPLOY_OPTIONS = $(if $(ROLE),--role $(ROLE)) $(if $(IMAGE),--image $(IMAGE)) $(if $(INSTANCE),--instance $(INSTANCE))
 RANDOM_OPTION = $(if $(ALLOW_RANDOM),--allow-random)
 
 upload: build-ensembles ## Build, check, and copy the archives to S3 (ALLOW_RANDOM=1 for random weights)
-	@$(BUILD) upload --endpoint $(ENDPOINT) $(RANDOM_OPTION)
+	@$(BUILD) upload --endpoint $(ENDPOINT) --target $(TARGET) $(RANDOM_OPTION)
 
 deploy: upload ## Upload, then create or change the multi-model endpoint (ROLE=arn:…, ENDPOINT=name)
-	@$(BUILD) deploy --endpoint $(ENDPOINT) $(ROLE_OPTION) $(RANDOM_OPTION)
+	@$(BUILD) deploy --endpoint $(ENDPOINT) --target $(TARGET) $(DEPLOY_OPTIONS) $(RANDOM_OPTION)
 
 invoke: .venv/ready ## Ask every ensemble of the endpoint
 	@$(BUILD) invoke --endpoint $(ENDPOINT)

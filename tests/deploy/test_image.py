@@ -74,8 +74,9 @@ def test_an_unknown_instance_needs_the_whole_tag() -> None:
 
 
 def test_archives_of_the_cpu_target_get_the_server_that_they_are_made_for() -> None:
-    assert default_image("cpu", "us-east-1", "ml.c5.xlarge") == PIP_SERVER
-    assert default_image("gpu", "us-east-1", "ml.g5.xlarge").endswith("sagemaker-tritonserver:24.09-py3")
+    assert default_image("cpu", "", "us-east-1", "ml.c5.xlarge") == PIP_SERVER
+    assert default_image("gpu", "", "us-east-1", "ml.g5.xlarge").endswith("sagemaker-tritonserver:24.09-py3")
+    assert default_image("gpu", "25.04", "us-east-1", "ml.g5.xlarge").endswith("sagemaker-tritonserver:25.04-py3")
 
 
 def test_only_an_image_that_names_a_release_can_be_checked_against_it() -> None:

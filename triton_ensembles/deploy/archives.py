@@ -7,6 +7,7 @@ import tarfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from triton_ensembles.check import Target, check
 from triton_ensembles.check.fault import Severity
@@ -26,6 +27,7 @@ class Archive:
     Attributes:
         name: the file's name without .tar.gz.
         weights: "pretrained" or "random" as its manifest.json says; "" for an archive without one.
+        image: the release that it was built for ("24.09"); "" for the pip-only server, or when it does not say.
     """
 
     path: Path
@@ -33,6 +35,7 @@ class Archive:
     sha256: str
     size: int
     weights: str
+    image: str = ""
 
     @property
     def key(self) -> str:
@@ -48,7 +51,9 @@ def read_archive(path: Path) -> Archive:
     if not path.name.endswith(SUFFIX):
         raise EnsembleError(f"SageMaker's multi-model endpoints serve archives named *{SUFFIX}", path=path)
     name = path.name.removesuffix(SUFFIX)
-    return Archive(path, name, file_digest(path), path.stat().st_size, _weights(path))
+    manifest = _manifest(path)
+    weights, image = (str(manifest.get(key, "")) for key in ("weights", "image"))
+    return Archive(path, name, file_digest(path), path.stat().st_size, weights, image)
 
 
 def find_archives(folder: Path) -> list[Archive]:
@@ -82,7 +87,7 @@ def refuse_faulty(archives: Sequence[Archive], target: Target) -> str:
     return summary(report)
 
 
-def _weights(path: Path) -> str:
+def _manifest(path: Path) -> dict[str, Any]:
     try:
         with tarfile.open(path, "r|gz") as tar:
             for member in tar:
@@ -91,7 +96,7 @@ def _weights(path: Path) -> str:
                         raise EnsembleError(f"its {MANIFEST} is {member.size} bytes long", path=path)
                     content = tar.extractfile(member)
                     manifest = json.loads(content.read()) if content else {}
-                    return str(manifest.get("weights", "")) if isinstance(manifest, dict) else ""
+                    return manifest if isinstance(manifest, dict) else {}
     except (tarfile.TarError, OSError, EOFError, ValueError) as error:
         raise EnsembleError(f"this cannot be read as an archive: {error}", path=path) from error
-    return ""
+    return {}

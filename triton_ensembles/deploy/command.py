@@ -110,8 +110,8 @@ def deploy(
     aws = Aws()
     place = find_place(aws, endpoint, bucket, prefix)
     instance = instance or _INSTANCES[target]
-    uri = _image(image, image_uri, target, aws.region, instance)
     chosen = _choose(archives, target, allow_random)
+    uri = _image(image, image_uri, target, chosen, aws.region, instance)
     click.echo(f"check: {refuse_faulty(chosen, Target(target, instance, image_to_check(uri)))}")
     if uri and not image_to_check(uri):
         click.echo(f"note: what is in the image {uri} is not known to check")
@@ -215,12 +215,22 @@ def _choose(paths: Sequence[Path], target: str, allow_random: bool) -> list[Arch
     return chosen
 
 
-def _image(tag: str | None, uri: str | None, target: str, region: str, instance: str) -> str:
+def _image(
+    tag: str | None, uri: str | None, target: str, archives: Sequence[Archive], region: str, instance: str
+) -> str:
     if tag and uri:
         raise click.UsageError("--image and --image-uri say the same thing: give one")
     if uri:
         return uri
-    return image_uri(tag, region, instance) if tag else default_image(target, region, instance)
+    if tag:
+        return image_uri(tag, region, instance)
+    built_for = {each.image for each in archives if each.image}
+    if len(built_for) > 1:
+        raise EnsembleError(
+            f"these archives were built for different images: {', '.join(sorted(built_for))}",
+            cure="build them all for one, or say --image",
+        )
+    return default_image(target, next(iter(built_for), ""), region, instance)
 
 
 def _refuse_missing(aws: Aws, place: Place, archives: Sequence[Archive]) -> None:

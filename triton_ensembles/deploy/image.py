@@ -20,9 +20,9 @@ PIP_SERVER = "triton-ensembles/tritonserver:2.51.0-pip"
 DEFAULT_RELEASE = "24.09"
 
 
-def default_image(target: str, region: str, instance: str) -> str:
-    """The image that the archives of a target are built for."""
-    return PIP_SERVER if target == CPU.name else image_uri(DEFAULT_RELEASE, region, instance)
+def default_image(target: str, built_for: str, region: str, instance: str) -> str:
+    """The image that the archives of a target are ``built_for`` (a release, "" when they do not say)."""
+    return PIP_SERVER if target == CPU.name else image_uri(built_for or DEFAULT_RELEASE, region, instance)
 
 
 def image_uri(tag: str, region: str, instance: str) -> str:
