@@ -16,6 +16,8 @@ MAKERS = {
     "bert_onnx": "triton_ensembles.artifacts.bert_onnx",
     "dali_pipeline": "triton_ensembles.artifacts.dali_pipeline",
     "inception_v3_random": "triton_ensembles.artifacts.inception_v3_random",
+    "resnet50_torchscript": "triton_ensembles.artifacts.resnet50_torchscript",
+    "resnet50_random": "triton_ensembles.artifacts.resnet50_random",
     "numbered_labels": "triton_ensembles.artifacts.numbered_labels",
 }
 
