@@ -46,8 +46,9 @@ def package(layer: Layer, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     file = tmp_path_factory.mktemp("package") / "model.pt2"
     batch = torch.export.Dim("batch", min=1, max=16)
     examples = (torch.randn(2, 4), {"scale": torch.randn(2, 3)})
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")
+        patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(file.parent / "cache"))  # else it stays in /tmp
         exported = torch.export.export(layer, examples, dynamic_shapes=({0: batch}, {"scale": {0: batch}}))
         torch._inductor.aoti_compile_and_package(exported, package_path=str(file))
     return file.read_bytes()

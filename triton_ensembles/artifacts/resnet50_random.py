@@ -26,11 +26,11 @@ def make(job: Job) -> Facts:
 
     seed = int(job.options["seed"])
     model = ResNet50()
-    _fill(model, seed)
+    fill(model, seed)
     return {"seed": seed} | write_checked(model, job)
 
 
-def _fill(model: torch.nn.Module, seed: int) -> None:
+def fill(model: torch.nn.Module, seed: int) -> None:
     """He-normal kernels from numpy's PCG64, whose stream is the same in every release; batch normalisation that does
     nothing, except at the end of a block's branch.
     """
