@@ -16,6 +16,7 @@ from aoti_package import SUFFIX, Package
 from batching import Array, BadInputError, Result, Work, run_batch
 from cores import Shared
 from declared import LoadError, Model, Tensor
+from torch_device import device_of
 from torch_script import Script
 from torch_settings import PARAMETERS, THREADS, Settings
 
@@ -46,7 +47,7 @@ class TorchEngine:
     def __init__(self, model: Model) -> None:
         self._batched = model.batched
         self._outputs = {tensor.name: tensor for tensor in model.outputs}
-        self._device = _device(model)
+        self._device = device_of(model.gpu)
         is_package = model.file.suffix == SUFFIX
         for kind, tensors in (("input", model.inputs), ("output", model.outputs)):
             _check_types(kind, tensors, batched=model.batched)
@@ -111,17 +112,6 @@ class TorchEngine:
             array = value.detach().contiguous().cpu().numpy()
         _check_dims(declared, array.shape, rows)
         return array
-
-
-def _device(model: Model) -> torch.device:
-    if model.gpu is None:
-        return torch.device("cpu")
-    if not torch.cuda.is_available():
-        raise LoadError(f"the config asks for KIND_GPU, but torch {torch.__version__} finds no CUDA here")
-    if model.gpu >= torch.cuda.device_count():
-        raise LoadError(f"the config asks for GPU {model.gpu}, but torch finds {torch.cuda.device_count()}")
-    torch.cuda.set_device(model.gpu)  # where a model's own torch.zeros() shall be made, too
-    return torch.device("cuda", model.gpu)
 
 
 def _check_types(kind: str, tensors: Sequence[Tensor], *, batched: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +17,13 @@ import torch
 import tritonclient.grpc as triton
 from embedding import parameter
 
+from triton_ensembles.paths import BACKENDS
 from triton_ensembles.processes import descendants
+
+sys.path += [str(BACKENDS / "common"), str(BACKENDS / "pytorch")]  # as the backend's model.py does
+
+from declared import LoadError
+from torch_device import device_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 
@@ -67,6 +74,11 @@ class Texts(torch.nn.Module):
 class Weighted(torch.nn.Module):
     def forward(self, tensors: dict[str, torch.Tensor]) -> torch.Tensor:
         return tensors["VALUES"] * tensors["WEIGHTS"]
+
+
+class Place(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.full_like(x, float(x.is_cuda)), x * 2
 
 
 class Listed(torch.nn.Module):
@@ -302,8 +314,22 @@ def test_weights_without_a_program(playground: Playground) -> None:
     assert re.search(r"cannot load model\.pt as TorchScript: \S+", reason)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="NO CUDA: KIND_GPU is not tested here")
+def test_a_gpu_computes(playground: Playground) -> None:
+    """Otherwise KIND_GPU would compute on the CPU, or its answers would not come back."""
+    text = config("gpu", IN, {"ON_GPU__0": ROW, "TWICE__1": ROW}).replace("KIND_CPU", "KIND_GPU gpus: [ 0 ]")
+    playground.load("gpu", text, {"1/model.pt": script(Place())})
+    answer = playground.ask("gpu", ["ON_GPU__0", "TWICE__1"], x=row(1, 2, 3))
+    assert answer["ON_GPU__0"].tolist() == [[1, 1, 1]]
+    assert answer["TWICE__1"].tolist() == [[2, 4, 6]]
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this torch has CUDA")
-def test_a_gpu_that_is_not_there(playground: Playground) -> None:
-    """Otherwise a config for a GPU would compute on the CPU and nobody would know why it is slow."""
-    text = config("gpu", IN, OUT).replace("KIND_CPU", "KIND_GPU gpus: [ 0 ]")
-    assert re.search("KIND_GPU|GPU", playground.refusal("gpu", text, {"1/model.pt": script(Less())}))
+def test_a_gpu_without_cuda() -> None:
+    """Otherwise a config for a GPU would compute on the CPU, and nobody would know why it is slow.
+
+    Where there is no GPU at all Triton itself refuses the config; this is a GPU and a torch for the CPU.
+    """
+    assert device_of(None).type == "cpu"
+    with pytest.raises(LoadError, match=r"the config asks for KIND_GPU, but torch 2\S+ finds no CUDA here"):
+        device_of(0)
