@@ -1,4 +1,4 @@
-"""The expensive things, made once: both ensembles built as `make build-ensembles` builds them, and one real server."""
+"""The expensive things, made once: every ensemble built as `make build-ensembles` builds them, and one real server."""
 
 from __future__ import annotations
 

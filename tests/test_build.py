@@ -49,7 +49,7 @@ def start(places: Places) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
 
 
-@pytest.mark.parametrize("name", ["bert_trt", "dali_inception"])
+@pytest.mark.parametrize("name", ["bert_trt", "dali_inception", "resnet_pytorch"])
 def test_building_again_from_nothing_gives_the_same_bytes(
     built: dict[str, Built], places: Places, tmp_path: Path, name: str
 ) -> None:

@@ -27,7 +27,10 @@ def test_help_lists_the_commands_and_each_explains_itself() -> None:
 def test_an_unknown_ensemble_is_one_line_and_exit_1() -> None:
     done = run("build", "bert_tr")
     assert done.returncode == 1
-    assert done.stderr.strip() == "error: ensembles: there is no ensemble 'bert_tr'; there are bert_trt, dali_inception"
+    assert (
+        done.stderr.strip()
+        == "error: ensembles: there is no ensemble 'bert_tr'; there are bert_trt, dali_inception, resnet_pytorch"
+    )
 
 
 @pytest.mark.parametrize("arguments", [["build", "--weights", "none"], ["build", "--target", "tpu"], ["bild"]])

@@ -1,4 +1,4 @@
-"""Ask the two ensembles over KServe v2, as any program would, with tritonclient."""
+"""Ask the ensembles over KServe v2, as any program would, with tritonclient."""
 
 from __future__ import annotations
 
@@ -26,7 +26,25 @@ def classify(
     """
     encoded = http.InferInput("INPUT", [1, len(image)], "UINT8")
     encoded.set_data_from_numpy(np.frombuffer(image, np.uint8)[None, :])
-    wanted = http.InferRequestedOutput("OUTPUT", class_count=top)
-    rows = client.infer(model, [encoded], outputs=[wanted]).as_numpy("OUTPUT")[0]
+    return _best(client, model, encoded, "OUTPUT", top)
+
+
+def classify_pixels(
+    client: http.InferenceServerClient,
+    image: npt.NDArray[np.float32],
+    top: int = 3,
+    model: str = "resnet_pytorch",
+) -> list[tuple[float, int, str]]:
+    """The best ``top`` classes of FP32 [3, 224, 224] (imagenet.py makes them): (logit, class index, label)."""
+    tensor = http.InferInput("INPUT__0", [1, *image.shape], "FP32")
+    tensor.set_data_from_numpy(image[None])
+    return _best(client, model, tensor, "OUTPUT__0", top)
+
+
+def _best(
+    client: http.InferenceServerClient, model: str, tensor: http.InferInput, output: str, top: int
+) -> list[tuple[float, int, str]]:
+    wanted = http.InferRequestedOutput(output, class_count=top)
+    rows = client.infer(model, [tensor], outputs=[wanted]).as_numpy(output)[0]
     fields = [row.decode("utf-8").split(":", 2) for row in rows]
     return [(float(value), int(index), label) for value, index, label in fields]

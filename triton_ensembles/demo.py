@@ -7,7 +7,8 @@ from pathlib import Path
 
 import tritonclient.http as http
 
-from triton_ensembles.client import classify, embed
+from triton_ensembles.client import classify, classify_pixels, embed
+from triton_ensembles.imagenet import pixels
 
 SENTENCES = (
     "A cat sleeps on the sofa.",
@@ -38,6 +39,11 @@ def ask(name: str, url: str, say: Callable[[str], None]) -> None:
                 say(f"{path.name}")
                 for probability, index, label in classify(client, path.read_bytes()):
                     say(f"  {probability:6.3f}  {index:4}  {label}")
+        elif name == "resnet_pytorch":
+            for path in photographs():
+                say(f"{path.name}")
+                for logit, index, label in classify_pixels(client, pixels(path.read_bytes())):
+                    say(f"  {logit:6.3f}  {index:4}  {label}")
         else:
             config = client.get_model_config(name)
             say(f"no example requests for {name}; it takes {[tensor['name'] for tensor in config['input']]}")

@@ -77,7 +77,7 @@ def request(folder: Path, *numbers: int) -> Path:
     return path
 
 
-def test_both_ensembles_from_upload_to_undeploy(run: Run, local: LocalEndpoint, built: dict[str, Built]) -> None:
+def test_all_ensembles_from_upload_to_undeploy(run: Run, local: LocalEndpoint, built: dict[str, Built]) -> None:
     """make upload deploy invoke undeploy."""
     random = [each.name for each in built.values() if each.manifest["weights"] == "random"]
     allow = ["--allow-random"] if random else []
@@ -94,6 +94,7 @@ def test_both_ensembles_from_upload_to_undeploy(run: Run, local: LocalEndpoint, 
     assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
     assert re.search(r"finaloutput FP32 \[4, 384\]\n +1\.000  A cat sleeps", asked.output)
     assert re.search(r"OUTPUT BYTES \[1, 3\]\n +0\.\d+:\d+:", asked.output)
+    assert re.search(r"OUTPUT__0 BYTES \[1, 3\]\n +\d+\.\d+:\d+:", asked.output)
     warm = run(invoke, "bert_trt", *NAME, "--text", "one", "--text", "one")
     assert re.search(r"2 sentences in \d+ ms\n.*\n +1\.000  one\n +1\.000  one", warm.output)
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from triton_ensembles.deploy.payload import BINARY, Payload, as_json, photograph, read_answer, sentences
+from triton_ensembles.deploy.payload import (
+    BINARY,
+    Payload,
+    as_json,
+    photograph,
+    photograph_as_pixels,
+    read_answer,
+    sentences,
+)
 from triton_ensembles.errors import EnsembleError
 
 
@@ -23,6 +33,15 @@ def test_the_content_type_tells_where_the_json_ends() -> None:
 def test_an_image_is_sent_as_it_is() -> None:
     payload = photograph(b"\xff\xd8 a photograph", 3)
     assert payload.body.endswith(b"\xff\xd8 a photograph")
+
+
+def test_pixels_are_sent_as_numbers() -> None:
+    stream = io.BytesIO()
+    Image.new("RGB", (50, 40), (255, 0, 0)).save(stream, "PNG")
+    payload = photograph_as_pixels(stream.getvalue(), 3)
+    values = np.frombuffer(payload.body[-4 * 3 * 224 * 224 :], np.float32).reshape(3, 224, 224)
+    for plane, value in zip(values, ((1 - 0.485) / 0.229, -0.456 / 0.224, -0.406 / 0.225), strict=True):
+        np.testing.assert_allclose(plane, value, rtol=1e-5)  # red, green, blue
 
 
 def test_a_body_that_aws_would_refuse_is_not_sent() -> None:

@@ -16,6 +16,7 @@ import tritonclient.http as http
 
 from triton_ensembles.build import Built
 from triton_ensembles.demo import photographs
+from triton_ensembles.imagenet import pixels
 from triton_ensembles.server import TritonServer
 
 
@@ -48,6 +49,11 @@ def request_body(name: str) -> tuple[bytes, int, str]:
         tensor = http.InferInput("INPUT0", [2, 1], "BYTES")
         tensor.set_data_from_numpy(np.array([[b"one sentence"], [b"and another, longer one"]], dtype=np.object_))
         output = "finaloutput"
+    elif name == "resnet_pytorch":
+        images = np.stack([pixels(path.read_bytes()) for path in photographs()])
+        tensor = http.InferInput("INPUT__0", list(images.shape), "FP32")
+        tensor.set_data_from_numpy(images)
+        output = "OUTPUT__0"
     else:
         image = np.frombuffer(photographs()[0].read_bytes(), np.uint8)[None]
         tensor = http.InferInput("INPUT", list(image.shape), "UINT8")
@@ -57,7 +63,7 @@ def request_body(name: str) -> tuple[bytes, int, str]:
     return body, length, output
 
 
-@pytest.mark.parametrize("name", ["bert_trt", "dali_inception"])
+@pytest.mark.parametrize("name", ["bert_trt", "dali_inception", "resnet_pytorch"])
 def test_the_archive_loads_answers_and_unloads(
     endpoint: TritonServer, server: TritonServer, built: dict[str, Built], tmp_path: Path, name: str
 ) -> None:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from triton_ensembles.errors import EnsembleError
@@ -39,6 +40,17 @@ def test_photographs_are_sent_as_they_are(tmp_path: Path) -> None:
 def test_a_batch_of_photographs_has_one_size(tmp_path: Path) -> None:
     """Else --batch 2 always fails: one request cannot hold images of different lengths."""
     assert inputs_for({"name": "dali_inception"}, 2, tmp_path, UserInputs()).entries == 1
+
+
+def test_photographs_are_sent_as_pixels(tmp_path: Path) -> None:
+    """Else perf_analyzer reads another shape than resnet_pytorch's, or a picture that nobody has taken."""
+    inputs = inputs_for({"name": "resnet_pytorch"}, 1, tmp_path, UserInputs())
+    entries = json.loads(Path(inputs.arguments[1]).read_text())["data"]
+    assert [entry["INPUT__0"]["shape"] for entry in entries] == [[3, 224, 224]] * 2
+    for entry in entries:
+        values = np.frombuffer(base64.b64decode(entry["INPUT__0"]["b64"]), np.float32)
+        assert values.size == 3 * 224 * 224
+        assert -2.2 < values.min() < values.max() < 2.7  # what 0 and 255 become
 
 
 def test_an_unknown_ensemble_of_variable_size(tmp_path: Path) -> None:

@@ -21,10 +21,14 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.perf import measure
 from triton_ensembles.perf.report import tables
 
-STEPS = {"bert_trt": ["preprocess", "bert-trt", "postprocess"], "dali_inception": ["dali", "inception_graphdef"]}
+STEPS = {
+    "bert_trt": ["preprocess", "bert-trt", "postprocess"],
+    "dali_inception": ["dali", "inception_graphdef"],
+    "resnet_pytorch": ["resnet"],
+}
 
 
-def test_a_short_sweep_of_both(built: dict[str, Built], tmp_path: Path) -> None:
+def test_a_short_sweep_of_all(built: dict[str, Built], tmp_path: Path) -> None:
     """Else `make perf` ends without a report, or with one that lacks a step."""
     said: list[str] = []
     ensembles = [built[name] for name in STEPS]

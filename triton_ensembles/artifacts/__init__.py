@@ -19,6 +19,8 @@ MAKERS = {
     "graphdef_onnx": "triton_ensembles.artifacts.graphdef_onnx",
     "inception_v3_random": "triton_ensembles.artifacts.inception_v3_random",
     "tensorrt_plan": "triton_ensembles.artifacts.tensorrt_plan",
+    "resnet50_torchscript": "triton_ensembles.artifacts.resnet50_torchscript",
+    "resnet50_random": "triton_ensembles.artifacts.resnet50_random",
     "numbered_labels": "triton_ensembles.artifacts.numbered_labels",
 }
 

@@ -14,7 +14,14 @@ from triton_ensembles.deploy.archives import SUFFIX, find_archives, read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.invoking import PATIENCE, Answer
 from triton_ensembles.deploy.invoking import invoke as ask
-from triton_ensembles.deploy.payload import Payload, as_json, photograph, read_answer, sentences
+from triton_ensembles.deploy.payload import (
+    Payload,
+    as_json,
+    photograph,
+    photograph_as_pixels,
+    read_answer,
+    sentences,
+)
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import DIST
 
@@ -26,7 +33,11 @@ _TOP = 3
 @options.endpoint
 @options.target
 @click.option("--text", "texts", multiple=True, help="A sentence for bert_trt; may be repeated.")
-@click.option("--photo", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="For dali_inception.")
+@click.option(
+    "--photo",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="For dali_inception and resnet_pytorch.",
+)
 @click.option("--body", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Send this file as it is.")
 @click.option("--content-type", default="application/json", show_default=True, help="Of --body.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the answer's body here.")
@@ -68,8 +79,9 @@ def _examples(name: str, texts: tuple[str, ...], photo: Path | None) -> list[tup
     ensemble = name.removesuffix(SUFFIX).rpartition("/")[2]
     if ensemble.startswith("bert_trt"):
         return [(f"{len(texts or SENTENCES)} sentences", sentences(texts or SENTENCES))]
-    if ensemble.startswith("dali_inception"):
-        return [(path.name, photograph(path.read_bytes(), _TOP)) for path in ([photo] if photo else photographs())]
+    for start, made in (("dali_inception", photograph), ("resnet_pytorch", photograph_as_pixels)):
+        if ensemble.startswith(start):
+            return [(path.name, made(path.read_bytes(), _TOP)) for path in ([photo] if photo else photographs())]
     raise EnsembleError(f"there are no example requests for {name}", cure="give the request with --body FILE")
 
 

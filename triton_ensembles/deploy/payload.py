@@ -15,6 +15,7 @@ import numpy as np
 import tritonclient.http as http
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.imagenet import SIDE, pixels
 
 BINARY = "application/vnd.sagemaker-triton.binary+json;json-header-size="
 LARGEST_BODY = 6 << 20  # bytes; the "max" of Body in the service model of sagemaker-runtime
@@ -51,6 +52,13 @@ def photograph(image: bytes, top: int) -> Payload:
     encoded = http.InferInput("INPUT", [1, len(image)], "UINT8")
     encoded.set_data_from_numpy(np.frombuffer(image, np.uint8)[None, :])
     return binary([encoded], [http.InferRequestedOutput("OUTPUT", class_count=top)])
+
+
+def photograph_as_pixels(image: bytes, top: int) -> Payload:
+    """INPUT__0 FP32 [1, 3, 224, 224], asking for the ``top`` classes of OUTPUT__0: resnet_pytorch's."""
+    tensor = http.InferInput("INPUT__0", [1, 3, SIDE, SIDE], "FP32")
+    tensor.set_data_from_numpy(pixels(image)[None])
+    return binary([tensor], [http.InferRequestedOutput("OUTPUT__0", class_count=top)])
 
 
 def read_answer(body: bytes, content_type: str) -> http.InferResult:

@@ -17,6 +17,7 @@ from typing import Any
 
 from triton_ensembles.demo import photographs
 from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.imagenet import pixels
 
 SENTENCES = Path(__file__).with_name("sentences.txt")
 
@@ -64,9 +65,15 @@ def inputs_for(config: Mapping[str, Any], batch: int, folder: Path, user: UserIn
         return _written(entries, about, folder / f"{name}.json")
     if name == "dali_inception":
         images = photographs() if batch == 1 else photographs()[:1]
-        entries = [_encoded("INPUT", path.read_bytes()) for path in images]
+        entries = [_raw("INPUT", path.read_bytes()) for path in images]
         sizes = ", ".join(f"{path.name} {path.stat().st_size / 1e3:.0f} kB" for path in images)
         return _written(entries, f"photographs as JPEG bytes: {sizes}", folder / f"{name}.json")
+    if name == "resnet_pytorch":
+        images = photographs()
+        arrays = [pixels(path.read_bytes()) for path in images]
+        entries = [_raw("INPUT__0", array.tobytes(), array.shape) for array in arrays]
+        about = f"photographs as {arrays[0].nbytes / 1e3:.0f} kB of pixels: {', '.join(path.name for path in images)}"
+        return _written(entries, about, folder / f"{name}.json")
     return _random(config, user.shapes)
 
 
@@ -76,8 +83,9 @@ def sentences() -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def _encoded(name: str, content: bytes) -> dict[str, Any]:
-    return {name: {"b64": base64.b64encode(content).decode("ascii"), "shape": [len(content)]}}
+def _raw(name: str, content: bytes, shape: tuple[int, ...] = ()) -> dict[str, Any]:
+    """A tensor's bytes; without a ``shape`` they are one axis of UINT8."""
+    return {name: {"b64": base64.b64encode(content).decode("ascii"), "shape": list(shape) or [len(content)]}}
 
 
 def _written(entries: Sequence[Mapping[str, Any]], about: str, path: Path) -> Inputs:

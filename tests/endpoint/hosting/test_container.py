@@ -15,6 +15,7 @@ from tests.endpoint.hosting.conftest import Host, eventually
 from triton_ensembles.build import Built
 from triton_ensembles.demo import photographs
 from triton_ensembles.endpoint.hosting import HostingError, Invocation, logfile
+from triton_ensembles.imagenet import pixels
 from triton_ensembles.server import Ports
 
 pytestmark = pytest.mark.anyio
@@ -80,6 +81,9 @@ async def test_this_projects_archives_are_served_and_leave_no_environment_behind
     photograph = http.InferInput("INPUT", list(image.shape), "UINT8")
     photograph.set_data_from_numpy(image)
     assert (await answer(host, "dali_inception.tar.gz", photograph)).as_numpy("OUTPUT").shape == (1, 1001)
+    image = http.InferInput("INPUT__0", [1, 3, 224, 224], "FP32")
+    image.set_data_from_numpy(pixels(photographs()[0].read_bytes())[None])
+    assert (await answer(host, "resnet_pytorch.tar.gz", image)).as_numpy("OUTPUT__0").shape == (1, 1000)
     assert set(Path("/tmp").glob("python_env_*/*")) - before
     host.kill()
     await eventually(lambda: host.witness.of("instance-started")[1:])

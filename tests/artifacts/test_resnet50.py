@@ -1,0 +1,116 @@
+"""ResNet-50: the architecture that torchvision's weights are for, and a TorchScript file that says the same."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+
+from triton_ensembles.artifacts import Job, resnet50_torchscript
+from triton_ensembles.artifacts.resnet50 import ResNet50
+from triton_ensembles.artifacts.torchscript import TOLERANCE, write
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ROOT
+
+WEIGHTS = "resnet50.pth"
+
+
+def weights(seed: int) -> dict[str, torch.Tensor]:
+    """What torchvision's file holds: every parameter and statistic, without the count of batches, which is newer."""
+    generator = torch.Generator().manual_seed(seed)
+    found = {}
+    for name, value in ResNet50().state_dict().items():
+        if name.endswith("num_batches_tracked"):
+            continue
+        if value.dim() > 1:
+            found[name] = torch.randn(value.shape, generator=generator) / value[0].numel() ** 0.5
+        else:  # of batch normalisation and fc: near 1 for scales and variances, near 0 for the rest
+            around = 1.0 if name.endswith(("running_var", "weight")) else 0.0
+            found[name] = around + 0.2 * torch.rand(value.shape, generator=generator)
+    return found
+
+
+def job(folder: Path, content: object) -> Job:
+    torch.save(content, folder / WEIGHTS)
+    return Job(folder / "model.pt", {WEIGHTS: folder / WEIGHTS}, WEIGHTS, {}, "cpu", "")
+
+
+def test_it_has_the_names_and_the_size_of_torchvisions() -> None:
+    """Otherwise the pretrained weights would not load. 25557032 is what torchvision's page says of ResNet-50."""
+    model = ResNet50()
+    assert sum(value.numel() for value in model.parameters()) == 25557032
+    names = set(model.state_dict())
+    assert {"conv1.weight", "bn1.running_mean", "fc.bias", "layer4.2.bn3.weight"} <= names
+    assert {name for name in names if "downsample" in name and name.endswith("weight")} == {
+        f"layer{stage}.0.downsample.{part}.weight" for stage in (1, 2, 3, 4) for part in (0, 1)
+    }
+    assert len([name for name in names if not name.endswith("num_batches_tracked")]) == 267  # as in the file
+    strides = {stage: model.get_submodule(f"layer{stage}.0.conv2").stride for stage in (1, 2, 3, 4)}
+    assert strides == {1: (1, 1), 2: (2, 2), 3: (2, 2), 4: (2, 2)}  # v1.5
+
+
+def test_weights_come_out_as_torchscript_that_answers_the_same(tmp_path: Path) -> None:
+    """Otherwise the pretrained ensemble would answer something else than torchvision's network."""
+    given = weights(1)
+    facts = resnet50_torchscript.make(job(tmp_path, given))
+    assert float(facts["relative_difference_to_torch"]) < TOLERANCE
+    eager = ResNet50().eval()
+    eager.load_state_dict(given)
+    script = torch.jit.load(tmp_path / "model.pt")
+    for rows in (1, 3):
+        images = torch.randn((rows, 3, 224, 224), generator=torch.Generator().manual_seed(rows))
+        with torch.inference_mode():
+            expected, found = eager(images), script(images)
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-4 * float(expected.abs().max()))
+        assert found.shape == (rows, 1000)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [({"conv1.weight": torch.zeros(1)}, "Missing key"), ([1, 2], "to be dict-like"), (None, "to be dict-like")],
+)
+def test_other_weights_are_refused_in_words(tmp_path: Path, content: object, reason: str) -> None:
+    with pytest.raises(EnsembleError, match=rf"resnet50\.pth has not the weights of a ResNet-50: .*{reason}"):
+        resnet50_torchscript.make(job(tmp_path, content))
+
+
+def test_a_file_that_is_no_file_of_torch_is_refused_in_words(tmp_path: Path) -> None:
+    given = job(tmp_path, {})
+    given.files[WEIGHTS].write_bytes(b"<html>not found</html>")
+    with pytest.raises(EnsembleError, match=r"resnet50\.pth has not the weights of a ResNet-50: "):
+        resnet50_torchscript.make(given)
+
+
+def test_a_file_that_differs_from_the_module_fails(tmp_path: Path) -> None:
+    """Otherwise nothing would notice that torch's optimiser has broken a network."""
+
+    class Noisy(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + torch.rand_like(x)
+
+    with pytest.raises(EnsembleError, match=r"the TorchScript file differs from torch by .*, more than 0\.0001"):
+        write(Noisy(), tmp_path / "model.pt", [torch.ones(2, 3)])
+
+
+_MAKE = """
+import sys; from pathlib import Path; from triton_ensembles.artifacts import Job, resnet50_random
+resnet50_random.make(Job(Path(sys.argv[1]), {}, None, {"seed": 3}, "cpu", ""))
+"""
+
+
+def test_the_same_seed_gives_the_same_bytes_wherever_they_are_made(tmp_path: Path) -> None:
+    """Otherwise archives would differ from machine to machine, or tell where they were made."""
+    copy = tmp_path / "elsewhere" / "triton_ensembles"
+    copy.parent.mkdir()
+    subprocess.run(["cp", "-r", ROOT / "triton_ensembles", copy], check=True)
+    files = [tmp_path / "one.pt", tmp_path / "another.pt"]
+    for file, folder in zip(files, (ROOT, copy.parent), strict=True):
+        subprocess.run([sys.executable, "-c", _MAKE, file], cwd=folder, check=True)
+    assert files[0].read_bytes() == files[1].read_bytes()
+    with zipfile.ZipFile(files[0]) as archive:
+        text = b"".join(archive.read(name) for name in archive.namelist() if "/data/" not in name)
+    assert b"resnet50.py" not in text and str(ROOT).encode() not in text

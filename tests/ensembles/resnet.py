@@ -1,0 +1,22 @@
+"""The network of resnet_pytorch as torch has it, with the weights that the build took."""
+
+from __future__ import annotations
+
+import torch
+
+from triton_ensembles.artifacts import resnet50_random
+from triton_ensembles.artifacts.resnet50 import ResNet50
+from triton_ensembles.build import Built, Places
+from triton_ensembles.recipe import read_recipe
+
+
+def eager_network(built: Built, places: Places) -> ResNet50:
+    """Ready to run. Raises KeyError when the manifest does not say where the weights are from."""
+    network = ResNet50().eval()
+    record = built.manifest["artifacts"]["resnet/1/model.pt"]
+    if record["random"]:
+        resnet50_random.fill(network, record["facts"]["seed"])
+        return network
+    (sha256,) = read_recipe(places.ensembles / built.name).sources["torchvision"].files.values()
+    network.load_state_dict(torch.load(places.downloads / sha256, weights_only=True))
+    return network
