@@ -15,7 +15,7 @@ OPTIONS = $(WEIGHT_OPTIONS) --target $(TARGET) $(if $(IMAGE),--image $(IMAGE)) $
 HERE = $(if $(filter-out cpu,$(TARGET)),$(error TARGET=$(TARGET) is not served here: NVIDIA's image of IMAGE does that))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build-ensembles serve-local perf bench bench-peers check endpoint upload deploy invoke status undeploy lint lock clean distclean
+.PHONY: help setup demo test build-ensembles serve-local perf bench bench-peers gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean
 
 help: ## Show this list
 	@echo 'Usage: make TARGET   (variables: WEIGHTS=auto|pretrained WEIGHTS_DIR=folder ENSEMBLES="bert_trt …" PYTHON=python3.11'
@@ -44,6 +44,9 @@ bench: build-ensembles ## Ours against the limit, the reference and peers, in on
 
 bench-peers: .venv/ready ## Install what bench compares with (infinity-emb, sentence-transformers behind FastAPI) into .bench-peers/
 	@.venv/bin/python -m benchmarks.peers
+
+gpu-proof: .venv/ready ## On a machine with a GPU: prove what only such a one can, and write docs/gpu-proof.md
+	@.venv/bin/python -m benchmarks.gpu_proof
 
 check: .venv/ready ## Find every fault of every ensemble, before anything is built
 	@$(BUILD) check

@@ -1,4 +1,5 @@
-"""Clones of an archive against ``tar czf`` in a loop: time and memory, in turns, in one run.
+"""Clones of an archive against ``tar czf`` in a loop, and against ``cp``, the speed of the disk: time and memory, in
+turns, in one run.
 
     python -m benchmarks.clone dist/cpu/bert_trt.tar.gz [--count 8] [--rounds 3]
 
@@ -41,8 +42,8 @@ def timed(command: list[str]) -> tuple[float, float]:
 
 
 def compare(archive: Path, count: int, rounds: int) -> str:
-    """A line for each side, and the ratio of the medians."""
-    figures: dict[str, list[tuple[float, float]]] = {"clone": [], "tar czf": []}
+    """A line for each side, and how the clones compare with the other two."""
+    figures: dict[str, list[tuple[float, float]]] = {"clone": [], "tar czf": [], "cp": []}
     for _ in range(rounds):
         with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
             tree, output = Path(folder) / "tree", Path(folder) / "out"
@@ -51,14 +52,18 @@ def compare(archive: Path, count: int, rounds: int) -> str:
                 tar.extractall(tree, filter="data")
             figures["clone"].append(timed([sys.executable, "-c", _CLONES, str(archive), str(count), str(output)]))
             pack = f"tar -czf {shlex.quote(str(output))}/loop_$i.tar.gz -C {shlex.quote(str(tree))} ."
-            figures["tar czf"].append(timed(["bash", "-ec", f"for i in $(seq {count}); do {pack}; done"]))
+            copy = f"cp --reflink=never {shlex.quote(str(archive))} {shlex.quote(str(output))}/copy_$i.tar.gz"
+            for side, command in (("tar czf", pack), ("cp", copy)):
+                figures[side].append(timed(["bash", "-ec", f"for i in $(seq {count}); do {command}; done"]))
     lines = []
     for side, values in figures.items():
         seconds, memory = (statistics.median(column) for column in zip(*values, strict=True))
         spread = f"{min(value[0] for value in values):.1f} to {max(value[0] for value in values):.1f}"
         lines.append(f"{side:8} {count} archives: {seconds:.1f} s ({spread}), {memory:.0f} MiB")
-    ratios = sorted(loop[0] / clone[0] for clone, loop in zip(*figures.values(), strict=True))
-    lines.append(f"clone is {statistics.median(ratios):.1f} times as fast ({ratios[0]:.1f} to {ratios[-1]:.1f})")
+    for other in ("tar czf", "cp"):
+        ratios = sorted(slow[0] / clone[0] for clone, slow in zip(figures["clone"], figures[other], strict=True))
+        spread = f"{ratios[0]:.2f} to {ratios[-1]:.2f}"
+        lines.append(f"clone is {statistics.median(ratios):.2f} times as fast as {other} ({spread})")
     return "\n".join(lines)
 
 
