@@ -1,0 +1,122 @@
+"""One environment file, packed for the Python of another server: what an image runs, and no other."""
+
+from __future__ import annotations
+
+import subprocess
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from triton_ensembles.build import Places
+from triton_ensembles.check.rules.image_tables import releases
+from triton_ensembles.environment import EnvironmentSpec, make_packed_environment, read_environment_file
+from triton_ensembles.environment.interpreter import choose_interpreter
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.packing import make_environments
+from triton_ensembles.paths import ENSEMBLES
+from triton_ensembles.recipe import read_recipe
+from triton_ensembles.store import Store
+from triton_ensembles.targets import gpu
+
+from .conftest import PROCESSING
+
+MINORS = ("3.8", "3.10", "3.12")
+
+
+def has(minor: str) -> bool:
+    try:
+        choose_interpreter(minor, exactly=True)
+    except EnsembleError:
+        return False
+    return True
+
+
+@given(
+    pinned=st.sampled_from(["python=3.11", "python==3.11", "'python=3.11'", "python", "python=3.11 # why", None]),
+    minor=st.sampled_from(MINORS),
+    others=st.lists(st.sampled_from(["numpy==1.26.4", "python-dateutil=2.9", "tokenizers"]), unique=True, min_size=1),
+)
+def test_only_the_python_is_another(
+    tmp_path_factory: pytest.TempPathFactory, pinned: str | None, minor: str, others: list[str]
+) -> None:
+    """conda programs read the text, py-rattler the list of specs, pip the interpreter: all must be told the same."""
+    lines = [line for line in (pinned, *others) if line]
+    path = tmp_path_factory.mktemp("spec") / "environment.yml"
+    path.write_text("name: x\nchannels:\n  - conda-forge\ndependencies:\n" + "".join(f"  - {line}\n" for line in lines))
+    spec = read_environment_file(path).for_python(minor, exactly=True)
+    assert spec.python == minor
+    path.write_text(spec.text)
+    again = read_environment_file(path)
+    assert again.python == minor
+    assert set(again.conda_specs) == set(spec.conda_specs) == {f"python={minor}", *others}
+    assert again.packages == tuple(
+        replace(each, line=other.line) for each, other in zip(spec.packages, again.packages, strict=True)
+    )
+
+
+def test_a_python_that_is_not_here_is_refused_and_not_replaced() -> None:
+    """An image starts its own Python only: another one would fail fifteen minutes after the upload."""
+    with pytest.raises(EnsembleError, match=r"there is no Python 3\.1 with a shared library here"):
+        choose_interpreter("3.1", exactly=True)
+
+
+@pytest.fixture(scope="module", params=["3.10", "3.12"])
+def packed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    minor = request.param
+    if not has(minor):
+        pytest.skip(f"there is no Python {minor} with a shared library on this machine")
+    folder = tmp_path_factory.mktemp("packed")
+    spec = read_environment_file(PROCESSING).for_python(minor, exactly=True)
+    made = make_packed_environment(spec, destination=folder / "env.tar.gz", provider="pypi")
+    assert made.python == minor
+    with tarfile.open(made.path) as tar:
+        tar.extractall(folder / "env", filter="fully_trusted")
+    return folder / "env"
+
+
+SCRIPT = "import sys, numpy, tokenizers; print('%d.%d' % sys.version_info[:2], sys.prefix)"
+
+
+@pytest.mark.parametrize("release", ["up to 25.07", "from 25.08"])
+def test_it_starts_as_every_release_of_triton_starts_it(packed: Path, release: str, tmp_path: Path) -> None:
+    """Up to 25.07 a shell runs bin/activate; since 25.08 it must only be there, and Triton sets the variables itself
+    (python_backend #404): VIRTUAL_ENV, PATH, LD_LIBRARY_PATH, and no PYTHONHOME."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    if release == "up to 25.07":
+        start = f"source {packed}/bin/activate && exec env LD_LIBRARY_PATH={packed}/lib python3 {script}"
+        command, environment = ["bash", "-c", start], {"PATH": "/usr/bin:/bin"}
+    else:
+        assert (packed / "bin" / "activate").is_file()
+        command = [str(packed / "bin" / "python3"), str(script)]
+        environment = {
+            "VIRTUAL_ENV": str(packed),
+            "PATH": f"{packed}/bin:/usr/bin:/bin",
+            "LD_LIBRARY_PATH": f"{packed}/lib",
+        }
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    minor, prefix = done.stdout.split()
+    assert prefix == str(packed)
+    assert (packed / "lib" / f"libpython{minor}.so.1.0").is_file()
+
+
+def test_what_needs_a_newer_c_library_than_the_image_has_is_refused(places: Places) -> None:
+    """A Python that was built here starts here, and not in an image that is older."""
+    if not has("3.10"):
+        pytest.skip("there is no Python 3.10 with a shared library on this machine")
+    target = gpu("24.10")
+    assert target.release.glibc == (2, 35)
+    old = replace(target, release=replace(target.release, ubuntu="20.04"))  # glibc 2.31
+    with pytest.raises(EnsembleError, match=r"needs glibc 2\.3\d, and .* \(Ubuntu 20\.04\) has 2\.31"):
+        make_environments(read_recipe(ENSEMBLES / "bert_trt"), old, Store(places.store), print)
+
+
+def test_every_release_of_the_table_has_a_python_that_specs_can_name() -> None:
+    for release in releases().values():
+        spec: EnvironmentSpec = read_environment_file(PROCESSING).for_python(release.python, exactly=True)
+        assert spec.python == release.python
