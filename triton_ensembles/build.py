@@ -116,9 +116,10 @@ def build(
         retry_weights = weights_dir is not None or not allow_random
         if built := _unchanged(name, target, places, inputs, retry_weights):
             return built
+        plans = settle_plans(name, artifacts, target, engines_from, progress)
         for step, each in chosen.items():
-            if each.instead_of:
-                progress(f"{step}: {target.server} has no {each.instead_of}, so {each.backend} runs {each.file.name}")
+            why = f", since {target.server} has no {each.instead_of}" if each.instead_of else ""
+            progress(f"{step}: {each.backend} runs {each.file.name}{why}")
         workshop = Workshop(
             recipe=recipe,
             target=target,
@@ -127,7 +128,7 @@ def build(
             progress=progress,
             allow_random=allow_random,
             weights_dir=weights_dir,
-            plans=settle_plans(name, artifacts, target, engines_from, progress),
+            plans=plans,
         )
         environments, environment_records = make_environments(recipe, target, workshop.store, progress)
         made = {artifact.path: workshop.make(artifact) for artifact in artifacts}
