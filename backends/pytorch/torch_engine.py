@@ -16,6 +16,7 @@ from aoti_package import SUFFIX, Package
 from batching import Array, BadInputError, Result, Work, run_batch
 from cores import Shared
 from declared import LoadError, Model, Tensor
+from heap import keep_freed_memory
 from torch_device import device_of
 from torch_script import Script
 from torch_settings import PARAMETERS, THREADS, Settings
@@ -56,6 +57,8 @@ class TorchEngine:
         # kept twice.
         self._shared = Shared(model, lambda threads: threads, THREADS)
         self._threads = 0
+        if model.gpu is None:
+            keep_freed_memory()
         with self._settings.applied():
             self._model = Package(model, self._device) if is_package else Script(model, self._device)
         for kind, positions in (("inputs", self._model.inputs), ("outputs", self._model.outputs)):

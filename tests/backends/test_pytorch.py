@@ -60,10 +60,13 @@ class Mode(torch.nn.Module):
 
 
 class Parallel(torch.nn.Module):
-    """Computes something for which torch takes all the threads that it may."""
+    """Some layers of 16 MiB: torch takes all the threads that it may."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x + (torch.ones(1 << 22) * 2).sum()
+        y = torch.ones(1 << 22) * x.mean()
+        for _ in range(8):
+            y = y + x.mean()
+        return x + y.sum()
 
 
 class Texts(torch.nn.Module):
@@ -213,17 +216,35 @@ def test_threads(playground: Playground) -> None:
         playground.load(
             f"threads-{name}", config(f"threads-{name}", IN, OUT, extra), {"1/model.pt": script(Parallel())}
         )
-        (process,) = (
-            pid
-            for pid in descendants(playground.server.pid)
-            if f"threads-{name}".encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
-        )
+        process = stub(playground, f"threads-{name}")
         playground.ask(f"threads-{name}", ["OUTPUT__0"], x=row(1, 2, 3))
         threads[name] = len(list(Path(f"/proc/{process}/task").iterdir()))
     # torch has more than one pool of so many threads, less the one that asks.
     pools, rest = divmod(threads["five"] - threads["one"], 4)
     assert pools >= 1 and rest == 0
     assert threads["default"] - threads["one"] == pools * (cores - 1)
+
+
+def stub(playground: Playground, model: str) -> int:
+    """The process of the model's instance."""
+    (found,) = (
+        pid for pid in descendants(playground.server.pid) if model.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    )
+    return found
+
+
+def test_memory_of_a_run_is_kept_for_the_next(playground: Playground) -> None:
+    """Otherwise the system clears the pages of every layer anew in every run, a third of all time at large batches."""
+    playground.load("kept", config("kept", IN, OUT), {"1/model.pt": script(Parallel())})
+
+    def faults() -> int:
+        for _ in range(10):
+            playground.ask("kept", ["OUTPUT__0"], x=row(1, 2, 3))
+        status = Path(f"/proc/{stub(playground, 'kept')}/stat").read_text()
+        return int(status.rpartition(")")[2].split()[7])  # minflt, proc(5)
+
+    before = faults()
+    assert faults() - before < 10_000  # a layer is 4096 pages, and the heap takes some runs to settle
 
 
 def test_all_parameters_of_the_native_backend(playground: Playground) -> None:
