@@ -22,7 +22,7 @@ help: ## Show this list
 	@echo '       TARGET=cpu, or TARGET=gpu with IMAGE=24.09, INSTANCE=ml.g5.xlarge, ENGINES_FROM=folder)'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
 
-demo: .venv/ready ## Build both ensembles, serve them, send a photograph and sentences, print the answers, stop
+demo: .venv/ready ## Build all ensembles, serve them, send photographs and sentences, print the answers, stop
 	$(HERE)@$(BUILD) demo $(WEIGHT_OPTIONS)
 
 test: .venv/ready ## Run the whole test suite (it starts real servers)
