@@ -17,6 +17,7 @@ from aiohttp import web
 from triton_ensembles.endpoint.api.body import Body, BodyTooLarge
 from triton_ensembles.endpoint.api.service import operation_model
 from triton_ensembles.endpoint.api.validation import string_faults, summary
+from triton_ensembles.endpoint.api.whole import whole_response
 from triton_ensembles.endpoint.hosting import HostingError, Invocation, ModelError, Reply, ValidationError
 from triton_ensembles.endpoint.life import Endpoint
 from triton_ensembles.endpoint.metrics import Call, Metrics
@@ -127,7 +128,7 @@ async def _send(request: web.BaseRequest, reply: Reply, variant: str) -> web.Str
         "x-amzn-RequestId": str(uuid.uuid4()),
     }
     if isinstance(reply.body, bytes):
-        return web.Response(status=reply.status, body=reply.body, headers=headers)
+        return whole_response(request, reply.status, headers, reply.body)
     response = web.StreamResponse(status=reply.status, headers=headers)
     length = next((value for name, value in reply.headers.items() if name.lower() == "content-length"), None)
     response.content_length = int(length) if length else None
