@@ -8,12 +8,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from tests.endpoint.conftest import Deployer
 from tests.endpoint.hosting import archives
+from triton_ensembles.endpoint.feed import Feed
 from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.endpoint.metrics import Metrics, gathered
 from triton_ensembles.endpoint.metrics.cloudwatch import Minutes
 from triton_ensembles.endpoint.metrics.latency import percentiles
 from triton_ensembles.endpoint.metrics.triton import step_times
@@ -113,6 +116,35 @@ def test_values_of_one_minute_become_one_set_and_are_told_once() -> None:
     assert datum["Unit"] == "Microseconds"
     assert abs(datum["Timestamp"].timestamp() - time.time()) < 120
     assert minutes.take() == {}
+
+
+def test_whoever_looks_sees_every_value_up_to_now() -> None:
+    """Values wait to be added up together; a number that lags behind would be a wrong one."""
+    metrics = Metrics(Feed())
+    for count in range(1, 2502):  # more than wait at most, and a rest
+        metrics.record("ModelLatency", float(count), "e", "v", "m")
+        metrics.record("Invocations", 1, "e", "v", "m")
+    families = text_string_to_metric_families(metrics.prometheus.text().decode())
+    found = [sample for family in families for sample in family.samples]
+    assert one(found, "sagemaker_Invocations_total", target_model="m") == 2501
+    assert one(found, "sagemaker_ModelLatency_microseconds_count", target_model="m") == 2501
+    assert one(found, "sagemaker_ModelLatency_microseconds_sum", target_model="m") == 2501 * 2502 / 2
+    assert one(found, "sagemaker_ModelLatency_microseconds_bucket", target_model="m", le="500.0") == 500
+    assert metrics.latencies.models("e", "v") == ["m"]
+    last = metrics.latencies.of("e", "v", "m", "ModelLatency")
+    assert last is not None
+    assert (last.count, last.p50) == (1000, 2.001)  # milliseconds, of the last thousand
+    assert sum(each["StatisticValues"]["SampleCount"] for each in metrics.minutes.take()["AWS/SageMaker"]) == 2 * 2501
+
+
+def test_values_count_for_the_minute_in_which_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics = Metrics(Feed())
+    for now, value in ((59.9, 1.0), (60.1, 10.0), (119.0, 100.0), (400.0, 1000.0)):
+        monkeypatch.setattr(gathered.time, "time", lambda now=now: now)
+        metrics.record("ModelLatency", value, "e", "v", "m")
+    data = metrics.minutes.take()["AWS/SageMaker"]
+    sums = {each["Timestamp"].timestamp(): each["StatisticValues"]["Sum"] for each in data}
+    assert sums == {0.0: 1.0, 60.0: 110.0, 360.0: 1000.0}
 
 
 def test_percentiles_are_values_that_came() -> None:

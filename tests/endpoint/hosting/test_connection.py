@@ -135,3 +135,60 @@ async def test_an_answer_in_chunks_is_one_body(peer: tuple[Peer, Connections]) -
 
     server.answer = chunks
     assert await ask(connections) == b"abc"
+
+
+async def test_more_than_one_answer_is_not_left_to_the_next_request(peer: tuple[Peer, Connections]) -> None:
+    server, connections = peer
+
+    async def twice(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        body = await body_of_request(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n%bHTTP/1.1 200 OK\r\nContent-" % body)
+        await body_of_request(reader)
+        writer.write(b"Length: 4\r\n\r\nlate")
+
+    server.answer = twice
+    await asyncio.gather(ask(connections, b"a"), return_exceptions=True)
+    server.answer = echo
+    assert await ask(connections, b"b") == b"b"
+
+
+async def test_a_long_answer_that_nobody_reads_stays_with_the_server(peer: tuple[Peer, Connections]) -> None:
+    """Otherwise a slow client would have the platform hold whatever the model says."""
+    server, connections = peer
+    sent = 0
+
+    async def much(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        await body_of_request(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (64 << 20))
+        for _ in range(64):
+            writer.write(b"x" * (1 << 20))
+            await writer.drain()
+            sent += 1
+
+    server.answer = much
+    answer = await connections.ask("POST", "/", {})
+    await asyncio.sleep(0.5)
+    assert sent < 32
+    length = 0
+    while piece := await answer.piece(5):
+        length += len(piece)
+    assert length == 64 << 20
+
+
+async def test_an_answer_that_does_not_come_in_time_is_a_timeout(peer: tuple[Peer, Connections]) -> None:
+    server, connections = peer
+
+    async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await body_of_request(reader)
+        for piece in b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n", *[b"x"] * 100:
+            writer.write(piece)
+            await asyncio.sleep(0.05)
+
+    server.answer = half
+    began = asyncio.get_running_loop().time()
+    with pytest.raises(TimeoutError):
+        await (await connections.ask("POST", "/", {}, seconds=0.3)).read()
+    assert asyncio.get_running_loop().time() - began < 2
+    server.answer = echo
+    assert await ask(connections, b"mine") == b"mine"

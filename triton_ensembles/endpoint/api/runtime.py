@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 import re
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -17,6 +17,7 @@ from aiohttp import web
 from triton_ensembles.endpoint.api.body import Body, BodyTooLarge
 from triton_ensembles.endpoint.api.service import operation_model
 from triton_ensembles.endpoint.api.validation import string_faults, summary
+from triton_ensembles.endpoint.api.whole import whole_response
 from triton_ensembles.endpoint.hosting import HostingError, Invocation, ModelError, Reply, ValidationError
 from triton_ensembles.endpoint.life import Endpoint
 from triton_ensembles.endpoint.metrics import Call, Metrics
@@ -124,10 +125,10 @@ async def _send(request: web.BaseRequest, reply: Reply, variant: str) -> web.Str
     headers = {
         **{name: value for name, value in reply.headers.items() if name.lower() != "content-length"},
         "x-Amzn-Invoked-Production-Variant": variant,
-        "x-amzn-RequestId": str(uuid.uuid4()),
+        "x-amzn-RequestId": _request_id(),
     }
     if isinstance(reply.body, bytes):
-        return web.Response(status=reply.status, body=reply.body, headers=headers)
+        return whole_response(request, reply.status, headers, reply.body)
     response = web.StreamResponse(status=reply.status, headers=headers)
     length = next((value for name, value in reply.headers.items() if name.lower() == "content-length"), None)
     response.content_length = int(length) if length else None
@@ -154,6 +155,12 @@ def error_response(error: HostingError) -> web.Response:
     return _json(error.status, body, error.code)
 
 
+def _request_id() -> str:
+    """A UUID of version 4, from a generator that need not ask the kernel: it names a request and keeps no secret."""
+    digits = f"{random.getrandbits(128):032x}"
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+
+
 def _json(status: int, body: Mapping[str, Any], code: str = "") -> web.Response:
-    headers = {"x-amzn-RequestId": str(uuid.uuid4())} | ({"x-amzn-ErrorType": code} if code else {})
+    headers = {"x-amzn-RequestId": _request_id()} | ({"x-amzn-ErrorType": code} if code else {})
     return web.Response(status=status, body=json.dumps(body).encode(), content_type="application/json", headers=headers)

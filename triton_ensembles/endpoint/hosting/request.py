@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
-@dataclass(frozen=True)
-class Invocation:
+class Invocation(NamedTuple):
     """What InvokeEndpoint was given, headers as they came; None where the client sent none.
 
     Args:
@@ -34,8 +32,7 @@ class ReplyBody(Protocol):
     async def aclose(self) -> None: ...
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """A model's answer, which always has a status below 400: any other is raised as ModelError.
 
     Args:

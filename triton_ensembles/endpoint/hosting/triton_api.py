@@ -7,15 +7,15 @@ goes with load, invoke and unload, and only names that this platform made itself
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
-from triton_ensembles.endpoint.hosting.connection import Answer, Connections
+from triton_ensembles.endpoint.hosting.connection import Connections
 from triton_ensembles.endpoint.hosting.errors import InternalFailure
+from triton_ensembles.endpoint.hosting.exchange import Answer
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
@@ -58,14 +58,13 @@ class TritonApi:
         """
         started = time.perf_counter()
         try:
-            async with asyncio.timeout(seconds):
-                answer = await self._connections.ask(
-                    "POST", path, _headers(request), request.body, request.content_length
-                )
-                if answer.status >= 400:
-                    raise ContainerAnswered(answer.status, _words(await answer.read()))
-                small = int(answer.headers.get("content-length", _WHOLE + 1)) <= _WHOLE
-                body = await answer.read() if small else Pieces(answer, seconds)
+            answer = await self._connections.ask(
+                "POST", path, _headers(request), request.body, request.content_length, seconds=seconds
+            )
+            if answer.status >= 400:
+                raise ContainerAnswered(answer.status, _words(await answer.read()))
+            small = int(answer.headers.get("content-length", _WHOLE + 1)) <= _WHOLE
+            body = await answer.read() if small else Pieces(answer, seconds)
         except TimeoutError:
             raise  # which is an OSError too
         except OSError as error:
@@ -101,8 +100,7 @@ class Pieces(AsyncIterator[bytes]):
 
     async def __anext__(self) -> bytes:
         try:
-            async with asyncio.timeout(self._seconds):
-                piece = await self._answer.piece()
+            piece = await self._answer.piece(self._seconds)
         except BaseException as error:
             await self.aclose()
             if isinstance(error, OSError):  # TimeoutError is one too

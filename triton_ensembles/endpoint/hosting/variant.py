@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import re
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -32,6 +33,8 @@ from triton_ensembles.sagemaker_serve import MULTI_MODEL
 from triton_ensembles.server import PORT_VARIABLES
 
 _LOOK_SECONDS = 2.0
+_LOOK_MOST_SECONDS = 10.0
+_PAUSE_AFTER_LOOK = 200  # times what the look took: of a server with many pages and threads it takes tens of ms
 _PLAIN_PATH = re.compile(r"[0-9A-Za-z._/+@=,:-]+")
 # botocore's pattern of TargetModel is \S[\p{Print}]*. Why more is refused here: Triton 2.51.0 starts a lone Python
 # model by a shell command with TargetModel in it; since r25.08 Triton itself refuses such names ("Invalid stub name").
@@ -204,7 +207,10 @@ class Variant:
                     await asyncio.sleep(0.05)
 
     async def _watch(self) -> None:
+        took = 0.0
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(min(max(_LOOK_SECONDS, took * _PAUSE_AFTER_LOOK), _LOOK_MOST_SECONDS))
+            began = time.monotonic()
             await asyncio.gather(*(instance.look() for instance in self._instances))
             await asyncio.to_thread(logfile.trim, self._log)
+            took = time.monotonic() - began

@@ -2,6 +2,7 @@
 
 names.py       the metrics, their namespaces and units
 record.py      Metrics: everything that happens comes in here
+gathered.py    values wait until somebody looks, to be added up together
 prometheus.py  GET /metrics
 triton.py      Triton's own metrics, made distinct
 cloudwatch.py  statistics by the minute, for GetMetricStatistics and GetMetricData

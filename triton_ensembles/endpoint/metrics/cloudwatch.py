@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -21,11 +21,11 @@ class _Set:
     least: float = math.inf
     most: float = -math.inf
 
-    def add(self, value: float) -> None:
-        self.count += 1
-        self.total += value
-        self.least = min(self.least, value)
-        self.most = max(self.most, value)
+    def add(self, values: Sequence[float]) -> None:
+        self.count += len(values)
+        self.total += sum(values)
+        self.least = min(self.least, *values)
+        self.most = max(self.most, *values)
 
 
 class Minutes:
@@ -34,14 +34,17 @@ class Minutes:
     def __init__(self) -> None:
         self._sets: dict[tuple[str, str, str, int], _Set] = {}
 
-    def record(self, name: str, value: float, endpoint: str, variant: str) -> None:
-        key = (name, endpoint, variant, int(time.time()) // 60)
+    def record(
+        self, name: str, values: float | Sequence[float], endpoint: str, variant: str, minute: int | None = None
+    ) -> None:
+        """One value or several of one minute: of this one where none is given (minutes of time.time())."""
+        key = (name, endpoint, variant, int(time.time()) // 60 if minute is None else minute)
         found = self._sets.get(key)
         if found is None:
             if len(self._sets) >= _MOST:
                 self._sets.pop(next(iter(self._sets)))  # the oldest
             found = self._sets[key] = _Set()
-        found.add(value)
+        found.add([values] if isinstance(values, int | float) else values)
 
     def take(self) -> dict[str, list[dict[str, Any]]]:
         """What has come since the last call: MetricData of PutMetricData by Namespace."""

@@ -25,11 +25,11 @@ class Latencies:
     def __init__(self) -> None:
         self._held: dict[tuple[str, str, str, str], deque[float]] = {}
 
-    def record(self, endpoint: str, variant: str, target_model: str, name: str, microseconds: float) -> None:
+    def record(self, endpoint: str, variant: str, target_model: str, name: str, microseconds: Iterable[float]) -> None:
         key = (endpoint, variant, target_model, name)
         if key not in self._held:
             self._held[key] = deque(maxlen=_KEPT)
-        self._held[key].append(microseconds)
+        self._held[key].extend(microseconds)
 
     def of(self, endpoint: str, variant: str, target_model: str, name: str) -> Percentiles | None:
         values = self._held.get((endpoint, variant, target_model, name))

@@ -2,69 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    Summary,
-    disable_created_metrics,
-    generate_latest,
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+    SummaryMetricFamily,
 )
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
-from triton_ensembles.endpoint.metrics.names import KINDS, Kind
+from triton_ensembles.endpoint.metrics.gathered import Series
+from triton_ensembles.endpoint.metrics.names import KINDS
 
 _LABELS = ("endpoint", "variant", "target_model")
 _GAUGES = {"LoadedModelCount", "MemoryUtilization", "DiskUtilization"}
 _GAUGE_LABELS = ("endpoint", "variant", "instance")
 # Microseconds: from a warm identity model to a cold ensemble.
 _BUCKETS = (*(step * 10**power for power in range(2, 8) for step in (1, 2, 5)), 100_000_000, 360_000_000)
+_BOUNDS = [*map(floatToGoString, _BUCKETS), "+Inf"]
 
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # when a counter began says nothing here
-
-
-class Prometheus:
-    """The registry of one platform."""
+class _Values:
+    """What has come of one series."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        self._families = {name: self._family(name, kind) for name, kind in KINDS.items()}
-        # By name and labels; to look a series up in the family takes ten times as long as to add to it.
-        self._add: dict[tuple[str, str, str, str], Callable[[float], None]] = {}
+        self.count = 0
+        self.total = self.last = 0.0
+        self.by_bucket = [0] * len(_BOUNDS)
 
-    def record(self, name: str, value: float, endpoint: str, variant: str, target_model: str, instance: str) -> None:
-        series = (name, endpoint, variant, instance if name in _GAUGES else target_model)
-        add = self._add.get(series)
-        if add is None:
-            add = self._add[series] = _adder(self._families[name].labels(*series[1:]))
-        add(value)
+    def add(self, values: Sequence[float], timed: bool) -> None:
+        self.count += len(values)
+        self.total += sum(values)
+        self.last = values[-1]
+        for value in values if timed else ():
+            self.by_bucket[bisect_left(_BUCKETS, value)] += 1
+
+
+class Prometheus(Collector):
+    """All series of one platform."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, dict[tuple[str, str, str], _Values]] = {name: {} for name in KINDS}
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
+
+    def record(self, series: Series, values: Sequence[float]) -> None:
+        """Values of one series, in its unit."""
+        held = self._held[series.name]
+        labels = series.endpoint, series.variant, series.instance if series.name in _GAUGES else series.target_model
+        if labels not in held:
+            held[labels] = _Values()
+        held[labels].add(values, timed=KINDS[series.name].unit == "Microseconds")
 
     def forget(self, endpoint: str) -> None:
         """The endpoint is gone: how full its instances are is no longer a fact."""
         for name in _GAUGES:
-            self._families[name].remove_by_labels({"endpoint": endpoint})
-        for series in [series for series in self._add if series[1] == endpoint]:
-            del self._add[series]
+            self._held[name] = {labels: each for labels, each in self._held[name].items() if labels[0] != endpoint}
 
     def text(self) -> bytes:
         return generate_latest(self._registry)
 
-    def _family(self, name: str, kind: Kind) -> Counter | Gauge | Histogram | Summary:
-        title = f"sagemaker_{name}"
-        if name in _GAUGES:
-            unit = "" if kind.unit == "Count" else f"_{kind.unit.lower()}"
-            return Gauge(title + unit, kind.about, _GAUGE_LABELS, registry=self._registry)
-        if kind.counts:
-            return Counter(title, kind.about, _LABELS, registry=self._registry)
-        if kind.unit == "Microseconds":
-            return Histogram(f"{title}_microseconds", kind.about, _LABELS, registry=self._registry, buckets=_BUCKETS)
-        return Summary(title, kind.about, _LABELS, registry=self._registry)
+    def collect(self) -> Iterator[Metric]:
+        for name, held in self._held.items():
+            yield _family(name, held)
 
 
-def _adder(series: Counter | Gauge | Histogram | Summary) -> Callable[[float], None]:
-    if isinstance(series, Gauge):
-        return series.set
-    return series.inc if isinstance(series, Counter) else series.observe
+def _family(name: str, held: dict[tuple[str, str, str], _Values]) -> Metric:
+    kind, title = KINDS[name], f"sagemaker_{name}"
+    if name in _GAUGES:
+        unit = "" if kind.unit == "Count" else f"_{kind.unit.lower()}"
+        gauge = GaugeMetricFamily(title + unit, kind.about, labels=_GAUGE_LABELS)
+        for labels, each in held.items():
+            gauge.add_metric(labels, each.last)
+        return gauge
+    if kind.counts:
+        counter = CounterMetricFamily(title, kind.about, labels=_LABELS)
+        for labels, each in held.items():
+            counter.add_metric(labels, each.total)
+        return counter
+    if kind.unit == "Microseconds":
+        histogram = HistogramMetricFamily(f"{title}_microseconds", kind.about, labels=_LABELS)
+        for labels, each in held.items():
+            buckets = list(zip(_BOUNDS, accumulate(each.by_bucket), strict=True))
+            histogram.add_metric(labels, buckets, each.total)
+        return histogram
+    summary = SummaryMetricFamily(title, kind.about, labels=_LABELS)
+    for labels, each in held.items():
+        summary.add_metric(labels, each.count, each.total)
+    return summary

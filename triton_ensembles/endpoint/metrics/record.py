@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from triton_ensembles.endpoint.feed import Feed
 from triton_ensembles.endpoint.hosting.observer import Event, Metric, Unit
 from triton_ensembles.endpoint.metrics.cloudwatch import Minutes
+from triton_ensembles.endpoint.metrics.gathered import Gathered, Series
 from triton_ensembles.endpoint.metrics.latency import Latencies
 from triton_ensembles.endpoint.metrics.names import KINDS
 from triton_ensembles.endpoint.metrics.prometheus import Prometheus
@@ -33,10 +34,26 @@ class Metrics:
     """Counts and times of all endpoints."""
 
     def __init__(self, feed: Feed) -> None:
-        self.prometheus = Prometheus()
-        self.minutes = Minutes()
-        self.latencies = Latencies()
+        self._prometheus = Prometheus()
+        self._minutes = Minutes()
+        self._latencies = Latencies()
+        self._gathered = Gathered(self._count)
         self._feed = feed
+
+    @property
+    def prometheus(self) -> Prometheus:
+        self._gathered.flush()
+        return self._prometheus
+
+    @property
+    def minutes(self) -> Minutes:
+        self._gathered.flush()
+        return self._minutes
+
+    @property
+    def latencies(self) -> Latencies:
+        self._gathered.flush()
+        return self._latencies
 
     def observer(self, endpoint: str) -> EndpointObserver:
         """What the hosting of one endpoint reports to."""
@@ -59,15 +76,18 @@ class Metrics:
         self, name: str, value: float, endpoint: str, variant: str, target_model: str = "", instance: str = ""
     ) -> None:
         """One value of a metric of names.KINDS, in its unit."""
-        self.prometheus.record(name, value, endpoint, variant, target_model, instance)
-        self.minutes.record(name, value, endpoint, variant)
-        if name in _TIMED:
-            self.latencies.record(endpoint, variant, target_model, name, value)
+        self._gathered.add(Series(name, endpoint, variant, target_model, instance), value)
 
     def forget(self, endpoint: str) -> None:
         """The endpoint is gone; what was counted stays counted."""
         self.prometheus.forget(endpoint)
         self.latencies.forget(endpoint)
+
+    def _count(self, series: Series, values: Sequence[float], minute: int) -> None:
+        self._prometheus.record(series, values)
+        self._minutes.record(series.name, values, series.endpoint, series.variant, minute)
+        if series.name in _TIMED:
+            self._latencies.record(series.endpoint, series.variant, series.target_model, series.name, values)
 
 
 class EndpointObserver:
