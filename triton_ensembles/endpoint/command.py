@@ -11,6 +11,7 @@ from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.errors import shown
 from triton_ensembles.paths import BUILD
 
+LAST_LINE = "Ctrl-C stops it"  # of what it prints once it is ready
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>[KMGT]?)(i?B)?", re.IGNORECASE)
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
@@ -110,7 +111,7 @@ def endpoint(
         click.echo(f"ready: SageMaker, its runtime and S3 on {url}; status page at {url}/\n")
         for name, value in environment(url, region, s3_url).items():
             click.echo(f"export {name}={value}")
-        click.echo(f"\nlogs in {shown(settings.logs)}; Ctrl-C stops it")
+        click.echo(f"\nlogs in {shown(settings.logs)}; {LAST_LINE}")
 
     run_endpoint(settings, ready, lambda: click.echo("\nstopping: running requests may end"))
     click.echo("stopped")

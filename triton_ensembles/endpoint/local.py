@@ -20,7 +20,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from triton_ensembles.endpoint.command import environment
+from triton_ensembles.endpoint.command import LAST_LINE, environment
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT
 from triton_ensembles.processes import die_with
@@ -83,6 +83,7 @@ class LocalEndpoint:
             self.lines.append(line.rstrip())
             if found := _URL.match(line):
                 self.url = found["url"]
+            if line.rstrip().endswith(LAST_LINE):
                 threading.Thread(target=self._read, daemon=True).start()
                 return self
         self._process.wait()
