@@ -13,7 +13,8 @@ import tritonclient.http as http
 
 from benchmarks.http_load import Door, ask, post
 from triton_ensembles.archive import write_archive
-from triton_ensembles.deploy.payload import Payload, binary, sentences
+from triton_ensembles.demo import photographs
+from triton_ensembles.deploy.payload import Payload, binary, photograph, photograph_as_pixels, sentences
 from triton_ensembles.endpoint.hosting.disk import model_hash
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
@@ -63,11 +64,13 @@ def running_endpoint(folder: Path, archives: Sequence[Path]) -> Iterator[LocalEn
 
 
 def doors(local: LocalEndpoint) -> Iterator[tuple[str, Door, Door]]:
-    """(what is asked, tritonserver's own port, the endpoint) of echo and bert_trt, warmed up; both answer the same."""
+    """(what is asked, tritonserver's own port, the endpoint) of each model, warmed up; both answer the same."""
     for about, name, payload in (
         ("echo", "echo", _four_floats()),
         ("bert_trt, 1 sentence", "bert_trt", sentences([_SENTENCE])),
         ("bert_trt, 8 sentences", "bert_trt", sentences([_SENTENCE] * 8)),
+        ("dali_inception, 1 JPEG", "dali_inception", photograph(photographs()[0].read_bytes(), 3)),
+        ("resnet_pytorch, 1 image", "resnet_pytorch", photograph_as_pixels(photographs()[0].read_bytes(), 3)),
     ):
         endpoint = endpoint_door(local, name, [payload])
         ask(endpoint)

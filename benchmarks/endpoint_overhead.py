@@ -2,14 +2,14 @@
 
     python -m benchmarks.endpoint_overhead [--seconds 3] [--rounds 5] [--json FILE]
 
-It starts an endpoint of its own, deploys two archives, and asks each model over the endpoint's InvokeEndpoint and over
+It starts an endpoint of its own, deploys the archives, and asks each model over the endpoint's InvokeEndpoint and over
 the port of the tritonserver behind it (POST /models/<hash>/invoke). The client is the same for both: plain sockets,
 kept open. Rounds alternate, so that what else the machine does hits both alike. Reported are, for one connection, the
 medians and their difference; for 32 connections, the throughputs and their ratio.
 
 ``echo`` is a Python model that gives back its input: nearly all of its time is overhead. ``bert_trt`` is the project's
-ensemble with one sentence and with eight: what the overhead means for a model that does something. Signing, which boto3
-does before it sends anything, is in neither.
+ensemble with one sentence and with eight, the other two ensembles get a photograph: what the overhead means for models
+that do something. Signing, which boto3 does before it sends anything, is in neither.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ def main() -> None:
     arguments = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="endpoint-overhead-")))
-        archives = [echo_archive(folder), archive_of("bert_trt")]
+        ensembles = ("bert_trt", "dali_inception", "resnet_pytorch")
+        archives = [echo_archive(folder), *map(archive_of, ensembles)]
         endpoint = stack.enter_context(running_endpoint(folder, archives))
         rows = []
         for name, direct, through in doors(endpoint):

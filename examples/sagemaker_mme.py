@@ -55,7 +55,8 @@ def parse_arguments() -> argparse.Namespace:
         "--image", default="triton-ensembles/tritonserver:2.51.0-pip", help="what the archives are built for"
     )
     parser.add_argument("--instance", default="ml.c5.xlarge")
-    parser.add_argument("--archives", type=Path, nargs="+", default=sorted(DIST.glob("*.tar.gz")))
+    both = [DIST / "bert_trt.tar.gz", DIST / "dali_inception.tar.gz"]
+    parser.add_argument("--archives", type=Path, nargs="+", default=both)
     return parser.parse_args()
 
 

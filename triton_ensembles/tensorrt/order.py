@@ -82,7 +82,7 @@ class Order:
         ]
 
     def feed_file(self, number: int, tensor: str) -> str:
-        return f"{self.name}.feed{number}.{tensor}.bin"
+        return f"{self.name}.feed{number}.{tensor.replace('/', '_')}.bin"  # TensorFlow's names have slashes
 
 
 def _spec(shapes: Mapping[str, Sequence[int]]) -> str:
