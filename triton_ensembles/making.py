@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from triton_ensembles.artifacts import ACCURACY, MAKERS
@@ -64,7 +65,7 @@ class Maker:
 
     def identity(self) -> dict[str, Any]:
         """What decides the output apart from the input files: the maker's code, its options, its tools' versions."""
-        module = importlib.import_module((MAKERS | ACCURACY)[self.name])
+        module = self._module
         assert module.__file__ is not None
         reads = {path: file_digest(ROOT / path) for path in getattr(module, "READS", ())}
         code = file_digest(Path(module.__file__))
@@ -74,6 +75,16 @@ class Maker:
             "options": self.options,
             "tools": {tool: _version(tool) for tool in module.TOOLS},
         }
+
+    def dali_of(self, target: Target) -> dict[str, str]:
+        """The target's DALI, for a maker that makes something else of it on each target; nothing for the others."""
+        if not getattr(self._module, "DIFFERS_BY_DALI", False):
+            return {"dali_device": "", "dali_version": ""}
+        return {"dali_device": target.dali_device, "dali_version": target.dali_version}
+
+    @property
+    def _module(self) -> ModuleType:
+        return importlib.import_module((MAKERS | ACCURACY)[self.name])
 
 
 def makers_of(artifact: Artifact) -> list[Maker]:
@@ -151,15 +162,15 @@ class Workshop:
         return found
 
     def _run(self, artifact: Artifact, maker: Maker, materials: Materials, *, random: bool) -> Made:
-        machine = {"dali_device": self.target.dali_device, "dali_version": self.target.dali_version}
+        dali = maker.dali_of(self.target)
         origin = {
             **maker.identity(),
             "file": materials.file,
             "source": materials.sha256,
             "reads": {path: file_digest(ROOT / path) for path in artifact.reads},
-            **machine,
+            **dali,
         }
-        job = {"files": materials.files, "file": materials.file, "options": maker.options, **machine}
+        job = {"files": materials.files, "file": materials.file, "options": maker.options, **dali}
         started = time.monotonic()
         entry, made = self.store.get_or_make(
             digest(origin), artifact.name, lambda output: _run(maker.name, job, output, artifact.path, self.progress)
@@ -191,12 +202,11 @@ class Workshop:
             "source": materials.sha256,
             "processor": _bf16_instructions(),
         }
-        machine = {"dali_device": "cpu", "dali_version": ""}
         job = {
             "files": materials.files | {artifact.name: made.path},
             "file": artifact.name,
             "options": measure.options,
-            **machine,
+            **measure.dali_of(self.target),
         }
         what = f"{artifact.path} in {precision}"
         entry, _ = self.store.get_or_make(

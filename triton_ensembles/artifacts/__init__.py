@@ -36,9 +36,10 @@ Facts = dict[str, Any]
 
 @dataclass(frozen=True)
 class Job:
-    """What a maker is given: where to write, the files of its source by name, its options and the target's DALI.
+    """What a maker is given: where to write, the files of its source by name, its options.
 
-    ``dali_version`` is the one that will read what is made, "" where that is the installed one or not known.
+    A maker whose module says ``DIFFERS_BY_DALI`` is told the target's DALI: the device that decodes images, "cpu" or
+    "mixed", and the version that will read what is made, "" where that is the installed one or not known.
     """
 
     output: Path

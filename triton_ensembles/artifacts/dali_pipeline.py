@@ -13,6 +13,7 @@ from triton_ensembles.artifacts.dali_install import full_version, serialize_with
 from triton_ensembles.paths import ROOT
 
 TOOLS = ("nvidia-dali-cuda130",)
+DIFFERS_BY_DALI = True
 
 
 def make(job: Job) -> Facts:
