@@ -137,7 +137,8 @@ def test_same_bytes_from_other_processes(small: tuple[Path, Path], tmp_path: Pat
             "files": {"model.graphdef": os.fspath(small[0])},
             "file": "model.graphdef",
             "options": {"input": SMALL[0], "output": SMALL[1]},
-            "dali_device": "cpu",
+            "dali_device": "",
+            "dali_version": "",
         }
         subprocess.run(
             [sys.executable, "-m", "triton_ensembles.artifacts.run", "graphdef_onnx"],

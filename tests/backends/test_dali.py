@@ -30,6 +30,7 @@ def config(name: str, **changes: Any) -> str:
     """ensembles/dali_inception/dali on the CPU; it waits 200 ms so that concurrent requests meet in one batch."""
     made = read_config(ENSEMBLES / "dali_inception" / "dali" / "config.pbtxt")
     made.name = name
+    del made.model_warmup[:]  # its image is not copied
     made.instance_group[0].kind = ModelInstanceGroup.KIND_CPU
     made.dynamic_batching.max_queue_delay_microseconds = changes.pop("delay", 200_000)
     for key, value in changes.pop("parameters", {}).items():

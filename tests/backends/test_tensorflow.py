@@ -48,6 +48,7 @@ def directly() -> Any:
 def on_cpu(step: str, name: str | None = None) -> str:
     made = read_config(DAG / step / "config.pbtxt")
     made.name = name or step
+    del made.model_warmup[:]  # its image is not copied
     for group in made.instance_group:
         group.kind = ModelInstanceGroup.KIND_CPU
     if made.HasField("dynamic_batching"):
