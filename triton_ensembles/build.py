@@ -24,7 +24,7 @@ from triton_ensembles.making import Progress, Workshop, makers_of
 from triton_ensembles.packing import code_of, environment_code, make_environments
 from triton_ensembles.paths import ROOT
 from triton_ensembles.recipe import Artifact, Recipe, find_ensembles, read_recipe
-from triton_ensembles.staging import read_models, stage
+from triton_ensembles.staging import read_models, stage, staged_configs
 from triton_ensembles.store import Store, digest, file_digest, locked
 from triton_ensembles.targets import Target
 from triton_ensembles.tensorrt.plans import settle_plans
@@ -116,6 +116,7 @@ def build(
         retry_weights = weights_dir is not None or not allow_random
         if built := _unchanged(name, target, places, inputs, retry_weights):
             return built
+        staged_configs(folder, name, recipe, target)  # what cannot be staged is said before anything is made
         plans = settle_plans(name, artifacts, target, engines_from, progress)
         for step, each in chosen.items():
             why = f", since {target.server} has no {each.instead_of}" if each.instead_of else ""

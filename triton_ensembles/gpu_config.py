@@ -7,6 +7,7 @@ ModelInstanceGroup.profile, ModelWarmup) at r24.10; the fields are the same in e
 from __future__ import annotations
 
 from triton_ensembles.choosing import Chosen
+from triton_ensembles.errors import EnsembleError
 from triton_ensembles.modelconfig import ModelConfig
 from triton_ensembles.tensorrt.profiles import Profile, profiles_of
 
@@ -15,8 +16,19 @@ _GRAPH_STEPS = 4
 
 
 def tune(config: ModelConfig, chosen: Chosen) -> None:
-    """Add to ``config`` what makes the chosen engine quick on a GPU, and quick at its first request."""
+    """Add to ``config`` what makes the chosen engine quick on a GPU, and quick at its first request.
+
+    Raises:
+        EnsembleError: the plan's profiles end below the config's max_batch_size: Triton would not load it.
+    """
     profiles = profiles_of(chosen.file.options)
+    largest = max((profile.maximum[0] for profile in profiles), default=config.max_batch_size)
+    if largest < config.max_batch_size:
+        raise EnsembleError(
+            f"the profiles of {chosen.file.path} end at a batch of {largest}, and max_batch_size is "
+            f"{config.max_batch_size}",
+            cure="let a profile reach it, or lower max_batch_size",
+        )
     if chosen.backend == "tensorrt":
         _use_profiles(config, profiles)
         _capture_graphs(config, profiles)

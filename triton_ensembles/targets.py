@@ -55,11 +55,6 @@ class Target:
     def server(self) -> str:
         return f"NVIDIA's image of Triton {self.image}" if self.image else f"tritonserver {VERSION} from a wheel"
 
-    @property
-    def to_check(self) -> Choice:
-        """The same for the checker."""
-        return Choice(self.name, self.instance, self.image)
-
     def differences(self) -> dict[str, str]:
         """All of it in words, for people who compare targets."""
         kind = ModelInstanceGroup.Kind.Name(self.instance_kind)

@@ -6,10 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.tensorrt.conftest import IMAGE, Machine, with_tensorrt
 from triton_ensembles.build import Places, build
 from triton_ensembles.check.rules.image_tables import agree
+from triton_ensembles.cli import main
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.making import Made, Workshop
 from triton_ensembles.recipe import read_recipe
@@ -132,6 +134,31 @@ def test_a_plan_from_elsewhere_for_another_tensorrt_or_gpu_is_refused_by_name(
         make(mine, other, engines)
 
 
+def test_a_plan_that_the_recipe_no_longer_asks_for_is_refused(
+    mine: Places, engines: Path, target: Target, machine: Machine
+) -> None:
+    """config.pbtxt would name profiles that the plan has not, and SageMaker would say so a quarter of an hour later."""
+    order = engines / "bert_trt.bert-trt.order.json"
+    text = order.read_text().replace("64x32 64x256", "32x32 32x256")
+    order.unlink()
+    order.write_text(text)
+    with pytest.raises(EnsembleError, match=r"is fp16 with .* 32x32 32x256, and the recipe asks for .* 64x32 64x256"):
+        make(mine, target, engines)
+
+
+def test_profiles_that_end_below_the_largest_batch_are_refused_before_any_work(
+    mine: Places, machine: Machine, target: Target, tmp_path: Path
+) -> None:
+    folder = tmp_path / "ensembles" / "bert_trt"
+    shutil.copytree(mine.ensembles / "bert_trt", folder)
+    recipe = folder / "ensemble.toml"
+    recipe.write_text(recipe.read_text().replace("64x32 64x256", "32x32 32x256"))
+    said: list[str] = []
+    with pytest.raises(EnsembleError, match="end at a batch of 32, and max_batch_size is 64"):
+        build(folder, target, mine, allow_random=False, progress=said.append)
+    assert said == []
+
+
 def test_answers_of_another_model_are_noticed(mine: Places, engines: Path, target: Target, machine: Machine) -> None:
     """A plan of other weights under the right name would serve other vectors."""
     (engines / "bert_trt.bert-trt.output1.json").unlink()
@@ -153,3 +180,7 @@ def test_fp16_is_refused_where_tensorrt_no_longer_has_it(mine: Places, machine: 
     recipe = read_recipe(mine.ensembles / "bert_trt")
     with pytest.raises(EnsembleError, match=r"is to be fp16, and TensorRT 11\.1\.0\.106"):
         settle_plans("bert_trt", recipe.artifacts, with_tensorrt(target, "11.1.0.106"), None, print)
+    arguments = ["engines", "bert_trt", "--image", "26.07", "--output", str(mine.build / "engines")]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1 and "is to be fp16" in result.output
+    assert not (mine.build / "engines").exists()

@@ -19,7 +19,7 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import BUILD
 from triton_ensembles.tensorrt.api import build_with_api
 from triton_ensembles.tensorrt.machine import Gpu
-from triton_ensembles.tensorrt.order import PRECISIONS, Order, write_order
+from triton_ensembles.tensorrt.order import Order, precision_of, write_order
 from triton_ensembles.tensorrt.profiles import profiles_of
 from triton_ensembles.tensorrt.result import BuiltPlan, read_plan
 from triton_ensembles.tensorrt.ways import PYTHON, Way, run_script
@@ -63,9 +63,7 @@ def order_for(name: str, onnx: Path, files: Mapping[str, Path], options: Mapping
     Raises:
         EnsembleError: the recipe's options make no sense for this model.
     """
-    precision, profiles = str(options.get("precision", "fp16")), profiles_of(options)
-    if precision not in PRECISIONS:
-        raise EnsembleError(f"a plan's precision is {' or '.join(PRECISIONS)}, not {precision!r}")
+    precision, profiles = precision_of(options), profiles_of(options)
     if not profiles:
         raise EnsembleError("a plan needs profiles", cure='write options.profiles = ["1x8 64x32 64x256"]')
     inputs = _inputs(onnx)

@@ -18,7 +18,7 @@ from triton_ensembles.staging import read_models
 from triton_ensembles.store import Store
 from triton_ensembles.targets import gpu
 from triton_ensembles.tensorrt.order import write_order
-from triton_ensembles.tensorrt.plans import PLAN, plan_name
+from triton_ensembles.tensorrt.plans import PLAN, plan_name, refuse_fp16
 from triton_ensembles.tensorrt.ways import docker_image
 
 
@@ -54,17 +54,18 @@ def engines(
             allow_random=weights == "auto",
             weights_dir=weights_dir,
         )
-        for artifact in artifacts:
-            if artifact.maker == PLAN:
-                materials = workshop.materials(artifact)
-                assert materials.file is not None, "a plan needs an ONNX file"
-                model = materials.files[materials.file]
-                order = order_for(plan_name(folder.name, artifact), model, materials.files, artifact.options)
-                scripts.append(write_order(order, model, output))
+        plans = [artifact for artifact in artifacts if artifact.maker == PLAN]
+        refuse_fp16(plans, target)
+        for artifact in plans:
+            materials = workshop.materials(artifact)
+            assert materials.file is not None, "a plan needs an ONNX file"
+            model = materials.files[materials.file]
+            order = order_for(plan_name(folder.name, artifact), model, materials.files, artifact.options)
+            scripts.append(write_order(order, model, output))
     if not scripts:
         raise EnsembleError("none of these ensembles has a TensorRT plan", cure="build them as they are")
     click.echo(f"{len(scripts)} in {shown(output)}: {', '.join(script.name for script in scripts)}")
-    click.echo("on the machine with the GPU, for each of them:")
+    click.echo("on the machine with the GPU, in that folder, for each of them:")
     click.echo(
         f'  docker run --rm --gpus all -v "$PWD":/engines {docker_image(target.image)} sh /engines/{scripts[0].name}'
     )

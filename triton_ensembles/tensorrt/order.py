@@ -26,12 +26,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from triton_ensembles.errors import EnsembleError
 from triton_ensembles.tensorrt.profiles import Profile, fill, read_profile
 
 Feed = Mapping[str, NDArray[Any]]
 PRECISIONS = ("fp16", "fp32")
 
-# Where NVIDIA's images keep trtexec.
+# The folders on PATH are where NVIDIA's images keep trtexec.
 _SCRIPT = """#!/bin/sh
 # Build {name}.plan and try it. Run this on the GPU that will serve it, with the TensorRT that will serve it.
 set -eu
@@ -83,6 +84,14 @@ class Order:
 
     def feed_file(self, number: int, tensor: str) -> str:
         return f"{self.name}.feed{number}.{tensor.replace('/', '_')}.bin"  # TensorFlow's names have slashes
+
+
+def precision_of(options: Mapping[str, Any]) -> str:
+    """The precision among an artifact's options. Raises :class:`EnsembleError` for one that there is not."""
+    precision = str(options.get("precision", PRECISIONS[0]))
+    if precision not in PRECISIONS:
+        raise EnsembleError(f"a plan's precision is {' or '.join(PRECISIONS)}, not {precision!r}")
+    return precision
 
 
 def _spec(shapes: Mapping[str, Sequence[int]]) -> str:

@@ -15,7 +15,9 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.recipe import Artifact, Options
 from triton_ensembles.targets import Target
 from triton_ensembles.tensorrt.machine import Gpu, find_gpu
-from triton_ensembles.tensorrt.result import read_log
+from triton_ensembles.tensorrt.order import precision_of
+from triton_ensembles.tensorrt.profiles import profiles_of
+from triton_ensembles.tensorrt.result import BuiltPlan, read_plan
 from triton_ensembles.tensorrt.ways import Way, docker_image, find_way
 
 PLAN = "tensorrt_plan"  # the maker
@@ -87,10 +89,10 @@ def settle_plans(
     plans = [artifact for artifact in artifacts if artifact.maker == PLAN]
     if not plans:
         return None
-    _refuse_fp16(plans, target)
+    refuse_fp16(plans, target)
     if engines_from is not None:
         for artifact in plans:
-            _refuse_foreign(engines_from / f"{plan_name(ensemble, artifact)}.log", target)
+            _refuse_foreign(read_plan(engines_from, plan_name(ensemble, artifact)), artifact, target)
         return BuiltElsewhere(ensemble, engines_from)
     gpu = find_gpu()
     way = find_way(target.image, target.release.tensorrt, progress) if gpu else None
@@ -111,9 +113,10 @@ def settle_plans(
     return BuiltHere(ensemble, way, gpu)
 
 
-def _refuse_fp16(plans: Sequence[Artifact], target: Target) -> None:
+def refuse_fp16(plans: Sequence[Artifact], target: Target) -> None:
+    """Raises :class:`EnsembleError` for a plan in FP16 where the target's TensorRT has no such option any more."""
     for artifact in plans:
-        if version(target.release.tensorrt) >= (11,) and artifact.options.get("precision", "fp16") == "fp16":
+        if version(target.release.tensorrt) >= (11,) and precision_of(artifact.options) == "fp16":
             raise EnsembleError(
                 f"{artifact.path} is to be fp16, and TensorRT {target.release.tensorrt} of Triton {target.image} "
                 "computes in the types of the ONNX file only, which are fp32",
@@ -121,16 +124,29 @@ def _refuse_fp16(plans: Sequence[Artifact], target: Target) -> None:
             )
 
 
-def _refuse_foreign(log: Path, target: Target) -> None:
-    facts = read_log(log)
+def _refuse_foreign(built: BuiltPlan, artifact: Artifact, target: Target) -> None:
+    """Refuse a plan that the target's TensorRT or GPU does not read, or that the recipe does not ask for (any more)."""
     wanted = target.release.tensorrt
-    if wanted and not agree(facts["tensorrt"], wanted):
+    if wanted and not agree(built.tensorrt, wanted):
         raise EnsembleError(
-            f"this plan was built with TensorRT {facts['tensorrt']}, and Triton {target.image} has {wanted}",
-            path=log.with_suffix(".plan"),
+            f"this plan was built with TensorRT {built.tensorrt}, and Triton {target.image} has {wanted}",
+            path=built.plan,
             cure=f"build it again in {docker_image(target.image)}",
         )
-    _refuse_other_gpu(facts["gpu"], facts["compute_capability"], target, log.with_suffix(".plan"))
+    _refuse_other_gpu(built.gpu, built.compute_capability, target, built.plan)
+    asked, got = (
+        " with ".join((precision, ", ".join(map(str, profiles))))
+        for precision, profiles in (
+            (precision_of(artifact.options), profiles_of(artifact.options)),
+            (built.order.precision, built.order.profiles),
+        )
+    )
+    if asked != got:
+        raise EnsembleError(
+            f"this plan is {got}, and the recipe asks for {asked}",
+            path=built.plan,
+            cure="let `build.py engines` write its order again, and build it by that",
+        )
 
 
 def _refuse_other_gpu(gpu: str, compute_capability: str, target: Target, plan: Path | None) -> None:
