@@ -113,6 +113,12 @@ def test_the_cpu_target_has_no_image() -> None:
     assert target_of("gpu", "123.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:24.09-py3").image == "24.09"
 
 
+def test_plans_for_the_cpu_target_are_refused(tmp_path: Path) -> None:
+    """They would be passed over without a word."""
+    result = CliRunner().invoke(main, ["build", "bert_trt", "--engines-from", str(tmp_path)])
+    assert result.exit_code == 2 and "which --target gpu needs" in result.output
+
+
 def test_diff_shows_what_differs_and_builds_nothing() -> None:
     result = CliRunner().invoke(main, ["diff", "cpu", "gpu", "bert_trt", "--image", "24.09"])
     assert result.exit_code == 0, result.output

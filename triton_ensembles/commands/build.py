@@ -6,14 +6,15 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands.building import build_all, build_options, image_options, target_option
+from triton_ensembles.commands.building import build_all, build_options, image_option, target_option
 from triton_ensembles.targets import target_of
 
 
 @click.command()
 @build_options
 @target_option
-@image_options
+@image_option
+@click.option("--instance", metavar="TYPE", default="", help="gpu: where it will run, such as ml.g5.xlarge.")
 @click.option(
     "--engines-from",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -37,4 +38,6 @@ def build(
       build --target gpu --image 24.09              for a GPU, in NVIDIA's image of Triton 24.09
       build bert_trt --target gpu --image 24.09 --engines-from DIR
     """
+    if engines_from and target != "gpu":
+        raise click.UsageError("--engines-from has TensorRT plans, which --target gpu needs and no other does")
     build_all(names, weights, weights_dir, target_of(target, image, instance), engines_from)

@@ -47,9 +47,8 @@ build_options = _options(
         help="A folder with source files that you have; searched first for SOURCE/FILE and FILE.",
     ),
 )
-image_options = _options(
-    click.option("--image", metavar="RELEASE", default="", help="gpu: the release of NVIDIA's image, such as 24.09."),
-    click.option("--instance", metavar="TYPE", default="", help="gpu: where it will run, such as ml.g5.xlarge."),
+image_option = click.option(
+    "--image", metavar="RELEASE", default="", help="gpu: the release of NVIDIA's image, such as 24.09."
 )
 
 

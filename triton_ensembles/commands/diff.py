@@ -8,7 +8,7 @@ import click
 
 from triton_ensembles.build import choose
 from triton_ensembles.choosing import artifacts_for, choose_models
-from triton_ensembles.commands.building import PLACES, image_options
+from triton_ensembles.commands.building import PLACES, image_option
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.modelconfig import CONFIG, format_config
 from triton_ensembles.recipe import read_recipe
@@ -20,15 +20,15 @@ from triton_ensembles.targets import CPU, NAMES, Target, gpu
 @click.argument("one", type=click.Choice(NAMES))
 @click.argument("other", type=click.Choice(NAMES))
 @click.argument("names", nargs=-1, metavar="[ENSEMBLE]...")
-@image_options
-def diff(one: str, other: str, names: tuple[str, ...], image: str, instance: str) -> None:
+@image_option
+def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
     """What differs between two targets: the servers, and what is staged for them of each ensemble.
 
     Nothing is built for it. `diff cpu gpu --image 24.09` is the usual question.
     """
     if one == other:
         raise EnsembleError(f"both are {one}", cure="say: diff cpu gpu --image 24.09")
-    old, new = (CPU if name == "cpu" else gpu(image, instance) for name in (one, other))
+    old, new = (CPU if name == "cpu" else gpu(image) for name in (one, other))
     words = new.differences()
     click.secho(f"{one} -> {other}", bold=True)
     for what, was in old.differences().items():

@@ -10,7 +10,7 @@ import click
 from triton_ensembles.artifacts.tensorrt_plan import order_for
 from triton_ensembles.build import choose
 from triton_ensembles.choosing import artifacts_for, choose_models
-from triton_ensembles.commands.building import PLACES, build_options, image_options
+from triton_ensembles.commands.building import PLACES, build_options, image_option
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.making import Workshop
 from triton_ensembles.recipe import read_recipe
@@ -24,22 +24,20 @@ from triton_ensembles.tensorrt.ways import docker_image
 
 @click.command()
 @build_options
-@image_options
+@image_option
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
     help="The folder for the ONNX files, the inputs to try the plans with, and the scripts.",
 )
-def engines(
-    names: tuple[str, ...], weights: str, weights_dir: Path | None, image: str, instance: str, output: Path
-) -> None:
+def engines(names: tuple[str, ...], weights: str, weights_dir: Path | None, image: str, output: Path) -> None:
     """Write what a machine with the GPU needs to build the TensorRT plans; this machine needs none.
 
     Copy the folder there, run its scripts (they want trtexec of the image's TensorRT), copy it back, and build with
     `--engines-from` it.
     """
-    target = gpu(image, instance)
+    target = gpu(image)
     scripts = []
     for folder in choose(PLACES.ensembles, names):
         recipe = read_recipe(folder)
