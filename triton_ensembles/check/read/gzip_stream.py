@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
-import zlib
+import re
 from typing import BinaryIO
 
-_CHUNK = 1 << 20
+from isal import isal_zlib
+
+_CHUNK = 1 << 17  # what is not inflated yet is copied at every read, so not much more
 # deflate can reach 1032:1; models and Python environments reach 2:1 to 20:1.
 HIGHEST_RATIO = 100
 FREE_BYTES = 64 << 20  # a small archive of text may be denser than that
@@ -27,7 +29,7 @@ class GzipStream(io.RawIOBase):
     def __init__(self, source: BinaryIO) -> None:
         super().__init__()
         self._source = source
-        self._inflate = zlib.decompressobj(31)
+        self._inflate = isal_zlib.decompressobj(31)
         self._input = b""
         self._taken = 0
         self._made = 0
@@ -45,7 +47,7 @@ class GzipStream(io.RawIOBase):
                 break
             try:
                 made = self._inflate.decompress(self._input, wanted)
-            except zlib.error as error:
+            except isal_zlib.error as error:  # type: ignore[misc]  # its type stubs have a variable there
                 if self._members and not self._made_in_member:
                     self._ended = True  # gzip, too, takes trailing bytes for padding
                     break
@@ -76,7 +78,7 @@ class GzipStream(io.RawIOBase):
     def _next_member(self) -> None:
         """gzip files may be several in a row; zeros after the last are padding."""
         self._input = self._inflate.unused_data.lstrip(b"\0")
-        self._inflate = zlib.decompressobj(31)
+        self._inflate = isal_zlib.decompressobj(31)
         self._members += 1
         self._made_in_member = 0
 
@@ -89,7 +91,8 @@ class GzipStream(io.RawIOBase):
                 "archive-bomb", f"it unpacks to more than {HIGHEST_RATIO} times its size, as a decompression bomb does"
             )
 
-    def _broken(self, error: zlib.error) -> ArchiveError:
+    def _broken(self, error: Exception) -> ArchiveError:
         if not self._made:
             return ArchiveError("archive-unreadable", "this is not a gzip file")
-        return ArchiveError("archive-truncated", f"the gzip data is damaged ({str(error).split(': ')[-1]})")
+        reason = re.sub(r"^Error -?\d+ ", "", str(error)).lower()
+        return ArchiveError("archive-truncated", f"the gzip data is damaged ({reason})")

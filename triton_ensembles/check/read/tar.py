@@ -13,6 +13,8 @@ from triton_ensembles.check.read.gzip_stream import ArchiveError, GzipStream
 from triton_ensembles.check.read.tree import MOST_ENTRIES, MOST_TEXT, Entry, Kind, Problem, Tree, is_archive, is_text
 
 _CHUNK = 1 << 20
+# tarfile copies what is left of its buffer at every read: with a mebibyte that is most of the time.
+TAR_BUFFER = 1 << 18
 _LARGEST_HEADER = 1 << 20  # long names and pax records; tarfile reads them into memory as a whole
 _DEEPEST = 1  # env.tar.gz inside an archive is read, an archive inside that is not
 # The same environment lies in many archives of an endpoint: up to this size it is recognised, read once and shared.
@@ -85,7 +87,7 @@ def read_stream(source: BinaryIO, depth: int = 0) -> Tree:
 
 def _read(stream: GzipStream, members: list[Entry], inner: dict[str, Tree], depth: int) -> None:
     budget = MOST_TEXT
-    archive = tarfile.open(fileobj=stream, mode="r|", bufsize=_CHUNK, tarinfo=StrictHeader, errorlevel=2)  # noqa: SIM115
+    archive = tarfile.open(fileobj=stream, mode="r|", bufsize=TAR_BUFFER, tarinfo=StrictHeader, errorlevel=2)  # noqa: SIM115
     for item in archive:
         if len(members) >= MOST_ENTRIES:
             raise ArchiveError("archive-bomb", f"it has more than {MOST_ENTRIES} members")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from triton_ensembles.check.read.gzip_stream import ArchiveError, GzipStream
-from triton_ensembles.check.read.tar import StrictHeader, safe_path
+from triton_ensembles.check.read.tar import TAR_BUFFER, StrictHeader, safe_path
 from triton_ensembles.check.read.tree import MOST_ENTRIES
 from triton_ensembles.errors import EnsembleError
 
@@ -65,7 +65,7 @@ def extract(archive: Path, folder: Path, reserve: Callable[[int], None]) -> int:
 
 def _extract(stream: GzipStream, folder: Path, reserve: Callable[[int], None]) -> int:
     size = 0
-    tar = tarfile.open(fileobj=stream, mode="r|", bufsize=_CHUNK, tarinfo=StrictHeader, errorlevel=2)  # noqa: SIM115
+    tar = tarfile.open(fileobj=stream, mode="r|", bufsize=TAR_BUFFER, tarinfo=StrictHeader, errorlevel=2)  # noqa: SIM115
     for count, member in enumerate(tar):
         if count >= MOST_ENTRIES:
             raise _refused("archive-bomb", f"it has more than {MOST_ENTRIES} members")
