@@ -74,7 +74,8 @@ class AnalyzerLoad:
 
     def warm_up(self, load: Load) -> None:
         requests = max(2 * load.concurrency, 8 if load.content == IMAGES else 64 // load.rows)
-        self._analyze(load, ["--request-count", str(requests)])
+        # Over HTTP perf_analyzer does not always end with --request-count (see triton_ensembles/perf/sweep.py).
+        self._analyze(load, "grpc", ["--request-count", str(requests)])
 
     def measure(self, load: Load, seconds: float, warm_up: float) -> Cell:
         """See :class:`benchmarks.contenders.contender.Contender`.
@@ -84,7 +85,7 @@ class AnalyzerLoad:
         """
         begins = self._read()
         with ThreadPoolExecutor(1) as pool:
-            running = pool.submit(self._analyze, load, _windows(warm_up + seconds + SLACK_SECONDS))
+            running = pool.submit(self._analyze, load, self._protocol, _windows(warm_up + seconds + SLACK_SECONDS))
             try:
                 watched = self._watch(running, seconds, warm_up)
             finally:
@@ -105,10 +106,10 @@ class AnalyzerLoad:
             batches={each.step: each.batch for each in steps},
         )
 
-    def _analyze(self, load: Load, how_long: Sequence[str]) -> None:
-        url = self._server.grpc_url if self._protocol == "grpc" else self._server.http_url
+    def _analyze(self, load: Load, protocol: str, how_long: Sequence[str]) -> None:
+        url = self._server.grpc_url if protocol == "grpc" else self._server.http_url
         arguments = [
-            *("-m", self._name, "-i", self._protocol, "-u", url, "-b", str(load.rows)),
+            *("-m", self._name, "-i", protocol, "-u", url, "-b", str(load.rows)),
             *("--input-data", os.fspath(self._input(load)), "--concurrency-range", str(load.concurrency)),
             *(*how_long, "--verbose-csv", "-f", "out.csv"),
         ]
