@@ -53,6 +53,17 @@ def test_a_short_sweep_of_all(built: dict[str, Built], tmp_path: Path) -> None:
     )
 
 
+def test_over_http(built: dict[str, Built], tmp_path: Path) -> None:
+    """Else --protocol http measures gRPC, or hangs: a warm-up over HTTP ended only nine times of ten."""
+    (report,) = measure(
+        [built["bert_trt"]], concurrencies=(32,), output=tmp_path, seconds=3, protocol="http", progress=print
+    )
+    assert report.protocol == "http"
+    (point,) = report.points
+    assert point.command[point.command.index("-i") + 1] == "http"
+    assert point.client.throughput > 0
+
+
 def _check_files(name: str, folder: Path) -> None:
     with (folder / f"{name}.csv").open(newline="") as stream:
         header, *rows = csv.reader(stream)

@@ -64,7 +64,7 @@ def run_analyzer(home: TritonHome, arguments: Sequence[str], folder: Path, limit
     try:
         _, messages = process.communicate(timeout=limit_seconds)
     except subprocess.TimeoutExpired:
-        raise EnsembleError(f"perf_analyzer had not ended after {limit_seconds:.0f} s, requests hang") from None
+        raise EnsembleError(f"perf_analyzer had not ended after {limit_seconds:.0f} s") from None
     finally:
         _stop(process)
     if process.returncode:

@@ -163,13 +163,8 @@ def _warm_up(name: str, load: _Load, inputs: Inputs, most: int) -> None:
 
 def _point(name: str, load: _Load, inputs: Inputs, models: Sequence[str], concurrency: int) -> Point:
     file = f"{concurrency}.csv"
-    arguments = [
-        *load.arguments(name, inputs, concurrency, load.protocol),
-        *load.window_arguments(),
-        "--verbose-csv",
-        "-f",
-        file,
-    ]
+    arguments = load.arguments(name, inputs, concurrency, load.protocol)
+    arguments += [*load.window_arguments(), "--verbose-csv", "-f", file]
     before = _counters(load.client, (name, *models))
     load.run(arguments, LIMIT_SECONDS + 2 * load.seconds)
     spent = {model: after - before[model] for model, after in _counters(load.client, (name, *models)).items()}
