@@ -79,7 +79,7 @@ lint: .venv/ready ## Check style and types (ruff, mypy)
 setup: .venv/ready ## Install everything (.venv and .triton); the other targets do it when needed
 
 .venv/ready: requirements/requirements.txt requirements/torch.txt requirements/triton.txt
-	@$(PYTHON) -m triton_ensembles.machine
+	@$(PYTHON) -m triton_ensembles.triton.machine
 	@echo 'setting up .venv: about 110 packages and 4 GB on disk, some minutes'
 	@test -x .venv/bin/python || $(PYTHON) -m venv .venv
 	@.venv/bin/python -m pip install --quiet -r requirements/torch.txt

@@ -22,11 +22,11 @@ from benchmarks.cells import Cell, rate
 from benchmarks.loads import IMAGES, Load, images_of, texts_of
 from benchmarks.processor_time import by_process, cores, seconds_of
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.home import find_home
 from triton_ensembles.perf.analyzer import read_csv, run_analyzer
 from triton_ensembles.perf.steps import Counters, composing_models, read_counters, step_times
 from triton_ensembles.processes import command_line, descendants
-from triton_ensembles.server import TritonServer
+from triton_ensembles.triton.home import find_home
+from triton_ensembles.triton.server import TritonServer
 
 WINDOWS = 3  # the least that perf_analyzer takes
 POLL_SECONDS = 0.1

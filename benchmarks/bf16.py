@@ -11,12 +11,13 @@ import numpy as np
 import tritonclient.http as http
 
 from benchmarks.engines import Array, find_step
-from triton_ensembles.build import Built, Places, build
-from triton_ensembles.client import embed
+from triton_ensembles.building.build import Built, build
+from triton_ensembles.building.places import Places
+from triton_ensembles.building.recipe import RECIPE
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.examples.client import embed
 from triton_ensembles.paths import BUILD
-from triton_ensembles.recipe import RECIPE
-from triton_ensembles.targets import CPU
+from triton_ensembles.triton.targets import CPU
 
 FOLDER = BUILD / "bench" / "bf16"
 _TABLE = re.compile(r"^\[engines\..+\][ \t]*$", re.MULTILINE)

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from triton_ensembles.check.checker import check
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Target
 
 IO = """\
 max_batch_size: 8

@@ -12,12 +12,12 @@ import numpy as np
 import tritonclient.http as http
 
 from benchmarks.http_load import Door, ask, post
-from triton_ensembles.archive import write_archive
-from triton_ensembles.demo import photographs
+from triton_ensembles.archive.write import write_archive
 from triton_ensembles.deploy.payload import Payload, binary, photograph, photograph_as_pixels, sentences
 from triton_ensembles.endpoint.hosting.disk import model_hash
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.examples.demo import photographs
 from triton_ensembles.paths import DIST
 from triton_ensembles.processes import descendants
 

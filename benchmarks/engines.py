@@ -13,7 +13,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.modelconfig import CONFIG, ModelConfig, read_config
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 
 Array = NDArray[Any]
 Engine = Callable[[Mapping[str, Array]], Array]

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from triton_ensembles.home import VERSION
 from triton_ensembles.perf.facts import machine
+from triton_ensembles.triton.home import VERSION
 
 _PACKAGES = ("onnxruntime", "openvino", "tensorflow-cpu", "nvidia-dali-cuda130", "tokenizers", "numpy")
 

@@ -21,10 +21,11 @@ from benchmarks.peers.servers import PEERS, Peer
 from benchmarks.peers.venv import peers_venv
 from benchmarks.reference.build import built_reference
 from benchmarks.results import Results
-from triton_ensembles.build import build
-from triton_ensembles.commands.building import PLACES, warn_of_random_weights
+from triton_ensembles.building.build import build
+from triton_ensembles.building.places import PLACES
+from triton_ensembles.commands.options import warn_of_random_weights
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.targets import CPU
+from triton_ensembles.triton.targets import CPU
 
 GROUPS = ("limit", "ours", "http", "endpoint", "bf16", "reference", "peers")
 ENSEMBLES = {"short": "bert_trt", "long": "bert_trt", "mix": "bert_trt", IMAGES: "dali_inception"}

@@ -23,19 +23,19 @@ from typing import Any
 import numpy as np
 import tritonclient.grpc as grpc
 
-from triton_ensembles.choosing import artifacts_for, choose_models
+from triton_ensembles.building.artifact_builder import Workshop
+from triton_ensembles.building.model_selection import artifacts_for, choose_models
+from triton_ensembles.building.recipe import Artifact, read_recipe
+from triton_ensembles.building.staging import read_models, stage
+from triton_ensembles.building.store import Store
+from triton_ensembles.building.tensorrt_plans import settle_plans
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.imagenet import pixels
-from triton_ensembles.making import Workshop
-from triton_ensembles.modelconfig import ModelInstanceGroup
+from triton_ensembles.examples.imagenet import pixels
 from triton_ensembles.paths import BUILD, ENSEMBLES, ROOT
-from triton_ensembles.recipe import Artifact, read_recipe
-from triton_ensembles.server import TritonServer
-from triton_ensembles.staging import read_models, stage
-from triton_ensembles.store import Store
-from triton_ensembles.targets import CPU, Target, gpu
 from triton_ensembles.tensorrt.machine import find_gpu
-from triton_ensembles.tensorrt.plans import settle_plans
+from triton_ensembles.triton.model_config import ModelInstanceGroup
+from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.targets import CPU, Target, gpu
 
 REPORT = ROOT / "docs" / "gpu-proof.md"
 PROOF = replace(
@@ -143,7 +143,7 @@ def _model(name: str, step: str, target: Target) -> Artifact:
 
 
 def _photographs() -> list[bytes]:
-    from triton_ensembles.demo import photographs
+    from triton_ensembles.examples.demo import photographs
 
     return [path.read_bytes() for path in photographs()]
 

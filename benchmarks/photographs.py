@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from triton_ensembles.demo import photographs
+from triton_ensembles.examples.demo import photographs
 
 SIDES = (299, 640, 1280, 3000)
 MIDDLE = 1280  # the side of the one image that a request of several repeats

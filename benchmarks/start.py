@@ -27,14 +27,15 @@ from benchmarks.reference.build import built_reference
 from benchmarks.start_cold import NO_AUTO_COMPLETE, ColdStart, cold_start
 from benchmarks.start_growth import grow
 from benchmarks.start_size import size_without_weights
-from triton_ensembles.build import Built, Places, build
-from triton_ensembles.demo import photographs
+from triton_ensembles.building.build import Built, build
+from triton_ensembles.building.places import Places
 from triton_ensembles.deploy.payload import Payload, photograph, sentences
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.home import VERSION
+from triton_ensembles.examples.demo import photographs
 from triton_ensembles.paths import BUILD, DIST, ENSEMBLES, REPORTS
 from triton_ensembles.perf.facts import machine
-from triton_ensembles.targets import CPU
+from triton_ensembles.triton.home import VERSION
+from triton_ensembles.triton.targets import CPU
 
 OURS, REFERENCE = "bert_trt", "bert_reference"
 WITHOUT = ", no auto-completion"

@@ -20,7 +20,7 @@ from benchmarks.start_phases import Phases, time_phases
 from triton_ensembles.deploy.payload import Payload
 from triton_ensembles.endpoint.hosting.extract import extract
 from triton_ensembles.processes import descendants
-from triton_ensembles.server import TritonServer
+from triton_ensembles.triton.server import TritonServer
 
 NO_AUTO_COMPLETE = "--disable-auto-complete-config"
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.start_log import StepLoad
 from triton_ensembles.environment.tree import clean_environment
-from triton_ensembles.home import find_home, server_environment
+from triton_ensembles.triton.home import find_home, server_environment
 
 _SCRIPT = """
 import time

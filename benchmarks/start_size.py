@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.engines import find_step
-from triton_ensembles.archive import write_archive
+from triton_ensembles.archive.write import write_archive
 
 
 def size_without_weights(repository: Path, scratch: Path) -> int:

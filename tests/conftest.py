@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 import tritonclient.http as http
 
-from triton_ensembles.build import Built, Places, build, choose
+from triton_ensembles.building.build import Built, build, choose
+from triton_ensembles.building.places import Places
 from triton_ensembles.paths import BUILD, DIST, ENSEMBLES
-from triton_ensembles.server import TritonServer
-from triton_ensembles.targets import CPU
+from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.targets import CPU
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +47,7 @@ def client(server: TritonServer) -> Iterator[http.InferenceServerClient]:
 @pytest.fixture(scope="session")
 def minilm(built: dict[str, Built], places: Places, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of all-MiniLM-L6-v2 that the build fetched, under their own names in one folder."""
-    from triton_ensembles.recipe import read_recipe
+    from triton_ensembles.building.recipe import read_recipe
 
     folder = tmp_path_factory.mktemp("minilm")
     for name, sha256 in read_recipe(places.ensembles / "bert_trt").sources["minilm"].files.items():

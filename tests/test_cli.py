@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.build import Built
+from triton_ensembles.building.build import Built
 from triton_ensembles.paths import ROOT
 
 
@@ -56,7 +56,7 @@ def test_make_without_a_target_prints_help() -> None:
 def test_the_machine_check_needs_nothing_installed_and_names_the_cure(tmp_path: Path) -> None:
     """-S -I: no site-packages at all, as before `make setup`."""
     code = (
-        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from triton_ensembles import machine\n"
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from triton_ensembles.triton import machine\n"
         "machine.check_machine(); machine.OLDEST_GLIBC = (9, 9)\n"
         "try: machine.check_machine()\n"
         "except machine.EnsembleError as error: print(error)"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 ENSEMBLES = ROOT / "ensembles"
-BACKENDS = ROOT / "backends"
+BACKENDS = Path(__file__).resolve().parent / "backends"
 BUILD = ROOT / "build"
 DIST = ROOT / "dist"
 REPORTS = ROOT / "reports"

@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.analyzer_load import AnalyzerLoad
 from benchmarks.cells import Cell
 from benchmarks.loads import Load
-from triton_ensembles.server import TritonServer
+from triton_ensembles.triton.server import TritonServer
 
 
 class SharedServer:

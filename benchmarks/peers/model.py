@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.peers.venv import PEERS
-from triton_ensembles.commands.building import PLACES
-from triton_ensembles.recipe import read_recipe
-from triton_ensembles.sources import fetch
+from triton_ensembles.building.places import PLACES
+from triton_ensembles.building.recipe import read_recipe
+from triton_ensembles.building.sources import fetch
 
 # What sentence-transformers reads beside the weights; the recipe's source has no need of them.
 _MODULES = [

@@ -10,12 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.reference.environment import MEMBER, packed_environment
-from triton_ensembles.archive import remove_leftovers, write_archive
-from triton_ensembles.build import Built, Places, build
-from triton_ensembles.modelconfig import CONFIG, format_config, read_config
+from triton_ensembles.archive.write import remove_leftovers, write_archive
+from triton_ensembles.building.build import Built, build
+from triton_ensembles.building.places import Places
+from triton_ensembles.building.store import Store
+from triton_ensembles.files import digest, file_digest, locked
 from triton_ensembles.paths import BUILD, ROOT
-from triton_ensembles.store import Store, digest, file_digest, locked
-from triton_ensembles.targets import CPU
+from triton_ensembles.triton.model_config import CONFIG, format_config, read_config
+from triton_ensembles.triton.targets import CPU
 
 HERE = Path(__file__).parent
 NAME = "bert_reference"

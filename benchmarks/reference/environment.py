@@ -13,12 +13,13 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from triton_ensembles.building.store import Store
 from triton_ensembles.environment import read_environment_file
 from triton_ensembles.environment.commands import CommandError, output_of
 from triton_ensembles.environment.providers import install
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.home import server_python
-from triton_ensembles.store import Store, digest, file_digest
+from triton_ensembles.files import digest, file_digest
+from triton_ensembles.triton.home import server_python
 
 FILE = Path(__file__).with_name("processing.yml")
 MEMBER = "processing_env.tar.gz"

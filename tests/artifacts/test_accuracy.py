@@ -14,12 +14,13 @@ from triton_ensembles.artifacts import Job, accuracy_on_photographs
 from triton_ensembles.artifacts.accuracy import LEAST_COSINE, least_cosine, outputs
 from triton_ensembles.artifacts.accuracy_on_photographs import other_classes
 from triton_ensembles.artifacts.accuracy_on_sentences import embedded, tokenized
-from triton_ensembles.build import Built
+from triton_ensembles.building.artifact_builder import Workshop
+from triton_ensembles.building.build import Built
+from triton_ensembles.building.recipe import RECIPE, Recipe, read_recipe
+from triton_ensembles.building.store import Store
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.making import Workshop
-from triton_ensembles.recipe import RECIPE, Recipe, read_recipe
-from triton_ensembles.store import Store, file_digest
-from triton_ensembles.targets import CPU
+from triton_ensembles.files import file_digest
+from triton_ensembles.triton.targets import CPU
 
 needs_bf16 = pytest.mark.skipif(
     "BF16" not in ov.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"), reason="this CPU has no bf16"

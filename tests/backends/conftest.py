@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from sklearn.datasets import load_sample_images
 
-from triton_ensembles.server import TritonServer
+from triton_ensembles.triton.server import TritonServer
 
 Array = NDArray[Any]
 Encode = Callable[..., Array]

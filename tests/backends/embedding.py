@@ -9,7 +9,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 if TYPE_CHECKING:
-    from conftest import Array
+    from tests.backends.conftest import Array
 
 BACKENDS = ("onnxruntime", "openvino")
 VOCABULARY, WIDTH = 100, 3

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 import torch
 import tritonclient.grpc as triton
-from embedding import parameter
+
+from tests.backends.embedding import parameter
 
 if TYPE_CHECKING:
-    from conftest import Array, Playground
+    from tests.backends.conftest import Array, Playground
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("g++") or shutil.which("clang++")),

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_ensembles.paths import BACKENDS
-
-sys.path.append(str(BACKENDS / "common"))  # as the backends' model.py do
-
-from batching import Array, Work, run_batch
+from triton_ensembles.backends.common.batching import Array, Work, run_batch
 
 requests = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3), st.booleans()), min_size=0, max_size=12)
 

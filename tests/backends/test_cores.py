@@ -9,19 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.paths import BACKENDS
-
-sys.path.append(str(BACKENDS / "common"))  # as the backends' model.py do
-
-from cores import Shared
-from declared import LoadError, Model
+from triton_ensembles.backends.common.cores import Shared
+from triton_ensembles.backends.common.declared import LoadError, Model
+from triton_ensembles.paths import ROOT
 
 CORES = len(os.sched_getaffinity(0))
 SIBLING = """
 import sys
 from pathlib import Path
 sys.path.append(sys.argv[1])
-from siblings import Siblings
+from triton_ensembles.backends.common.siblings import Siblings
 with Siblings(Path(sys.argv[2])).computing():
     print("computing", flush=True)
     sys.stdin.read()
@@ -58,7 +55,7 @@ def test_one_request_has_all_cores_while_the_other_instances_have_nothing_to_do(
     engines = shared(file, CORES)
     assert threads(engines, 1) == CORES
     assert threads(engines, 2) == 1  # more are waiting
-    command = [sys.executable, "-c", SIBLING, str(BACKENDS / "common"), str(file)]
+    command = [sys.executable, "-c", SIBLING, str(ROOT), str(file)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as sibling:
         assert sibling.stdout is not None
         assert sibling.stdout.readline() == "computing\n"

@@ -17,11 +17,11 @@ from nvidia.dali import fn, pipeline_def, types
 from PIL import Image
 
 from pipelines.dali_pipe import preprocess, serialize
-from triton_ensembles.modelconfig import ModelInstanceGroup, format_config, read_config
 from triton_ensembles.paths import ENSEMBLES
+from triton_ensembles.triton.model_config import ModelInstanceGroup, format_config, read_config
 
 if TYPE_CHECKING:
-    from conftest import Array, Encode, Playground
+    from tests.backends.conftest import Array, Encode, Playground
 
 IN, OUT = "DALI_INPUT_0", "DALI_OUTPUT_0"
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from embedding import BACKENDS, TABLE, WIDTH, config, embedding, ids, without_batch_axis
+
+from tests.backends.embedding import BACKENDS, TABLE, WIDTH, config, embedding, ids, without_batch_axis
 
 if TYPE_CHECKING:
-    from conftest import Playground
+    from tests.backends.conftest import Playground
 
 
 @pytest.fixture(scope="module", params=BACKENDS)

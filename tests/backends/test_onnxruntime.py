@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
-from embedding import TABLE, config, embedding, ids, parameter
 from onnx import TensorProto, helper
 
+from tests.backends.embedding import TABLE, config, embedding, ids, parameter
+
 if TYPE_CHECKING:
-    from conftest import Array, Playground
+    from tests.backends.conftest import Array, Playground
 
 
 def identity_of_text() -> bytes:

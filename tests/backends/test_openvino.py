@@ -12,10 +12,11 @@ import openvino as ov
 import pytest
 import tensorflow as tf
 import tritonclient.grpc as triton
-from embedding import TABLE, WIDTH, config, embedding, ids, parameter
+
+from tests.backends.embedding import TABLE, WIDTH, config, embedding, ids, parameter
 
 if TYPE_CHECKING:
-    from conftest import Array, Playground
+    from tests.backends.conftest import Array, Playground
 
 KERNEL = np.random.default_rng(1).standard_normal((4, 3)).astype(np.float32)
 

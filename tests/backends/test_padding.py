@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 
 import numpy as np
@@ -10,14 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_ensembles.paths import BACKENDS
-
-sys.path.append(str(BACKENDS / "common"))  # as the backends' model.py do
-
-from batching import Array, BadInputError, Work
-from declared import LoadError
-from grouping import RUN_COST, cheapest_groups
-from padding import find_axes, run_padded
+from triton_ensembles.backends.common.batching import Array, BadInputError, Work
+from triton_ensembles.backends.common.declared import LoadError
+from triton_ensembles.backends.common.grouping import RUN_COST, cheapest_groups
+from triton_ensembles.backends.common.padding import find_axes, run_padded
 
 AXES = find_axes(
     {"IDS": ["batch", "tokens"], "MASK": ["batch", "tokens"]}, {"Y": ["batch", "tokens", 2], "N": ["batch"]}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,20 +14,16 @@ import numpy as np
 import pytest
 import torch
 import tritonclient.grpc as triton
-from embedding import parameter
 
-from triton_ensembles.paths import BACKENDS
+from tests.backends.embedding import parameter
+from triton_ensembles.backends.common.declared import LoadError
+from triton_ensembles.backends.pytorch.torch_device import device_of
 from triton_ensembles.processes import descendants
-
-sys.path += [str(BACKENDS / "common"), str(BACKENDS / "pytorch")]  # as the backend's model.py does
-
-from declared import LoadError
-from torch_device import device_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 
 if TYPE_CHECKING:
-    from conftest import Array, Playground
+    from tests.backends.conftest import Array, Playground
 
 TABLE = np.random.default_rng(0).standard_normal((100, 3)).astype(np.float32)
 

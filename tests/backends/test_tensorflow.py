@@ -12,11 +12,11 @@ import tensorflow as tf
 import tritonclient.grpc as triton
 
 from pipelines.dali_pipe import preprocess, serialize
-from triton_ensembles.modelconfig import ModelInstanceGroup, format_config, read_config
 from triton_ensembles.paths import ENSEMBLES
+from triton_ensembles.triton.model_config import ModelInstanceGroup, format_config, read_config
 
 if TYPE_CHECKING:
-    from conftest import Array, Encode, Playground
+    from tests.backends.conftest import Array, Encode, Playground
 
 DAG = ENSEMBLES / "dali_inception"
 SOFTMAX = "InceptionV3/Predictions/Softmax"

@@ -8,7 +8,7 @@ from benchmarks.bench import bench
 from benchmarks.contenders.names import ALL_CORES, ONE_THREAD, OURS
 from benchmarks.loads import Load
 from benchmarks.results import read_results
-from triton_ensembles.build import Built
+from triton_ensembles.building.build import Built
 
 SERVED, BATCH = Load("short", 1, 8), Load("short", 8, 0)
 

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks import gpu_proof
 from benchmarks.gpu_proof import PROOF, Row, decoding, network, plan, report
-from triton_ensembles.modelconfig import ModelInstanceGroup
-from triton_ensembles.targets import gpu
+from triton_ensembles.triton.model_config import ModelInstanceGroup
+from triton_ensembles.triton.targets import gpu
 
 HERE = replace(PROOF, name="cpu-proof", instance_kind=ModelInstanceGroup.KIND_CPU, dali_device="cpu")
 

@@ -9,7 +9,7 @@ from PIL import Image
 
 from benchmarks.loads import IMAGES, TEXTS, Load, direct, images_of, served, texts_of
 from benchmarks.texts import COUNT, LENGTHS, load_tokenizer
-from triton_ensembles.build import Built
+from triton_ensembles.building.build import Built
 
 
 @pytest.mark.parametrize("content", TEXTS)

@@ -15,7 +15,7 @@ from benchmarks.start_growth import Grown, grow
 from benchmarks.start_log import Load, read_load
 from benchmarks.start_size import size_without_weights
 from tests.endpoint.hosting.archives import ensemble, model, packed
-from triton_ensembles.build import Built
+from triton_ensembles.building.build import Built
 from triton_ensembles.deploy.payload import binary, sentences
 
 TEXT = sentences(["A cat sleeps on the sofa."])

@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from hypothesis import strategies as st
 
-from triton_ensembles.modelconfig import ModelConfig
+from triton_ensembles.triton.model_config import ModelConfig
 
 _INTEGERS = {
     FieldDescriptor.CPPTYPE_INT32: st.integers(-(2**31), 2**31 - 1),

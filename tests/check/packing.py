@@ -10,7 +10,7 @@ from pathlib import Path
 from triton_ensembles.check.checker import check_repositories
 from triton_ensembles.check.fault import Fault
 from triton_ensembles.check.repository import Repository, find_repositories
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
 
 Content = str | bytes | tarfile.TarInfo | None
 
@@ -103,7 +103,7 @@ def repositories(*paths: Path) -> list[Repository]:
 
 
 def faults(*paths: Path, **target: str) -> list[Fault]:
-    return sorted(check_repositories(repositories(*paths), Target(**target)), key=Fault.sort_key)
+    return sorted(check_repositories(repositories(*paths), Destination(**target)), key=Fault.sort_key)
 
 
 def rules(*paths: Path, **target: str) -> set[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote
 
-from triton_ensembles.server import TritonServer
+from triton_ensembles.triton.server import TritonServer
 
 TIMEOUT = 15.0  # seconds for one load; most take a tenth of one, and the slowest less than two
 TRIES = 10  # of a load over which the server was lost

@@ -12,7 +12,7 @@ from triton_ensembles.check.fault import Fault
 from triton_ensembles.check.repository import find_repositories
 from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
 
 Z = '{ name: "Z", data_type: TYPE_FP32, dims: [ 1 ] }'
 GOOD = ensemble(
@@ -26,7 +26,7 @@ GOOD = ensemble(
 def faults(tmp_path: Path, config: str) -> list[Fault]:
     stage(Example(GOOD), tmp_path, "pipeline")  # with its steps
     stage(Example(config), tmp_path, "pipeline")
-    return list(check_repositories(list(find_repositories(tmp_path)), Target()))
+    return list(check_repositories(list(find_repositories(tmp_path)), Destination()))
 
 
 @pytest.mark.parametrize(
@@ -97,5 +97,5 @@ def test_a_step_without_config_is_not_guessed_at(tmp_path: Path) -> None:
     stage(Example(ensemble(step("detector", {"IMAGE": "X"}, {"BOXES": "Y"}))), tmp_path, "pipeline")
     (tmp_path / "detector" / "1").mkdir(parents=True)
     (tmp_path / "detector" / "1" / "model.onnx").write_bytes(b"")
-    found = list(check_repositories(list(find_repositories(tmp_path)), Target()))
+    found = list(check_repositories(list(find_repositories(tmp_path)), Destination()))
     assert {fault.rule for fault in found} == {"model-without-config"}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.check.packing import IO, Content, faults, members, rules, write
-from triton_ensembles.check.rules.image_tables import instance_of, release_of, releases
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.releases import instance_of, release_of, releases
 
 PLAN: dict[str, Content] = {
     "one/config.pbtxt": 'platform: "tensorrt_plan"\nmax_batch_size: 8\n'
@@ -46,7 +46,7 @@ def test_the_release_table_is_whole() -> None:
 )
 def test_an_image_is_named_in_many_ways(image: str, release: str | None) -> None:
     """If this fails, the checker looks at another release than the one that will run."""
-    found = release_of(Target(image=image))
+    found = release_of(Destination(image=image))
     assert (found.release if found else None) == release
 
 

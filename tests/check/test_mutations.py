@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 
 from tests.check.configs import changed, messages, mutated
 from tests.check.served import Judge
+from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.check.checker import check_repositories
 from triton_ensembles.check.examples import Y, ensemble, python_model, step
 from triton_ensembles.check.fault import Fault
 from triton_ensembles.check.form import Form
-from triton_ensembles.check.read.folder import read_folder
 from triton_ensembles.check.registry import RULES
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Example, Server
 from triton_ensembles.check.staging_example import stage
-from triton_ensembles.check.target import Target
-from triton_ensembles.modelconfig import format_config, parse_config
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.model_config import format_config, parse_config
 
 ENSEMBLE = ensemble(
     step("scale", {"X": "X"}, {"Y": "scaled"}),
@@ -44,7 +44,7 @@ MODEL = python_model(
     inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 4 ], reshape { shape: [ 2, 2 ] }, optional: false }',
 )
 BY_ID = {rule.id: rule for rule in RULES}
-TARGET = Target(device="cpu")
+TARGET = Destination(device="cpu")
 SERVED = settings(
     max_examples=60,
     deadline=None,

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.check.served import PATIENCE, Judge, Verdict
+from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.check.checker import check_repositories
 from triton_ensembles.check.form import Form
-from triton_ensembles.check.read.folder import read_folder
 from triton_ensembles.check.registry import RULES
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Rule, Server

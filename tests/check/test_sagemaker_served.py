@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.check.packing import MODEL_PY, Content, ensemble_of, members, packed, python_step, rules
-from triton_ensembles.build import Built
-from triton_ensembles.server import TritonServer
+from triton_ensembles.building.build import Built
+from triton_ensembles.triton.server import TritonServer
 
 TARGET = "X-Amzn-SageMaker-Target-Model"
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.check.configs import messages, mutated
 from triton_ensembles.check.text.parser import TextFault, parse
-from triton_ensembles.modelconfig import ModelConfig, format_config
+from triton_ensembles.triton.model_config import ModelConfig, format_config
 
 # protobuf reads some of the odd escape sequences that hypothesis makes, and Python warns of them.
 pytestmark = pytest.mark.filterwarnings("ignore:invalid escape sequence")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from triton_ensembles.check.config_file import ConfigFile
-from triton_ensembles.modelconfig import DataType
+from triton_ensembles.triton.model_config import DataType
 
 MANY = """\
 name: scale

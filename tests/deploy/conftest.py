@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from moto import mock_aws
 
-from triton_ensembles.archive import write_archive
+from triton_ensembles.archive.write import write_archive
 from triton_ensembles.deploy.archives import Archive, read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import Place

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.conftest import MakeArchive
-from triton_ensembles.build import Built
-from triton_ensembles.check import Target
+from triton_ensembles.building.build import Built
 from triton_ensembles.deploy.archives import find_archives, read_archive, refuse_faulty, refuse_random
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.destination import Destination
 
 
 def test_random_weights_are_refused_unless_it_is_said(make_archive: MakeArchive) -> None:
@@ -26,7 +26,7 @@ def test_random_weights_are_refused_unless_it_is_said(make_archive: MakeArchive)
 def test_what_check_finds_is_refused_with_all_its_errors(make_archive: MakeArchive) -> None:
     broken = make_archive("broken", config='name: "broken"\nbackend: "pithon"\nmax_batch_size: -1\n')
     with pytest.raises(EnsembleError, match="check refuses these archives") as caught:
-        refuse_faulty([broken], Target())
+        refuse_faulty([broken], Destination())
     assert "backend-misspelt" in str(caught.value)
     assert "max-batch-size" in str(caught.value)
 
@@ -34,9 +34,9 @@ def test_what_check_finds_is_refused_with_all_its_errors(make_archive: MakeArchi
 def test_check_looks_at_the_chosen_image_and_instance(built: dict[str, Built]) -> None:
     """bert_trt's environment has Python 3.11; the stub in AWS's 24.09 image is for 3.10, so it would never start."""
     archive = read_archive(built["bert_trt"].archive)
-    refuse_faulty([archive], Target("cpu", "ml.c5.xlarge"))
+    refuse_faulty([archive], Destination("cpu", "ml.c5.xlarge"))
     with pytest.raises(EnsembleError, match=r"environment-python.*3\.11"):
-        refuse_faulty([archive], Target("cpu", "ml.c5.xlarge", "sagemaker-tritonserver:24.09-py3-cpu"))
+        refuse_faulty([archive], Destination("cpu", "ml.c5.xlarge", "sagemaker-tritonserver:24.09-py3-cpu"))
 
 
 def test_the_manifest_of_a_build_is_read(built: dict[str, Built]) -> None:

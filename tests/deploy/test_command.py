@@ -13,11 +13,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.deploy.conftest import MakeArchive
-from triton_ensembles.deploy import command, hosted
+from triton_ensembles.commands import deploy as command
+from triton_ensembles.commands.invoke import invoke
+from triton_ensembles.deploy import hosted
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.image import PIP_SERVER
-from triton_ensembles.deploy.invoke_command import invoke
 from triton_ensembles.errors import EnsembleError
 
 ROLE = "arn:aws:iam::123456789012:role/some-role"

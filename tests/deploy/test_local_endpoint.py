@@ -15,11 +15,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.deploy.conftest import MakeArchive
-from triton_ensembles.build import Built
-from triton_ensembles.deploy import command
+from triton_ensembles.building.build import Built
+from triton_ensembles.commands import deploy as command
+from triton_ensembles.commands.endpoint import environment
+from triton_ensembles.commands.invoke import invoke
 from triton_ensembles.deploy.archives import Archive
-from triton_ensembles.deploy.invoke_command import invoke
-from triton_ensembles.endpoint.command import environment
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT

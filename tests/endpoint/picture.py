@@ -12,9 +12,9 @@ from typing import Any
 
 from tests.endpoint.browser import Browser
 from tests.endpoint.conftest import BUCKET, Deployer
-from triton_ensembles.demo import photographs
 from triton_ensembles.deploy.payload import Payload, photograph, sentences
 from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.examples.demo import photographs
 from triton_ensembles.paths import DIST, ROOT
 
 PICTURE = ROOT / "docs" / "images" / "endpoint.png"

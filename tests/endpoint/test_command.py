@@ -18,8 +18,8 @@ from click.testing import CliRunner
 
 from tests.endpoint.conftest import BUCKET, Deployer
 from tests.endpoint.hosting import archives
-from tests.test_server import listening, wait_for_end
-from triton_ensembles.endpoint.command import endpoint
+from tests.triton.test_server import listening, wait_for_end
+from triton_ensembles.commands.endpoint import endpoint
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT
@@ -133,7 +133,7 @@ def test_wrong_usage_exits_2(arguments: list[str], words: str) -> None:
 
 def test_a_folder_that_triton_would_hand_to_a_shell_is_refused(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "triton_ensembles.endpoint", "--root", os.fspath(tmp_path / "a b")],
+        [sys.executable, "-m", "triton_ensembles", "endpoint", "--root", os.fspath(tmp_path / "a b")],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -14,7 +14,7 @@ from prometheus_client.samples import Sample
 
 from tests.endpoint.conftest import Deployer
 from tests.endpoint.hosting import archives
-from triton_ensembles.endpoint.feed import Feed
+from triton_ensembles.endpoint.events import Feed
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.endpoint.metrics import Metrics, gathered
 from triton_ensembles.endpoint.metrics.cloudwatch import Minutes

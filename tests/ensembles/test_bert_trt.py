@@ -16,9 +16,9 @@ import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
 from tests.ensembles.sentences import SENTENCES
-from triton_ensembles.client import embed
+from triton_ensembles.examples.client import embed
 from triton_ensembles.processes import descendants
-from triton_ensembles.server import TritonServer
+from triton_ensembles.triton.server import TritonServer
 
 TOLERANCE = 1e-4
 

@@ -17,10 +17,10 @@ from PIL import Image
 from tritonclient.utils import InferenceServerException
 
 from pipelines.dali_pipe import preprocess
-from triton_ensembles.build import Built
-from triton_ensembles.client import classify
-from triton_ensembles.demo import photographs
-from triton_ensembles.server import TritonServer
+from triton_ensembles.building.build import Built
+from triton_ensembles.examples.client import classify
+from triton_ensembles.examples.demo import photographs
+from triton_ensembles.triton.server import TritonServer
 
 TOLERANCE = 1e-5
 

@@ -17,11 +17,12 @@ from sklearn.datasets import load_sample_images
 from tritonclient.utils import InferenceServerException
 
 from tests.ensembles.resnet import eager_network
-from triton_ensembles.build import Built, Places
-from triton_ensembles.client import classify_pixels
-from triton_ensembles.demo import photographs
-from triton_ensembles.imagenet import pixels
-from triton_ensembles.server import TritonServer
+from triton_ensembles.building.build import Built
+from triton_ensembles.building.places import Places
+from triton_ensembles.examples.client import classify_pixels
+from triton_ensembles.examples.demo import photographs
+from triton_ensembles.examples.imagenet import pixels
+from triton_ensembles.triton.server import TritonServer
 
 TOLERANCE = 1e-4  # of the largest logit
 

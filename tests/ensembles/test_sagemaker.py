@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 import tritonclient.http as http
 
-from triton_ensembles.build import Built
-from triton_ensembles.demo import photographs
-from triton_ensembles.imagenet import pixels
-from triton_ensembles.server import TritonServer
+from triton_ensembles.building.build import Built
+from triton_ensembles.examples.demo import photographs
+from triton_ensembles.examples.imagenet import pixels
+from triton_ensembles.triton.server import TritonServer
 
 
 @pytest.fixture(scope="module")

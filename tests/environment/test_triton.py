@@ -11,8 +11,8 @@ import pytest
 import tritonclient.http as triton
 
 from triton_ensembles.environment import PackedEnvironment
-from triton_ensembles.home import server_python
-from triton_ensembles.server import TritonServer
+from triton_ensembles.triton.home import server_python
+from triton_ensembles.triton.server import TritonServer
 
 CONFIG = """
 name: "{name}"

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.home import TritonHome
 from triton_ensembles.perf.analyzer import ClientTimes, read_csv, reason, run_analyzer
+from triton_ensembles.triton.home import TritonHome
 
 # Written by perf_analyzer (wheel tritonclient 2.50.0) -m bert_trt -i grpc --concurrency-range 32 --verbose-csv.
 REAL = """\

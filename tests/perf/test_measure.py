@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from triton_ensembles.build import Built
+from triton_ensembles.building.build import Built
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.perf import measure
 from triton_ensembles.perf.report import tables

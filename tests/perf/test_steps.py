@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import tritonclient.http as http
 
-from triton_ensembles.home import find_home
 from triton_ensembles.perf.analyzer import run_analyzer
 from triton_ensembles.perf.inputs import UserInputs, inputs_for
 from triton_ensembles.perf.steps import Counters, composing_models, read_counters, step_times
-from triton_ensembles.server import TritonServer
+from triton_ensembles.triton.home import find_home
+from triton_ensembles.triton.server import TritonServer
 
 STEPS = ["bert_trt.preprocess", "bert_trt.bert-trt", "bert_trt.postprocess"]
 

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from triton_ensembles.build import Built, Places
+from triton_ensembles.building.build import Built
+from triton_ensembles.building.places import Places
 from triton_ensembles.cli import main
-from triton_ensembles.targets import Target, gpu
+from triton_ensembles.triton.targets import Target, gpu
 
 HERE = Path(__file__).parent
 # The release whose stubs the wheel carries, so that a machine without Python 3.10 can build for it too.

@@ -15,14 +15,15 @@ import tritonclient.http as http
 
 from tests.check.served import Judge
 from tests.tensorrt.conftest import IMAGE
-from triton_ensembles.build import Built, Places, build
+from triton_ensembles.building.build import Built, build
+from triton_ensembles.building.places import Places
+from triton_ensembles.building.staging import STUB
 from triton_ensembles.check import check_paths
 from triton_ensembles.check.fault import Severity
-from triton_ensembles.home import find_home
-from triton_ensembles.modelconfig import ModelInstanceGroup, read_config
-from triton_ensembles.server import TritonServer
-from triton_ensembles.staging import STUB
-from triton_ensembles.targets import gpu
+from triton_ensembles.triton.home import find_home
+from triton_ensembles.triton.model_config import ModelInstanceGroup, read_config
+from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.targets import gpu
 
 SENTENCES = ["Hi", "A cat sleeps on the sofa.", "word " * 300]
 

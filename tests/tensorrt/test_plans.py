@@ -9,16 +9,17 @@ import pytest
 from click.testing import CliRunner
 
 from tests.tensorrt.conftest import IMAGE, Machine, with_tensorrt
-from triton_ensembles.build import Places, build
-from triton_ensembles.check.rules.image_tables import agree
+from triton_ensembles.building.artifact_builder import Made, Workshop
+from triton_ensembles.building.build import build
+from triton_ensembles.building.places import Places
+from triton_ensembles.building.recipe import read_recipe
+from triton_ensembles.building.store import Store
+from triton_ensembles.building.tensorrt_plans import settle_plans
 from triton_ensembles.cli import main
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.making import Made, Workshop
-from triton_ensembles.recipe import read_recipe
-from triton_ensembles.store import Store
-from triton_ensembles.targets import Target, gpu
-from triton_ensembles.tensorrt.plans import settle_plans
-from triton_ensembles.tensorrt.ways import banner_version
+from triton_ensembles.tensorrt.plan_builders import banner_version
+from triton_ensembles.triton.releases import agree
+from triton_ensembles.triton.targets import Target, gpu
 
 A10G = "NVIDIA A10G, 8.6"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from triton_ensembles.environment.commands import CommandError, output_of
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import locked
 from triton_ensembles.paths import BUILD
-from triton_ensembles.store import locked
 
 TOOLS = BUILD / "tools"
 

@@ -2,7 +2,8 @@
 
 Options of the recipe: ``precision`` ("fp16", which is what GPUs are for, or "fp32"), ``profiles``, and ``accuracy``,
 what it is tried with ("sentences" or "photographs"). The build adds who builds it and on which GPU
-(triton_ensembles/tensorrt/plans.py). A plan that was built elsewhere is among the files, with what it answered there.
+(triton_ensembles/building/tensorrt_plans.py). A plan that was built elsewhere is among the files, with what it answered
+there.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import BUILD
 from triton_ensembles.tensorrt.api import build_with_api
 from triton_ensembles.tensorrt.machine import Gpu
-from triton_ensembles.tensorrt.order import Order, precision_of, write_order
+from triton_ensembles.tensorrt.plan_builders import PYTHON, Way, run_script
+from triton_ensembles.tensorrt.plan_request import Order, precision_of, write_order
 from triton_ensembles.tensorrt.profiles import profiles_of
 from triton_ensembles.tensorrt.result import BuiltPlan, read_plan
-from triton_ensembles.tensorrt.ways import PYTHON, Way, run_script
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +33,7 @@ TOOLS = ("onnx", "onnxruntime")
 READS = tuple(
     f"triton_ensembles/{path}"
     for path in (
-        *("tensorrt/order.py", "tensorrt/profiles.py", "tensorrt/api.py", "tensorrt/result.py"),
+        *("tensorrt/plan_request.py", "tensorrt/profiles.py", "tensorrt/api.py", "tensorrt/result.py"),
         *("artifacts/accuracy.py", "artifacts/accuracy_on_sentences.py", "artifacts/accuracy_on_photographs.py"),
     )
 )

@@ -4,6 +4,5 @@ from __future__ import annotations
 
 from triton_ensembles.check.checker import Report, check, check_paths
 from triton_ensembles.check.fault import Fault, Place, Severity
-from triton_ensembles.check.target import Target
 
-__all__ = ["Fault", "Place", "Report", "Severity", "Target", "check", "check_paths"]
+__all__ = ["Fault", "Place", "Report", "Severity", "check", "check_paths"]

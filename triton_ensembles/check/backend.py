@@ -7,26 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from triton_ensembles.archive.tree import join
 from triton_ensembles.check.model import Model
-from triton_ensembles.check.read.tree import join
-
-ENSEMBLE = "ensemble"
-TENSORRT_PLATFORM = "tensorrt_plan"
-
-# backend -> (its platforms, the file that it looks for in the version folder): core r24.10 constants.h.
-_KNOWN: dict[str, tuple[tuple[str, ...], str]] = {
-    "tensorflow": (("tensorflow_graphdef", "tensorflow_savedmodel"), ""),
-    "tensorrt": ((TENSORRT_PLATFORM,), "model.plan"),
-    "onnxruntime": (("onnxruntime_onnx",), "model.onnx"),
-    "openvino": ((), "model.xml"),
-    "pytorch": (("pytorch_libtorch",), "model.pt"),
-    "python": ((), "model.py"),
-}
-_TENSORFLOW_FILES = {"tensorflow_savedmodel": "model.savedmodel", "tensorflow_graphdef": "model.graphdef"}
-PLATFORMS: dict[str, str] = {platform: name for name, (platforms, _) in _KNOWN.items() for platform in platforms}
-PLATFORM_OF = {name: platforms for name, (platforms, _) in _KNOWN.items() if platforms}
-# Backends that are published as such; a custom one may have any other name.
-BACKENDS = (*_KNOWN, "dali", "fil", "vllm", "tensorrtllm", "identity", "repeat", "square", "armnn_tflite")
+from triton_ensembles.triton.backends import KNOWN, TENSORFLOW_FILES
 
 
 @dataclass(frozen=True)
@@ -50,15 +33,15 @@ def backend_of(model: Model) -> Backend:
     open_choice = not platform and not file
     inferred = not name
     if not platform and name in ("", "tensorflow"):
-        for candidate, known in _TENSORFLOW_FILES.items():
+        for candidate, known in TENSORFLOW_FILES.items():
             if file == known or (not file and known in content and content[known] == (known == "model.savedmodel")):
                 platform = candidate
-    if platform in _TENSORFLOW_FILES:
-        return Backend(name or "tensorflow", platform, file or _TENSORFLOW_FILES[platform], inferred)
+    if platform in TENSORFLOW_FILES:
+        return Backend(name or "tensorflow", platform, file or TENSORFLOW_FILES[platform], inferred)
     if not name:
-        name = next((candidate for candidate in _KNOWN if _fits(candidate, platform, file, open_choice, content)), "")
-    if name in _KNOWN and name != "tensorflow":
-        platforms, known = _KNOWN[name]
+        name = next((candidate for candidate in KNOWN if _fits(candidate, platform, file, open_choice, content)), "")
+    if name in KNOWN and name != "tensorflow":
+        platforms, known = KNOWN[name]
         script = name == "pytorch" and config.runtime == "model.py"
         platform = platform or (platforms[0] if platforms else "")
         return Backend(name, platform, file or ("" if script else known), inferred)
@@ -71,7 +54,7 @@ def backend_of(model: Model) -> Backend:
 
 
 def _fits(candidate: str, platform: str, file: str, open_choice: bool, content: dict[str, bool]) -> bool:
-    platforms, known = _KNOWN[candidate]
+    platforms, known = KNOWN[candidate]
     if not known:
         return False
     may_be_folder = candidate in ("onnxruntime", "openvino", "python")  # as core has it

@@ -12,8 +12,8 @@ from triton_ensembles.check.fault import Fault, Place, Severity
 from triton_ensembles.check.registry import RULES
 from triton_ensembles.check.repository import Repository, find_repositories
 from triton_ensembles.check.rule import Rule, Scope
-from triton_ensembles.check.target import Target
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.destination import Destination
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ def check_paths(
     Raises:
         EnsembleError: when a path does not exist, or there is no model at all.
     """
-    return list(check(paths, Target(target or "", instance or "", image or "")).faults)
+    return list(check(paths, Destination(target or "", instance or "", image or "")).faults)
 
 
-def check(paths: Sequence[Path], target: Target) -> Report:
+def check(paths: Sequence[Path], target: Destination) -> Report:
     """As :func:`check_paths`, with the number of repositories. Raises :class:`EnsembleError`."""
     repositories: list[Repository] = []
     for path in paths:
@@ -63,7 +63,7 @@ def check(paths: Sequence[Path], target: Target) -> Report:
 
 
 def check_repositories(
-    repositories: Sequence[Repository], target: Target, rules: Iterable[Rule] = RULES
+    repositories: Sequence[Repository], target: Destination, rules: Iterable[Rule] = RULES
 ) -> Iterator[Fault]:
     """Every fault, in no order."""
     for each in rules:
@@ -83,7 +83,7 @@ def _subjects(scope: Scope, repositories: Sequence[Repository]) -> Iterator[tupl
                     yield model, model.place()
 
 
-def _guarded(each: Rule, subject: Any, target: Target, place: Place) -> Iterator[Fault]:
+def _guarded(each: Rule, subject: Any, target: Destination, place: Place) -> Iterator[Fault]:
     """A rule that fails on odd input must not hide what the others found."""
     try:
         yield from each.faults(subject, target)

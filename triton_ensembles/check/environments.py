@@ -13,8 +13,8 @@ from enum import Enum, auto
 from functools import cached_property
 from pathlib import PurePosixPath
 
+from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, join
 from triton_ensembles.check.model import Model
-from triton_ensembles.check.read.tree import Entry, Kind, Tree, is_archive, join
 from triton_ensembles.check.repository import Repository
 
 PARAMETER = "EXECUTION_ENV_PATH"

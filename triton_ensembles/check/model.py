@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
+from triton_ensembles.archive.tree import Entry, Tree, join
 from triton_ensembles.check.config_file import ConfigFile
 from triton_ensembles.check.fault import Place
-from triton_ensembles.check.read.tree import Entry, Tree, join
-from triton_ensembles.modelconfig import CONFIG
+from triton_ensembles.triton.model_config import CONFIG
 
 if TYPE_CHECKING:
     from triton_ensembles.check.repository import Repository

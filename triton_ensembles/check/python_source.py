@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from triton_ensembles.archive.tree import join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.fault import Place
 from triton_ensembles.check.model import Model
-from triton_ensembles.check.read.tree import join
 
 MODEL_PY = "model.py"
 UTILS = "triton_python_backend_utils"

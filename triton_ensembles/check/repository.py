@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from triton_ensembles.archive.folder import read_folder
+from triton_ensembles.archive.tar import read_archive
+from triton_ensembles.archive.tree import Tree, is_archive
 from triton_ensembles.check.fault import Place
 from triton_ensembles.check.form import Form
 from triton_ensembles.check.model import Model
-from triton_ensembles.check.read.folder import read_folder
-from triton_ensembles.check.read.tar import read_archive
-from triton_ensembles.check.read.tree import Tree, is_archive
 from triton_ensembles.check.source_form import RECIPE, Recipe, read_recipe
 from triton_ensembles.errors import shown as shown_path
-from triton_ensembles.modelconfig import CONFIG
+from triton_ensembles.triton.model_config import CONFIG
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ from enum import StrEnum
 from typing import Any
 
 from triton_ensembles.check.fault import Fault, Finding, Severity
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
 
-ANY_TARGET = Target()
+ANY_TARGET = Destination()
 Finder = Callable[..., Iterator[Finding]]
 
 
 class Scope(StrEnum):
-    """What a rule's function gets as its first argument; the second is always the :class:`Target`."""
+    """What a rule's function gets as its first argument; the second is always the :class:`Destination`."""
 
     MODEL = "model"  # one Model
     REPOSITORY = "repository"  # one Repository with all its models
@@ -64,7 +64,7 @@ class Rule:
     server: Server
     words: str
     since: str
-    target: Target
+    target: Destination
     good_loads: bool
     find: Finder
 
@@ -85,7 +85,7 @@ def rule(
     server: Server = Server.REFUSES,
     words: str = "",
     since: str = "",
-    target: Target = ANY_TARGET,
+    target: Destination = ANY_TARGET,
     good_loads: bool = True,
 ) -> Callable[[Finder], Rule]:
     """Make a :class:`Rule` of a function ``find(subject, target) -> Iterator[Finding]``.

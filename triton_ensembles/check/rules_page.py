@@ -12,8 +12,8 @@ from pathlib import Path
 
 from triton_ensembles.check.registry import GROUPS
 from triton_ensembles.check.rule import Example, Rule, Server
-from triton_ensembles.modelconfig import CONFIG
 from triton_ensembles.paths import ROOT
+from triton_ensembles.triton.model_config import CONFIG
 
 PAGE = ROOT / "docs" / "rules.md"
 SKETCHES = Path(__file__).parent / "rules" / "sketches.toml"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from triton_ensembles.check.examples import IDENTITY, STEPS
 from triton_ensembles.check.rule import Example
-from triton_ensembles.modelconfig import CONFIG
+from triton_ensembles.triton.model_config import CONFIG
 
 _MODEL_NAME = re.compile(r'model_name:\s*"([\w-]+)"')
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands.building import build_all, build_options, image_option, target_option
-from triton_ensembles.targets import target_of
+from triton_ensembles.commands.options import build_all, build_options, image_option, target_option
+from triton_ensembles.triton.targets import target_of
 
 
 @click.command()

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.build import last_built
-from triton_ensembles.clone import clone as write_clones
-from triton_ensembles.clone import clone_names
-from triton_ensembles.commands.building import PLACES, target_option, warn_of_random_weights
+from triton_ensembles.archive.clone import clone as write_clones
+from triton_ensembles.archive.clone import clone_names
+from triton_ensembles.building.build import last_built
+from triton_ensembles.building.places import PLACES
+from triton_ensembles.commands.options import target_option, warn_of_random_weights
 from triton_ensembles.errors import EnsembleError, shown
 
 _TELL_SECONDS = 2.0

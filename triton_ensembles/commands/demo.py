@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands.building import build_all, build_options, server_of, warn_of_random_weights
-from triton_ensembles.demo import ask
-from triton_ensembles.server import Ports
+from triton_ensembles.commands.options import build_all, build_options, server_of, warn_of_random_weights
+from triton_ensembles.examples.demo import ask
+from triton_ensembles.triton.server import Ports
 
 
 @click.command()

@@ -6,14 +6,15 @@ import difflib
 
 import click
 
-from triton_ensembles.build import choose
-from triton_ensembles.choosing import artifacts_for, choose_models
-from triton_ensembles.commands.building import PLACES, image_option
+from triton_ensembles.building.build import choose
+from triton_ensembles.building.model_selection import artifacts_for, choose_models
+from triton_ensembles.building.places import PLACES
+from triton_ensembles.building.recipe import read_recipe
+from triton_ensembles.building.staging import read_models, staged_configs
+from triton_ensembles.commands.options import image_option
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.modelconfig import CONFIG, format_config
-from triton_ensembles.recipe import read_recipe
-from triton_ensembles.staging import read_models, staged_configs
-from triton_ensembles.targets import CPU, NAMES, Target, gpu
+from triton_ensembles.triton.model_config import CONFIG, format_config
+from triton_ensembles.triton.targets import CPU, NAMES, Target, gpu
 
 
 @click.command("diff")

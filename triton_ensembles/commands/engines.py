@@ -8,18 +8,19 @@ from pathlib import Path
 import click
 
 from triton_ensembles.artifacts.tensorrt_plan import order_for
-from triton_ensembles.build import choose
-from triton_ensembles.choosing import artifacts_for, choose_models
-from triton_ensembles.commands.building import PLACES, build_options, image_option
+from triton_ensembles.building.artifact_builder import Workshop
+from triton_ensembles.building.build import choose
+from triton_ensembles.building.model_selection import artifacts_for, choose_models
+from triton_ensembles.building.places import PLACES
+from triton_ensembles.building.recipe import read_recipe
+from triton_ensembles.building.staging import read_models
+from triton_ensembles.building.store import Store
+from triton_ensembles.building.tensorrt_plans import PLAN, plan_name, refuse_fp16
+from triton_ensembles.commands.options import build_options, image_option
 from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.making import Workshop
-from triton_ensembles.recipe import read_recipe
-from triton_ensembles.staging import read_models
-from triton_ensembles.store import Store
-from triton_ensembles.targets import gpu
-from triton_ensembles.tensorrt.order import write_order
-from triton_ensembles.tensorrt.plans import PLAN, plan_name, refuse_fp16
-from triton_ensembles.tensorrt.ways import docker_image
+from triton_ensembles.tensorrt.plan_builders import docker_image
+from triton_ensembles.tensorrt.plan_request import write_order
+from triton_ensembles.triton.targets import gpu
 
 
 @click.command()

@@ -2,19 +2,95 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
-from triton_ensembles.commands.building import build_all, build_options
-from triton_ensembles.perf.command import perf as measure
-from triton_ensembles.perf.command import perf_options
+from triton_ensembles.commands.options import build_all, build_options
+from triton_ensembles.errors import shown
+from triton_ensembles.paths import BUILD, REPORTS
+from triton_ensembles.perf.files import SUFFIXES
+from triton_ensembles.perf.inputs import UserInputs
+from triton_ensembles.perf.report import tables
+from triton_ensembles.perf.sweep import CONCURRENCIES, SECONDS, measure
+
+
+def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
+    try:
+        numbers = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        numbers = ()
+    if not numbers or min(numbers) < 1:
+        raise click.BadParameter(f"{text!r} is not a list such as 1,2,4", context, parameter)
+    return numbers
 
 
 @click.command()
 @build_options
-@perf_options
-def perf(names: tuple[str, ...], weights: str, weights_dir: Path | None, **options: Any) -> None:
+@click.option(
+    "--concurrency",
+    "concurrencies",
+    default=",".join(map(str, CONCURRENCIES)),
+    show_default=True,
+    callback=_numbers,
+    help="Requests under way at any moment; one point of the sweep each.",
+)
+@click.option("--seconds", type=click.FloatRange(min=0.3), default=SECONDS, show_default=True, help="Measured a point.")
+@click.option("--protocol", type=click.Choice(["grpc", "http"]), default="grpc", show_default=True)
+@click.option(
+    "--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Rows (inferences) in a request."
+)
+@click.option(
+    "--input-data",
+    type=click.Path(exists=True, path_type=Path),
+    help="Send this instead: a JSON file or a folder as perf_analyzer's --input-data takes it.",
+)
+@click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    metavar="NAME:SIZES",
+    help="The shape of an input of variable size, for random data. May be repeated.",
+)
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=REPORTS / "perf",
+    help="The folder for NAME.csv, NAME.json and NAME.png.  [default: reports/perf]",
+)
+def perf(
+    names: tuple[str, ...],
+    weights: str,
+    weights_dir: Path | None,
+    *,
+    concurrencies: Sequence[int],
+    seconds: float,
+    protocol: str,
+    batch: int,
+    input_data: Path | None,
+    shapes: tuple[str, ...],
+    output: Path,
+) -> None:
     """Build, then measure each ensemble with perf_analyzer: concurrency sweep, time by step, CSV, JSON and a plot."""
-    measure(build_all(names, weights, weights_dir), **options)
+    built = build_all(names, weights, weights_dir)
+    if len(built) > 1 and (input_data or shapes):
+        raise click.UsageError("--input-data and --shape are for one ensemble: name it")
+    # As Ctrl-C: perf_analyzer and the server are stopped on the way out, and no report is half written.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    reports = measure(
+        built,
+        concurrencies=concurrencies,
+        output=output,
+        seconds=seconds,
+        protocol=protocol,
+        batch=batch,
+        user=UserInputs(input_data, shapes),
+        progress=click.echo,
+        log=BUILD / "tritonserver.log",
+    )
+    for report in reports:
+        click.secho(f"\n{report.name}", bold=True)
+        click.echo(tables(report))
+        click.echo("  ".join(shown(output / f"{report.name}{suffix}") for suffix in SUFFIXES))

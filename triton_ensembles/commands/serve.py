@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands.building import build_all, build_options, server_of
+from triton_ensembles.commands.options import build_all, build_options, server_of
 from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.server import Ports, TritonServer
+from triton_ensembles.triton.server import Ports, TritonServer
 
 
 @click.command()

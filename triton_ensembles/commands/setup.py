@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from triton_ensembles.home import install_home
-from triton_ensembles.machine import check_machine
+from triton_ensembles.triton.home import install_home
+from triton_ensembles.triton.machine import check_machine
 
 
 @click.command()

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.check import Target, check
+from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.check import check
 from triton_ensembles.check.fault import Severity
 from triton_ensembles.check.formats import as_text, summary
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.store import file_digest
+from triton_ensembles.files import file_digest
+from triton_ensembles.triton.destination import Destination
 
 SUFFIX = ".tar.gz"
-MANIFEST = "manifest.json"
 _LARGEST_MANIFEST = 1 << 20
 
 
@@ -76,7 +77,7 @@ def refuse_random(archives: Sequence[Archive], *, allowed: bool) -> list[str]:
     return [each.name for each in random]
 
 
-def refuse_faulty(archives: Sequence[Archive], target: Target) -> str:
+def refuse_faulty(archives: Sequence[Archive], target: Destination) -> str:
     """``no faults in 2 repositories``. Raises :class:`EnsembleError` with every error of ``check`` in it."""
     report = check([each.path for each in archives], target)
     errors = tuple(fault for fault in report.faults if fault.severity is Severity.ERROR)

@@ -9,12 +9,12 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from triton_ensembles.check.rules.image_tables import instance_of
 from triton_ensembles.deploy.aws import Aws, doing, is_missing
 from triton_ensembles.deploy.hosted import find_endpoint, refuse_foreign
 from triton_ensembles.deploy.names import AUTOSCALED, VARIANT, written_tags
-from triton_ensembles.deploy.undo import Say
+from triton_ensembles.deploy.rollback import Say
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.releases import instance_of
 
 _NAMESPACE, _DIMENSION = "sagemaker", "sagemaker:variant:DesiredInstanceCount"
 _RUNNING = ("InService", "Updating")

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from triton_ensembles.deploy.archives import SUFFIX, Archive
 from triton_ensembles.deploy.aws import Aws, code_of, doing
 from triton_ensembles.deploy.names import MADE_BY, OURS, read_tags, written_tags
-from triton_ensembles.deploy.undo import Say, Undo
+from triton_ensembles.deploy.rollback import Say, Undo
 from triton_ensembles.errors import EnsembleError
 
 _PARTS = TransferConfig(multipart_threshold=32 << 20, multipart_chunksize=32 << 20)

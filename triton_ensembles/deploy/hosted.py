@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from triton_ensembles.deploy.aws import Aws, is_busy, is_missing
 from triton_ensembles.deploy.names import MADE_BY, OURS, read_tags
-from triton_ensembles.deploy.undo import Say
+from triton_ensembles.deploy.rollback import Say
 from triton_ensembles.errors import EnsembleError
 
 # DescribeEndpoint: these end by themselves; the others stay until someone does something.

@@ -7,16 +7,16 @@ import re
 from functools import cache
 from pathlib import Path
 
-from triton_ensembles.check.rules.image_tables import instance_of
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.targets import CPU
+from triton_ensembles.triton.releases import instance_of
+from triton_ensembles.triton.targets import CPU
 
 _TABLE = Path(__file__).parent / "accounts.csv"
 _TAG = re.compile(r"(?P<release>\d\d\.\d\d)(-py3(-cpu)?)?")
 # Archives of the cpu target are for the pip-only server, not for any image of AWS (other Python, other backends), and
 # AWS has no image of that name. An endpoint that has it is the only place where these archives can run.
 PIP_SERVER = "triton-ensembles/tritonserver:2.51.0-pip"
-# The newest release in the table whose image still has the TensorFlow backend (check/rules/releases.csv).
+# The newest release in the table whose image still has the TensorFlow backend (triton/releases.csv).
 DEFAULT_RELEASE = "24.09"
 
 

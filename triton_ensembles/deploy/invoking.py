@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 
 from triton_ensembles.deploy.aws import Aws, code_of, doing, message_of
 from triton_ensembles.deploy.payload import Payload
-from triton_ensembles.deploy.undo import Say
+from triton_ensembles.deploy.rollback import Say
 from triton_ensembles.errors import EnsembleError
 
 COLD_START = "ModelNotReadyException"

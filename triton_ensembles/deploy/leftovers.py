@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from triton_ensembles.deploy.aws import Aws, is_missing
 from triton_ensembles.deploy.hosted import tags_of
 from triton_ensembles.deploy.names import MADE_BY, OURS, is_derived
-from triton_ensembles.deploy.undo import Say
+from triton_ensembles.deploy.rollback import Say
 
 
 def delete_model(aws: Aws, name: str) -> None:

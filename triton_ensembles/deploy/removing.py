@@ -10,7 +10,7 @@ from triton_ensembles.deploy.bucket import Place, remove_uploaded
 from triton_ensembles.deploy.hosted import delete_endpoint, find_endpoint, refuse_foreign
 from triton_ensembles.deploy.leftovers import remove_superseded
 from triton_ensembles.deploy.names import AUTOSCALED
-from triton_ensembles.deploy.undo import Say
+from triton_ensembles.deploy.rollback import Say
 from triton_ensembles.errors import EnsembleError
 
 

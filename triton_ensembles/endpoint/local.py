@@ -20,7 +20,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from triton_ensembles.endpoint.command import LAST_LINE, environment
+from triton_ensembles.endpoint.announcement import LAST_LINE, environment
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT
 from triton_ensembles.processes import die_with
@@ -69,7 +69,7 @@ class LocalEndpoint:
     def start(self) -> LocalEndpoint:
         parent = os.getpid()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "triton_ensembles.endpoint", *self._arguments],
+            [sys.executable, "-m", "triton_ensembles", "endpoint", *self._arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,

@@ -18,13 +18,13 @@ from triton_ensembles.endpoint.api.models import Models
 from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.api.tags import Tags
-from triton_ensembles.endpoint.feed import Feed
-from triton_ensembles.endpoint.front import Front
+from triton_ensembles.endpoint.endpoint_state import Endpoint
+from triton_ensembles.endpoint.events import Feed
 from triton_ensembles.endpoint.hosting import Budgets, Variant
 from triton_ensembles.endpoint.hosting.objects import FolderObjects, ModelObjects, S3Objects
-from triton_ensembles.endpoint.life import Endpoint
 from triton_ensembles.endpoint.metrics import Metrics
 from triton_ensembles.endpoint.page.pages import Pages
+from triton_ensembles.endpoint.router import Front
 from triton_ensembles.endpoint.s3.forward import Forward
 from triton_ensembles.endpoint.s3.forward import error as s3_error
 from triton_ensembles.endpoint.settings import Settings

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.archive import write_archive
+from triton_ensembles.archive.write import write_archive
 from triton_ensembles.environment.bytecode import compile_sources
 from triton_ensembles.environment.libraries import required_glibc
 from triton_ensembles.environment.pack import pack_prefix
 from triton_ensembles.environment.providers import install
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.environment.tree import examine
-from triton_ensembles.store import file_digest
+from triton_ensembles.files import file_digest
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.modelconfig import DataType, ModelConfig
+from triton_ensembles.triton.model_config import DataType, ModelConfig
 
 
 @dataclass(frozen=True)

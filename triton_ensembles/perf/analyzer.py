@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.home import TritonHome
 from triton_ensembles.processes import die_with
+from triton_ensembles.triton.home import TritonHome
 
 STOP_SECONDS = 5
 _THREAD_ERROR = "] had error: "

@@ -11,8 +11,8 @@ from typing import Any
 
 import tritonclient.http as http
 
-from triton_ensembles.build import MANIFEST
-from triton_ensembles.home import WHEELS
+from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.triton.home import WHEELS
 
 
 def machine() -> dict[str, Any]:

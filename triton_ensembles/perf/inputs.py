@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.demo import photographs
 from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.imagenet import pixels
+from triton_ensembles.examples.demo import photographs
+from triton_ensembles.examples.imagenet import pixels
 
 SENTENCES = Path(__file__).with_name("sentences.txt")
 

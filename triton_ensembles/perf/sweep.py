@@ -13,14 +13,14 @@ import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.home import TritonHome, find_home
 from triton_ensembles.perf.analyzer import read_csv, run_analyzer
 from triton_ensembles.perf.facts import machine, versions, weights_of
 from triton_ensembles.perf.files import write_report
 from triton_ensembles.perf.inputs import Inputs, UserInputs, inputs_for
 from triton_ensembles.perf.report import Point, Report
 from triton_ensembles.perf.steps import Counters, composing_models, read_counters, step_times
-from triton_ensembles.server import TritonServer
+from triton_ensembles.triton.home import TritonHome, find_home
+from triton_ensembles.triton.server import TritonServer
 
 CONCURRENCIES = (1, 2, 4, 8, 16, 32)
 SECONDS = 6.0
@@ -29,7 +29,7 @@ LIMIT_SECONDS = 120.0  # for the requests that are under way when the last windo
 
 
 class Served(Protocol):
-    """What :class:`triton_ensembles.build.Built` is: an ensemble and the model repository that holds it."""
+    """What :class:`triton_ensembles.building.build.Built` is: an ensemble and the model repository that holds it."""
 
     @property
     def name(self) -> str: ...

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 from triton_ensembles.tensorrt.machine import Gpu
-from triton_ensembles.tensorrt.order import Order
+from triton_ensembles.tensorrt.plan_request import Order
 
 
 def build_with_api(order: Order, folder: Path, gpu: Gpu) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.store import file_digest
-from triton_ensembles.tensorrt.order import Order, read_order
+from triton_ensembles.files import file_digest
+from triton_ensembles.tensorrt.plan_request import Order, read_order
 
 # What trtexec prints of itself and of the device (sampleDevice.cpp, trtexec.cpp).
 _FACTS = {

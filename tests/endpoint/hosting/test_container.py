@@ -12,11 +12,11 @@ import tritonclient.http as http
 
 from tests.endpoint.hosting.archives import model
 from tests.endpoint.hosting.conftest import Host, eventually
-from triton_ensembles.build import Built
-from triton_ensembles.demo import photographs
+from triton_ensembles.building.build import Built
 from triton_ensembles.endpoint.hosting import HostingError, Invocation, logfile
-from triton_ensembles.imagenet import pixels
-from triton_ensembles.server import Ports
+from triton_ensembles.examples.demo import photographs
+from triton_ensembles.examples.imagenet import pixels
+from triton_ensembles.triton.server import Ports
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.endpoint.hosting.archives import body, ensemble, model, packed, special, values
 from tests.endpoint.hosting.conftest import Host, eventually, whole
-from tests.test_server import wait_for_end
+from tests.triton.test_server import wait_for_end
 from triton_ensembles.endpoint.hosting import (
     InternalFailure,
     Invocation,

@@ -10,8 +10,8 @@ from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.spelling import choices, nearest
-from triton_ensembles.check.target import Target
-from triton_ensembles.modelconfig import DataType
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateBatchIO"
 _INPUT = 'batch_input [ {{ kind: {}, target_name: "SIZES", data_type: {}, source_input: [ {} ] }} ]'
@@ -34,7 +34,7 @@ def _both(model: Model) -> Iterator[tuple[str, int, Any]]:
     good=_GOOD_INPUT,
     words="unknown batch input kind",
 )
-def kind_unknown(model: Model, target: Target) -> Iterator[Finding]:
+def kind_unknown(model: Model, target: Destination) -> Iterator[Finding]:
     for name, index, item in _both(model):
         kinds = item.Kind.keys()
         if item.kind not in item.Kind.values():
@@ -54,7 +54,7 @@ def kind_unknown(model: Model, target: Target) -> Iterator[Finding]:
     good=_GOOD_INPUT,
     words="expects 1 source input, got 0",
 )
-def source_count(model: Model, target: Target) -> Iterator[Finding]:
+def source_count(model: Model, target: Destination) -> Iterator[Finding]:
     for name, index, item in _both(model):
         if len(item.source_input) != 1 and item.kind in item.Kind.values():
             kind = item.Kind.Name(item.kind)
@@ -75,7 +75,7 @@ def source_count(model: Model, target: Target) -> Iterator[Finding]:
     good=_GOOD_INPUT,
     words="batch input data type must be TYPE_INT32 or TYPE_FP32",
 )
-def data_type(model: Model, target: Target) -> Iterator[Finding]:
+def data_type(model: Model, target: Destination) -> Iterator[Finding]:
     for index, item in enumerate(model.config.batch_input):
         damaged = model.is_damaged("batch_input", index, "data_type")
         if item.data_type not in (DataType.TYPE_INT32, DataType.TYPE_FP32) and not damaged:
@@ -95,7 +95,7 @@ def data_type(model: Model, target: Target) -> Iterator[Finding]:
     good=_GOOD_OUTPUT,
     words="unknown source input name",
 )
-def source_unknown(model: Model, target: Target) -> Iterator[Finding]:
+def source_unknown(model: Model, target: Destination) -> Iterator[Finding]:
     inputs = [item.name for item in model.config.input]
     for name, index, item in _both(model):
         for number, source in enumerate(item.source_input):
@@ -112,7 +112,7 @@ def source_unknown(model: Model, target: Target) -> Iterator[Finding]:
     good=_GOOD_OUTPUT,
     words="unknown target output name",
 )
-def target_unknown(model: Model, target: Target) -> Iterator[Finding]:
+def target_unknown(model: Model, target: Destination) -> Iterator[Finding]:
     outputs = [item.name for item in model.config.output]
     for index, item in enumerate(model.config.batch_output):
         for number, wanted in enumerate(item.target_name):
@@ -129,7 +129,7 @@ def target_unknown(model: Model, target: Target) -> Iterator[Finding]:
     good=_GOOD_OUTPUT,
     words="can only be specified once",
 )
-def target_twice(model: Model, target: Target) -> Iterator[Finding]:
+def target_twice(model: Model, target: Destination) -> Iterator[Finding]:
     for index, item in enumerate(model.config.batch_output):
         names = list(item.target_name)
         for number, name in enumerate(names):

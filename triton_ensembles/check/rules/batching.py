@@ -8,7 +8,7 @@ from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
 
@@ -25,7 +25,7 @@ def _dynamic(inner: str) -> str:
     good=python_model(size=0),
     words="'max_batch_size' must be non-negative value",
 )
-def max_batch_size_negative(model: Model, target: Target) -> Iterator[Finding]:
+def max_batch_size_negative(model: Model, target: Destination) -> Iterator[Finding]:
     if model.config.max_batch_size < 0:
         yield Finding(
             model.at("max_batch_size"),
@@ -43,7 +43,7 @@ def max_batch_size_negative(model: Model, target: Target) -> Iterator[Finding]:
     good=_dynamic("preferred_batch_size: [ 4, 8 ]"),
     words="dynamic batching preferred size must be <= max batch size",
 )
-def preferred_batch_size(model: Model, target: Target) -> Iterator[Finding]:
+def preferred_batch_size(model: Model, target: Destination) -> Iterator[Finding]:
     config = model.config
     lists = (
         (("dynamic_batching",), config.dynamic_batching.preferred_batch_size, "dynamic batching preferred size"),
@@ -74,7 +74,7 @@ def preferred_batch_size(model: Model, target: Target) -> Iterator[Finding]:
     good=_dynamic("priority_levels: 2, default_priority_level: 1"),
     words="default priority level must be in range [1, 2]",
 )
-def default_priority_level(model: Model, target: Target) -> Iterator[Finding]:
+def default_priority_level(model: Model, target: Destination) -> Iterator[Finding]:
     batching = model.config.dynamic_batching
     levels, level = batching.priority_levels, batching.default_priority_level
     if levels and not 1 <= level <= levels:
@@ -94,7 +94,7 @@ def default_priority_level(model: Model, target: Target) -> Iterator[Finding]:
     good=_dynamic("priority_levels: 1, default_priority_level: 1, priority_queue_policy { key: 1, value { } }"),
     words="priority queue policy must have priority level in range [1, 1]",
 )
-def priority_queue_policy(model: Model, target: Target) -> Iterator[Finding]:
+def priority_queue_policy(model: Model, target: Destination) -> Iterator[Finding]:
     batching = model.config.dynamic_batching
     for level in sorted(batching.priority_queue_policy):
         if batching.priority_levels and not 1 <= level <= batching.priority_levels:
@@ -115,7 +115,7 @@ def priority_queue_policy(model: Model, target: Target) -> Iterator[Finding]:
     good=_dynamic("preserve_ordering: true, priority_levels: 1, default_priority_level: 1"),
     words="Only one priority level is allowed when 'preserve_ordering' is true",
 )
-def preserve_ordering_priorities(model: Model, target: Target) -> Iterator[Finding]:
+def preserve_ordering_priorities(model: Model, target: Destination) -> Iterator[Finding]:
     batching = model.config.dynamic_batching
     if batching.preserve_ordering and batching.priority_levels > 1:
         yield Finding(
@@ -138,7 +138,7 @@ def preserve_ordering_priorities(model: Model, target: Target) -> Iterator[Findi
     ),
     words="Queue policy can not have DELAY as timeout action",
 )
-def preserve_ordering_delay(model: Model, target: Target) -> Iterator[Finding]:
+def preserve_ordering_delay(model: Model, target: Destination) -> Iterator[Finding]:
     batching = model.config.dynamic_batching
     if not batching.preserve_ordering:
         return
@@ -168,7 +168,7 @@ def preserve_ordering_delay(model: Model, target: Target) -> Iterator[Finding]:
     good=python_model("sequence_batching { }", "response_cache { enable: false }"),
     words="Response Cache does not currently support model",
 )
-def response_cache_sequence(model: Model, target: Target) -> Iterator[Finding]:
+def response_cache_sequence(model: Model, target: Destination) -> Iterator[Finding]:
     if model.config.response_cache.enable and model.config.HasField("sequence_batching"):
         yield Finding(
             model.at("response_cache", "enable"),
@@ -187,7 +187,7 @@ def response_cache_sequence(model: Model, target: Target) -> Iterator[Finding]:
     good=python_model("model_transaction_policy { decoupled: false }", "response_cache { enable: true }"),
     words="Response Cache does not currently support model",
 )
-def response_cache_decoupled(model: Model, target: Target) -> Iterator[Finding]:
+def response_cache_decoupled(model: Model, target: Destination) -> Iterator[Finding]:
     if model.config.response_cache.enable and model.config.model_transaction_policy.decoupled:
         yield Finding(
             model.at("response_cache", "enable"),

@@ -9,7 +9,7 @@ from triton_ensembles.check.examples import SCALE, ensemble, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
 
 # Path of the field -> (year, month) of the first branch of the common repository whose model_config.proto has it.
 FIRST_RELEASE: dict[tuple[str, ...], tuple[int, int]] = {
@@ -26,7 +26,7 @@ FIRST_RELEASE: dict[tuple[str, ...], tuple[int, int]] = {
     good=ensemble(SCALE),
     words="failed to read text proto",
 )
-def field_too_new(model: Model, target: Target) -> Iterator[Finding]:
+def field_too_new(model: Model, target: Destination) -> Iterator[Finding]:
     for path, release in FIRST_RELEASE.items():
         if target.release < release and model.file.has(*path):
             yield Finding(
@@ -46,12 +46,12 @@ _METRICS = "model_metrics {{ metric_control [ {{ metric_identifier {{ {} }}, his
     source="core r24.11 model_config_utils.cc ValidateModelMetrics",
     since="24.11",
     server=Server.UNTESTED,
-    target=Target(image="25.04"),
+    target=Destination(image="25.04"),
     bad=python_model(_METRICS.format("", "buckets: [ 1, 5 ]")),
     good=python_model(_METRICS.format('family: "nv_inference_first_response_histogram_ms"', "buckets: [ 1, 5 ]")),
     good_loads=False,
 )
-def model_metrics(model: Model, target: Target) -> Iterator[Finding]:
+def model_metrics(model: Model, target: Destination) -> Iterator[Finding]:
     for index, control in enumerate(model.config.model_metrics.metric_control):
         lacking = [
             (not control.metric_identifier.family, "family", "metric identifier must specify non-empty 'family'"),
@@ -77,7 +77,7 @@ def model_metrics(model: Model, target: Target) -> Iterator[Finding]:
     bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 4294967296, 4294967296 ] }'),
     good=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 65536, 65536 ] }'),
 )
-def tensor_too_large(model: Model, target: Target) -> Iterator[Finding]:
+def tensor_too_large(model: Model, target: Destination) -> Iterator[Finding]:
     for index, tensor in enumerate(model.config.input):
         if tensor.dims and min(tensor.dims) > 0 and math.prod(tensor.dims) >= 2**63:
             yield Finding(
@@ -99,7 +99,7 @@ def tensor_too_large(model: Model, target: Target) -> Iterator[Finding]:
     bad=python_model('parameters { key: "TRITON_BATCH_STRATEGY_PATH", value { string_value: "/opt/strategy.so" } }'),
     good=python_model(),
 )
-def batch_strategy_outside(model: Model, target: Target) -> Iterator[Finding]:
+def batch_strategy_outside(model: Model, target: Destination) -> Iterator[Finding]:
     key = "TRITON_BATCH_STRATEGY_PATH"
     if key in model.config.parameters and not model.config.HasField("sequence_batching"):
         value = model.config.parameters[key].string_value

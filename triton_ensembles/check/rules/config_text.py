@@ -8,7 +8,7 @@ from triton_ensembles.check.examples import IDENTITY, X, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import Example, Rule, Server, rule
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
 
 SOURCE = "protobuf text_format.cc and io/tokenizer.cc, called by core r24.10 filesystem/api.cc ReadTextProto"
 EFFECT = "Triton does not load the model: failed to read text proto from config.pbtxt"
@@ -18,8 +18,8 @@ _GOOD = python_model()
 _PARAMETER = 'parameters {{ key: "{}", value {{ string_value: "{}" }} }}'
 
 
-def _of_kind(kind: str, effect: str) -> Callable[[Model, Target], Iterator[Finding]]:
-    def find(model: Model, target: Target) -> Iterator[Finding]:
+def _of_kind(kind: str, effect: str) -> Callable[[Model, Destination], Iterator[Finding]]:
+    def find(model: Model, target: Destination) -> Iterator[Finding]:
         for fault in model.file.faults:
             if fault.rule == kind:
                 yield Finding(model.file.place(fault.offset), fault.message, effect, fault.cure)
@@ -103,7 +103,7 @@ map_key_twice = rule(
     bad=_GOOD + "# caf\udce9\n",
     good=_GOOD + "# café\n",
 )
-def not_utf8(model: Model, target: Target) -> Iterator[Finding]:
+def not_utf8(model: Model, target: Destination) -> Iterator[Finding]:
     effect = "Triton loads it, but a string that is not UTF-8 breaks whoever asks for the model's configuration"
     yield from _of_kind("config-not-utf8", effect)(model, target)
     offset = model.file.text.find("\ufffd")
@@ -124,7 +124,7 @@ def not_utf8(model: Model, target: Target) -> Iterator[Finding]:
     bad=None,
     good=None,
 )
-def too_large(model: Model, target: Target) -> Iterator[Finding]:
+def too_large(model: Model, target: Destination) -> Iterator[Finding]:
     entry = model.get("config.pbtxt")
     if entry is not None and not entry.is_folder and entry.data is None:
         yield Finding(
@@ -143,7 +143,7 @@ def too_large(model: Model, target: Target) -> Iterator[Finding]:
     bad=Example(None, {"config.pbtxt": None, "1/model.py": IDENTITY}),
     good=_GOOD,
 )
-def is_folder(model: Model, target: Target) -> Iterator[Finding]:
+def is_folder(model: Model, target: Destination) -> Iterator[Finding]:
     entry = model.get("config.pbtxt")
     if entry is not None and entry.is_folder:
         yield Finding(

@@ -6,15 +6,15 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.check.environments import environments
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Scope, Server, rule
 from triton_ensembles.check.rules.sagemaker import is_archive, picked, reached
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
 
-MANIFEST = "manifest.json"  # triton_ensembles/build.py writes it; archives that others made have none
 _SHOWN = 3
 
 
@@ -44,7 +44,7 @@ def manifest(repository: Repository) -> dict[str, Any]:
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
-def shared_step(repositories: tuple[Repository, ...], target: Target) -> Iterator[Finding]:
+def shared_step(repositories: tuple[Repository, ...], target: Destination) -> Iterator[Finding]:
     found: dict[str, list[Model]] = {}
     for repository in archives(repositories):
         served = {model.folder for model in picked(repository)}
@@ -74,7 +74,7 @@ def shared_step(repositories: tuple[Repository, ...], target: Target) -> Iterato
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def same_target_model(repositories: tuple[Repository, ...], target: Target) -> Iterator[Finding]:
+def same_target_model(repositories: tuple[Repository, ...], target: Destination) -> Iterator[Finding]:
     found: dict[str, list[Repository]] = {}
     for repository in archives(repositories):
         found.setdefault(repository.path.name, []).append(repository)
@@ -100,7 +100,7 @@ def same_target_model(repositories: tuple[Repository, ...], target: Target) -> I
     severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
-def same_environment(repositories: tuple[Repository, ...], target: Target) -> Iterator[Finding]:
+def same_environment(repositories: tuple[Repository, ...], target: Destination) -> Iterator[Finding]:
     found: dict[int, dict[str, tuple[Place, int, int]]] = {}
     for repository in archives(repositories):
         for packed in environments(repository):
@@ -123,14 +123,14 @@ def same_environment(repositories: tuple[Repository, ...], target: Target) -> It
 @rule(
     "endpoint-mixed-targets",
     "All archives of an endpoint are built for the same target and Triton",
-    source="manifest.json, which triton_ensembles/build.py writes",
+    source="manifest.json, which triton_ensembles/building/build.py writes",
     bad=None,
     good=None,
     scope=Scope.ENDPOINT,
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def mixed_targets(repositories: tuple[Repository, ...], target: Target) -> Iterator[Finding]:
+def mixed_targets(repositories: tuple[Repository, ...], target: Destination) -> Iterator[Finding]:
     for key, what, effect in (
         ("target", "target", "an endpoint has one instance type: one of them does not use it or does not load there"),
         ("triton", "Triton", "an endpoint has one image: a plan or an environment of the other may not load there"),

@@ -8,7 +8,7 @@ from triton_ensembles.check.examples import SCALE, ensemble, step
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import Rule, rule
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"
 STEP_SOURCE = "core r24.10 model_config_utils.cc BuildEnsembleGraph"
@@ -23,7 +23,7 @@ def _forbidden(id: str, field: str, example: str, words: str, cure: str) -> Rule
         good=ensemble(SCALE),
         words=words,
     )
-    def find(model: Model, target: Target) -> Iterator[Finding]:
+    def find(model: Model, target: Destination) -> Iterator[Finding]:
         config = model.config
         given = config.HasField(field) if field == "optimization" else len(getattr(config, field))
         if config.HasField("ensemble_scheduling") and given:
@@ -68,7 +68,7 @@ model_warmup = _forbidden(
     good=ensemble(SCALE),
     words="must specify 'step' for ensemble",
 )
-def without_steps(model: Model, target: Target) -> Iterator[Finding]:
+def without_steps(model: Model, target: Destination) -> Iterator[Finding]:
     config = model.config
     empty = config.HasField("ensemble_scheduling") and not config.ensemble_scheduling.step
     if empty and not model.is_damaged("ensemble_scheduling"):
@@ -89,7 +89,7 @@ def _missing(field: str, bad: str, cure: str) -> Rule:
         good=ensemble(SCALE),
         words=f"must specify '{field}' in step 0 of ensemble",
     )
-    def find(model: Model, target: Target) -> Iterator[Finding]:
+    def find(model: Model, target: Destination) -> Iterator[Finding]:
         for number, item in enumerate(model.config.ensemble_scheduling.step):
             path = ("ensemble_scheduling", "step", number)
             if not getattr(item, field) and not model.is_damaged(*path, field):

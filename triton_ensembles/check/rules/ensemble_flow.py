@@ -10,7 +10,7 @@ from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.spelling import choices
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"
 _Z = Y.replace('"Y"', '"Z"')
@@ -46,7 +46,7 @@ def _place(model: Model, use: Use, kind: str) -> Place:
     good=_JOINED,
     words="is not connected",
 )
-def tensor_not_written(model: Model, target: Target) -> Iterator[Finding]:
+def tensor_not_written(model: Model, target: Destination) -> Iterator[Finding]:
     flow = _flow(model)
     if flow is None:
         return
@@ -68,7 +68,7 @@ def tensor_not_written(model: Model, target: Target) -> Iterator[Finding]:
     good=_THROUGH,
     words="can appear in an output map only once",
 )
-def tensor_written_twice(model: Model, target: Target) -> Iterator[Finding]:
+def tensor_written_twice(model: Model, target: Destination) -> Iterator[Finding]:
     for name, uses in Dataflow.of(model).writers.items():
         for use in uses[1:]:
             yield Finding(
@@ -87,7 +87,7 @@ def tensor_written_twice(model: Model, target: Target) -> Iterator[Finding]:
     bad=ensemble(step("scale", {"X": "X"}, {"Y": "X"}), step("scale", {"X": "X"}, {"Y": "Y"})),
     good=_THROUGH,
 )
-def input_overwritten(model: Model, target: Target) -> Iterator[Finding]:
+def input_overwritten(model: Model, target: Destination) -> Iterator[Finding]:
     flow = Dataflow.of(model)
     for name, uses in flow.writers.items():
         if name in flow.inputs:
@@ -111,7 +111,7 @@ def input_overwritten(model: Model, target: Target) -> Iterator[Finding]:
     good=ensemble(step("scale", {"X": "T"}, {"Y": "Y"}), step("scale", {"X": "X"}, {"Y": "T"})),
     words="is not connected",
 )
-def cycle(model: Model, target: Target) -> Iterator[Finding]:
+def cycle(model: Model, target: Destination) -> Iterator[Finding]:
     flow = _flow(model)
     if flow is None:
         return
@@ -137,7 +137,7 @@ def cycle(model: Model, target: Target) -> Iterator[Finding]:
     ),
     words="is not used",
 )
-def output_not_written(model: Model, target: Target) -> Iterator[Finding]:
+def output_not_written(model: Model, target: Destination) -> Iterator[Finding]:
     flow = _flow(model)
     if flow is None:
         return
@@ -158,7 +158,7 @@ def output_not_written(model: Model, target: Target) -> Iterator[Finding]:
     good=ensemble(step("join", {"A": "X", "B": "Z"}, {"SUM": "Y"}), inputs=f"{X}, {X.replace('X', 'Z')}"),
     words="is not used",
 )
-def input_unused(model: Model, target: Target) -> Iterator[Finding]:
+def input_unused(model: Model, target: Destination) -> Iterator[Finding]:
     flow = _flow(model)
     if flow is None:
         return
@@ -179,7 +179,7 @@ def input_unused(model: Model, target: Target) -> Iterator[Finding]:
     good=ensemble(step("join", {"A": "X", "B": "X"}, {"SUM": "Y"})),
     words="is unused in ensemble",
 )
-def tensor_unused(model: Model, target: Target) -> Iterator[Finding]:
+def tensor_unused(model: Model, target: Destination) -> Iterator[Finding]:
     flow = _flow(model)
     if flow is None:
         return

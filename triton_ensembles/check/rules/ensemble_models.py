@@ -10,7 +10,7 @@ from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.spelling import choices, nearest
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorMapping"
 GRAPH = "core r24.10 model_repository_manager.cc ConnectDependencyGraph"
@@ -49,7 +49,7 @@ def steps(model: Model) -> list[Step]:
     good=ensemble(SCALE),
     words="contains models that are not available or ambiguous",
 )
-def model_missing(model: Model, target: Target) -> Iterator[Finding]:
+def model_missing(model: Model, target: Destination) -> Iterator[Finding]:
     known = [item.folder for item in model.repository.models if item.folder != model.folder]
     for item in steps(model):
         name = item.message.model_name
@@ -71,7 +71,7 @@ def model_missing(model: Model, target: Target) -> Iterator[Finding]:
     good=ensemble(step("scale", {"X": "X"}, {"Y": "Y"}, version="model_version: 1")),
     words="whose required version 0 is not loaded",
 )
-def version_not_served(model: Model, target: Target) -> Iterator[Finding]:
+def version_not_served(model: Model, target: Destination) -> Iterator[Finding]:
     for item in steps(model):
         wanted = item.message.model_version
         if item.model is None or wanted == -1 or wanted in item.model.served_versions():
@@ -100,7 +100,7 @@ def version_not_served(model: Model, target: Target) -> Iterator[Finding]:
     good=ensemble(SCALE),
     words="is mapping to non-existing input",
 )
-def input_unknown(model: Model, target: Target) -> Iterator[Finding]:
+def input_unknown(model: Model, target: Destination) -> Iterator[Finding]:
     yield from _unknown(model, "input")
 
 
@@ -112,7 +112,7 @@ def input_unknown(model: Model, target: Target) -> Iterator[Finding]:
     good=ensemble(SCALE),
     words="is mapped from non-existing output",
 )
-def output_unknown(model: Model, target: Target) -> Iterator[Finding]:
+def output_unknown(model: Model, target: Destination) -> Iterator[Finding]:
     yield from _unknown(model, "output")
 
 
@@ -143,7 +143,7 @@ def _unknown(model: Model, kind: str) -> Iterator[Finding]:
     good=_JOIN,
     words="is not mapped to any ensemble tensors",
 )
-def input_not_mapped(model: Model, target: Target) -> Iterator[Finding]:
+def input_not_mapped(model: Model, target: Destination) -> Iterator[Finding]:
     for item in steps(model):
         if item.model is None or not item.tensors_known or not item.message.input_map:
             continue
@@ -171,7 +171,7 @@ def input_not_mapped(model: Model, target: Target) -> Iterator[Finding]:
     good=ensemble(SCALE, size=4),
     words="which only allows maximum batch size to be 8",
 )
-def batch_size(model: Model, target: Target) -> Iterator[Finding]:
+def batch_size(model: Model, target: Destination) -> Iterator[Finding]:
     most = model.config.max_batch_size
     for item in steps(model):
         if item.model is None or not item.model.has_config or item.model.is_damaged("max_batch_size"):
@@ -217,7 +217,7 @@ ensemble_scheduling {{ step [ {{
     ),
     words="circular dependency between ensembles",
 )
-def of_itself(model: Model, target: Target) -> Iterator[Finding]:
+def of_itself(model: Model, target: Destination) -> Iterator[Finding]:
     """Reported once for each circle: at the ensemble whose name comes first."""
     for item in steps(model):
         ring = _ring(model, item)
@@ -255,7 +255,7 @@ def _ring(model: Model, first: Step) -> list[str] | None:
     bad=ensemble(SCALE.replace('model_name: "scale"', 'model_namespace: "here", model_name: "scale"')),
     good=ensemble(SCALE),
 )
-def namespace(model: Model, target: Target) -> Iterator[Finding]:
+def namespace(model: Model, target: Destination) -> Iterator[Finding]:
     for item in steps(model):
         if item.message.model_namespace:
             yield Finding(

@@ -10,8 +10,8 @@ from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.ensemble_models import steps
-from triton_ensembles.check.target import Target
-from triton_ensembles.modelconfig import DataType
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorConsistency"
 _T = Y.replace('"Y"', '"T"')
@@ -93,7 +93,7 @@ def _node(model: Model, who: str, tensor: Any, dims: Sequence[int], place: Place
     good=ensemble(SCALE),
     words="inconsistent data type: TYPE_INT32 is inferred from model",
 )
-def data_type_clash(model: Model, target: Target) -> Iterator[Finding]:
+def data_type_clash(model: Model, target: Destination) -> Iterator[Finding]:
     for name, one, other in edges(model):
         if one.data_type != other.data_type and DataType.TYPE_INVALID not in (one.data_type, other.data_type):
             yield Finding(
@@ -112,7 +112,7 @@ def data_type_clash(model: Model, target: Target) -> Iterator[Finding]:
     good=ensemble(SCALE, inputs=_ANY),
     words="inconsistent shape: [-1,5] is inferred from model",
 )
-def shape_clash(model: Model, target: Target) -> Iterator[Finding]:
+def shape_clash(model: Model, target: Destination) -> Iterator[Finding]:
     for name, one, other in edges(model):
         if same_shape(one.dims, other.dims) or same_shape(one.full_dims, other.full_dims):
             continue
@@ -144,7 +144,7 @@ def _batch_note(one: Node, other: Node) -> str:
     bad=ensemble(step("whole", {"X": "X"}, {"Y": "Y"}), inputs=_ROWS, outputs=_ROWS.replace('"X"', '"Y"')),
     good=ensemble(step("whole", {"X": "X"}, {"Y": "Y"})),
 )
-def batch_of_one(model: Model, target: Target) -> Iterator[Finding]:
+def batch_of_one(model: Model, target: Destination) -> Iterator[Finding]:
     for name, one, other in edges(model):
         batching, single = (one, other) if one.batching else (other, one)
         clash = not same_shape(one.full_dims, other.full_dims) and same_shape(one.dims, other.dims)
@@ -173,7 +173,7 @@ def batch_of_one(model: Model, target: Target) -> Iterator[Finding]:
     ),
     good=ensemble(SCALE, inputs=_ANY),
 )
-def shape_clash_hidden(model: Model, target: Target) -> Iterator[Finding]:
+def shape_clash_hidden(model: Model, target: Destination) -> Iterator[Finding]:
     seen: dict[str, list[Node]] = {}
     for name, first, now in edges(model):
         if not same_shape(first.dims, now.dims) and not same_shape(first.full_dims, now.full_dims):
@@ -201,7 +201,7 @@ def shape_clash_hidden(model: Model, target: Target) -> Iterator[Finding]:
     good=ensemble(step("stream", {"X": "X"}, {"Y": "T"}), step("join", {"A": "T", "B": "T"}, {"SUM": "Y"})),
     words="receives inputs originated from different decoupled models",
 )
-def decoupled_mix(model: Model, target: Target) -> Iterator[Finding]:
+def decoupled_mix(model: Model, target: Destination) -> Iterator[Finding]:
     effect = (
         f"Triton refuses it: in ensemble {model.name}, step of model '{model.name}' receives inputs originated from "
         "different decoupled models"

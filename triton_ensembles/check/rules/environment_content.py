@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.check.environments import (
     Environment,
     environment,
@@ -15,12 +16,11 @@ from triton_ensembles.check.environments import (
     users,
 )
 from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.read.tree import Kind, join
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Scope, Server, rule
 from triton_ensembles.check.rules.environment_examples import with_environment
-from triton_ensembles.check.rules.image_tables import image_of, instance_of, release_of, releases, version
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.releases import image_of, instance_of, release_of, releases, version
 
 _MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(\w+)$|manylinux(1|2010|2014)_(\w+)$")
 _OLD_MANYLINUX = {"1": (2, 5), "2010": (2, 12), "2014": (2, 17)}  # PEP 600
@@ -50,11 +50,11 @@ def _without_stub(repository: Repository, packed: Environment) -> list[str]:
     source="python_backend README r24.10, Important Notes 1; releases.csv",
     bad=with_environment("3.8"),
     good=with_environment("3.10"),
-    target=Target(image="24.09"),
+    target=Destination(image="24.09"),
     scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
 )
-def python(repository: Repository, target: Target) -> Iterator[Finding]:
+def python(repository: Repository, target: Destination) -> Iterator[Finding]:
     image = image_of(target)
     for packed in _used(repository):
         models = _without_stub(repository, packed)
@@ -80,7 +80,7 @@ def python(repository: Repository, target: Target) -> Iterator[Finding]:
     severity=Severity.NOTE,
     server=Server.UNTESTED,
 )
-def python_of_no_image(repository: Repository, target: Target) -> Iterator[Finding]:
+def python_of_no_image(repository: Repository, target: Destination) -> Iterator[Finding]:
     if target.image:
         return
     known = {release.python for release in releases().values()}
@@ -107,7 +107,7 @@ def python_of_no_image(repository: Repository, target: Target) -> Iterator[Findi
     scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
 )
-def numpy(repository: Repository, target: Target) -> Iterator[Finding]:
+def numpy(repository: Repository, target: Destination) -> Iterator[Finding]:
     release = release_of(target)
     for packed in _used(repository):
         found = packed.versions.get("numpy", "")
@@ -130,7 +130,7 @@ def numpy(repository: Repository, target: Target) -> Iterator[Finding]:
     scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
 )
-def editable(repository: Repository, target: Target) -> Iterator[Finding]:
+def editable(repository: Repository, target: Destination) -> Iterator[Finding]:
     for packed in _used(repository):
         for path, what in _editable(packed):
             yield Finding(
@@ -178,7 +178,7 @@ def _editable(packed: Environment) -> Iterator[tuple[str, str]]:
     scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
 )
-def links(repository: Repository, target: Target) -> Iterator[Finding]:
+def links(repository: Repository, target: Destination) -> Iterator[Finding]:
     for packed in _used(repository):
         found = [
             entry
@@ -224,7 +224,7 @@ def _leads_out(path: str, target: str) -> bool:
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def no_library(repository: Repository, target: Target) -> Iterator[Finding]:
+def no_library(repository: Repository, target: Destination) -> Iterator[Finding]:
     for packed in _used(repository):
         if packed.tree.problems or not packed.tree.get("bin/activate") or packed.has_library:
             continue
@@ -247,7 +247,7 @@ def no_library(repository: Repository, target: Target) -> Iterator[Finding]:
     scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
 )
-def platform(repository: Repository, target: Target) -> Iterator[Finding]:
+def platform(repository: Repository, target: Destination) -> Iterator[Finding]:
     instance = instance_of(target.instance) if target.instance else None
     wanted = instance.architecture if instance else "x86_64"
     for packed in _used(repository):
@@ -269,12 +269,12 @@ def platform(repository: Repository, target: Target) -> Iterator[Finding]:
     source="PEP 600 tags in WHEEL files; the glibc of the image's Ubuntu (releases.csv)",
     bad=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_39_x86_64\n"}),
     good=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_17_x86_64\n"}),
-    target=Target(image="24.09"),
+    target=Destination(image="24.09"),
     scope=Scope.REPOSITORY,
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def glibc(repository: Repository, target: Target) -> Iterator[Finding]:
+def glibc(repository: Repository, target: Destination) -> Iterator[Finding]:
     image = image_of(target)
     if image is None or image.glibc is None:
         return
@@ -304,7 +304,7 @@ def glibc(repository: Repository, target: Target) -> Iterator[Finding]:
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def libstdcxx(repository: Repository, target: Target) -> Iterator[Finding]:
+def libstdcxx(repository: Repository, target: Destination) -> Iterator[Finding]:
     image = image_of(target)
     if image is None or image.libstdcxx is None:
         return

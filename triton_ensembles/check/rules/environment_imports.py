@@ -16,13 +16,13 @@ from triton_ensembles.check.python_source import UTILS, Import, PythonFile, all_
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Scope, Server, rule
 from triton_ensembles.check.rules.environment_examples import with_environment
-from triton_ensembles.check.rules.image_tables import image_of, release_of, version
 from triton_ensembles.check.source_form import RECIPE
 from triton_ensembles.check.spelling import nearest
-from triton_ensembles.check.target import Target
 from triton_ensembles.environment import EnvironmentSpec, read_environment_file
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.releases import image_of, release_of, version
 
 # What the stub itself provides: python_backend r24.10 pb_stub.cc.
 _OF_THE_STUB = frozenset({UTILS, "c_python_backend_utils"})
@@ -53,7 +53,7 @@ PROVIDERS = {
     good=with_environment(imports="import json\n"),
     words="No module named 'not_installed'",
 )
-def import_missing(model: Model, target: Target) -> Iterator[Finding]:
+def import_missing(model: Model, target: Destination) -> Iterator[Finding]:
     yield from _missing(model, later=False)
 
 
@@ -66,7 +66,7 @@ def import_missing(model: Model, target: Target) -> Iterator[Finding]:
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
-def import_later(model: Model, target: Target) -> Iterator[Finding]:
+def import_later(model: Model, target: Destination) -> Iterator[Finding]:
     yield from _missing(model, later=True)
 
 
@@ -126,7 +126,7 @@ def _imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
     severity=Severity.NOTE,
     server=Server.UNTESTED,
 )
-def import_unnamed(repository: Repository, target: Target) -> Iterator[Finding]:
+def import_unnamed(repository: Repository, target: Destination) -> Iterator[Finding]:
     for path, spec, steps in _files(repository):
         named = {_normal(package.name) for package in spec.packages}
         named |= {_normal(re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0]) for text in spec.pip_packages}
@@ -154,7 +154,7 @@ def import_unnamed(repository: Repository, target: Target) -> Iterator[Finding]:
     scope=Scope.REPOSITORY,
     server=Server.ACCEPTS,
 )
-def file_numpy(repository: Repository, target: Target) -> Iterator[Finding]:
+def file_numpy(repository: Repository, target: Destination) -> Iterator[Finding]:
     release = release_of(target)
     if release is None or release.reads_numpy2 is not False:
         return
@@ -181,7 +181,7 @@ def file_numpy(repository: Repository, target: Target) -> Iterator[Finding]:
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def file_python(repository: Repository, target: Target) -> Iterator[Finding]:
+def file_python(repository: Repository, target: Destination) -> Iterator[Finding]:
     image = image_of(target)
     for path, spec, steps in _files(repository) if image and image.python else ():
         if spec.python and image and spec.python != image.python:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from triton_ensembles.archive.tree import is_archive
 from triton_ensembles.check.environments import (
     MODEL_FOLDER,
     PARAMETER,
@@ -16,11 +17,10 @@ from triton_ensembles.check.examples import IDENTITY
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.form import Form
 from triton_ensembles.check.model import Model
-from triton_ensembles.check.read.tree import is_archive
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Example, Scope, Server, rule
 from triton_ensembles.check.spelling import nearest
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
 
 SOURCE = "python_backend r24.10 src/pb_env.cc ExtractIfNotExtracted"
 _NOT_FOUND = "Triton refuses the model: Failed to get the canonical path for {path}"
@@ -48,7 +48,7 @@ def _place(model: Model) -> Place:
     good=_REFUSED,
     words="Failed to get the canonical path for",
 )
-def missing(model: Model, target: Target) -> Iterator[Finding]:
+def missing(model: Model, target: Destination) -> Iterator[Finding]:
     found = reference(model)
     if not found or found.where not in (Where.MODEL, Where.REPOSITORY):
         return
@@ -76,7 +76,7 @@ def missing(model: Model, target: Target) -> Iterator[Finding]:
     good=_REFUSED,
     words="Failed to get the canonical path for",
 )
-def outside(model: Model, target: Target) -> Iterator[Finding]:
+def outside(model: Model, target: Destination) -> Iterator[Finding]:
     found = reference(model)
     if found and found.where is Where.OUTSIDE:
         yield Finding(
@@ -95,7 +95,7 @@ def outside(model: Model, target: Target) -> Iterator[Finding]:
     good=_REFUSED,
     words="Failed to get the canonical path for",
 )
-def relative(model: Model, target: Target) -> Iterator[Finding]:
+def relative(model: Model, target: Destination) -> Iterator[Finding]:
     found = reference(model)
     if not found or found.where is not Where.RELATIVE:
         return
@@ -118,7 +118,7 @@ def relative(model: Model, target: Target) -> Iterator[Finding]:
     severity=Severity.WARNING,
     words="Failed to get the canonical path for",
 )
-def absolute(model: Model, target: Target) -> Iterator[Finding]:
+def absolute(model: Model, target: Destination) -> Iterator[Finding]:
     found = reference(model)
     if found and found.where is Where.ABSOLUTE:
         yield Finding(
@@ -139,7 +139,7 @@ def absolute(model: Model, target: Target) -> Iterator[Finding]:
     severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
-def shared(repository: Repository, target: Target) -> Iterator[Finding]:
+def shared(repository: Repository, target: Destination) -> Iterator[Finding]:
     found: dict[str, list[Model]] = {}
     for model in repository.models:
         named = reference(model)
@@ -168,7 +168,7 @@ def shared(repository: Repository, target: Target) -> Iterator[Finding]:
     good=_REFUSED,
     words="archive_read_open_filename() failed",
 )
-def wrong_format(model: Model, target: Target) -> Iterator[Finding]:
+def wrong_format(model: Model, target: Destination) -> Iterator[Finding]:
     found = reference(model)
     if not found or not found.path:
         return
@@ -206,7 +206,7 @@ def wrong_format(model: Model, target: Target) -> Iterator[Finding]:
     scope=Scope.REPOSITORY,
     words="/bin/activate does not exist",
 )
-def no_activate(repository: Repository, target: Target) -> Iterator[Finding]:
+def no_activate(repository: Repository, target: Destination) -> Iterator[Finding]:
     for path in sorted({found.path for model in repository.models if (found := reference(model)) and found.path}):
         packed = environment(repository, path)
         if packed is None or packed.tree.problems or packed.tree.get("bin/activate"):
@@ -235,7 +235,7 @@ def no_activate(repository: Repository, target: Target) -> Iterator[Finding]:
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
-def stored_twice(repository: Repository, target: Target) -> Iterator[Finding]:
+def stored_twice(repository: Repository, target: Destination) -> Iterator[Finding]:
     if repository.form is Form.SOURCE:
         return
     found: dict[int, list[str]] = {}

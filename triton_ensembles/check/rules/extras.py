@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from triton_ensembles.archive.tar import safe_path
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.model import Model
-from triton_ensembles.check.read.tar import safe_path
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
 
 # prometheus-cpp CheckLabelName: letters, digits and _, no digit first, and not the __ of Prometheus's own labels.
 _LABEL = re.compile(r"(?!__)[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -26,7 +26,7 @@ _LABELLED = '{ name: "Y", data_type: TYPE_FP32, dims: [ 4 ], label_filename: "la
     good=Example(python_model(outputs=_LABELLED), {"1/model.py": IDENTITY, "labels.txt": "cat\ndog\n"}),
     words="failed to open text file for read",
 )
-def label_file(model: Model, target: Target) -> Iterator[Finding]:
+def label_file(model: Model, target: Destination) -> Iterator[Finding]:
     recipe = model.repository.recipe
     for index, output in enumerate(model.config.output):
         name = output.label_filename
@@ -51,7 +51,7 @@ def label_file(model: Model, target: Target) -> Iterator[Finding]:
     bad=python_model('metric_tags { key: "cost-center", value: "7" }'),
     good=python_model('metric_tags { key: "cost_center", value: "7" }'),
 )
-def metric_tag(model: Model, target: Target) -> Iterator[Finding]:
+def metric_tag(model: Model, target: Destination) -> Iterator[Finding]:
     for key in sorted(model.config.metric_tags):
         if not _LABEL.match(key):
             yield Finding(
@@ -70,7 +70,7 @@ def metric_tag(model: Model, target: Target) -> Iterator[Finding]:
     good=python_model('parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS", value { string_value: "no" } }'),
     words="Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS",
 )
-def force_cpu_only(model: Model, target: Target) -> Iterator[Finding]:
+def force_cpu_only(model: Model, target: Destination) -> Iterator[Finding]:
     key = "FORCE_CPU_ONLY_INPUT_TENSORS"
     if key not in model.config.parameters or backend_of(model).name != "python":
         return
@@ -92,7 +92,7 @@ def force_cpu_only(model: Model, target: Target) -> Iterator[Finding]:
     good=python_model(),
     words="Batching library path not found",
 )
-def batch_strategy(model: Model, target: Target) -> Iterator[Finding]:
+def batch_strategy(model: Model, target: Destination) -> Iterator[Finding]:
     key = "TRITON_BATCH_STRATEGY_PATH"
     if key not in model.config.parameters or model.config.HasField("sequence_batching"):
         return

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triton_ensembles.check.backend import ENSEMBLE, backend_of
+from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.form import Form
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Example, Scope, Server, rule
-from triton_ensembles.check.rules.image_tables import families, image_of, instance_of, releases
 from triton_ensembles.check.spelling import choices, nearest
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.backends import ENSEMBLE
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.releases import families, image_of, instance_of, releases
 
 _KIND_GPU = 1  # model_config.proto ModelInstanceGroup.Kind
 
@@ -28,7 +29,7 @@ _KIND_GPU = 1  # model_config.proto ModelInstanceGroup.Kind
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def image_unknown(repositories: tuple[Repository, ...], target: Target) -> Iterator[Finding]:
+def image_unknown(repositories: tuple[Repository, ...], target: Destination) -> Iterator[Finding]:
     if not target.image or image_of(target):
         return
     first, *_, last = releases()
@@ -52,7 +53,7 @@ def image_unknown(repositories: tuple[Repository, ...], target: Target) -> Itera
     severity=Severity.NOTE,
     server=Server.UNTESTED,
 )
-def image_not_on_sagemaker(repositories: tuple[Repository, ...], target: Target) -> Iterator[Finding]:
+def image_not_on_sagemaker(repositories: tuple[Repository, ...], target: Destination) -> Iterator[Finding]:
     image = image_of(target)
     if image is None or image.sagemaker:
         return
@@ -71,10 +72,10 @@ def image_not_on_sagemaker(repositories: tuple[Repository, ...], target: Target)
     source="server build.py on the branches r22.07 to r26.08: enable_all; releases.csv for TensorFlow",
     bad=Example(python_model(backend='platform: "tensorflow_graphdef"', size=8), {"1/model.graphdef": ""}),
     good=Example(python_model(backend='platform: "onnxruntime_onnx"'), {"1/model.onnx": ""}),
-    target=Target(image="25.04"),
+    target=Destination(image="25.04"),
     server=Server.UNTESTED,
 )
-def image_backend(model: Model, target: Target) -> Iterator[Finding]:
+def image_backend(model: Model, target: Destination) -> Iterator[Finding]:
     image, backend = image_of(target), _backend(model)
     if image is None or not backend or backend in image.backends:
         return
@@ -98,11 +99,11 @@ def image_backend(model: Model, target: Target) -> Iterator[Finding]:
     source="server build.py on the branches r22.07 to r26.08: enable_all",
     bad=python_model(backend='backend: "rust_tokens"'),
     good=Example(python_model(backend='backend: "rust_tokens"'), {"libtriton_rust_tokens.so": "", "1": None}),
-    target=Target(image="24.09"),
+    target=Destination(image="24.09"),
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def image_backend_unknown(model: Model, target: Target) -> Iterator[Finding]:
+def image_backend_unknown(model: Model, target: Destination) -> Iterator[Finding]:
     image, backend = image_of(target), _backend(model)
     if image is None or not backend or _brings_backend(model):
         return
@@ -129,7 +130,7 @@ def image_backend_unknown(model: Model, target: Target) -> Iterator[Finding]:
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def instance_unknown(repositories: tuple[Repository, ...], target: Target) -> Iterator[Finding]:
+def instance_unknown(repositories: tuple[Repository, ...], target: Destination) -> Iterator[Finding]:
     if not target.instance or instance_of(target.instance):
         return
     family = target.instance.removeprefix("ml.").partition(".")[0]
@@ -149,9 +150,9 @@ def instance_unknown(repositories: tuple[Repository, ...], target: Target) -> It
     bad=python_model("instance_group [ { count: 1, kind: KIND_GPU } ]"),
     good=python_model("instance_group [ { count: 1, kind: KIND_CPU } ]"),
     words="has kind KIND_GPU but no GPUs are available",
-    target=Target(instance="ml.c5.xlarge"),
+    target=Destination(instance="ml.c5.xlarge"),
 )
-def without_gpu(model: Model, target: Target) -> Iterator[Finding]:
+def without_gpu(model: Model, target: Destination) -> Iterator[Finding]:
     instance = instance_of(target.instance) if target.instance else None
     # The build turns the KIND_GPU of a folder of ensembles/ into KIND_CPU; --target cpu has a rule of its own.
     if instance is None or instance.gpu or model.repository.form is Form.SOURCE or target.device == "cpu":

@@ -26,8 +26,8 @@ from triton_ensembles.check.python_source import is_python
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Scope, Server, rule
 from triton_ensembles.check.rules.endpoint import manifest
-from triton_ensembles.check.rules.image_tables import Release, agree, image_of, instance_of, releases, version
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.releases import Release, agree, image_of, instance_of, releases, version
 
 
 def _artifact(model: Model, name: str) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def _plans(model: Model) -> list[Place]:
     good=None,
     server=Server.UNTESTED,
 )
-def plan_compute_capability(model: Model, target: Target) -> Iterator[Finding]:
+def plan_compute_capability(model: Model, target: Destination) -> Iterator[Finding]:
     instance = instance_of(target.instance) if target.instance else None
     record = _artifact(model, model.config.default_model_filename or "model.plan")
     built = _fact(record, "compute_capability")
@@ -95,7 +95,7 @@ def plan_compute_capability(model: Model, target: Target) -> Iterator[Finding]:
     good=None,
     server=Server.UNTESTED,
 )
-def plan_tensorrt(model: Model, target: Target) -> Iterator[Finding]:
+def plan_tensorrt(model: Model, target: Destination) -> Iterator[Finding]:
     image = image_of(target)
     built = _fact(_artifact(model, model.config.default_model_filename or "model.plan"), "tensorrt")
     # tensorrt.__version__ may leave the build out.
@@ -119,7 +119,7 @@ def plan_tensorrt(model: Model, target: Target) -> Iterator[Finding]:
     severity=Severity.NOTE,
     server=Server.UNTESTED,
 )
-def plan_unknown(model: Model, target: Target) -> Iterator[Finding]:
+def plan_unknown(model: Model, target: Destination) -> Iterator[Finding]:
     image, instance = image_of(target), instance_of(target.instance) if target.instance else None
     record = _artifact(model, model.config.default_model_filename or "model.plan")
     unknown = []
@@ -146,7 +146,7 @@ def plan_unknown(model: Model, target: Target) -> Iterator[Finding]:
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def pipeline_dali(model: Model, target: Target) -> Iterator[Finding]:
+def pipeline_dali(model: Model, target: Destination) -> Iterator[Finding]:
     image = image_of(target)
     if image is None or not image.dali or backend_of(model).name != "dali":
         return
@@ -174,7 +174,7 @@ def pipeline_dali(model: Model, target: Target) -> Iterator[Finding]:
     scope=Scope.ENDPOINT,
     server=Server.UNTESTED,
 )
-def none_fits(repositories: tuple[Repository, ...], target: Target) -> Iterator[Finding]:
+def none_fits(repositories: tuple[Repository, ...], target: Destination) -> Iterator[Finding]:
     needs = [need for each in repositories for need in _needs(each)]
     if target.image or not needs:
         return

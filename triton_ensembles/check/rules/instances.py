@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from triton_ensembles.check.backend import TENSORRT_PLATFORM, backend_of
+from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.form import Form
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.target import Target
-from triton_ensembles.modelconfig import ModelInstanceGroup
+from triton_ensembles.triton.backends import TENSORRT_PLATFORM
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.model_config import ModelInstanceGroup
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateInstanceGroup"
 CPU, GPU, WHOLE = ModelInstanceGroup.KIND_CPU, ModelInstanceGroup.KIND_GPU, ModelInstanceGroup.KIND_MODEL
@@ -39,7 +40,7 @@ def _groups(model: Model) -> Iterator[tuple[int, Any]]:
     good=_GOOD,
     words="has kind KIND_CPU but specifies one or more GPUs",
 )
-def gpus_without_gpu(model: Model, target: Target) -> Iterator[Finding]:
+def gpus_without_gpu(model: Model, target: Destination) -> Iterator[Finding]:
     for index, group in _groups(model):
         if group.kind in (CPU, WHOLE) and group.gpus:
             kind = ModelInstanceGroup.Kind.Name(group.kind)
@@ -60,7 +61,7 @@ def gpus_without_gpu(model: Model, target: Target) -> Iterator[Finding]:
     good=_GOOD,
     words="has unexpected kind",
 )
-def kind_unknown(model: Model, target: Target) -> Iterator[Finding]:
+def kind_unknown(model: Model, target: Destination) -> Iterator[Finding]:
     for index, group in _groups(model):
         if group.kind not in ModelInstanceGroup.Kind.values():
             yield Finding(
@@ -78,9 +79,9 @@ def kind_unknown(model: Model, target: Target) -> Iterator[Finding]:
     bad=_group("count: 1, kind: KIND_GPU"),
     good=_GOOD,
     words="has kind KIND_GPU but no GPUs are available",
-    target=Target(device="cpu"),
+    target=Destination(device="cpu"),
 )
-def gpu_on_cpu(model: Model, target: Target) -> Iterator[Finding]:
+def gpu_on_cpu(model: Model, target: Destination) -> Iterator[Finding]:
     if target.device != "cpu" or model.repository.form is Form.SOURCE:  # there the build rewrites it
         return
     for index, group in _groups(model):
@@ -103,7 +104,7 @@ def gpu_on_cpu(model: Model, target: Target) -> Iterator[Finding]:
     good=_GOOD,
     words="specifies profile field which is only supported for TensorRT models",
 )
-def profile_without_tensorrt(model: Model, target: Target) -> Iterator[Finding]:
+def profile_without_tensorrt(model: Model, target: Destination) -> Iterator[Finding]:
     for index, group in _groups(model):
         if group.profile and backend_of(model).platform != TENSORRT_PLATFORM:
             yield Finding(
@@ -131,7 +132,7 @@ def profile_without_tensorrt(model: Model, target: Target) -> Iterator[Finding]:
         {"1/model.plan": ""},
     ),
 )
-def profile_number(model: Model, target: Target) -> Iterator[Finding]:
+def profile_number(model: Model, target: Destination) -> Iterator[Finding]:
     for group_index, group in _groups(model):
         for index, profile in enumerate(group.profile):
             if backend_of(model).platform == TENSORRT_PLATFORM and not re.match(r"\s*\+?\d", profile):

@@ -11,9 +11,9 @@ from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.python_source import Broken, PythonFile, all_files, model_files
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.image_tables import image_of, version
 from triton_ensembles.check.spelling import nearest
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.releases import image_of, version
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc"
 CLASS = "TritonPythonModel"
@@ -38,7 +38,7 @@ def _broken(model: Model) -> Iterator[tuple[PythonFile, Broken]]:
                 yield file, file.broken
 
 
-def _python_of(model: Model, target: Target) -> tuple[int, ...]:
+def _python_of(model: Model, target: Destination) -> tuple[int, ...]:
     """The Python that runs the model, () when it is unknown."""
     packed = environment_of(model)
     if packed and packed.pythons:
@@ -55,7 +55,7 @@ def _python_of(model: Model, target: Target) -> tuple[int, ...]:
     good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
     words="SyntaxError",
 )
-def syntax(model: Model, target: Target) -> Iterator[Finding]:
+def syntax(model: Model, target: Destination) -> Iterator[Finding]:
     for file, broken in _broken(model):
         if _python_of(model, target) <= _MINE:
             yield Finding(
@@ -75,7 +75,7 @@ def syntax(model: Model, target: Target) -> Iterator[Finding]:
     severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
-def newer_syntax(model: Model, target: Target) -> Iterator[Finding]:
+def newer_syntax(model: Model, target: Destination) -> Iterator[Finding]:
     for file, broken in _broken(model):
         python = _python_of(model, target)
         if python > _MINE:
@@ -96,7 +96,7 @@ def newer_syntax(model: Model, target: Target) -> Iterator[Finding]:
     good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
     words="has no attribute 'TritonPythonModel'",
 )
-def no_class(model: Model, target: Target) -> Iterator[Finding]:
+def no_class(model: Model, target: Destination) -> Iterator[Finding]:
     for file in model_files(model):
         if file.module is None or _binds(file.module, CLASS):
             continue
@@ -120,7 +120,7 @@ def no_class(model: Model, target: Target) -> Iterator[Finding]:
     good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
     server=Server.ACCEPTS,
 )
-def no_execute(model: Model, target: Target) -> Iterator[Finding]:
+def no_execute(model: Model, target: Destination) -> Iterator[Finding]:
     for file, node in _classes(model):
         if any(_functions(node, "execute")) or not _is_whole(node) or _binds(node, "execute"):
             continue
@@ -142,7 +142,7 @@ def no_execute(model: Model, target: Target) -> Iterator[Finding]:
     good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
     server=Server.ACCEPTS,
 )
-def execute_arguments(model: Model, target: Target) -> Iterator[Finding]:
+def execute_arguments(model: Model, target: Destination) -> Iterator[Finding]:
     for file, node in _classes(model):
         for method in _functions(node, "execute"):
             decorators = {each.id for each in method.decorator_list if isinstance(each, ast.Name)}

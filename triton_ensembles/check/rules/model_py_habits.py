@@ -10,7 +10,7 @@ from triton_ensembles.check.model import Model
 from triton_ensembles.check.python_source import PythonFile, all_files, argument, model_files
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.rules.model_py import CLASS, CONFIG, HEAD
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
 
 _EXECUTE = "    def execute(self, requests):\n        return []\n"
 # Full names of functions that fetch something from the internet whatever their arguments are.
@@ -60,7 +60,7 @@ _CLASSES_BY_NAME = {
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def download(model: Model, target: Target) -> Iterator[Finding]:
+def download(model: Model, target: Destination) -> Iterator[Finding]:
     for file in _files(model):
         for call, name in file.calls():
             if what := _fetched(file, call, name):
@@ -108,7 +108,7 @@ def _fetched(file: PythonFile, call: ast.Call, name: str) -> str:
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
-def open_files(model: Model, target: Target) -> Iterator[Finding]:
+def open_files(model: Model, target: Destination) -> Iterator[Finding]:
     for file in _files(model):
         for execute in ast.walk(file.module) if file.module else ():
             if not isinstance(execute, ast.FunctionDef | ast.AsyncFunctionDef) or execute.name != "execute":

@@ -11,7 +11,7 @@ from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, a
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.rules.model_py import CONFIG, HEAD
 from triton_ensembles.check.spelling import choices, nearest
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
 
 # Measured on 2.51.0, through SageMaker's route.
 _DROPPED = (
@@ -52,7 +52,7 @@ def _controls(model: Model) -> set[str]:
     good=_example(_GOOD),
     server=Server.ACCEPTS,
 )
-def input_name(model: Model, target: Target) -> Iterator[Finding]:
+def input_name(model: Model, target: Destination) -> Iterator[Finding]:
     known = {each.name for each in model.config.input} | _controls(model)
     if not model.config.input or model.is_damaged("input"):
         return
@@ -81,7 +81,7 @@ def input_name(model: Model, target: Target) -> Iterator[Finding]:
     good=_example(_GOOD),
     server=Server.ACCEPTS,
 )
-def output_name(model: Model, target: Target) -> Iterator[Finding]:
+def output_name(model: Model, target: Destination) -> Iterator[Finding]:
     known = {each.name for each in model.config.output} | {
         each.output_name for each in model.config.sequence_batching.state
     }
@@ -110,7 +110,7 @@ def output_name(model: Model, target: Target) -> Iterator[Finding]:
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
-def output_missing(model: Model, target: Target) -> Iterator[Finding]:
+def output_missing(model: Model, target: Destination) -> Iterator[Finding]:
     for first in model_files(model):
         files = all_files(model, first)
         made = [name for file in files for _, name in _made(file)]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from triton_ensembles.check.backend import BACKENDS, ENSEMBLE, PLATFORM_OF, PLATFORMS, backend_of
+from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import SCALE, X, Y, ensemble, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.spelling import choices, nearest
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, PLATFORM_OF, PLATFORMS
+from triton_ensembles.triton.destination import Destination
 
 _LIBRARY = re.compile(r"libtriton_\w+\.so")
 SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
@@ -25,7 +26,7 @@ SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
     good=python_model(backend=""),
     words="Could not determine backend for model",
 )
-def backend_missing(model: Model, target: Target) -> Iterator[Finding]:
+def backend_missing(model: Model, target: Destination) -> Iterator[Finding]:
     config = model.config
     if model.is_damaged("backend") or model.is_damaged("platform") or not model.has_config or model.is_ensemble:
         return
@@ -50,7 +51,7 @@ def backend_missing(model: Model, target: Target) -> Iterator[Finding]:
     good=python_model(),
     words="unexpected platform type",
 )
-def platform_unknown(model: Model, target: Target) -> Iterator[Finding]:
+def platform_unknown(model: Model, target: Destination) -> Iterator[Finding]:
     platform = model.config.platform
     if not platform or platform == ENSEMBLE or backend_of(model).name or model.is_damaged("platform"):
         return
@@ -77,7 +78,7 @@ def platform_unknown(model: Model, target: Target) -> Iterator[Finding]:
     good=python_model('platform: "onnxruntime_onnx"'),
     words="unexpected 'platform' and 'backend' pair",
 )
-def platform_backend_clash(model: Model, target: Target) -> Iterator[Finding]:
+def platform_backend_clash(model: Model, target: Destination) -> Iterator[Finding]:
     backend = backend_of(model)
     allowed = PLATFORM_OF.get(backend.name)
     if model.config.platform == ENSEMBLE or not allowed or backend.platform in allowed:
@@ -101,7 +102,7 @@ def platform_backend_clash(model: Model, target: Target) -> Iterator[Finding]:
     good=python_model(backend='backend: "python"'),
     words="unable to find backend library for backend",
 )
-def backend_misspelt(model: Model, target: Target) -> Iterator[Finding]:
+def backend_misspelt(model: Model, target: Destination) -> Iterator[Finding]:
     name = model.config.backend
     guess = nearest(name, BACKENDS)
     if guess and not _is_there(model):
@@ -122,7 +123,7 @@ def backend_misspelt(model: Model, target: Target) -> Iterator[Finding]:
     good=python_model(backend='backend: "python"'),
     words="unable to find backend library for backend",
 )
-def backend_unknown(model: Model, target: Target) -> Iterator[Finding]:
+def backend_unknown(model: Model, target: Destination) -> Iterator[Finding]:
     name = model.config.backend
     if target.image:  # image-backend-unknown knows more
         return
@@ -156,7 +157,7 @@ def _brings(model: Model, library: str) -> bool:
     good=python_model('runtime: "libtriton_python.so"'),
     words="unable to find backend library",
 )
-def runtime_missing(model: Model, target: Target) -> Iterator[Finding]:
+def runtime_missing(model: Model, target: Destination) -> Iterator[Finding]:
     runtime = model.config.runtime
     if not runtime or model.is_damaged("runtime") or model.is_ensemble:
         return
@@ -181,7 +182,7 @@ def runtime_missing(model: Model, target: Target) -> Iterator[Finding]:
     good=ensemble(SCALE),
     words="Could not determine backend for model",
 )
-def ensemble_platform(model: Model, target: Target) -> Iterator[Finding]:
+def ensemble_platform(model: Model, target: Destination) -> Iterator[Finding]:
     config = model.config
     if config.HasField("ensemble_scheduling") and config.platform != ENSEMBLE:
         yield Finding(
@@ -200,7 +201,7 @@ def ensemble_platform(model: Model, target: Target) -> Iterator[Finding]:
     good=ensemble(SCALE),
     words="must have platform type 'ensemble' and empty backend type",
 )
-def ensemble_backend(model: Model, target: Target) -> Iterator[Finding]:
+def ensemble_backend(model: Model, target: Destination) -> Iterator[Finding]:
     config = model.config
     if config.platform != ENSEMBLE:
         return
@@ -224,7 +225,7 @@ def ensemble_backend(model: Model, target: Target) -> Iterator[Finding]:
     good=ensemble(SCALE),
     words="ensemble scheduling must be set for ensemble",
 )
-def ensemble_scheduling_missing(model: Model, target: Target) -> Iterator[Finding]:
+def ensemble_scheduling_missing(model: Model, target: Destination) -> Iterator[Finding]:
     config = model.config
     if config.platform == ENSEMBLE and not config.HasField("ensemble_scheduling"):
         if model.is_damaged("ensemble_scheduling"):

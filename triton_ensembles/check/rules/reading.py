@@ -8,13 +8,13 @@ from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Rule, Scope, Server, rule
 from triton_ensembles.check.source_form import RECIPE
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
 
 _UNPACKS = "SageMaker unpacks ModelDataUrl as gzip of tar: AWS, 'Use your own inference code with hosting services'"
 
 
-def _problems(id: str, effect: str, cure: str) -> Callable[[Repository, Target], Iterator[Finding]]:
-    def find(repository: Repository, target: Target) -> Iterator[Finding]:
+def _problems(id: str, effect: str, cure: str) -> Callable[[Repository, Destination], Iterator[Finding]]:
+    def find(repository: Repository, target: Destination) -> Iterator[Finding]:
         for problem in repository.tree.problems:
             if problem.rule == id:
                 place = repository.place(problem.path)
@@ -75,7 +75,7 @@ file_unreadable = _reading(
     bad=None,
     good=None,
 )
-def recipe_unreadable(repository: Repository, target: Target) -> Iterator[Finding]:
+def recipe_unreadable(repository: Repository, target: Destination) -> Iterator[Finding]:
     if repository.recipe and repository.recipe.fault:
         line, message = repository.recipe.fault
         yield Finding(Place(repository.place(RECIPE).path, line), message, "the build stops here", "mend the line")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from triton_ensembles.archive.tree import join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import IDENTITY, SCALE, ensemble, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.form import Form
 from triton_ensembles.check.model import NOT_VERSIONS, Model
-from triton_ensembles.check.read.tree import join
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
 
 VERSIONS = "core r24.10 model_lifecycle.cc VersionsToLoad"
 NO_VERSION = "at least one version must be available under the version policy of model"
@@ -26,7 +26,7 @@ NO_VERSION = "at least one version must be available under the version policy of
     good=Example('name: "scaling-good"\n' + python_model(), folder="scaling-good"),
     words="directory name must equal model name",
 )
-def name_differs(model: Model, target: Target) -> Iterator[Finding]:
+def name_differs(model: Model, target: Destination) -> Iterator[Finding]:
     name = model.config.name
     # SageMaker's front end maps the folder of the ensemble to the TargetModel, and then core does not compare.
     mapped = model.repository.form is Form.ARCHIVE and (model.is_ensemble or model.root == "")
@@ -49,7 +49,7 @@ def name_differs(model: Model, target: Target) -> Iterator[Finding]:
     good=python_model(),
     words="failed to open text file for read",
 )
-def without_config(model: Model, target: Target) -> Iterator[Finding]:
+def without_config(model: Model, target: Destination) -> Iterator[Finding]:
     if model.has_config:
         return
     if model.versions:
@@ -77,7 +77,7 @@ def without_config(model: Model, target: Target) -> Iterator[Finding]:
     good=Example(python_model(), {"10/model.py": IDENTITY}),
     words=NO_VERSION,
 )
-def version_not_available(model: Model, target: Target) -> Iterator[Finding]:
+def version_not_available(model: Model, target: Destination) -> Iterator[Finding]:
     recipe = model.repository.recipe
     made = recipe is not None and recipe.makes_version_of(model.folder)
     if not model.has_config or model.served_versions() or (made and not model.versions):
@@ -112,7 +112,7 @@ def version_not_available(model: Model, target: Target) -> Iterator[Finding]:
     bad=Example(python_model(), {"1/model.py": IDENTITY, "02/model.py": IDENTITY}),
     good=Example(python_model(), {"1/model.py": IDENTITY, "2/model.py": IDENTITY}),
 )
-def version_ignored(model: Model, target: Target) -> Iterator[Finding]:
+def version_ignored(model: Model, target: Destination) -> Iterator[Finding]:
     if not model.served_versions():
         return
     for name in _folders(model):
@@ -133,7 +133,7 @@ def version_ignored(model: Model, target: Target) -> Iterator[Finding]:
     bad=Example(python_model(), {"1.0/model.py": IDENTITY}),
     good=Example(python_model(), {"1/model.py": IDENTITY}),
 )
-def version_unreadable(model: Model, target: Target) -> Iterator[Finding]:
+def version_unreadable(model: Model, target: Destination) -> Iterator[Finding]:
     if not model.has_config:
         return
     for number in model.served_versions():
@@ -155,7 +155,7 @@ def version_unreadable(model: Model, target: Target) -> Iterator[Finding]:
     bad=Example(python_model(), {"1/model.py": IDENTITY, "20260101000000000000/model.py": IDENTITY}),
     good=Example(python_model(), {"1/model.py": IDENTITY, "202601010000/model.py": IDENTITY}),
 )
-def version_too_large(model: Model, target: Target) -> Iterator[Finding]:
+def version_too_large(model: Model, target: Destination) -> Iterator[Finding]:
     for name in _folders(model):
         match = re.match(r"\s*[+-]?(\d+)", name)
         if match and int(match[1][:40]) >= 2**63 and not name.startswith("0"):
@@ -176,7 +176,7 @@ def version_too_large(model: Model, target: Target) -> Iterator[Finding]:
     bad=python_model("version_policy { specific { versions: [ 1, 2 ] } }"),
     good=python_model("version_policy { specific { versions: [ 1 ] } }"),
 )
-def version_missing(model: Model, target: Target) -> Iterator[Finding]:
+def version_missing(model: Model, target: Destination) -> Iterator[Finding]:
     for index, number in enumerate(model.config.version_policy.specific.versions):
         if number not in model.versions and model.served_versions():
             yield Finding(
@@ -195,7 +195,7 @@ def version_missing(model: Model, target: Target) -> Iterator[Finding]:
     bad=Example(python_model(), {"1": None}),
     good=Example(python_model('default_model_filename: "scale.py"'), {"1/scale.py": IDENTITY}),
 )
-def model_file_missing(model: Model, target: Target) -> Iterator[Finding]:
+def model_file_missing(model: Model, target: Destination) -> Iterator[Finding]:
     backend = backend_of(model)
     recipe = model.repository.recipe
     config = model.config
@@ -235,7 +235,7 @@ def _folders(model: Model) -> list[str]:
     bad=None,
     good=Example(ensemble(SCALE), {"1/README.md": "Triton wants a version folder, and git wants a file in it.\n"}),
 )
-def ensemble_without_file(model: Model, target: Target) -> Iterator[Finding]:
+def ensemble_without_file(model: Model, target: Destination) -> Iterator[Finding]:
     if model.is_ensemble and model.repository.form is Form.SOURCE:
         for number in model.served_versions():
             if not model.children(model.versions[number]):

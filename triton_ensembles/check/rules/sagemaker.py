@@ -11,7 +11,7 @@ import re
 from triton_ensembles.check.form import Form
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
 
 SOURCE = "server r24.10 src/sagemaker_server.cc"
 LOAD = f"{SOURCE} SageMakerMMELoadModel"
@@ -20,7 +20,7 @@ LOAD = f"{SOURCE} SageMakerMMELoadModel"
 ENSEMBLE = re.compile(r"platform:[\t\n\f\r ]*\"ensemble\"")
 
 
-def for_sagemaker(repository: Repository, target: Target) -> bool:
+def for_sagemaker(repository: Repository, target: Destination) -> bool:
     return repository.form in (Form.ARCHIVE, Form.SOURCE) or bool(target.instance)
 
 
@@ -28,7 +28,7 @@ def is_archive(repository: Repository) -> bool:
     return repository.form is Form.ARCHIVE
 
 
-def is_packed(repository: Repository, target: Target) -> bool:
+def is_packed(repository: Repository, target: Destination) -> bool:
     """An archive, or a folder that will be packed as it is: one that is checked for an instance of SageMaker."""
     return is_archive(repository) or (repository.form is Form.FOLDER and bool(target.instance))
 

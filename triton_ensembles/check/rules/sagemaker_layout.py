@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from triton_ensembles.archive.tree import join
 from triton_ensembles.check.examples import IDENTITY, SCALE, STEPS, ensemble
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.form import Form
 from triton_ensembles.check.model import Model
-from triton_ensembles.check.read.tree import join
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Example, Scope, Server, rule
 from triton_ensembles.check.rules.sagemaker import ENSEMBLE, LOAD, is_archive, is_packed
 from triton_ensembles.check.spelling import choices
-from triton_ensembles.check.target import Target
-from triton_ensembles.modelconfig import CONFIG
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.model_config import CONFIG
 
 _LINE = 'platform: "ensemble"'
-_SAGEMAKER = Target(instance="ml.m5.xlarge")  # an example is a folder, which is then packed as it is
+_SAGEMAKER = Destination(instance="ml.m5.xlarge")  # an example is a folder, which is then packed as it is
 _ENSEMBLE = ensemble(SCALE)
 _STEP = STEPS["scale"].config or ""
 _PLAIN = _STEP.replace('name: "scale"\n', "")
@@ -41,7 +41,7 @@ def _beside(config: str, *names: str) -> dict[str, str | None]:
     good=None,
     scope=Scope.REPOSITORY,
 )
-def wrapped(repository: Repository, target: Target) -> Iterator[Finding]:
+def wrapped(repository: Repository, target: Destination) -> Iterator[Finding]:
     if not is_archive(repository) or any(model.has_config for model in repository.models):
         return
     tree = repository.tree
@@ -65,7 +65,7 @@ def wrapped(repository: Repository, target: Target) -> Iterator[Finding]:
     good=None,
     scope=Scope.REPOSITORY,
 )
-def no_model(repository: Repository, target: Target) -> Iterator[Finding]:
+def no_model(repository: Repository, target: Destination) -> Iterator[Finding]:
     if not is_archive(repository) or repository.is_one_model or (repository.tree.problems and not repository.models):
         return
     if any(model.has_config or model.versions for model in repository.models) or list(wrapped.find(repository, target)):
@@ -87,7 +87,7 @@ def no_model(repository: Repository, target: Target) -> Iterator[Finding]:
     scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
 )
-def root_config(repository: Repository, target: Target) -> Iterator[Finding]:
+def root_config(repository: Repository, target: Destination) -> Iterator[Finding]:
     if not is_archive(repository) or not repository.is_one_model:
         return
     tree = repository.tree
@@ -112,7 +112,7 @@ def root_config(repository: Repository, target: Target) -> Iterator[Finding]:
     scope=Scope.REPOSITORY,
     server=Server.ACCEPTS,
 )
-def several_ensembles(repository: Repository, target: Target) -> Iterator[Finding]:
+def several_ensembles(repository: Repository, target: Destination) -> Iterator[Finding]:
     if not is_packed(repository, target) or repository.is_one_model:
         return
     found = [model for model in repository.models if model.is_ensemble and ENSEMBLE.search(model.file.text)]
@@ -141,7 +141,7 @@ def several_ensembles(repository: Repository, target: Target) -> Iterator[Findin
     scope=Scope.REPOSITORY,
     server=Server.ACCEPTS,
 )
-def no_ensemble(repository: Repository, target: Target) -> Iterator[Finding]:
+def no_ensemble(repository: Repository, target: Destination) -> Iterator[Finding]:
     if not is_packed(repository, target) or repository.is_one_model or len(repository.models) < 2:
         return
     models = repository.models
@@ -170,7 +170,7 @@ def no_ensemble(repository: Repository, target: Target) -> Iterator[Finding]:
     target=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
-def ensemble_not_seen(model: Model, target: Target) -> Iterator[Finding]:
+def ensemble_not_seen(model: Model, target: Destination) -> Iterator[Finding]:
     repository = model.repository
     if (repository.form is Form.FOLDER and not target.instance) or not model.is_ensemble or not model.has_config:
         return
@@ -208,7 +208,7 @@ def ensemble_not_seen(model: Model, target: Target) -> Iterator[Finding]:
     target=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
-def ensemble_mistaken(model: Model, target: Target) -> Iterator[Finding]:
+def ensemble_mistaken(model: Model, target: Destination) -> Iterator[Finding]:
     if not is_packed(model.repository, target) or model.is_ensemble or len(model.repository.models) < 2:
         return
     if match := ENSEMBLE.search(model.file.text):
@@ -232,7 +232,7 @@ def ensemble_mistaken(model: Model, target: Target) -> Iterator[Finding]:
     severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
-def many_models(repository: Repository, target: Target) -> Iterator[Finding]:
+def many_models(repository: Repository, target: Destination) -> Iterator[Finding]:
     if is_packed(repository, target) and not repository.is_one_model and len(repository.models) > 5:
         yield Finding(
             Place(repository.shown),

@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from triton_ensembles.archive.tree import Entry, Kind
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.read.tree import Entry, Kind
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Finder, Rule, Scope, Server, rule
 from triton_ensembles.check.rules.sagemaker import is_archive, is_packed, picked
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
 
 _EXTRACTION = "SageMaker does not unpack it: Failed to extract model data archive"
 _SHOWN = 8  # findings of one kind in one archive; the last one says how many more there are
@@ -22,7 +22,7 @@ _STUB_NAME = re.compile(r"[;|&$`<>()\[\]{}\\\"'*?~#!]")
 
 
 def _of_kind(kind: Kind, message: str, effect: str, cure: str) -> Finder:
-    def find(repository: Repository, target: Target) -> Iterator[Finding]:
+    def find(repository: Repository, target: Destination) -> Iterator[Finding]:
         if is_packed(repository, target):
             entries = [entry for entry in repository.tree.members if entry.kind is kind]
             yield from _each(repository, entries, message, effect, cure)
@@ -90,7 +90,7 @@ device = _member_rule(
     scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
 )
-def unsafe_member(repository: Repository, target: Target) -> Iterator[Finding]:
+def unsafe_member(repository: Repository, target: Destination) -> Iterator[Finding]:
     if is_archive(repository):
         entries = [entry for entry in repository.tree.members if not entry.path and entry.written.strip("./")]
         yield from _each(
@@ -112,7 +112,7 @@ def unsafe_member(repository: Repository, target: Target) -> Iterator[Finding]:
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def repeated_member(repository: Repository, target: Target) -> Iterator[Finding]:
+def repeated_member(repository: Repository, target: Destination) -> Iterator[Finding]:
     if is_archive(repository):
         files = [entry for entry in repository.tree.members if entry.path and entry.kind is not Kind.FOLDER]
         counts = Counter(entry.path for entry in files)
@@ -136,7 +136,7 @@ def repeated_member(repository: Repository, target: Target) -> Iterator[Finding]
     severity=Severity.NOTE,
     server=Server.UNTESTED,
 )
-def bytecode(repository: Repository, target: Target) -> Iterator[Finding]:
+def bytecode(repository: Repository, target: Destination) -> Iterator[Finding]:
     if is_archive(repository):
         folders = sorted(
             path
@@ -163,7 +163,7 @@ def bytecode(repository: Repository, target: Target) -> Iterator[Finding]:
     scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
 )
-def target_model(repository: Repository, target: Target) -> Iterator[Finding]:
+def target_model(repository: Repository, target: Destination) -> Iterator[Finding]:
     name = repository.path.name
     if not is_archive(repository) or (_TARGET_MODEL.fullmatch(name) and len(name) <= 1024):
         return
@@ -178,7 +178,7 @@ def target_model(repository: Repository, target: Target) -> Iterator[Finding]:
     yield Finding(
         repository.place(),
         f"no request can name this archive: {why}",
-        "InvokeEndpoint refuses the header X-Amzn-SageMaker-Target-Model: ValidationError",
+        "InvokeEndpoint refuses the header X-Amzn-SageMaker-Destination-Model: ValidationError",
         "use printable ASCII letters, at most 1024 of them together with the folder in S3, and no blank at the start",
     )
 
@@ -194,7 +194,7 @@ def target_model(repository: Repository, target: Target) -> Iterator[Finding]:
     server=Server.UNTESTED,
     since="25.08",
 )
-def stub_name(repository: Repository, target: Target) -> Iterator[Finding]:
+def stub_name(repository: Repository, target: Destination) -> Iterator[Finding]:
     name = repository.path.name
     match = _STUB_NAME.search(name)
     if not is_archive(repository) or not match:

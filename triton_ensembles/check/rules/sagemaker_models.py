@@ -13,17 +13,17 @@ from triton_ensembles.check.model import Model
 from triton_ensembles.check.python_source import UTILS, all_files, argument, model_files
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Example, Scope, Server, rule
-from triton_ensembles.check.rules.image_tables import instance_of
 from triton_ensembles.check.rules.sagemaker import SOURCE, for_sagemaker, picked, reached
 from triton_ensembles.check.source_form import ENSEMBLE_FOLDER
 from triton_ensembles.check.spelling import nearest
-from triton_ensembles.check.target import Target
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.releases import instance_of
 
 LARGEST_BODY = 6 * 1024 * 1024  # bytes: botocore 1.44.5 sagemaker-runtime BodyBlob, and AWS's page of quotas
 # Characters of JSON for one uint8 with all values equally often: 2.57 digits, a comma and a blank.
 JSON_PER_BYTE = 4.57
 
-_SAGEMAKER = Target(instance="ml.g5.xlarge")
+_SAGEMAKER = Destination(instance="ml.g5.xlarge")
 _IO = """\
 input [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]
 output [ { name: "Y", data_type: TYPE_FP32, dims: [ 4 ] } ]
@@ -56,7 +56,7 @@ def _config(batch: int, dims: str, kind: str = "TYPE_FP32") -> str:
     target=_SAGEMAKER,
     server=Server.UNTESTED,
 )
-def gpus(model: Model, target: Target) -> Iterator[Finding]:
+def gpus(model: Model, target: Destination) -> Iterator[Finding]:
     if not for_sagemaker(model.repository, target):
         return
     instance = instance_of(target.instance) if target.instance else None
@@ -88,7 +88,7 @@ def gpus(model: Model, target: Target) -> Iterator[Finding]:
     target=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
-def decoupled(model: Model, target: Target) -> Iterator[Finding]:
+def decoupled(model: Model, target: Destination) -> Iterator[Finding]:
     repository = model.repository
     if not for_sagemaker(repository, target) or model.folder not in {each.folder for each in picked(repository)}:
         return
@@ -127,7 +127,7 @@ class TritonPythonModel:
     target=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
-def bls(model: Model, target: Target) -> Iterator[Finding]:
+def bls(model: Model, target: Destination) -> Iterator[Finding]:
     repository = model.repository
     if not for_sagemaker(repository, target):
         return
@@ -163,7 +163,7 @@ def bls(model: Model, target: Target) -> Iterator[Finding]:
     target=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
-def row_too_large(repository: Repository, target: Target) -> Iterator[Finding]:
+def row_too_large(repository: Repository, target: Destination) -> Iterator[Finding]:
     for model, size in _rows(repository, target):
         if size > LARGEST_BODY:
             yield Finding(
@@ -186,7 +186,7 @@ def row_too_large(repository: Repository, target: Target) -> Iterator[Finding]:
     target=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
-def batch_too_large(repository: Repository, target: Target) -> Iterator[Finding]:
+def batch_too_large(repository: Repository, target: Destination) -> Iterator[Finding]:
     for model, size in _rows(repository, target):
         most = model.config.max_batch_size
         if 0 < size <= LARGEST_BODY < size * most:
@@ -200,7 +200,7 @@ def batch_too_large(repository: Repository, target: Target) -> Iterator[Finding]
             )
 
 
-def _rows(repository: Repository, target: Target) -> Iterator[tuple[Model, int]]:
+def _rows(repository: Repository, target: Destination) -> Iterator[tuple[Model, int]]:
     """The models that clients invoke and the bytes of one row of their inputs, where that is a fixed number."""
     if not for_sagemaker(repository, target):
         return

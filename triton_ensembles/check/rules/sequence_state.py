@@ -10,8 +10,8 @@ from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import Example, Rule, rule
-from triton_ensembles.check.target import Target
-from triton_ensembles.modelconfig import DataType
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 sequence_batch_scheduler.cc GenerateInitialStateData"
 FOLDER = "initial_state"
@@ -50,7 +50,7 @@ def _rule(id: str, title: str, bad: str | Example, words: str, good: str | Examp
     """
 
     def make(look: Callable[[Model, Any, Any], Said]) -> Rule:
-        def find(model: Model, target: Target) -> Iterator[Finding]:
+        def find(model: Model, target: Destination) -> Iterator[Finding]:
             for index, state in enumerate(model.config.sequence_batching.state):
                 path = ("sequence_batching", "state", index, "initial_state")
                 if len(state.initial_state) == 1 and not model.is_damaged(*path):
@@ -70,7 +70,7 @@ def _rule(id: str, title: str, bad: str | Example, words: str, good: str | Examp
     good=_GOOD,
     words="must contain exactly one or zero element",
 )
-def initial_state_count(model: Model, target: Target) -> Iterator[Finding]:
+def initial_state_count(model: Model, target: Destination) -> Iterator[Finding]:
     for index, state in enumerate(model.config.sequence_batching.state):
         if len(state.initial_state) > 1:
             yield Finding(
@@ -89,7 +89,7 @@ def initial_state_count(model: Model, target: Target) -> Iterator[Finding]:
     good=python_model(_TWO_STATES.format("IN", "ALSO_IN")),
     words="specified more than once",
 )
-def initial_state_twice(model: Model, target: Target) -> Iterator[Finding]:
+def initial_state_twice(model: Model, target: Destination) -> Iterator[Finding]:
     states = model.config.sequence_batching.state
     names = [state.input_name if len(state.initial_state) == 1 else "" for state in states]
     for index, name in enumerate(names):

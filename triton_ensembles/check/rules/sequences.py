@@ -9,8 +9,8 @@ from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.target import Target
-from triton_ensembles.modelconfig import DataType
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 model_config_utils.cc GetBooleanSequenceControlProperties, GetTypedSequenceControlProperties"
 _VALUES = ("int32_false_true", "fp32_false_true", "bool_false_true")
@@ -51,7 +51,7 @@ def _kind(control: Any) -> str:
     good=_GOOD,
     words="sequence batching control tensor must have a name",
 )
-def name_missing(model: Model, target: Target) -> Iterator[Finding]:
+def name_missing(model: Model, target: Destination) -> Iterator[Finding]:
     for number, tensor in enumerate(model.config.sequence_batching.control_input):
         if not tensor.name and not model.is_damaged("sequence_batching", "control_input", number):
             yield Finding(
@@ -70,7 +70,7 @@ def name_missing(model: Model, target: Target) -> Iterator[Finding]:
     good=_sequence(_control(_START) + " " + _control(_END, name='name: "END"')),
     words="is specified for multiple control kinds",
 )
-def tensor_twice(model: Model, target: Target) -> Iterator[Finding]:
+def tensor_twice(model: Model, target: Destination) -> Iterator[Finding]:
     names = [tensor.name for tensor in model.config.sequence_batching.control_input]
     for number, name in enumerate(names):
         if name and name in names[:number]:
@@ -90,7 +90,7 @@ def tensor_twice(model: Model, target: Target) -> Iterator[Finding]:
     good=_GOOD,
     words="sequence batching specifies multiple CONTROL_SEQUENCE_START tensors",
 )
-def kind_twice(model: Model, target: Target) -> Iterator[Finding]:
+def kind_twice(model: Model, target: Destination) -> Iterator[Finding]:
     seen: set[str] = set()
     for path, _, control in _controls(model):
         kind = _kind(control)
@@ -112,7 +112,7 @@ def kind_twice(model: Model, target: Target) -> Iterator[Finding]:
     good=_GOOD,
     words="must have exactly 2 entries",
 )
-def values(model: Model, target: Target) -> Iterator[Finding]:
+def values(model: Model, target: Destination) -> Iterator[Finding]:
     for path, _, control in _controls(model):
         given = [name for name in _VALUES if len(getattr(control, name))]
         if control.kind not in (0, 1, 2) or model.is_damaged(*path):  # START, READY, END: the true-or-false kinds
@@ -141,7 +141,7 @@ def values(model: Model, target: Target) -> Iterator[Finding]:
     good=_sequence(_control(_CORRID, name='name: "ID"')),
     words="sequence batching must not specify either 'int32_false_true'",
 )
-def corrid_values(model: Model, target: Target) -> Iterator[Finding]:
+def corrid_values(model: Model, target: Destination) -> Iterator[Finding]:
     for path, _, control in _controls(model):
         given = [name for name in _VALUES if len(getattr(control, name))]
         if control.kind == control.CONTROL_SEQUENCE_CORRID and given:
@@ -161,7 +161,7 @@ def corrid_values(model: Model, target: Target) -> Iterator[Finding]:
     good=_sequence(_control(_CORRID.replace("UINT64", "STRING"), name='name: "ID"')),
     words="unexpected data type for control CONTROL_SEQUENCE_CORRID",
 )
-def corrid_data_type(model: Model, target: Target) -> Iterator[Finding]:
+def corrid_data_type(model: Model, target: Destination) -> Iterator[Finding]:
     allowed = {DataType.Value(name) for name in _CORRID_TYPES}
     for path, _, control in _controls(model):
         if control.kind == control.CONTROL_SEQUENCE_CORRID and control.data_type not in allowed:
@@ -183,7 +183,7 @@ def corrid_data_type(model: Model, target: Target) -> Iterator[Finding]:
     good=_sequence("direct { minimum_slot_utilization: 0.5 }"),
     words="minimum slot utilization must be in range",
 )
-def slot_utilization(model: Model, target: Target) -> Iterator[Finding]:
+def slot_utilization(model: Model, target: Destination) -> Iterator[Finding]:
     share = model.config.sequence_batching.direct.minimum_slot_utilization
     if share < 0 or share > 1:
         yield Finding(
@@ -203,7 +203,7 @@ def slot_utilization(model: Model, target: Target) -> Iterator[Finding]:
     good=_sequence(""),
     words="TRITON_BATCH_STRATEGY_PATH cannot be specified with sequence batcher",
 )
-def batch_strategy(model: Model, target: Target) -> Iterator[Finding]:
+def batch_strategy(model: Model, target: Destination) -> Iterator[Finding]:
     key = "TRITON_BATCH_STRATEGY_PATH"
     if model.config.HasField("sequence_batching") and key in model.config.parameters:
         yield Finding(

@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from triton_ensembles.check.backend import TENSORRT_PLATFORM, backend_of
+from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import X, Y, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.target import Target
-from triton_ensembles.modelconfig import DataType
+from triton_ensembles.triton.backends import TENSORRT_PLATFORM
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.model_config import DataType
 
 SHAPE = "core r24.10 model_config_utils.cc ValidateIOShape"
 VARIABLE = -1
@@ -32,10 +33,10 @@ def element_count(dims: Sequence[int]) -> int:
 
 def _each(
     wrong: Callable[[Any, Model], bool], field: str, message: str, effect: str, cure: str
-) -> Callable[[Model, Target], Iterator[Finding]]:
+) -> Callable[[Model, Destination], Iterator[Finding]]:
     """A rule's function for what is said of one tensor; the texts may use {kind}, {name} and {model}."""
 
-    def find(model: Model, target: Target) -> Iterator[Finding]:
+    def find(model: Model, target: Destination) -> Iterator[Finding]:
         for kind, index, tensor in tensors(model):
             if wrong(tensor, model) and not model.is_damaged(kind, index, field):
                 words = {"kind": kind, "name": tensor.name or f"number {index + 1}", "model": model.name}
@@ -109,7 +110,7 @@ dims_missing = rule(
     good=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ -1, 4 ] }'),
     words="dimension must be integer >= 1, or -1",
 )
-def dim_invalid(model: Model, target: Target) -> Iterator[Finding]:
+def dim_invalid(model: Model, target: Destination) -> Iterator[Finding]:
     for kind, index, tensor in tensors(model):
         paths: tuple[tuple[Sequence[int], tuple[str, ...]], ...] = (
             (tensor.dims, ("dims",)),
@@ -135,7 +136,7 @@ def dim_invalid(model: Model, target: Target) -> Iterator[Finding]:
     good=python_model(size=8, inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 1 ], reshape { shape: [ ] } }'),
     words="cannot have empty reshape for non-batching model",
 )
-def reshape_empty(model: Model, target: Target) -> Iterator[Finding]:
+def reshape_empty(model: Model, target: Destination) -> Iterator[Finding]:
     for kind, index, tensor in tensors(model):
         if tensor.HasField("reshape") and not tensor.reshape.shape and model.config.max_batch_size == 0:
             yield Finding(
@@ -157,7 +158,7 @@ def reshape_empty(model: Model, target: Target) -> Iterator[Finding]:
     ),
     words="has different size for dims and reshape",
 )
-def reshape_size(model: Model, target: Target) -> Iterator[Finding]:
+def reshape_size(model: Model, target: Destination) -> Iterator[Finding]:
     for kind, index, tensor in tensors(model):
         shape = list(tensor.reshape.shape)
         if not tensor.HasField("reshape") or (not shape and model.config.max_batch_size == 0):
@@ -200,7 +201,7 @@ def _chunks(dims: list[int]) -> list[int]:
     good=python_model(inputs='{ name: "X", data_type: TYPE_UINT8, format: FORMAT_NHWC, dims: [ 299, 299, 3 ] }'),
     words="model input NHWC/NCHW require 3 dims",
 )
-def format_dims(model: Model, target: Target) -> Iterator[Finding]:
+def format_dims(model: Model, target: Destination) -> Iterator[Finding]:
     for index, tensor in enumerate(model.config.input):
         if tensor.format in (tensor.FORMAT_NHWC, tensor.FORMAT_NCHW) and len(tensor.dims) != 3 and tensor.dims:
             name = tensor.Format.Name(tensor.format)
@@ -303,7 +304,7 @@ non_linear_dims = rule(
     bad=python_model(inputs=f'{X}, {{ name: "X", data_type: TYPE_INT64, dims: [ 1 ] }}'),
     good=python_model(inputs=f'{X}, {{ name: "Z", data_type: TYPE_INT64, dims: [ 1 ] }}'),
 )
-def input_name_twice(model: Model, target: Target) -> Iterator[Finding]:
+def input_name_twice(model: Model, target: Destination) -> Iterator[Finding]:
     yield from _twice(model, "input", "Triton loads the model and refuses every request: expected 2 inputs but got 1")
 
 
@@ -316,7 +317,7 @@ def input_name_twice(model: Model, target: Target) -> Iterator[Finding]:
     bad=python_model(outputs=f'{Y}, {{ name: "Y", data_type: TYPE_INT64, dims: [ 1 ] }}'),
     good=python_model(outputs=f'{Y}, {{ name: "Z", data_type: TYPE_INT64, dims: [ 1 ] }}'),
 )
-def output_name_twice(model: Model, target: Target) -> Iterator[Finding]:
+def output_name_twice(model: Model, target: Destination) -> Iterator[Finding]:
     yield from _twice(model, "output", "Triton loads the model and knows only the first of them")
 
 

@@ -11,8 +11,8 @@ from triton_ensembles.check.model import Model
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.rules.sequence_state import missing_or_short
 from triton_ensembles.check.spelling import choices, nearest
-from triton_ensembles.check.target import Target
-from triton_ensembles.modelconfig import DataType
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 backend_model_instance.cc GenerateWarmupData"
 REQUEST = "core r24.10 infer_request.cc Normalize, which warm-up requests pass too"
@@ -52,7 +52,7 @@ def _inputs(model: Model) -> Iterator[tuple[tuple[str | int, ...], str, Any]]:
     good=_GOOD,
     words="to have input_data_type set",
 )
-def data_missing(model: Model, target: Target) -> Iterator[Finding]:
+def data_missing(model: Model, target: Destination) -> Iterator[Finding]:
     for path, name, tensor in _inputs(model):
         if tensor.WhichOneof("input_data_type") is None:
             yield Finding(
@@ -71,7 +71,7 @@ def data_missing(model: Model, target: Target) -> Iterator[Finding]:
     good=_GOOD,
     words="warmup setting expects all variable-size dimensions are specified",
 )
-def dims_variable(model: Model, target: Target) -> Iterator[Finding]:
+def dims_variable(model: Model, target: Destination) -> Iterator[Finding]:
     for path, name, tensor in _inputs(model):
         if -1 in tensor.dims:
             yield Finding(
@@ -94,7 +94,7 @@ def dims_variable(model: Model, target: Target) -> Iterator[Finding]:
     ),
     words="failed to open text file for read",
 )
-def data_file(model: Model, target: Target) -> Iterator[Finding]:
+def data_file(model: Model, target: Destination) -> Iterator[Finding]:
     for path, _, tensor in _inputs(model):
         if tensor.WhichOneof("input_data_type") == "input_data_file" and -1 not in tensor.dims:
             field = "input_data_file"
@@ -111,7 +111,7 @@ def data_file(model: Model, target: Target) -> Iterator[Finding]:
     good=_GOOD,
     words="unexpected shape for input 'X'",
 )
-def input_differs(model: Model, target: Target) -> Iterator[Finding]:
+def input_differs(model: Model, target: Destination) -> Iterator[Finding]:
     inputs = {tensor.name: tensor for tensor in model.config.input}
     for path, name, tensor in _inputs(model):
         wanted = inputs.get(name)
@@ -150,7 +150,7 @@ def _fits(dims: list[int], allowed: list[int]) -> bool:
     good=_GOOD,
     words="missing required input(s) ['X']",
 )
-def inputs_missing(model: Model, target: Target) -> Iterator[Finding]:
+def inputs_missing(model: Model, target: Destination) -> Iterator[Finding]:
     required = [tensor.name for tensor in model.config.input if not tensor.optional]
     for path, sample in _samples(model):
         missing = [name for name in required if name not in sample.inputs]
@@ -174,7 +174,7 @@ def inputs_missing(model: Model, target: Target) -> Iterator[Finding]:
     good=_warmup(_ZEROS, size=8),
     words="batch size 9",
 )
-def batch_size(model: Model, target: Target) -> Iterator[Finding]:
+def batch_size(model: Model, target: Destination) -> Iterator[Finding]:
     most = max(model.config.max_batch_size, 1)
     for path, sample in _samples(model):
         if sample.batch_size > most and not model.is_damaged("max_batch_size"):

@@ -13,7 +13,7 @@ from triton_ensembles.endpoint.api.resources import Shelf
 from triton_ensembles.endpoint.api.supported import refuse_unsupported
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.deployment import Live
-from triton_ensembles.endpoint.life import Endpoint, Status
+from triton_ensembles.endpoint.endpoint_state import Endpoint, Status
 from triton_ensembles.endpoint.settings import Settings
 
 # A boto3 waiter asks every 30 s. Its question is held for so long at most while the endpoint comes up, which takes a

@@ -18,8 +18,8 @@ from triton_ensembles.endpoint.api.body import Body, BodyTooLarge
 from triton_ensembles.endpoint.api.service import operation_model
 from triton_ensembles.endpoint.api.validation import string_faults, summary
 from triton_ensembles.endpoint.api.whole import whole_response
+from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.hosting import HostingError, Invocation, ModelError, Reply, ValidationError
-from triton_ensembles.endpoint.life import Endpoint
 from triton_ensembles.endpoint.metrics import Call, Metrics
 from triton_ensembles.endpoint.settings import ACCOUNT
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.processes import command_line, descendants, proportional_set_size
-from triton_ensembles.server import TritonServer
+from triton_ensembles.triton.server import TritonServer
 
 _LONGEST_PAUSE = 30.0  # seconds between attempts to start a server that does not come up
 _GONE_SECONDS = 30.0  # how long the processes of an unloaded model may take to end

@@ -8,9 +8,9 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
-from triton_ensembles.check.read.gzip_stream import ArchiveError, GzipStream
-from triton_ensembles.check.read.tar import TAR_BUFFER, StrictHeader, safe_path
-from triton_ensembles.check.read.tree import MOST_ENTRIES
+from triton_ensembles.archive.gzip_stream import ArchiveError, GzipStream
+from triton_ensembles.archive.tar import TAR_BUFFER, StrictHeader, safe_path
+from triton_ensembles.archive.tree import MOST_ENTRIES
 from triton_ensembles.errors import EnsembleError
 
 _CHUNK = 1 << 20

@@ -22,15 +22,15 @@ from triton_ensembles.endpoint.hosting.errors import (
     ValidationError,
 )
 from triton_ensembles.endpoint.hosting.instance import Hosting, Instance
-from triton_ensembles.endpoint.hosting.models import Models
+from triton_ensembles.endpoint.hosting.model_cache import Models
 from triton_ensembles.endpoint.hosting.objects import ModelObjects
 from triton_ensembles.endpoint.hosting.observer import Observer
 from triton_ensembles.endpoint.hosting.report import Diary, Report
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
-from triton_ensembles.endpoint.hosting.single import SingleModel
+from triton_ensembles.endpoint.hosting.single_model import SingleModel
 from triton_ensembles.endpoint.hosting.status import ModelState, VariantStatus
-from triton_ensembles.sagemaker_serve import MULTI_MODEL
-from triton_ensembles.server import PORT_VARIABLES
+from triton_ensembles.triton.sagemaker_serve import MULTI_MODEL
+from triton_ensembles.triton.server import PORT_VARIABLES
 
 _LOOK_SECONDS = 2.0
 _LOOK_MOST_SECONDS = 10.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from triton_ensembles.endpoint.feed import Feed
+from triton_ensembles.endpoint.events import Feed
 from triton_ensembles.endpoint.hosting.observer import Event, Metric, Unit
 from triton_ensembles.endpoint.metrics.cloudwatch import Minutes
 from triton_ensembles.endpoint.metrics.gathered import Gathered, Series

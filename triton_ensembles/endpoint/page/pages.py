@@ -12,8 +12,8 @@ import aiohttp
 import jinja2
 from aiohttp import web
 
-from triton_ensembles.endpoint.feed import Feed
-from triton_ensembles.endpoint.life import Endpoint
+from triton_ensembles.endpoint.endpoint_state import Endpoint
+from triton_ensembles.endpoint.events import Feed
 from triton_ensembles.endpoint.metrics import Metrics
 from triton_ensembles.endpoint.metrics.triton import Source, scrape, step_times
 from triton_ensembles.endpoint.page.view import View, view

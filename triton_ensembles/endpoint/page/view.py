@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from triton_ensembles.endpoint.deployment import Live
-from triton_ensembles.endpoint.feed import Entry, Feed
+from triton_ensembles.endpoint.endpoint_state import Endpoint
+from triton_ensembles.endpoint.events import Entry, Feed
 from triton_ensembles.endpoint.hosting import Happening, VariantStatus
-from triton_ensembles.endpoint.life import Endpoint
 from triton_ensembles.endpoint.metrics import Metrics
 from triton_ensembles.endpoint.metrics.triton import StepTimes
 

@@ -1,0 +1,46 @@
+"""Clones of a real ensemble, in the real server beside each other."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import tritonclient.http as http
+
+from triton_ensembles.archive.clone import clone, clone_names
+from triton_ensembles.building.build import Built
+from triton_ensembles.check import check_paths
+from triton_ensembles.check.fault import Severity
+from triton_ensembles.triton.server import TritonServer
+
+SENTENCES = ["A cat sleeps on the sofa.", "Interest rates rose by half a point."]
+
+
+def embed(client: http.InferenceServerClient, model: str) -> np.ndarray:
+    given = http.InferInput("INPUT0", [len(SENTENCES), 1], "BYTES")
+    given.set_data_from_numpy(np.array([[text.encode()] for text in SENTENCES], object))
+    answer = client.infer(model, [given]).as_numpy("finaloutput")
+    assert answer is not None
+    return answer
+
+
+def test_clones_load_beside_their_original_and_answer_the_same(built: dict[str, Built], tmp_path: Path) -> None:
+    """A tenant's model must be whole, and loading it must not disturb those that are loaded."""
+    names = clone_names("tenant", 2)
+    archives = list(clone(built["bert_trt"].archive, names, tmp_path))
+    faults = check_paths([built["bert_trt"].archive, *archives])
+    assert [fault for fault in faults if fault.severity is Severity.ERROR] == []
+    repositories = [built["bert_trt"].repository]
+    for archive, name in zip(archives, names, strict=True):
+        repositories.append(tmp_path / name)
+        with tarfile.open(archive) as tar:
+            tar.extractall(repositories[-1], filter="data")
+    with TritonServer(repositories, log=tmp_path / "log") as server:
+        client = http.InferenceServerClient(server.http_url)
+        expected = embed(client, "bert_trt")
+        for name in names:
+            np.testing.assert_allclose(embed(client, name), expected, atol=1e-6)
+        client.close()
+    log = (tmp_path / "log").read_text()
+    assert log.count("successfully loaded 'bert_trt.bert-trt'") == 1, "a clone has made the original load again"

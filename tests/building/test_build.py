@@ -1,0 +1,180 @@
+"""Building: the same bytes every time, nothing twice, nothing broken whatever happens to the process."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from triton_ensembles.building.build import Built, build, choose
+from triton_ensembles.building.places import Places
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ROOT
+from triton_ensembles.triton.model_config import parse_config
+from triton_ensembles.triton.targets import CPU
+
+
+def elsewhere(places: Places, folder: Path, *, keep_artifacts: bool = False) -> Places:
+    """Empty build and dist folders, with what was downloaded before (and made before) in place."""
+    (folder / "build").mkdir(parents=True)
+    for name in ("downloads", "store")[: 2 if keep_artifacts else 1]:
+        (folder / "build" / name).symlink_to((places.build / name).resolve())
+    return Places(places.ensembles, folder / "build", folder / "dist")
+
+
+def make(places: Places, name: str = "dali_inception", *, allow_random: bool = True) -> tuple[Built, list[str]]:
+    said: list[str] = []
+    (folder,) = choose(places.ensembles, [name])
+    return build(folder, CPU, places, allow_random=allow_random, weights_dir=None, progress=said.append), said
+
+
+def start(places: Places) -> subprocess.Popen[str]:
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from triton_ensembles.building.build import Places, build; from triton_ensembles.triton.targets import CPU\n"
+        "places = Places(*map(Path, sys.argv[1:])); folder = places.ensembles / 'dali_inception'\n"
+        "built = build(folder, CPU, places, allow_random=True, weights_dir=None, progress=print)\n"
+        "print(built.sha256, built.changed)"
+    )
+    command = [sys.executable, "-u", "-c", code, *map(str, (places.ensembles, places.build, places.dist))]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+
+
+@pytest.mark.parametrize("name", ["bert_trt", "dali_inception", "resnet_pytorch"])
+def test_building_again_from_nothing_gives_the_same_bytes(
+    built: dict[str, Built], places: Places, tmp_path: Path, name: str
+) -> None:
+    again, _ = make(elsewhere(places, tmp_path), name)
+    assert again.changed
+    assert again.archive.read_bytes() == built[name].archive.read_bytes()
+
+
+def test_a_second_build_does_nothing(built: dict[str, Built], places: Places) -> None:
+    archive = built["bert_trt"].archive
+    before = archive.stat()
+    again, said = make(places, "bert_trt")
+    assert not again.changed
+    assert said == []
+    assert archive.stat().st_mtime_ns == before.st_mtime_ns
+    done = subprocess.run([sys.executable, "build.py", "build", "bert_trt"], capture_output=True, text=True, cwd=ROOT)
+    assert "unchanged, nothing to do" in done.stdout
+
+
+def test_content_decides_and_not_time_stamps(built: dict[str, Built], places: Places, tmp_path: Path) -> None:
+    """Touching a file builds nothing; changing one builds again, and changing it back gives the first archive back."""
+    copied = tmp_path / "ensembles" / "dali_inception"
+    shutil.copytree(places.ensembles / "dali_inception", copied)
+    mine = replace(elsewhere(places, tmp_path, keep_artifacts=True), ensembles=copied.parent)
+    first, _ = make(mine)
+    config = copied / "dali" / "config.pbtxt"
+    text = config.read_text()
+    os.utime(config)
+    assert not make(mine)[0].changed
+    config.write_text(text.replace('string_value: "4"', 'string_value: "3"'))
+    second, _ = make(mine)
+    assert second.changed and second.sha256 != first.sha256
+    config.write_text(text)
+    third, _ = make(mine)
+    assert third.changed and third.sha256 == first.sha256
+
+
+def test_a_damaged_archive_is_built_again(built: dict[str, Built], places: Places, tmp_path: Path) -> None:
+    mine = elsewhere(places, tmp_path, keep_artifacts=True)
+    first, _ = make(mine)
+    with first.archive.open("r+b") as stream:
+        stream.truncate(first.archive.stat().st_size // 2)
+    second, _ = make(mine)
+    assert second.changed
+    assert second.sha256 == first.sha256 == built["dali_inception"].sha256
+
+
+@pytest.mark.parametrize("seconds", [0.6, 1.5, 2.5])
+def test_a_killed_build_leaves_no_broken_archive_and_the_next_one_heals(
+    built: dict[str, Built], places: Places, tmp_path: Path, seconds: float
+) -> None:
+    mine = elsewhere(places, tmp_path, keep_artifacts=True)
+    process = start(mine)
+    time.sleep(seconds)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    for archive in mine.dist.rglob("*.tar.gz"):
+        if not archive.name.startswith("."):
+            gzip.decompress(archive.read_bytes())
+    again, _ = make(mine)
+    assert again.sha256 == built["dali_inception"].sha256
+    assert [path.name for path in (mine.dist / "cpu").iterdir()] == ["dali_inception.tar.gz"]
+    assert not list((mine.build / "cpu").glob(".*.partial"))
+
+
+def test_two_builds_at_once_make_one_archive(built: dict[str, Built], places: Places, tmp_path: Path) -> None:
+    mine = elsewhere(places, tmp_path, keep_artifacts=True)
+    outputs = [process.communicate()[0] for process in [start(mine), start(mine)]]
+    results = sorted(output.splitlines()[-1] for output in outputs)
+    sha256 = built["dali_inception"].sha256
+    assert results == [f"{sha256} False", f"{sha256} True"]
+
+
+def test_the_archive_holds_what_its_manifest_says(built: dict[str, Built]) -> None:
+    """Members at the root, none a link, step names unique, one environment for both Python steps."""
+    with tarfile.open(built["bert_trt"].archive) as tar:
+        members = {member.name: member for member in tar.getmembers()}
+        assert all(member.isfile() or member.isdir() for member in members.values())
+        roots = {name.split("/")[0] for name in members}
+        steps = {"bert_trt.preprocess", "bert_trt.bert-trt", "bert_trt.postprocess"}
+        assert roots == {"bert_trt", "manifest.json", "processing_env.tar.gz"} | steps
+        manifest = json.loads(tar.extractfile("manifest.json").read())  # type: ignore[union-attr]
+        text = tar.extractfile("bert_trt/config.pbtxt").read().decode()  # type: ignore[union-attr]
+        ensemble = parse_config(text, "bert_trt/config.pbtxt")
+    assert 'platform: "ensemble"' in text
+    assert ensemble.name == "bert_trt"
+    assert {step.model_name for step in ensemble.ensemble_scheduling.step} == steps
+    assert manifest["weights"] == "pretrained"
+    assert members["bert_trt.bert-trt/1/model.onnx"].size == manifest["artifacts"]["bert-trt/1/model.onnx"]["size"]
+
+
+def test_pretrained_weights_that_cannot_be_had_fail_the_build_by_name(
+    built: dict[str, Built], places: Places, tmp_path: Path
+) -> None:
+    if not built["dali_inception"].random:
+        pytest.skip("this machine can fetch the pretrained Inception graph")
+    mine = elsewhere(places, tmp_path)
+    with pytest.raises(EnsembleError, match=r"inception_v3_2016_08_28_frozen\.pb\.tar\.gz could not be had"):
+        make(mine, allow_random=False)
+    assert not list(mine.dist.rglob("*.tar.gz"))
+
+
+def test_random_weights_are_said_loudly_and_written_down(built: dict[str, Built], places: Places) -> None:
+    if not built["dali_inception"].random:
+        pytest.skip("this machine can fetch the pretrained Inception graph")
+    done = subprocess.run(
+        [sys.executable, "build.py", "build", "dali_inception"], capture_output=True, text=True, cwd=ROOT
+    )
+    assert "dali_inception HAS RANDOM WEIGHTS" in done.stderr
+    assert built["dali_inception"].manifest["artifacts"]["inception_graphdef/1/model.graphdef"]["random"]
+
+
+def test_a_faulty_ensemble_is_refused_with_all_its_faults_before_anything_is_made(
+    places: Places, tmp_path: Path
+) -> None:
+    copied = tmp_path / "ensembles" / "dali_inception"
+    shutil.copytree(places.ensembles / "dali_inception", copied)
+    config = copied / "ensemble" / "config.pbtxt"
+    text = config.read_text().replace('value: "preprocessed_image"', 'value: "preprocessed"', 1)
+    config.write_text(text.replace("max_batch_size: 32", "max_batch_size: 64"))
+    mine = Places(copied.parent, tmp_path / "build", tmp_path / "dist")
+    with pytest.raises(EnsembleError) as caught:
+        make(mine)
+    message = str(caught.value)
+    assert "dali_inception has faults, so nothing was built" in message
+    assert "preprocessed_image" in message and "max_batch_size" in message
+    assert not (tmp_path / "build" / "store").exists() and not (tmp_path / "dist").exists()

@@ -1,0 +1,86 @@
+"""ensemble.toml: what people write wrong is named with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from triton_ensembles.building.recipe import find_ensembles, read_recipe
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ENSEMBLES
+
+GOOD = """\
+description = "d"
+
+[sources.weights]
+from = [{ url = "https://example.org/models/" }]
+
+[sources.weights.files]
+"model.onnx" = "0000000000000000000000000000000000000000000000000000000000000000"
+
+[[artifacts]]
+path = "step/1/model.onnx"
+maker = "copy"
+source = "weights"
+file = "model.onnx"
+accuracy = "sentences"
+
+[engines.step]
+backend = "openvino"
+precision = "bf16"
+"""
+
+
+def read(tmp_path: Path, text: str) -> object:
+    (tmp_path / "ensemble.toml").write_text(text)
+    return read_recipe(tmp_path)
+
+
+def test_every_recipe_of_the_project_can_be_read() -> None:
+    names = [folder.name for folder in find_ensembles(ENSEMBLES)]
+    assert {"bert_trt", "dali_inception"} <= set(names)
+    assert all(read_recipe(ENSEMBLES / name).description for name in names)
+
+
+def test_the_good_recipe_of_these_tests_is_good(tmp_path: Path) -> None:
+    assert read(tmp_path, GOOD)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        ('maker = "copy"', 'maker = "copi"', 11, "no maker is called 'copi'"),
+        ('source = "weights"', 'source = "wheights"', 12, "no source is called 'wheights'"),
+        ('file = "model.onnx"', 'file = "model.plan"', 13, "has no file 'model.plan'"),
+        ('description = "d"', 'descripton = "d"', None, "Field required"),
+        ('file = "model.onnx"', 'needs = "step/1/first"', 13, "no artifact before it has the path 'step/1/first'"),
+        ('path = "step/1/model.onnx"', 'path = "../../etc/passwd"', 10, "does not leave its folder"),
+        ('"0000', '"000g', 7, "should match pattern"),
+        ('maker = "copy"', 'maker = "copy"\nmakr = "x"', 12, "Extra inputs are not permitted"),
+        ('maker = "copy"', "maker = copy", 11, "this is not TOML"),
+        ("https://example.org/models/", "ftp://example.org/models/", 4, "should match pattern"),
+        ("url =", "address =", 4, "a place names a hub, a package or a url"),
+        ('"sentences"', '"images"', 14, "accuracy is measured on sentences or photographs, not on 'images'"),
+        ("engines.step", "engines.stop", 16, "the engine of 'stop' needs an artifact in stop/1/"),
+        ('"openvino"', '"openvno"', 17, "Input should be 'openvino', 'onnxruntime' or 'tensorflow'"),
+        ('"openvino"', '"tensorflow"', 17, "the engine of step: 'tensorflow' does not read model.onnx"),
+        ('"openvino"', '"onnxruntime"', 18, "the engine of step: only openvino computes in 'bf16'"),
+        ('"bf16"', '"int8"', 18, "Input should be 'fp32' or 'bf16'"),
+        ('"bf16"', '"bf16"\ninstances = 0', 19, "greater than or equal to 1"),
+        ('accuracy = "sentences"', "", 18, "to compute in 'bf16', step/1/model.onnx needs accuracy = 'sentences' or"),
+    ],
+)
+def test_a_fault_is_named_with_its_line(tmp_path: Path, old: str, new: str, line: int | None, words: str) -> None:
+    with pytest.raises(EnsembleError) as caught:
+        read(tmp_path, GOOD.replace(old, new, 1))
+    assert words in str(caught.value)
+    assert caught.value.line == line
+
+
+def test_a_missing_or_binary_recipe_is_said_to_be(tmp_path: Path) -> None:
+    with pytest.raises(EnsembleError, match="No such file"):
+        read_recipe(tmp_path)
+    (tmp_path / "ensemble.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(EnsembleError, match="not a text file"):
+        read_recipe(tmp_path)

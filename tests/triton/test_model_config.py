@@ -1,0 +1,78 @@
+"""config.pbtxt: what is written is read by Triton and by SageMaker's regular expression; faults name their line."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from google.protobuf import text_format
+from hypothesis import given
+from hypothesis import strategies as st
+
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.model_config import DataType, ModelConfig, format_config, parse_config
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+tensors = st.fixed_dictionaries(
+    {
+        "name": texts,
+        "data_type": st.sampled_from(DataType.values()),
+        "dims": st.lists(st.integers(-1, 2**40), max_size=4),
+    }
+)
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> Any:
+    config = ModelConfig(name=draw(texts), max_batch_size=draw(st.integers(0, 2**31 - 1)))
+    config.platform = draw(st.sampled_from(["ensemble", "tensorrt_plan", ""]))
+    for field in ("input", "output"):
+        for tensor in draw(st.lists(tensors, max_size=3)):
+            getattr(config, field).add(**tensor)
+    for key, value in draw(st.dictionaries(texts, texts, max_size=3)).items():
+        config.parameters[key].string_value = value
+    for step in draw(st.lists(st.dictionaries(texts, texts, max_size=2), max_size=3)):
+        config.ensemble_scheduling.step.add(model_name="m", model_version=-1).input_map.update(step)
+    config.optimization.priority = draw(st.integers(0, 2))
+    config.dynamic_batching.preserve_ordering = draw(st.booleans())
+    return config
+
+
+@given(configs())
+def test_what_is_written_reads_back_the_same(config: Any) -> None:
+    assert text_format.Parse(format_config(config), ModelConfig()) == config
+
+
+@given(configs())
+def test_sagemaker_finds_the_ensemble_by_its_regular_expression(config: Any) -> None:
+    """sagemaker_server.h: without this match the front end picks any folder."""
+    config.platform = "ensemble"
+    assert re.search(r"platform:(\s)*\"ensemble\"", format_config(config))
+
+
+def test_the_style_is_that_of_nvidias_documentation() -> None:
+    config = ModelConfig(name="m", backend="python", max_batch_size=4)
+    config.input.add(name="X", data_type="TYPE_FP32", dims=[-1, 3])
+    config.parameters["key"].string_value = "value"
+    assert format_config(config) == (
+        'name: "m"\nbackend: "python"\nmax_batch_size: 4\n'
+        'input [\n  {\n    name: "X"\n    data_type: TYPE_FP32\n    dims: [ -1, 3 ]\n  }\n]\n'
+        'parameters {\n  key: "key"\n  value {\n    string_value: "value"\n  }\n}\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ('name: "m"\nmax_batchsize: 4\n', 2, 'no field named "max_batchsize"'),
+        ('name: "m"\n\ninput [ { name: "X" data_type: TYPE_FLOAT } ]\n', 3, "has no value named TYPE_FLOAT"),
+        ('name: "m"\ninput [ {\n', 2, "Expected"),
+    ],
+)
+def test_a_fault_names_the_file_and_the_line(text: str, line: int, words: str) -> None:
+    with pytest.raises(EnsembleError) as caught:
+        parse_config(text, "m/config.pbtxt")
+    assert caught.value.line == line
+    assert words in caught.value.message
+    assert str(caught.value).startswith(f"m/config.pbtxt:{line}: ")

@@ -1,0 +1,157 @@
+"""The real tritonserver as a process: what people see when it cannot start, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from triton_ensembles.building.build import Built
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ROOT
+from triton_ensembles.processes import descendants
+from triton_ensembles.triton.home import find_home
+from triton_ensembles.triton.server import LOOPBACK, Ports, TritonServer
+
+IDENTITY = """
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def initialize(self, args):
+        {initialize}
+
+    def execute(self, requests):
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", pb_utils.get_input_tensor_by_name(r, "X").as_numpy())])
+                for r in requests]
+"""
+CONFIG = """
+backend: "python"
+input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
+instance_group [ { kind: KIND_CPU count: 1 } ]
+"""
+
+
+def make_repository(folder: Path, initialize: str = "pass") -> Path:
+    model = folder / "identity"
+    (model / "1").mkdir(parents=True)
+    (model / "config.pbtxt").write_text(CONFIG)
+    (model / "1" / "model.py").write_text(IDENTITY.format(initialize=initialize))
+    return folder
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+
+
+def wait_for_end(pids: list[int], seconds: float = 30) -> list[int]:
+    deadline = time.monotonic() + seconds
+    while (left := [pid for pid in pids if alive(pid)]) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return left
+
+
+def listening(port: int) -> set[str]:
+    """The addresses on which this port is listened on: the last four bytes, as /proc/net/tcp and tcp6 write them."""
+    lines = [line for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
+    rows = [line.split() for line in lines]
+    return {row[1].split(":")[0][-8:] for row in rows if row[3] == "0A" and row[1].endswith(f":{port:04X}")}
+
+
+def test_a_busy_port_is_named_before_anything_starts(tmp_path: Path) -> None:
+    with socket.create_server((LOOPBACK, 0)) as busy:
+        port = busy.getsockname()[1]
+        free = Ports.free()
+        with pytest.raises(EnsembleError, match=rf"port {port} \(grpc\).*--grpc-port"):
+            TritonServer([tmp_path], ports=Ports(http=free.http, grpc=port, metrics=free.metrics)).start()
+
+
+def test_a_model_that_fails_to_load_is_named_with_its_own_reason_and_leaves_no_process(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repository", 'raise ValueError("the file of weights is missing")')
+    server = TritonServer([repository], log=tmp_path / "log")
+    with pytest.raises(EnsembleError) as caught:
+        server.start()
+    assert "identity: Internal: ValueError: the file of weights is missing" in str(caught.value)
+    assert "At:" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not server.alive()
+
+
+def test_a_missing_binary_says_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(EnsembleError, match=r"tritonserver: this binary of Triton is missing; run: make setup"):
+        find_home(tmp_path)
+
+
+def test_every_port_is_on_the_loopback_interface_alone(tmp_path: Path) -> None:
+    with TritonServer([make_repository(tmp_path / "repository")], log=tmp_path / "log") as server:
+        for port in (server.ports.http, server.ports.grpc, server.ports.metrics):
+            assert listening(port) == {"0100007F"}
+    (tmp_path / "empty").mkdir()
+    with TritonServer([tmp_path / "empty"], sagemaker=True, log=tmp_path / "log") as server:
+        assert listening(server.ports.sagemaker) == {"0100007F"}
+
+
+def test_stopping_leaves_no_process_and_no_extracted_environment(built: dict[str, Built], tmp_path: Path) -> None:
+    """Also with a client that keeps its connection open, for whom tritonserver itself leaves everything behind."""
+    before = set(Path("/tmp").glob("python_env_*/*"))
+    server = TritonServer([built["bert_trt"].repository], log=tmp_path / "log").start()
+    with socket.create_connection((LOOPBACK, server.ports.http)) as client:
+        client.sendall(b"GET /v2/health/ready HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert client.recv(15) == b"HTTP/1.1 200 OK"
+        processes = [server.pid, *descendants(server.pid)]
+        assert len(processes) >= 4
+        assert set(Path("/tmp").glob("python_env_*/*")) - before
+        server.stop()
+    assert wait_for_end(processes, 5) == []
+    assert not set(Path("/tmp").glob("python_env_*/*")) - before
+    assert not list(Path("/dev/shm").glob(f"{server._shared_memory}*"))
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM])
+def test_killing_the_parent_ends_the_server_and_its_stubs(tmp_path: Path, signal_number: int) -> None:
+    repository = make_repository(tmp_path / "repository")
+    code = (
+        "import sys, time; from pathlib import Path; from triton_ensembles.triton.server import TritonServer\n"
+        f"server = TritonServer([Path({str(repository)!r})]).start(); print(server.pid, flush=True); time.sleep(600)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert parent.stdout is not None
+    with parent.stdout:
+        server = int(parent.stdout.readline())
+    processes = [server, *descendants(server)]
+    assert len(processes) >= 2
+    parent.send_signal(signal_number)
+    parent.wait()
+    assert wait_for_end(processes) == []
+
+
+def test_serve_says_where_it_listens_and_ctrl_c_stops_it(built: dict[str, Built]) -> None:
+    ports = Ports.free()
+    command = [sys.executable, "build.py", "serve", "bert_trt", "--http-port", str(ports.http)]
+    command += ["--grpc-port", str(ports.grpc), "--metrics-port", str(ports.metrics)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True)
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if "Ctrl-C stops it" in line:
+            break
+    assert f"http://127.0.0.1:{ports.http}/v2" in "".join(lines)
+    with urllib.request.urlopen(f"http://127.0.0.1:{ports.metrics}/metrics") as reply:
+        assert b"nv_inference_count" in reply.read()
+    started = descendants(process.pid)
+    os.killpg(process.pid, signal.SIGINT)  # what a terminal sends on Ctrl-C
+    assert process.wait(40) == 0
+    assert process.stdout.read().endswith("stopped\n")
+    process.stdout.close()
+    assert wait_for_end(started, 5) == []

@@ -1,0 +1,133 @@
+"""What differs between targets: chosen by the table of releases, the same tensors for clients everywhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.check.served import Judge
+from triton_ensembles.building.model_selection import artifacts_for, choose_models
+from triton_ensembles.building.recipe import find_ensembles, read_recipe
+from triton_ensembles.building.staging import read_models, stage, staged_configs
+from triton_ensembles.check import check_paths
+from triton_ensembles.check.fault import Severity
+from triton_ensembles.cli import main
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ENSEMBLES
+from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
+from triton_ensembles.triton.targets import CPU, Target, gpu, target_of
+
+ALL = [folder.name for folder in find_ensembles(ENSEMBLES)]
+# With TensorFlow and Python 3.10; the first without TensorFlow; the newest that SageMaker is known to have.
+IMAGES = ("24.09", "25.03", "25.04")
+
+
+def configs_of(name: str, target: Target) -> dict[str, ModelConfig]:
+    return staged_configs(ENSEMBLES / name, name, read_recipe(ENSEMBLES / name), target)
+
+
+def staged_files(name: str, target: Target) -> set[str]:
+    recipe = read_recipe(ENSEMBLES / name)
+    chosen = choose_models(recipe, read_models(ENSEMBLES / name), target)
+    return {artifact.path for artifact in artifacts_for(recipe, chosen) if artifact.is_model}
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("image", IMAGES)
+def test_clients_see_the_same_tensors_on_every_target(name: str, image: str) -> None:
+    """Otherwise what was rehearsed here would not be what answers on SageMaker."""
+    here, there = (configs_of(name, target)["ensemble"] for target in (CPU, gpu(image)))
+    assert (here.input, here.output, here.max_batch_size) == (there.input, there.output, there.max_batch_size)
+    for step, config in configs_of(name, gpu(image)).items():
+        other = configs_of(name, CPU)[step]
+        assert [(each.name, each.data_type, each.dims) for each in config.input] == [
+            (each.name, each.data_type, each.dims) for each in other.input
+        ]
+
+
+def test_each_target_gets_the_files_that_its_backends_load() -> None:
+    """An image without TensorFlow would refuse the GraphDef fifteen minutes after the upload."""
+    assert staged_files("bert_trt", CPU) == {"bert-trt/1/model.onnx"}
+    assert staged_files("bert_trt", gpu("24.09")) == {"bert-trt/1/model.plan"}
+    graphdef, onnx = "inception_graphdef/1/model.graphdef", "inception_graphdef/1/model.onnx"
+    assert staged_files("dali_inception", CPU) == {"dali/1/model.dali", graphdef}
+    assert staged_files("dali_inception", gpu("25.02")) == {"dali/1/model.dali", graphdef}
+    assert staged_files("dali_inception", gpu("25.03")) == {"dali/1/model.dali", onnx}
+
+
+def test_a_gpu_config_leaves_the_gpu_to_sagemaker_and_is_warmed_up() -> None:
+    config = configs_of("dali_inception", gpu("25.04"))["inception_graphdef"]
+    assert (config.platform, config.default_model_filename) == ("onnxruntime_onnx", "model.onnx")
+    assert [(group.kind, list(group.gpus)) for group in config.instance_group] == [(ModelInstanceGroup.KIND_GPU, [])]
+    assert [request.batch_size for request in config.model_warmup] == [1, 32]
+    assert list(config.dynamic_batching.preferred_batch_size) == [32]
+
+
+def test_a_step_that_nothing_can_run_is_refused_by_name() -> None:
+    recipe = read_recipe(ENSEMBLES / "bert_trt")
+    lacking = recipe.model_copy(update={"artifacts": tuple(a for a in recipe.artifacts if a.name != "model.onnx")})
+    cpu = replace(CPU, backends=("openvino", "dali"))
+    with pytest.raises(EnsembleError, match=r"bert-trt is for the backend .* no file for one of its others"):
+        choose_models(lacking.model_copy(update={"engines": {}}), read_models(ENSEMBLES / "bert_trt"), cpu)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("image", IMAGES)
+def test_every_gpu_config_passes_check_and_the_real_servers_parser(name: str, image: str, tmp_path: Path) -> None:
+    """All that the real server may miss on this machine is a GPU and the backends of NVIDIA's image. A field that it
+    does not know, a warm-up that contradicts the inputs, or a broken DAG would be other words."""
+    target, recipe, models = gpu(image), read_recipe(ENSEMBLES / name), tmp_path / "models"
+    unread = tmp_path / "unread"
+    unread.write_bytes(b"no backend comes so far as to read this")
+    chosen = choose_models(recipe, read_models(ENSEMBLES / name), target)
+    artifacts = {artifact.path: unread for artifact in artifacts_for(recipe, chosen)}
+    stage(ENSEMBLES / name, models, name=name, recipe=recipe, target=target, artifacts=artifacts, environments={})
+    found = check_paths([models], target="gpu", image=image, instance="ml.g5.xlarge")
+    wrong = {fault.rule for fault in found if fault.severity is Severity.ERROR}
+    assert wrong <= {"environment-missing"}, "the packed environments are another test's"
+    with Judge(models, tmp_path) as judge:
+        for model, verdict in judge.load_all([f"{name}.{step}" for step in chosen]).items():
+            lacking = ("has kind KIND_GPU but no GPUs are available", "unable to find backend library for backend")
+            assert any(words in verdict.words for words in lacking), (model, verdict.words)
+
+
+@pytest.mark.parametrize(
+    ("image", "words"),
+    [
+        ("", "for which image is not said"),
+        ("99.01", "'99.01' names no release"),
+        ("latest", "'latest' names no release"),
+    ],
+)
+def test_an_image_that_is_not_known_is_refused(image: str, words: str) -> None:
+    with pytest.raises(EnsembleError, match=words):
+        target_of("gpu", image)
+
+
+def test_the_cpu_target_has_no_image() -> None:
+    with pytest.raises(EnsembleError, match="only the gpu target is built for an image"):
+        target_of("cpu", "24.09")
+    assert target_of("gpu", "123.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:24.09-py3").image == "24.09"
+
+
+def test_plans_for_the_cpu_target_are_refused(tmp_path: Path) -> None:
+    """They would be passed over without a word."""
+    result = CliRunner().invoke(main, ["build", "bert_trt", "--engines-from", str(tmp_path)])
+    assert result.exit_code == 2 and "which --target gpu needs" in result.output
+
+
+def test_diff_shows_what_differs_and_builds_nothing() -> None:
+    result = CliRunner().invoke(main, ["diff", "cpu", "gpu", "bert_trt", "--image", "24.09"])
+    assert result.exit_code == 0, result.output
+    for words in (
+        "the installed one  ->  1.39.0",
+        "what the environment file says  ->  3.10",
+        "-bert-trt/1/model.onnx  made by bert_onnx",
+        "+bert-trt/1/model.plan  made by tensorrt_plan",
+        "+    kind: KIND_GPU",
+    ):
+        assert words in result.output
+    assert CliRunner().invoke(main, ["diff", "cpu", "cpu"]).exit_code == 1

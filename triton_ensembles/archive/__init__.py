@@ -1,0 +1,1 @@
+"""Tar and gzip in both directions: archives written, read and cloned; folders read the same way."""

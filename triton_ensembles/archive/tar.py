@@ -1,0 +1,144 @@
+"""A .tar.gz as a :class:`Tree`, read in one pass and never unpacked."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, BinaryIO
+from weakref import WeakValueDictionary
+
+from triton_ensembles.archive.gzip_stream import ArchiveError, GzipStream
+from triton_ensembles.archive.tree import MOST_ENTRIES, MOST_TEXT, Entry, Kind, Problem, Tree, is_archive, is_text
+
+_CHUNK = 1 << 20
+# tarfile copies what is left of its buffer at every read: with a mebibyte that is most of the time.
+TAR_BUFFER = 1 << 18
+_LARGEST_HEADER = 1 << 20  # long names and pax records; tarfile reads them into memory as a whole
+_DEEPEST = 1  # env.tar.gz inside an archive is read, an archive inside that is not
+# The same environment lies in many archives of an endpoint: up to this size it is recognised, read once and shared.
+_LARGEST_SHARED = 128 << 20
+_SHARED: WeakValueDictionary[bytes, Tree] = WeakValueDictionary()
+_READ_WHOLE = (
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+)
+_KINDS = {tarfile.SYMTYPE: Kind.SYMLINK, tarfile.LNKTYPE: Kind.HARDLINK, tarfile.DIRTYPE: Kind.FOLDER}
+
+
+class BadHeaderError(ArchiveError):
+    """What stands where the header of a member belongs is none."""
+
+
+class StrictHeader(tarfile.TarInfo):
+    """tarfile takes a broken header for the end of the archive and a pax header of any size for good: this does not."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> StrictHeader:
+        try:
+            return super().frombuf(buf, encoding, errors)
+        except (tarfile.EOFHeaderError, tarfile.EmptyHeaderError):  # type: ignore[attr-defined]
+            raise
+        except tarfile.HeaderError as error:
+            raise BadHeaderError("archive-truncated", f"the tar data is damaged or breaks off ({error})") from None
+
+    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        if self.type == tarfile.GNUTYPE_SPARSE:  # its map of holes may go on for ever
+            raise ArchiveError("archive-unreadable", f"'{self.name}' is stored as a sparse file (GNU tar --sparse)")
+        if self.type in _READ_WHOLE and self.size > _LARGEST_HEADER:
+            raise ArchiveError("archive-bomb", f"a header of the tar data claims to be {self.size} bytes long")
+        return super()._proc_member(archive)  # type: ignore[misc, no-any-return]
+
+
+def read_archive(path: Path) -> Tree:
+    """The entries of the archive at ``path``. What cannot be read becomes a :class:`Problem`."""
+    try:
+        with path.open("rb") as file:
+            return read_stream(file)
+    except OSError as error:
+        return Tree.of((), [Problem("archive-unreadable", "", f"this cannot be read: {error.strerror or error}")])
+
+
+def read_stream(source: BinaryIO, depth: int = 0) -> Tree:
+    members: list[Entry] = []
+    problems: list[Problem] = []
+    inner: dict[str, Tree] = {}
+    stream = GzipStream(source)
+    try:
+        _read(stream, members, inner, depth)
+        while stream.read(_CHUNK):  # to the end: only there gzip tells whether all of it arrived
+            pass
+    except BadHeaderError as error:
+        message = error.message if members else "this is not a tar archive in gzip"
+        problems.append(Problem(error.rule if members else "archive-unreadable", "", message))
+    except ArchiveError as error:
+        problems.append(Problem(error.rule, "", error.message))
+    except tarfile.TarError as error:
+        rule = "archive-truncated" if members else "archive-unreadable"
+        problems.append(Problem(rule, "", f"this is not a tar archive in gzip ({error})"))
+    except (ValueError, OverflowError, EOFError, OSError) as error:  # tarfile lets these through on crafted headers
+        problems.append(Problem("archive-truncated", "", f"the tar data is damaged ({error})"))
+    return Tree.of(members, problems, inner.get)
+
+
+def _read(stream: GzipStream, members: list[Entry], inner: dict[str, Tree], depth: int) -> None:
+    budget = MOST_TEXT
+    archive = tarfile.open(fileobj=stream, mode="r|", bufsize=TAR_BUFFER, tarinfo=StrictHeader, errorlevel=2)  # noqa: SIM115
+    for item in archive:
+        if len(members) >= MOST_ENTRIES:
+            raise ArchiveError("archive-bomb", f"it has more than {MOST_ENTRIES} members")
+        path = safe_path(item.name)
+        kind = Kind.FILE if item.isreg() else _KINDS.get(item.type, Kind.OTHER)
+        data = None
+        if kind is Kind.FILE and path and item.size <= budget and is_text(path, item.size):
+            file = archive.extractfile(item)
+            data = file.read() if file else None
+            budget -= len(data or b"")
+        elif kind is Kind.FILE and is_archive(path) and depth < _DEEPEST:
+            file = archive.extractfile(item)
+            if file:
+                inner[path] = _nested(file, item.size, depth + 1)
+        target = item.linkname if kind in (Kind.SYMLINK, Kind.HARDLINK) else ""
+        members.append(
+            Entry(path, kind, item.size if kind is Kind.FILE else 0, item.name, target, data, mode=item.mode)
+        )
+        archive.members = []  # type: ignore[attr-defined]  # tarfile remembers every member otherwise
+
+
+def _nested(file: IO[bytes], size: int, depth: int) -> Tree:
+    if size > _LARGEST_SHARED:
+        return read_stream(io.BufferedReader(_Plain(file), _CHUNK), depth)
+    data = file.read()
+    digest = hashlib.sha256(data).digest()
+    tree = _SHARED.get(digest)
+    if tree is None:
+        tree = _SHARED[digest] = read_stream(io.BytesIO(data), depth)
+    return tree
+
+
+class _Plain(io.RawIOBase):
+    """A member of a streamed archive for BufferedReader, which would otherwise try to seek in it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__()
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def safe_path(name: str) -> str:
+    """``./a//b/`` as ``a/b``; "" for the root itself and for every name that leads out of it."""
+    if name.startswith("/") or "\0" in name:
+        return ""
+    parts = [part for part in PurePosixPath(name).parts if part != "."]
+    return "" if ".." in parts else "/".join(parts)

@@ -1,0 +1,1 @@
+"""Python-based backends for tritonserver, named after NVIDIA's native ones."""

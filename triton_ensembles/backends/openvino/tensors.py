@@ -1,0 +1,152 @@
+"""A file as OpenVINO reads it, brought together with its config: names, types, dims and the axes that vary."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import openvino as ov
+
+from triton_ensembles.backends.common.declared import LoadError, Model, Tensor, check_names, check_tensor
+from triton_ensembles.backends.common.padding import Axes
+
+Names = Mapping[str, str]
+"""OpenVINO's name of a tensor by the config's. A TensorFlow graph's tensor ``op:0`` is ``op`` in a config."""
+
+_TYPES = {
+    "boolean": "TYPE_BOOL",
+    **{f"u{bits}": f"TYPE_UINT{bits}" for bits in (8, 16, 32, 64)},
+    **{f"i{bits}": f"TYPE_INT{bits}" for bits in (8, 16, 32, 64)},
+    **{f"f{bits}": f"TYPE_FP{bits}" for bits in (16, 32, 64)},
+}
+# Two lengths that any model of sequences takes: an axis that follows the inputs from one to the other is the length.
+_LENGTHS = (3, 5)
+
+
+def read(core: ov.Core, model: Model) -> tuple[ov.Model, Names]:
+    """The file's graph with exactly the config's outputs, and with a batch axis of any size when that is batched.
+
+    Raises:
+        LoadError: OpenVINO cannot read the file, or it and the config disagree about a tensor.
+    """
+    try:
+        graph = core.read_model(model.file)
+    except RuntimeError as error:
+        raise LoadError(f"OpenVINO cannot read {model.file.name}: {reason(error)}") from error
+    _add_inner_outputs(graph, model.outputs)
+    inputs = _names("input", model, model.inputs, graph.inputs, all_needed=True)
+    outputs = _names("output", model, model.outputs, graph.outputs, all_needed=False)
+    for result in graph.get_results():
+        if result.output(0).names.isdisjoint(outputs.values()):
+            graph.remove_result(result)
+    if model.batched:
+        _free_batch_axis(graph, model)
+    return graph, inputs | outputs
+
+
+def variable_axes(graph: ov.Model, names: Names, model: Model) -> Axes:
+    """The axes of the inputs' one variable length, and those of the outputs that follow it.
+
+    OpenVINO does not keep ONNX's names of such axes, so the graph is asked: what do inputs of one length and of
+    another make of its outputs?
+
+    Raises:
+        LoadError: an input has several axes of any size, or no input has one.
+    """
+    dims = {tensor.name: _dims(graph.input(names[tensor.name])) or () for tensor in model.inputs}
+    inputs = {}
+    for name, sizes in dims.items():
+        variable = [axis for axis, size in enumerate(sizes) if axis and size == -1]
+        if len(variable) > 1:
+            raise LoadError(f'padded_batching needs one axis of any size, and input "{name}" is {list(sizes)}')
+        if variable:
+            inputs[name] = variable[0]
+    if not inputs:
+        raise LoadError("padded_batching needs an axis of any size in the file's inputs, and there is none")
+    probes = []
+    for length in _LENGTHS:
+        probe = graph.clone()
+        _reshape(probe, {names[name]: _with_size(dims[name], axis, length) for name, axis in inputs.items()}, model)
+        probes.append([_dims(probe.output(names[tensor.name])) or () for tensor in model.outputs])
+    outputs = {}
+    for tensor, first, second in zip(model.outputs, *probes, strict=True):
+        pairs = list(zip(first, second, strict=True))
+        if _LENGTHS in pairs:
+            outputs[tensor.name] = pairs.index(_LENGTHS)
+    return Axes(inputs, outputs)
+
+
+def reason(error: RuntimeError) -> str:
+    """What OpenVINO says, without the places in its source."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    return " ".join(line for line in lines if line and not line.startswith(("Exception from", "Check '")))
+
+
+def _candidates(tensor: Tensor) -> tuple[str, str]:
+    return tensor.name, f"{tensor.name}:0"
+
+
+def _add_inner_outputs(graph: ov.Model, outputs: Sequence[Tensor]) -> None:
+    """A frozen graph may go on behind the tensor that the config wants."""
+    there = {name for port in graph.outputs for name in port.names}
+    for tensor in outputs:
+        if there.isdisjoint(_candidates(tensor)):
+            for name in _candidates(tensor):
+                with contextlib.suppress(RuntimeError):  # there is no such tensor: the config is checked later
+                    graph.add_outputs(name)
+
+
+def _names(
+    kind: str, model: Model, declared: Sequence[Tensor], ports: Sequence[Any], *, all_needed: bool
+) -> dict[str, str]:
+    """OpenVINO's names of the declared tensors, which the file has with these types and dims."""
+    names: dict[str, str] = {}
+    found: dict[str, Tensor] = {}
+    for port in ports:
+        own = next((tensor.name for tensor in declared if not port.names.isdisjoint(_candidates(tensor))), None)
+        name = own or port.any_name.removesuffix(":0")
+        type_name = port.element_type.get_type_name()
+        names[name] = port.any_name
+        found[name] = Tensor(name, _TYPES.get(type_name, f"OpenVINO's {type_name}"), _dims(port))
+    check_names(kind, declared, list(found.values()), all_needed=all_needed)
+    for tensor in declared:
+        check_tensor(kind, tensor, found[tensor.name], batched=model.batched)
+    return {tensor.name: names[tensor.name] for tensor in declared}
+
+
+def _free_batch_axis(graph: ov.Model, model: Model) -> None:
+    """Let the batch axis of the inputs have any size: 1 is only what a file was exported with."""
+    shapes = {
+        port.any_name: _with_size(dims, 0, -1) for port in graph.inputs if (dims := _dims(port)) and dims[0] != -1
+    }
+    if shapes:
+        _reshape(graph, shapes, model)
+    for port in graph.outputs:
+        sizes = _dims(port)
+        if sizes is not None and sizes[:1] != (-1,):
+            raise LoadError(
+                f'max_batch_size is {model.max_batch_size}, but output "{port.any_name}" of the file has no batch '
+                f"axis of any size in front: {list(sizes)}"
+            )
+
+
+def _reshape(graph: ov.Model, shapes: Mapping[str, Sequence[int]], model: Model) -> None:
+    try:
+        graph.reshape({name: ov.PartialShape(list(sizes)) for name, sizes in shapes.items()})
+    except RuntimeError as error:
+        raise LoadError(
+            f"the inputs of {model.file.name} cannot be {list(shapes.values())}: {reason(error)}"
+        ) from error
+
+
+def _with_size(dims: Sequence[int], axis: int, size: int) -> tuple[int, ...]:
+    return (*dims[:axis], size, *dims[axis + 1 :])
+
+
+def _dims(port: Any) -> tuple[int, ...] | None:
+    """-1 for an axis of any size, None for any number of axes."""
+    shape = port.partial_shape
+    if shape.rank.is_dynamic:
+        return None
+    return tuple(-1 if size.is_dynamic else size.get_length() for size in shape)

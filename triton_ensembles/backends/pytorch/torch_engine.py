@@ -1,0 +1,154 @@
+"""A model of torch for one model instance: TorchScript, or a package of AOTInductor where the file ends in ``.pt2``.
+
+It stands for Triton's own PyTorch backend; see naming.py and torch_settings.py for what is taken over from there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+import triton_python_backend_utils as pb_utils
+
+from triton_ensembles.backends.common.batching import Array, BadInputError, Result, Work, run_batch
+from triton_ensembles.backends.common.cores import Shared
+from triton_ensembles.backends.common.declared import LoadError, Model, Tensor
+from triton_ensembles.backends.pytorch.aoti_package import SUFFIX, Package
+from triton_ensembles.backends.pytorch.heap import keep_freed_memory
+from triton_ensembles.backends.pytorch.torch_device import device_of
+from triton_ensembles.backends.pytorch.torch_script import Script
+from triton_ensembles.backends.pytorch.torch_settings import PARAMETERS, THREADS, Settings
+
+# As in the native backend (src/libtorch_utils.cc); TYPE_STRING is a list of texts and no tensor.
+_TYPES = {
+    torch.bool: "TYPE_BOOL",
+    torch.uint8: "TYPE_UINT8",
+    torch.int8: "TYPE_INT8",
+    torch.int16: "TYPE_INT16",
+    torch.int32: "TYPE_INT32",
+    torch.int64: "TYPE_INT64",
+    torch.float16: "TYPE_FP16",
+    torch.float32: "TYPE_FP32",
+    torch.float64: "TYPE_FP64",
+}
+_TEXT = "TYPE_STRING"
+
+
+class TorchEngine:
+    """The loaded model.
+
+    Raises:
+        LoadError: torch cannot load the file, has no such device, or the file and the config disagree.
+    """
+
+    parameters: ClassVar[frozenset[str]] = PARAMETERS
+
+    def __init__(self, model: Model) -> None:
+        self._batched = model.batched
+        self._outputs = {tensor.name: tensor for tensor in model.outputs}
+        self._device = device_of(model.gpu)
+        is_package = model.file.suffix == SUFFIX
+        for kind, tensors in (("input", model.inputs), ("output", model.outputs)):
+            _check_types(kind, tensors, batched=model.batched)
+        self._settings = Settings(model, script=not is_package)
+        # torch has one number of threads for the whole process, so the "engine" is that number, and weights are not
+        # kept twice.
+        self._shared = Shared(model, lambda threads: threads, THREADS)
+        self._threads = 0
+        if model.gpu is None:
+            keep_freed_memory()
+        with self._settings.applied():
+            self._model = Package(model, self._device) if is_package else Script(model, self._device)
+        for kind, positions in (("inputs", self._model.inputs), ("outputs", self._model.outputs)):
+            if positions.guessed:
+                _warn(model, f"the {kind} {', '.join(positions.of)} do not end in __INDEX: their order decides")
+        for key, reason in self._settings.without_effect.items():
+            _warn(model, f"parameter {key} does nothing here: {reason}")
+
+    def answer(self, works: Sequence[Work]) -> list[Result]:
+        with self._shared.engine(len(works)) as threads:
+            if threads != self._threads:
+                torch.set_num_threads(threads)
+                self._threads = threads
+            return run_batch(works, self._run, batched=self._batched)
+
+    def close(self) -> None:
+        del self._model
+        self._shared.close()
+
+    def _run(self, inputs: Mapping[str, Array], wanted: tuple[str, ...]) -> Sequence[Array]:
+        missing = sorted(set(self._model.inputs.of) - set(inputs))
+        if missing:
+            raise BadInputError(f"the request lacks input {missing[0]}")
+        rows = len(next(iter(inputs.values()))) if self._batched else None
+        with self._settings.applied():
+            given: dict[str, Any] = {name: self._value(name, array) for name, array in inputs.items()}
+            try:
+                made = self._model(given)
+            except Exception as error:  # RuntimeError, IndexError, … what a model raises; the native one says the same
+                raise RuntimeError(f"PyTorch execute failure: {_reason(error)}") from error
+            answer = [self._array(name, made, rows) for name in wanted]
+        self._settings.clean()
+        return answer
+
+    def _value(self, name: str, array: Array) -> torch.Tensor | list[str]:
+        if array.dtype == np.object_:
+            try:
+                return [item.decode() for item in array]
+            except UnicodeDecodeError as error:
+                raise BadInputError(f"input {name} holds text that is not UTF-8: {error}") from error
+        if not array.flags.writeable:
+            array = array.copy()  # a tensor over memory that is read-only: torch would warn, and models may write
+        return torch.from_numpy(array).to(self._device)
+
+    def _array(self, name: str, made: Sequence[Any], rows: int | None) -> Array:
+        value, declared = made[self._model.outputs.of[name]], self._outputs[name]
+        if isinstance(value, list):
+            array = np.array([text.encode() for text in value], np.object_)
+            found = _TEXT
+        else:
+            found = _TYPES.get(value.dtype, str(value.dtype))
+            if found != declared.data_type:
+                raise ValueError(f'output "{name}" is {declared.data_type} in the config, but the model made {found}')
+            array = value.detach().contiguous().cpu().numpy()
+        _check_dims(declared, array.shape, rows)
+        return array
+
+
+def _check_types(kind: str, tensors: Sequence[Tensor], *, batched: bool) -> None:
+    for tensor in tensors:
+        if tensor.data_type == _TEXT:
+            if len(tensor.dims or ()) + batched != 1:
+                raise LoadError(
+                    f'{kind} "{tensor.name}" is {_TEXT}, which a torch model has as a list: it must have one axis, '
+                    "the batch axis included"
+                )
+        elif tensor.data_type not in _TYPES.values():
+            raise LoadError(
+                f'{kind} "{tensor.name}" is {tensor.data_type}, which Triton\'s PyTorch backend does not take; it '
+                f"takes {', '.join(_TYPES.values())} and {_TEXT}"
+            )
+
+
+def _check_dims(declared: Tensor, shape: tuple[int, ...], rows: int | None) -> None:
+    dims = declared.dims or ()
+    wanted = dims if rows is None else (rows, *dims)
+    if len(wanted) != len(shape) or any(a not in (b, -1) for a, b in zip(wanted, shape, strict=True)):
+        axis = "" if rows is None else " with the batch axis"
+        raise ValueError(
+            f'output "{declared.name}" must be {list(wanted)}{axis} after the config, but the model made {list(shape)}'
+        )
+
+
+def _reason(error: Exception) -> str:
+    """The message without the model's source: TorchScript's ends in ``RuntimeError: …``, others begin with it."""
+    text = str(error).strip()
+    found = re.findall(r"^(?:[\w.]*(?:Error|Exception)): (.+)", text, re.MULTILINE)
+    return found[-1] if found else text.partition("\n")[0]
+
+
+def _warn(model: Model, text: str) -> None:
+    pb_utils.Logger.log_warn(f"{model.name}: {text}")

@@ -1,0 +1,145 @@
+"""A frozen TensorFlow GraphDef: what the platform tensorflow_graphdef serves, variables folded into constants.
+
+Source of the parameters: README of triton-inference-server/tensorflow_backend, "Parameters".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import tensorflow as tf
+from google.protobuf.message import DecodeError
+
+from triton_ensembles.backends.common.batching import Array, BadInputError, Result, Work, run_batch
+from triton_ensembles.backends.common.declared import TRITON_TYPES, LoadError, Model, Tensor, check_names, check_tensor
+
+
+class FrozenGraph:
+    """A session over the graph, for one model instance.
+
+    Raises:
+        LoadError: the file is no GraphDef, or it and the config disagree about a tensor.
+    """
+
+    parameters: ClassVar[frozenset[str]] = frozenset({"TF_NUM_INTRA_THREADS", "TF_NUM_INTER_THREADS"})
+
+    def __init__(self, model: Model) -> None:
+        self._batched = model.batched
+        self._feeds = tuple(tensor.name for tensor in model.inputs)
+        graph = _import(model)
+        _check(model, graph)
+        self._graph = graph
+        self._session = tf.compat.v1.Session(graph=graph, config=_config(model))
+        self._calls: dict[tuple[str, ...], Callable[..., Sequence[Array]]] = {}
+        self._call_for(tuple(tensor.name for tensor in model.outputs))
+
+    def answer(self, works: Sequence[Work]) -> list[Result]:
+        return run_batch(works, self._run, batched=self._batched)
+
+    def close(self) -> None:
+        self._session.close()
+
+    def _run(self, inputs: Mapping[str, Array], wanted: tuple[str, ...]) -> Sequence[Array]:
+        try:
+            return self._call_for(wanted)(*(inputs[name] for name in self._feeds))
+        except tf.errors.InvalidArgumentError as error:
+            raise BadInputError(error.message) from error
+
+    def _call_for(self, wanted: tuple[str, ...]) -> Callable[..., Sequence[Array]]:
+        """The part of the graph that these outputs need. Made once: Session.run() would look it up every time."""
+        call: Callable[..., Sequence[Array]] | None = self._calls.get(wanted)
+        if call is None:
+            call = self._session.make_callable(
+                [_tensor(self._graph, name) for name in wanted],
+                feed_list=[_tensor(self._graph, name) for name in self._feeds],
+            )
+            self._calls[wanted] = call
+        return call
+
+
+def _import(model: Model) -> tf.Graph:
+    definition = _read(model.file)
+    if model.batched:
+        _free_batch_axis(definition, {tensor.name for tensor in model.inputs})
+    graph = tf.Graph()
+    with graph.as_default(), tf.device("/CPU:0" if model.gpu is None else f"/GPU:{_gpu(model.gpu)}"):
+        try:
+            tf.import_graph_def(definition, name="")
+        except Exception as error:  # ValueError, NotFoundError (an op this TensorFlow lacks), InvalidArgumentError …
+            raise LoadError(f"TensorFlow {tf.__version__} cannot load {model.file.name}: {error}") from error
+    return graph
+
+
+def _read(file: Path) -> Any:
+    definition = tf.compat.v1.GraphDef()
+    try:
+        definition.ParseFromString(file.read_bytes())
+    except DecodeError as error:
+        raise LoadError(f"{file.name} is not a TensorFlow GraphDef") from error
+    return definition
+
+
+def _free_batch_axis(definition: Any, inputs: set[str]) -> None:
+    """Let the batch axis of the inputs have any size: 1 is only what a graph was exported with.
+
+    The native backend feeds such a graph with any batch, but TensorFlow's Python API would refuse to.
+    """
+    for node in definition.node:
+        if node.op == "Placeholder" and node.name in inputs and node.attr["shape"].shape.dim:
+            node.attr["shape"].shape.dim[0].size = -1
+
+
+def _gpu(device: int) -> int:
+    if len(tf.config.list_physical_devices("GPU")) <= device:
+        raise LoadError("the config asks for KIND_GPU, but the installed TensorFlow finds no such GPU")
+    return device
+
+
+def _config(model: Model) -> Any:
+    return tf.compat.v1.ConfigProto(
+        intra_op_parallelism_threads=model.integer("TF_NUM_INTRA_THREADS", 0),
+        inter_op_parallelism_threads=model.integer("TF_NUM_INTER_THREADS", 0),
+        allow_soft_placement=True,  # as the native backend: an op without a GPU kernel runs on the CPU
+        device_count={"GPU": 0} if model.gpu is None else {},
+    )
+
+
+def _tensor(graph: tf.Graph, name: str) -> Any:
+    """The tensor that the config calls ``op`` or ``op:1``."""
+    return graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
+
+
+def _check(model: Model, graph: tf.Graph) -> None:
+    """Inputs must be placeholders; an output may be any tensor of the graph."""
+    placeholders = [_described(op.outputs[0], op.name) for op in graph.get_operations() if op.type == "Placeholder"]
+    check_names("input", model.inputs, placeholders, all_needed=False)
+    found = {tensor.name: tensor for tensor in placeholders}
+    for tensor in model.inputs:
+        check_tensor("input", tensor, found[tensor.name], batched=model.batched)
+    for tensor in model.outputs:
+        try:
+            there = _described(_tensor(graph, tensor.name), tensor.name)
+        except (KeyError, ValueError) as error:
+            raise LoadError(
+                f'the config has output "{tensor.name}", but the graph has no such tensor; '
+                f"it ends in {_ends(graph) or 'nothing'}"
+            ) from error
+        check_tensor("output", tensor, there, batched=model.batched)
+
+
+def _described(tensor: Any, name: str) -> Tensor:
+    shape = tensor.shape
+    dims = None if shape.rank is None else tuple(-1 if size is None else size for size in shape.as_list())
+    return Tensor(name, TRITON_TYPES.get(_numpy_name(tensor.dtype), f"TensorFlow's {tensor.dtype.name}"), dims)
+
+
+def _numpy_name(dtype: tf.DType) -> str:
+    return "float16" if dtype == tf.float16 else str(dtype.name)
+
+
+def _ends(graph: tf.Graph) -> str:
+    """The tensors that nothing in the graph reads: what its exporter meant as outputs."""
+    ends = [op.name for op in graph.get_operations() if op.outputs and not any(out.consumers() for out in op.outputs)]
+    return ", ".join(f'"{name}"' for name in ends[-5:])

@@ -1,0 +1,1 @@
+"""From ensembles/NAME to dist/TARGET/NAME.tar.gz."""

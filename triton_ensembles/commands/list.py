@@ -1,0 +1,45 @@
+"""``build.py list``"""
+
+from __future__ import annotations
+
+import click
+
+from triton_ensembles.building.build import Built, choose, last_built
+from triton_ensembles.building.places import PLACES
+from triton_ensembles.building.recipe import read_recipe
+from triton_ensembles.building.staging import find_ensemble, read_models
+from triton_ensembles.commands.options import target_option
+from triton_ensembles.errors import shown
+
+
+@click.command("list")
+@target_option
+def listing(target: str) -> None:
+    """Show every ensemble: steps, artifacts, sizes, weights (pretrained or random), environment, digest."""
+    for folder in choose(PLACES.ensembles, ()):
+        click.secho(f"{folder.name}  {read_recipe(folder).description}", bold=True)
+        configs = read_models(folder)
+        names = [step.model_name for step in configs[find_ensemble(folder, configs)].ensemble_scheduling.step]
+        engines = {name: config.backend or config.platform for name, config in configs.items()}
+        steps = [f"{name} ({engines.get(name, 'missing')})" for name in names]
+        click.echo(f"  steps: {' -> '.join(steps)}")
+        _describe(last_built(folder.name, target, PLACES))
+
+
+def _describe(built: Built | None) -> None:
+    if built is None:
+        click.echo("  not built, or damaged since: make build-ensembles")
+        return
+    manifest = built.manifest
+    for path, artifact in manifest["artifacts"].items():
+        maker = artifact["made_from"]["maker"]
+        _row(path, artifact["size"], f"{maker}{', RANDOM' if artifact['random'] else ''}")
+    for name, environment in manifest["environments"].items():
+        packages = ", ".join(f"{package} {version}" for package, version in sorted(environment["packages"].items()))
+        about = f"Python {environment['python']} by {environment['provider']}: {packages}"
+        _row(f"{name}_env.tar.gz", environment["size"], about)
+    _row(shown(built.archive), built.archive.stat().st_size, f"weights {manifest['weights']}, sha256 {built.sha256}")
+
+
+def _row(name: str, size: int, about: str) -> None:
+    click.echo(f"  {name:44} {size / 1e6:8.1f} MB  {about}")

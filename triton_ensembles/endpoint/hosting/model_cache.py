@@ -1,0 +1,168 @@
+"""The life of the models on one multi-model instance.
+
+    asked for -> downloaded -> unpacked -> loaded -> invoked -> idle -> unloaded -> on disk -> deleted
+
+- A model is brought up by one task, however many requests wait for it; a request that gives up does not end the task.
+- Downloads and extractions of several models overlap; the container loads and unloads one model at a time.
+- A copy on the disk is used as long as it is there, whatever is uploaded under its name meanwhile, as on AWS. What
+  failed to load is deleted, so that a corrected upload is fetched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine
+
+from triton_ensembles.endpoint.hosting import faults
+from triton_ensembles.endpoint.hosting.budgets import Budgets
+from triton_ensembles.endpoint.hosting.container import ContainerSpec
+from triton_ensembles.endpoint.hosting.container_process import Container
+from triton_ensembles.endpoint.hosting.disk import Disk, model_hash
+from triton_ensembles.endpoint.hosting.disk_cache import StoredModels
+from triton_ensembles.endpoint.hosting.errors import (
+    HostingError,
+    ModelError,
+    ModelNotReadyException,
+    ServiceUnavailable,
+)
+from triton_ensembles.endpoint.hosting.memory_cache import LoadedModels
+from triton_ensembles.endpoint.hosting.model import Model
+from triton_ensembles.endpoint.hosting.report import Report
+from triton_ensembles.endpoint.hosting.status import ColdStart, ModelState, ModelStatus
+
+
+class Models:
+    """All models that one instance knows: loaded, on their way, or on its disk. Implements :class:`Hosting`."""
+
+    def __init__(self, spec: ContainerSpec, container: Container, disk: Disk, budgets: Budgets, report: Report) -> None:
+        self._spec = spec
+        self._budgets = budgets
+        self._report = report
+        self._models: dict[str, Model] = {}
+        self._loaded = LoadedModels(container, self._models, disk, budgets, report)
+        self._stored = StoredModels(disk, self._models, self._loaded, budgets, report)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def prepare(self) -> None:
+        """Nothing: models come when they are asked for."""
+
+    def state(self, target_model: str | None) -> ModelState | None:
+        assert target_model is not None  # checked before any instance is asked
+        model = self._models.get(target_model)
+        return model.state if model else None
+
+    async def acquire(self, target_model: str | None) -> Model:
+        """The model, loaded and counted as in use until :meth:`release`.
+
+        Raises:
+            ModelNotReadyException: after ``invoke_seconds``; bringing it up goes on.
+            HostingError: it cannot be had.
+        """
+        assert target_model is not None
+        model = self._models.get(target_model)
+        if model is None:
+            hash = model_hash(self._spec.object_url(target_model))
+            model = Model(target_model, hash, f"/models/{hash}/invoke")
+            self._models[target_model] = model
+        model.in_use += 1
+        hit = model.loaded
+        self._report.metric("ModelCacheHit", int(hit), "Count", target_model)
+        if hit:
+            model.hits += 1
+            return model
+        model.misses += 1
+        began = time.monotonic()
+        try:
+            await self._wait_for(model)
+        except BaseException:
+            self.release(model)
+            raise
+        finally:
+            waited = (time.monotonic() - began) * 1e6
+            self._report.metric("ModelLoadingWaitTime", waited, "Microseconds", target_model)
+        return model
+
+    def release(self, model: Model) -> None:
+        """The request that acquired the model has its answer, or has gone."""
+        model.in_use -= 1
+        model.touch()
+        if model.in_use == 0 and model.loaded and self._spec.cache_setting == "Disabled":
+            self._spawn(self._retire(model))
+
+    async def make_way(self, model: Model) -> bool:
+        return await self._loaded.evict("the container answered 507 to an invocation", besides=model)
+
+    async def measured(self, memory_bytes: int) -> None:
+        await self._loaded.keep_within_budget(memory_bytes)
+
+    def started(self) -> None:
+        """Nothing: models come back when they are asked for."""
+
+    def died(self) -> None:
+        self._loaded.forget()
+
+    async def close(self) -> None:
+        """End whatever is under way."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def statuses(self) -> tuple[ModelStatus, ...]:
+        models = sorted(self._models.values(), key=lambda model: model.last_use, reverse=True)
+        return tuple(model.status() for model in models)
+
+    async def _wait_for(self, model: Model) -> None:
+        deadline = time.monotonic() + self._budgets.invoke_seconds
+        while not model.loaded:
+            task = model.bringing_up or self._spawn(self._bring_up(model))
+            model.bringing_up = task
+            await asyncio.wait([task], timeout=max(0.0, deadline - time.monotonic()))
+            if not task.done():
+                raise ModelNotReadyException(
+                    f"model '{model.target_model}' is not ready after {self._budgets.invoke_seconds:.0f} s: "
+                    f"it is {model.state}",
+                    cure=f"try again: the load goes on, for up to {self._budgets.load_seconds:.0f} s",
+                )
+            if task.cancelled():
+                raise ServiceUnavailable("the endpoint is being stopped")
+            if error := task.exception():
+                raise error.with_traceback(None)
+
+    async def _bring_up(self, model: Model) -> None:
+        began = time.monotonic()
+        download = extract = 0.0
+        try:
+            if model.state is ModelState.WAITING:
+                download, extract = await self._stored.bring(model, self._spec.object_url(model.target_model))
+            load = await self._loaded.load(model)
+        except HostingError as error:
+            self._report.error(model.target_model, error)
+            refused = isinstance(error, ModelError) and error.original_status != faults.OUT_OF_RESOURCES
+            if refused and model.state is ModelState.ON_DISK:
+                await self._stored.delete(model)
+            raise
+        finally:
+            model.bringing_up = None
+            if model.state is ModelState.WAITING and self._models.get(model.target_model) is model:
+                del self._models[model.target_model]
+        wait = time.monotonic() - began - download - extract - load
+        model.cold_start = cold = ColdStart(max(0.0, wait), download, extract, load)
+        self._report.event("model-loaded", f"{model.target_model} is loaded, {cold.total:.2f} s after it was asked for")
+
+    async def _retire(self, model: Model) -> None:
+        """ModelCacheSetting Disabled: unloaded and deleted as soon as nobody uses it."""
+        if await self._loaded.retire(model) and not model.in_use and model.idle_on_disk:
+            await self._stored.delete(model)
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # those who waited have it; nobody may be left who does

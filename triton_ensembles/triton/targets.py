@@ -1,0 +1,126 @@
+"""What differs between targets, stated once. The ensembles in git are written for the gpu target's native backends.
+
+cpu: the pip-only server. Its backends are this project's own, DALI decodes on the CPU, every instance is KIND_CPU, and
+the recipe says which engine runs a model. OpenVINO and ONNX Runtime join requests of different lengths where a config
+says that padding is masked.
+
+gpu: NVIDIA's image of one release, in which SageMaker serves on a GPU. Which backends, which DALI and which Python it
+has is in the table of releases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.home import VERSION
+from triton_ensembles.triton.model_config import ModelInstanceGroup
+from triton_ensembles.triton.releases import Release, releases
+
+NAMES = ("cpu", "gpu")
+
+
+@dataclass(frozen=True)
+class Target:
+    """One place to run.
+
+    Attributes:
+        release: Triton's.
+        image: the release's name where NVIDIA's image is meant ("24.09"), "" for the pip-only server.
+        backends: those that compute there, in the order in which one stands in for a missing one.
+        instance_kind: what KIND_GPU of git's configs becomes.
+        dali_device: the device of ``fn.decoders.image``, "cpu" or "mixed".
+        dali_version: the DALI that reads the pipeline, "" for the installed one.
+        python: the minor version of packed environments; "" leaves it to the environment file.
+        pads_batches: whether its engines pad requests of different lengths to one batch (backends/common/padding.py);
+            NVIDIA's native backends string ragged rows together instead, and must not be given any.
+        chooses_engines: whether the recipe's engines are meant for it.
+        instance: the instance type that the archive is for, "" when not said.
+    """
+
+    name: str
+    release: Release
+    image: str
+    backends: tuple[str, ...]
+    instance_kind: int
+    dali_device: str
+    dali_version: str
+    python: str
+    pads_batches: bool
+    chooses_engines: bool
+    instance: str = ""
+
+    @property
+    def server(self) -> str:
+        return f"NVIDIA's image of Triton {self.image}" if self.image else f"tritonserver {VERSION} from a wheel"
+
+    def differences(self) -> dict[str, str]:
+        """All of it in words, for people who compare targets."""
+        kind = ModelInstanceGroup.Kind.Name(self.instance_kind)
+        return {
+            "server": self.server,
+            "backends": f"{'native' if self.image else 'backends/'}: {', '.join(self.backends)}",
+            "instances": kind,
+            "engine of a step": "the recipe's [engines.STEP]" if self.chooses_engines else "what its config.pbtxt says",
+            "images are decoded": "on the GPU (mixed)" if self.dali_device == "mixed" else "on the CPU",
+            "DALI": self.dali_version or "the installed one",
+            "Python of environments": self.python or "what the environment file says",
+            "different lengths": "padded to one batch" if self.pads_batches else "batched where equal",
+        }
+
+
+CPU = Target(
+    name="cpu",
+    release=releases()["24.10"],
+    image="",
+    backends=("onnxruntime", "tensorflow", "openvino", "pytorch", "dali"),
+    instance_kind=ModelInstanceGroup.KIND_CPU,
+    dali_device="cpu",
+    dali_version="",
+    python="",
+    pads_batches=True,
+    chooses_engines=True,
+)
+
+_ON_GPU = ("tensorrt", "onnxruntime", "tensorflow", "pytorch", "dali")
+
+
+def gpu(image: str, instance: str = "") -> Target:
+    """The gpu target for an image: a release ("24.09"), or a name that has one ("…/tritonserver:24.09-py3").
+
+    Raises:
+        EnsembleError: it is no known release, or one of which too little is known to build for it.
+    """
+    choice = Destination("gpu", instance, image)
+    release = releases().get(choice.release_name) if choice.image_names_release else None
+    if release is None:
+        first, *_, last = releases()
+        raise EnsembleError(
+            f"{image!r} names no release of Triton that is known here" if image else "for which image is not said",
+            cure=f"write --image 24.09 (IMAGE=24.09 with make); known are {first} to {last}",
+        )
+    if not release.python:
+        raise EnsembleError(f"which Python the image of Triton {release.release} has is not known here")
+    return Target(
+        name="gpu",
+        release=release,
+        image=release.release,
+        backends=tuple(backend for backend in _ON_GPU if backend in release.backends),
+        instance_kind=ModelInstanceGroup.KIND_GPU,
+        dali_device="mixed",
+        dali_version=release.dali,
+        python=release.python,
+        pads_batches=False,
+        chooses_engines=False,
+        instance=instance,
+    )
+
+
+def target_of(name: str, image: str = "", instance: str = "") -> Target:
+    """The target that a command line names. Raises :class:`EnsembleError`."""
+    if name == "gpu":
+        return gpu(image, instance)
+    if image or instance:
+        raise EnsembleError("only the gpu target is built for an image or an instance", cure="say --target gpu")
+    return CPU
