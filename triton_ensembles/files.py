@@ -1,15 +1,35 @@
-"""Digests of files and values, and locks between processes."""
+"""Files that appear whole or not at all, digests of files and values, and locks between processes."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
+
+
+@contextmanager
+def write_whole(path: Path) -> Iterator[Path]:
+    """A hidden path beside ``path`` to write a file to; it takes the place of ``path`` when the block ends.
+
+    After an error nothing has changed, and what was written so far is removed. A folder may be written as well, where
+    ``path`` is not a folder yet.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        if partial.is_dir():
+            shutil.rmtree(partial, ignore_errors=True)
+        else:
+            partial.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -5,21 +5,26 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)  # looked up here: a forked child should not import anything
 
 
-def die_with(parent: int) -> None:
-    """For ``preexec_fn``: have the kernel send SIGTERM to this child when its parent dies, however it dies.
+def die_with_parent() -> Callable[[], None]:
+    """For ``preexec_fn``: the kernel sends SIGTERM to the child when this process dies, however it dies.
 
     The signal comes when the *thread* that started the child ends, so children are started from lasting threads.
     """
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:  # the parent died before the line above
-        os._exit(1)
+    parent = os.getpid()
+
+    def prepare() -> None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # the parent died before the line above
+            os._exit(1)
+
+    return prepare
 
 
 def descendants(pid: int) -> list[int]:

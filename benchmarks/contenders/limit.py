@@ -15,7 +15,7 @@ from benchmarks.loads import Load, direct
 from benchmarks.processor_time import cores, seconds_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT
-from triton_ensembles.processes import die_with
+from triton_ensembles.processes import die_with_parent
 
 ALL_CORES = "limit, all cores"
 ONE_THREAD = "limit, one thread a core"
@@ -42,7 +42,6 @@ class Limit:
         return self._loads
 
     def start(self) -> None:
-        parent = os.getpid()
         for arguments in self._arguments:
             process = subprocess.Popen(
                 [sys.executable, "-m", "benchmarks.limit_process", os.fspath(self._repository), *arguments],
@@ -52,7 +51,7 @@ class Limit:
                 text=True,
                 cwd=ROOT,
                 start_new_session=True,  # Ctrl-C is for us
-                preexec_fn=lambda: die_with(parent),
+                preexec_fn=die_with_parent(),
             )
             self._processes.append(process)
         ready = [self._answer(process)["ready"] for process in self._processes]

@@ -19,7 +19,7 @@ from benchmarks.http_load import Door, ask, post
 from benchmarks.loads import Load
 from benchmarks.peers.servers import NAME, Peer
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.processes import die_with
+from triton_ensembles.processes import die_with_parent
 
 READY_SECONDS = 180
 LEAST_COSINE = 0.999
@@ -58,7 +58,6 @@ class PeerServer(HttpDoor):
     def start(self) -> None:
         with socket.create_server((_HOST, 0)) as free:
             self._port = free.getsockname()[1]
-        parent = os.getpid()
         self._log = tempfile.TemporaryFile(prefix="bench-")  # noqa: SIM115
         self._process = subprocess.Popen(
             self._peer.command(self._venv, self._port),
@@ -68,7 +67,7 @@ class PeerServer(HttpDoor):
             stdout=self._log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=lambda: die_with(parent),
+            preexec_fn=die_with_parent(),
         )
         try:
             self._wait()

@@ -27,7 +27,7 @@ from triton_ensembles.building.tensorrt_plans import PLAN, PlanMaker
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import digest, file_digest
 from triton_ensembles.paths import ROOT
-from triton_ensembles.processes import die_with
+from triton_ensembles.processes import die_with_parent
 from triton_ensembles.triton.targets import Target
 
 Progress = Callable[[str], None]
@@ -228,7 +228,6 @@ def _bf16_instructions() -> list[str]:
 
 def _run(name: str, job: dict[str, Any], output: Path, what: str, progress: Progress) -> dict[str, Any]:
     """Run a maker in a process of its own and return its facts; what it prints is shown only when it fails."""
-    parent = os.getpid()
     with tempfile.TemporaryDirectory() as scratch:
         facts, log = Path(scratch) / "facts.json", Path(scratch) / "log"
         with log.open("wb") as stream:
@@ -238,7 +237,7 @@ def _run(name: str, job: dict[str, Any], output: Path, what: str, progress: Prog
                 stdout=stream,
                 stderr=subprocess.STDOUT,
                 cwd=ROOT,
-                preexec_fn=lambda: die_with(parent),
+                preexec_fn=die_with_parent(),
             )
         try:
             assert process.stdin is not None

@@ -23,7 +23,7 @@ from botocore.config import Config
 from triton_ensembles.endpoint.announcement import LAST_LINE, environment
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT
-from triton_ensembles.processes import die_with
+from triton_ensembles.processes import die_with_parent
 
 _URL = re.compile(r"^export AWS_ENDPOINT_URL=(?P<url>\S+)")
 
@@ -67,7 +67,6 @@ class LocalEndpoint:
         )
 
     def start(self) -> LocalEndpoint:
-        parent = os.getpid()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "triton_ensembles", "endpoint", *self._arguments],
             stdout=subprocess.PIPE,
@@ -76,7 +75,7 @@ class LocalEndpoint:
             text=True,
             cwd=ROOT,
             start_new_session=True,
-            preexec_fn=lambda: die_with(parent),
+            preexec_fn=die_with_parent(),
         )
         assert self._process.stdout is not None
         for line in self._process.stdout:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.processes import die_with
+from triton_ensembles.processes import die_with_parent
 from triton_ensembles.triton.home import TritonHome
 
 STOP_SECONDS = 5
@@ -48,7 +48,6 @@ def run_analyzer(home: TritonHome, arguments: Sequence[str], folder: Path, limit
     if not home.perf_analyzer.is_file():
         raise EnsembleError("perf_analyzer is missing", path=home.perf_analyzer, cure="run: make setup")
     libraries = os.pathsep.join(os.fspath(path) for path in (home.perf_libraries, home.libraries))
-    parent = os.getpid()
     process = subprocess.Popen(
         [os.fspath(home.perf_analyzer), *arguments],
         cwd=folder,
@@ -59,7 +58,7 @@ def run_analyzer(home: TritonHome, arguments: Sequence[str], folder: Path, limit
         text=True,
         errors="replace",
         start_new_session=True,  # Ctrl-C is for us: perf_analyzer would go on until its requests are answered
-        preexec_fn=lambda: die_with(parent),
+        preexec_fn=die_with_parent(),
     )
     try:
         _, messages = process.communicate(timeout=limit_seconds)

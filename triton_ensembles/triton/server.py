@@ -23,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.processes import descendants, die_with
+from triton_ensembles.processes import descendants, die_with_parent
 from triton_ensembles.triton.home import TritonHome, find_home, link_backends, server_environment
 from triton_ensembles.triton.log import failure_reasons, read_failure, read_records
 from triton_ensembles.triton.sagemaker_serve import MULTI_MODEL, Serve, serve
@@ -196,7 +196,6 @@ class TritonServer:
         ]
         ours = server_environment(home)
         theirs = {} if self._serve is None else {k: v for k, v in self._serve.environment.items() if k not in _OURS}
-        parent = os.getpid()
         with self.log.open("ab" if self._append_log else "wb") as output:
             self._log_start = output.tell()
             output.writelines(f"{message}\n".encode() for message in self.messages)
@@ -209,7 +208,7 @@ class TritonServer:
                 env=ours | theirs,
                 cwd=home.folder,  # the stub's sys.path begins with '', which must not be the user's folder
                 start_new_session=True,  # Ctrl-C is for us: we stop the server in order
-                preexec_fn=lambda: die_with(parent),
+                preexec_fn=die_with_parent(),
             )
 
     def wait_until_ready(self) -> None:

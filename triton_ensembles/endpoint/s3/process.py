@@ -11,7 +11,7 @@ from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT
-from triton_ensembles.processes import die_with
+from triton_ensembles.processes import die_with_parent
 from triton_ensembles.triton.server import LOOPBACK
 
 _START_SECONDS = 60
@@ -38,7 +38,6 @@ class S3Process:
 
     async def start(self) -> None:
         """Returns when it listens; ``url`` is known from then on."""
-        parent = os.getpid()
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "triton_ensembles.endpoint.s3.serve"),
@@ -49,7 +48,7 @@ class S3Process:
                 cwd=ROOT,
                 env=os.environ | _FRUGAL | {"TMPDIR": os.fspath(self._scratch), "AWS_DEFAULT_REGION": self._region},
                 start_new_session=True,
-                preexec_fn=lambda: die_with(parent),
+                preexec_fn=die_with_parent(),
             )
         assert self._process.stdout is not None
         try:
