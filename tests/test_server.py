@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -71,9 +72,21 @@ def listening(port: int) -> set[str]:
 def test_a_busy_port_is_named_before_anything_starts(tmp_path: Path) -> None:
     with socket.create_server((LOOPBACK, 0)) as busy:
         port = busy.getsockname()[1]
-        free = Ports.free()
-        with pytest.raises(EnsembleError, match=rf"port {port} \(grpc\).*--grpc-port"):
+        with Ports.reserved() as free, pytest.raises(EnsembleError, match=rf"port {port} \(grpc\).*--grpc-port"):
             TritonServer([tmp_path], ports=Ports(http=free.http, grpc=port, metrics=free.metrics)).start()
+
+
+def test_nobody_else_gets_the_ports_of_a_server_before_it_has_stopped(tmp_path: Path) -> None:
+    """Two servers that start at the same time would otherwise now and then be given the same free port."""
+    server = TritonServer([make_repository(tmp_path / "repository")], log=tmp_path / "log")
+    with socket.socket() as other, pytest.raises(OSError, match="already in use"):
+        other.bind((LOOPBACK, server.ports.http))
+    with server, socket.socket() as other, pytest.raises(OSError, match="already in use"):
+        other.bind((LOOPBACK, server.ports.http))
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind((LOOPBACK, server.ports.http))
+        other.listen()
 
 
 def test_a_model_that_fails_to_load_is_named_with_its_own_reason_and_leaves_no_process(tmp_path: Path) -> None:
@@ -115,6 +128,53 @@ def test_stopping_leaves_no_process_and_no_extracted_environment(built: dict[str
     assert wait_for_end(processes, 5) == []
     assert not set(Path("/tmp").glob("python_env_*/*")) - before
     assert not list(Path("/dev/shm").glob(f"{server._shared_memory}*"))
+
+
+def test_whether_a_killed_server_is_alive_may_be_asked_and_stopping_still_ends_its_stubs(tmp_path: Path) -> None:
+    """Whoever asks must not reap it: only as long as it is there do its stubs have a name to be ended by."""
+    repository = make_repository(tmp_path / "repository", "import time; time.sleep(600)")
+    server = TritonServer([repository], log=tmp_path / "log")
+    server.launch()
+    try:
+        while not (stubs := descendants(server.pid)):
+            time.sleep(0.05)
+        os.kill(stubs[0], signal.SIGSTOP)  # or it would see that its server has gone, and end by itself
+        os.kill(server.pid, signal.SIGKILL)
+        assert wait_for_end([server.pid]) == []
+        assert not server.alive()
+    finally:
+        server.stop()
+    assert wait_for_end(stubs) == []
+
+
+def test_several_threads_may_stop_a_server_and_only_one_of_them_does(tmp_path: Path) -> None:
+    """As when an endpoint is deleted while its server is being started again."""
+
+    class StoppedTwice(TritonServer):
+        """Another thread stops it in the middle of its being stopped, and goes on when the first one has ended."""
+
+        second: Future[None] | None = None
+        entered = 0
+
+        def note_environments(self) -> None:
+            super().note_environments()
+            self.entered += 1
+            if self.second is not None:
+                first.result()
+                return
+            self.second = threads.submit(self.stop)
+            deadline = time.monotonic() + 1
+            while self.entered < 2 and time.monotonic() < deadline:
+                time.sleep(0.01)
+
+    (tmp_path / "empty").mkdir()
+    with ThreadPoolExecutor() as threads:
+        server = StoppedTwice([tmp_path / "empty"], sagemaker=True, log=tmp_path / "log").start()
+        first = threads.submit(server.stop)
+        first.result()
+        assert server.second is not None
+        server.second.result()
+    assert server.entered == 1
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM])

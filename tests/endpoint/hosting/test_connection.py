@@ -101,6 +101,19 @@ async def test_a_connection_that_the_server_has_closed_meanwhile_is_not_used(pee
     assert server.accepted == 3
 
 
+async def test_closed_connections_stay_closed_though_somebody_listens_there(peer: tuple[Peer, Connections]) -> None:
+    """Another server may have the port by then, and knows nothing of what the first one had loaded."""
+    _, connections = peer
+    assert await ask(connections) == b"x"
+    asking = [asyncio.create_task(ask(connections)) for _ in range(2)]  # one of them has to connect first
+    await asyncio.sleep(0)
+    connections.close()
+    for each in await asyncio.gather(*asking, return_exceptions=True):
+        assert isinstance(each, ConnectionError)
+    with pytest.raises(ConnectionError, match="closed"):
+        await ask(connections)
+
+
 @pytest.mark.parametrize(
     "said",
     [
