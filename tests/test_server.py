@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -60,6 +63,21 @@ def wait_for_end(pids: list[int], seconds: float = 30) -> list[int]:
     while (left := [pid for pid in pids if alive(pid)]) and time.monotonic() < deadline:
         time.sleep(0.1)
     return left
+
+
+def wait_until(true: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it does not come true"
+        time.sleep(0.02)
+
+
+def environments_of(pids: list[int]) -> set[Path]:
+    """The folders below /tmp into which Triton has extracted packed environments for these processes."""
+    found: set[bytes] = set()
+    for pid in pids:
+        found.update(re.findall(rb"/tmp/python_env_\w+", Path(f"/proc/{pid}/environ").read_bytes()))
+    return {Path(os.fsdecode(each)) for each in found}
 
 
 def listening(port: int) -> set[str]:
@@ -116,17 +134,19 @@ def test_every_port_is_on_the_loopback_interface_alone(tmp_path: Path) -> None:
 
 def test_stopping_leaves_no_process_and_no_extracted_environment(built: dict[str, Built], tmp_path: Path) -> None:
     """Also with a client that keeps its connection open, for whom tritonserver itself leaves everything behind."""
-    before = set(Path("/tmp").glob("python_env_*/*"))
-    server = TritonServer([built["bert_trt"].repository], log=tmp_path / "log").start()
-    with socket.create_connection((LOOPBACK, server.ports.http)) as client:
+    with (
+        TritonServer([built["bert_trt"].repository], log=tmp_path / "log") as server,
+        socket.create_connection((LOOPBACK, server.ports.http)) as client,
+    ):
         client.sendall(b"GET /v2/health/ready HTTP/1.1\r\nHost: x\r\n\r\n")
         assert client.recv(15) == b"HTTP/1.1 200 OK"
         processes = [server.pid, *descendants(server.pid)]
         assert len(processes) >= 4
-        assert set(Path("/tmp").glob("python_env_*/*")) - before
+        environments = environments_of(processes)
+        assert environments
         server.stop()
-    assert wait_for_end(processes, 5) == []
-    assert not set(Path("/tmp").glob("python_env_*/*")) - before
+    assert wait_for_end(processes) == []
+    assert not [each for each in environments if each.exists()]
     assert not list(Path("/dev/shm").glob(f"{server._shared_memory}*"))
 
 
@@ -184,34 +204,39 @@ def test_killing_the_parent_ends_the_server_and_its_stubs(tmp_path: Path, signal
         "import sys, time; from pathlib import Path; from triton_ensembles.server import TritonServer\n"
         f"server = TritonServer([Path({str(repository)!r})]).start(); print(server.pid, flush=True); time.sleep(600)"
     )
-    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    assert parent.stdout is not None
-    with parent.stdout:
-        server = int(parent.stdout.readline())
-    processes = [server, *descendants(server)]
-    assert len(processes) >= 2
-    parent.send_signal(signal_number)
-    parent.wait()
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT) as parent:
+        try:
+            assert parent.stdout is not None
+            server = int(parent.stdout.readline())
+            processes = [server, *descendants(server)]
+            assert len(processes) >= 2
+            parent.send_signal(signal_number)
+            parent.wait(60)
+        finally:
+            parent.kill()
     assert wait_for_end(processes) == []
 
 
 def test_serve_says_where_it_listens_and_ctrl_c_stops_it(built: dict[str, Built]) -> None:
-    ports = Ports.free()
-    command = [sys.executable, "build.py", "serve", "bert_trt", "--http-port", str(ports.http)]
-    command += ["--grpc-port", str(ports.grpc), "--metrics-port", str(ports.metrics)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True)
-    assert process.stdout is not None
-    lines = []
-    for line in process.stdout:
-        lines.append(line)
-        if "Ctrl-C stops it" in line:
-            break
-    assert f"http://127.0.0.1:{ports.http}/v2" in "".join(lines)
-    with urllib.request.urlopen(f"http://127.0.0.1:{ports.metrics}/metrics") as reply:
-        assert b"nv_inference_count" in reply.read()
-    started = descendants(process.pid)
-    os.killpg(process.pid, signal.SIGINT)  # what a terminal sends on Ctrl-C
-    assert process.wait(40) == 0
-    assert process.stdout.read().endswith("stopped\n")
-    process.stdout.close()
-    assert wait_for_end(started, 5) == []
+    with contextlib.ExitStack() as ended:
+        ports = ended.enter_context(Ports.reserved())
+        command = [sys.executable, "build.py", "serve", "bert_trt", "--http-port", str(ports.http)]
+        command += ["--grpc-port", str(ports.grpc), "--metrics-port", str(ports.metrics)]
+        process = ended.enter_context(
+            subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True)
+        )
+        ended.callback(process.kill)  # its server ends with it
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if "Ctrl-C stops it" in line:
+                break
+        assert f"http://127.0.0.1:{ports.http}/v2" in "".join(lines)
+        with urllib.request.urlopen(f"http://127.0.0.1:{ports.metrics}/metrics") as reply:
+            assert b"nv_inference_count" in reply.read()
+        started = descendants(process.pid)
+        os.killpg(process.pid, signal.SIGINT)  # what a terminal sends on Ctrl-C
+        assert process.wait(120) == 0
+        assert process.stdout.read().endswith("stopped\n")
+        assert wait_for_end(started) == []

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+from pathlib import Path
 
 import pytest
 
-from tests.endpoint.hosting.archives import ensemble, model
+from tests.endpoint.hosting.archives import Gate, ensemble, model
 from tests.endpoint.hosting.conftest import Host, eventually
 from triton_ensembles.endpoint.hosting import ModelError, ModelState, ServiceUnavailable
 from triton_ensembles.processes import command_line, descendants, proportional_set_size
@@ -64,18 +65,20 @@ async def test_an_unload_has_ended_when_the_ensembles_steps_have(host: Host) -> 
     assert left == [1]  # the server alone
 
 
-async def test_a_model_in_use_is_not_evicted(host: Host) -> None:
-    host.put("busy.tar.gz", model(initialize=HEAVY, execute="time.sleep(float(x[0]))"))
+async def test_a_model_in_use_is_not_evicted(host: Host, tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    host.put("busy.tar.gz", model(initialize=HEAVY, execute=f"if x[0] > 1: {gate.wait}"))
     host.put("other.tar.gz", model(initialize=HEAVY))
     await host.start(memory_bytes=ONE_FITS)
     await host.ask("busy.tar.gz", 0)
     long = asyncio.create_task(host.ask("busy.tar.gz", 6))
-    await asyncio.sleep(0.1)
+    await eventually(gate.reached)
     with pytest.raises(
         ServiceUnavailable, match=r"no room in memory for model 'other.tar.gz': all other models are in use"
     ):
         await host.ask("other.tar.gz")
     assert not long.done()
+    gate.open()
     assert await long == [6]
     assert await host.ask("other.tar.gz", 1) == [1]
     assert host.loaded() == ["other.tar.gz"]
