@@ -176,12 +176,14 @@ async def test_a_body_in_pieces_and_a_long_answer_in_pieces_arrive_whole(shared:
     assert values(await shared.send(GOOD, content)) == numbers
 
 
-async def test_a_client_that_hangs_up_harms_nobody(shared: Host) -> None:
+async def test_a_client_that_hangs_up_harms_nobody(shared: Host, tmp_path: Path) -> None:
     """While the model loads, while it works, and in the middle of the answer."""
-    shared.put("slow.tar.gz", model(initialize="time.sleep(1)", execute="time.sleep(0.05)"))
+    gate = Gate(tmp_path)
+    shared.put("slow.tar.gz", model(initialize=gate.wait, execute="time.sleep(0.05)"))
     waiting = asyncio.create_task(shared.ask("slow.tar.gz"))
-    await eventually(lambda: (status := shared.model("slow.tar.gz")) and status.state is ModelState.LOADING)
+    await eventually(gate.reached)
     waiting.cancel()
+    gate.open()
     await eventually(lambda: "slow.tar.gz" in shared.loaded())  # the load went on
     for _ in range(10):
         working = [asyncio.create_task(shared.ask("slow.tar.gz")) for _ in range(10)]

@@ -170,9 +170,10 @@ async def test_an_archive_that_does_not_fit_on_the_disk_leaves_nothing_there(hos
     assert host.variant.snapshot().instances[0].disk_bytes == 0
 
 
-async def test_a_model_that_is_asked_for_while_it_is_unloaded_comes_back(host: Host) -> None:
+async def test_a_model_that_is_asked_for_while_it_is_unloaded_comes_back(host: Host, tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
     slow = model(initialize=HEAVY)
-    slow["identity/1/model.py"] += b"\n    def finalize(self):\n        time.sleep(1.5)\n"
+    slow["identity/1/model.py"] += f"\n    def finalize(self):\n        {gate.wait}\n".encode()
     host.put("a.tar.gz", slow)
     for name in ("idle", "other"):
         host.put(f"{name}.tar.gz", model(initialize=HEAVY))
@@ -180,8 +181,11 @@ async def test_a_model_that_is_asked_for_while_it_is_unloaded_comes_back(host: H
     await host.ask("a.tar.gz")
     await host.ask("idle.tar.gz")
     other = asyncio.create_task(host.ask("other.tar.gz", 2))
-    await eventually(lambda: (status := host.model("a.tar.gz")) and status.state is ModelState.UNLOADING)
-    assert await host.ask("a.tar.gz", 1) == [1]
+    await eventually(gate.reached)
+    again = asyncio.create_task(host.ask("a.tar.gz", 1))
+    await eventually(lambda: (status := host.model("a.tar.gz")) and status.misses == 2)
+    gate.open()
+    assert await again == [1]
     assert await other == [2]
     status = host.model("a.tar.gz")
     assert status is not None and status.loads == 2
