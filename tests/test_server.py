@@ -189,7 +189,8 @@ def test_several_threads_may_stop_a_server_and_only_one_of_them_does(tmp_path: P
 
     (tmp_path / "empty").mkdir()
     with ThreadPoolExecutor() as threads:
-        server = StoppedTwice([tmp_path / "empty"], sagemaker=True, log=tmp_path / "log").start()
+        server = StoppedTwice([tmp_path / "empty"], sagemaker=True, log=tmp_path / "log")
+        server.start()
         first = threads.submit(server.stop)
         first.result()
         assert server.second is not None
