@@ -23,6 +23,7 @@ from pathlib import Path
 from types import TracebackType
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.free_ports import free_port
 from triton_ensembles.home import TritonHome, find_home, link_backends, server_environment
 from triton_ensembles.processes import descendants, die_with
 from triton_ensembles.sagemaker_serve import MULTI_MODEL, Serve, serve
@@ -47,13 +48,8 @@ class Ports:
 
     @classmethod
     def free(cls) -> Ports:
-        """Four ports that nobody listens on at this moment."""
-        sockets = [socket.create_server((LOOPBACK, 0)) for _ in fields(cls)]
-        try:
-            return cls(*(each.getsockname()[1] for each in sockets))
-        finally:
-            for each in sockets:
-                each.close()
+        """Four ports that nobody listens on, reserved until a server has bound them."""
+        return cls(*(free_port(LOOPBACK) for _ in fields(cls)))
 
 
 def kserve_arguments(ports: Ports, repositories: Sequence[Path]) -> list[str]:

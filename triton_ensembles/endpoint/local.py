@@ -78,14 +78,14 @@ class LocalEndpoint:
             start_new_session=True,
             preexec_fn=lambda: die_with(parent),
         )
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self.lines.append(line.rstrip())
-            if found := _URL.match(line):
-                self.url = found["url"]
-            if line.rstrip().endswith(LAST_LINE):
+        try:
+            if self._ready():
                 threading.Thread(target=self._read, daemon=True).start()
                 return self
+        except BaseException:  # a test's time-out, Ctrl-C
+            self._process.kill()
+            self._process.wait()
+            raise
         self._process.wait()
         raise EnsembleError("the endpoint server did not start: " + " / ".join(self.lines))
 
@@ -108,6 +108,18 @@ class LocalEndpoint:
     ) -> None:
         if self._running().poll() is None:
             self.stop()
+
+    def _ready(self) -> bool:
+        """Read until it says that it is ready; False when it ends before."""
+        stream = self._running().stdout
+        assert stream is not None
+        for line in stream:
+            self.lines.append(line.rstrip())
+            if found := _URL.match(line):
+                self.url = found["url"]
+            if line.rstrip().endswith(LAST_LINE):
+                return True
+        return False
 
     def _read(self) -> None:
         stream = self._running().stdout

@@ -15,6 +15,11 @@ from triton_ensembles.processes import die_with
 
 STOP_SECONDS = 5
 _THREAD_ERROR = "] had error: "
+_NO_ANSWER = "no request was answered within a measurement window; allow more time with --seconds"
+
+
+class NoAnswerError(EnsembleError):
+    """The measurement windows were shorter than one request takes."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ def run_analyzer(home: TritonHome, arguments: Sequence[str], folder: Path, limit
     """Run perf_analyzer in ``folder`` (it writes a CSV for every step beside the one of ``-f``) until it ends.
 
     Raises:
+        NoAnswerError: no request was answered within a measurement window.
         EnsembleError: it is missing, did not end in ``limit_seconds``, or failed (its own reason, in one line).
     """
     if not home.perf_analyzer.is_file():
@@ -68,7 +74,8 @@ def run_analyzer(home: TritonHome, arguments: Sequence[str], folder: Path, limit
     finally:
         _stop(process)
     if process.returncode:
-        raise EnsembleError(f"perf_analyzer failed: {reason(messages) or f'exit code {process.returncode}'}")
+        why = reason(messages) or f"exit code {process.returncode}"
+        raise (NoAnswerError if why == _NO_ANSWER else EnsembleError)(f"perf_analyzer failed: {why}")
 
 
 def reason(messages: str) -> str:
@@ -78,7 +85,7 @@ def reason(messages: str) -> str:
         if _THREAD_ERROR in line:
             return line.split(_THREAD_ERROR, 1)[1]
     if any(line.startswith("No valid requests recorded") for line in lines):
-        return "no request was answered within a measurement window; allow more time with --seconds"
+        return _NO_ANSWER
     return lines[0].removeprefix("error: ") if lines else ""
 
 
