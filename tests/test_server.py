@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
+from tests.commands import running
 from triton_ensembles.build import Built
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.home import find_home
-from triton_ensembles.paths import ROOT
 from triton_ensembles.processes import descendants
 from triton_ensembles.server import LOOPBACK, Ports, TritonServer
 
@@ -54,11 +56,16 @@ def alive(pid: int) -> bool:
         return False
 
 
-def wait_for_end(pids: list[int], seconds: float = 30) -> list[int]:
+def wait_for_end(pids: list[int], seconds: float = 120) -> list[int]:
     deadline = time.monotonic() + seconds
     while (left := [pid for pid in pids if alive(pid)]) and time.monotonic() < deadline:
         time.sleep(0.1)
     return left
+
+
+def environments_of(pid: int) -> set[Path]:
+    """The folders of extracted environments whose files this process has mapped."""
+    return {Path(found) for found in re.findall(r"/tmp/python_env_\w+", Path(f"/proc/{pid}/maps").read_text())}
 
 
 def listening(port: int) -> set[str]:
@@ -103,17 +110,17 @@ def test_every_port_is_on_the_loopback_interface_alone(tmp_path: Path) -> None:
 
 def test_stopping_leaves_no_process_and_no_extracted_environment(built: dict[str, Built], tmp_path: Path) -> None:
     """Also with a client that keeps its connection open, for whom tritonserver itself leaves everything behind."""
-    before = set(Path("/tmp").glob("python_env_*/*"))
     server = TritonServer([built["bert_trt"].repository], log=tmp_path / "log").start()
     with socket.create_connection((LOOPBACK, server.ports.http)) as client:
         client.sendall(b"GET /v2/health/ready HTTP/1.1\r\nHost: x\r\n\r\n")
         assert client.recv(15) == b"HTTP/1.1 200 OK"
         processes = [server.pid, *descendants(server.pid)]
         assert len(processes) >= 4
-        assert set(Path("/tmp").glob("python_env_*/*")) - before
+        environments = {path for pid in processes for path in environments_of(pid)}
+        assert environments
         server.stop()
-    assert wait_for_end(processes, 5) == []
-    assert not set(Path("/tmp").glob("python_env_*/*")) - before
+    assert wait_for_end(processes) == []
+    assert not [path for path in environments if path.exists()]
     assert not list(Path("/dev/shm").glob(f"{server._shared_memory}*"))
 
 
@@ -124,34 +131,57 @@ def test_killing_the_parent_ends_the_server_and_its_stubs(tmp_path: Path, signal
         "import sys, time; from pathlib import Path; from triton_ensembles.server import TritonServer\n"
         f"server = TritonServer([Path({str(repository)!r})]).start(); print(server.pid, flush=True); time.sleep(600)"
     )
-    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    assert parent.stdout is not None
-    with parent.stdout:
+    with running(sys.executable, "-c", code) as parent:
+        assert parent.stdout is not None
         server = int(parent.stdout.readline())
-    processes = [server, *descendants(server)]
-    assert len(processes) >= 2
-    parent.send_signal(signal_number)
-    parent.wait()
+        processes = [server, *descendants(server)]
+        assert len(processes) >= 2
+        parent.send_signal(signal_number)
+        parent.wait()
     assert wait_for_end(processes) == []
+
+
+def serve(ports: Ports) -> AbstractContextManager[subprocess.Popen[str]]:
+    """`serve` as a background job of a shell runs it, with SIGINT ignored at the start."""
+    options = [f"--{name}-port={getattr(ports, name)}" for name in ("http", "grpc", "metrics")]
+    command = (sys.executable, "build.py", "serve", "bert_trt", *options)
+    return running(*command, ignoring=signal.SIGINT, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def read_until(process: subprocess.Popen[str], words: str) -> str:
+    """What the process prints up to the line with these words, without a moment's delay after it."""
+    assert process.stdout is not None
+    text = ""
+    for line in process.stdout:
+        text += line
+        if words in line:
+            return text
+    raise AssertionError(f"{words!r} is missing in: {text}")
 
 
 def test_serve_says_where_it_listens_and_ctrl_c_stops_it(built: dict[str, Built]) -> None:
     ports = Ports.free()
-    command = [sys.executable, "build.py", "serve", "bert_trt", "--http-port", str(ports.http)]
-    command += ["--grpc-port", str(ports.grpc), "--metrics-port", str(ports.metrics)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True)
-    assert process.stdout is not None
-    lines = []
-    for line in process.stdout:
-        lines.append(line)
-        if "Ctrl-C stops it" in line:
-            break
-    assert f"http://127.0.0.1:{ports.http}/v2" in "".join(lines)
-    with urllib.request.urlopen(f"http://127.0.0.1:{ports.metrics}/metrics") as reply:
-        assert b"nv_inference_count" in reply.read()
-    started = descendants(process.pid)
-    os.killpg(process.pid, signal.SIGINT)  # what a terminal sends on Ctrl-C
-    assert process.wait(40) == 0
-    assert process.stdout.read().endswith("stopped\n")
-    process.stdout.close()
-    assert wait_for_end(started, 5) == []
+    with serve(ports) as process:
+        text = read_until(process, "metrics  ")
+        assert f"http://127.0.0.1:{ports.http}/v2" in text
+        with urllib.request.urlopen(f"http://127.0.0.1:{ports.metrics}/metrics") as reply:
+            assert b"nv_inference_count" in reply.read()
+        started = descendants(process.pid)
+        assert started
+        read_until(process, "Ctrl-C stops it")
+        os.killpg(process.pid, signal.SIGINT)  # what a terminal sends on Ctrl-C
+        output, errors = process.communicate(timeout=300)
+        assert (process.returncode, errors) == (0, "")
+        assert output.endswith("stopped\n")
+        assert wait_for_end(started) == []
+
+
+def test_ctrl_c_while_the_server_loads(built: dict[str, Built]) -> None:
+    """Otherwise the signal is lost, and the server runs until somebody kills it."""
+    with serve(Ports.free()) as process:
+        read_until(process, "starting tritonserver")
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=300)
+        assert process.returncode == 1, (output, errors)
+        assert "Aborted!" in errors
+        assert "ready" not in output

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
 
@@ -26,6 +28,8 @@ class StopSignals:
         self._deferred = False
 
     def defer(self) -> None:
+        if self.received:
+            raise KeyboardInterrupt  # once more, should it have been swallowed
         self._deferred = True
 
     def __enter__(self) -> StopSignals:
@@ -42,6 +46,28 @@ class StopSignals:
         first, self.received = not self.received, True
         if first and not self._deferred:
             raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Around the start of a process: what a signal raises within Python's hooks for fork() is swallowed.
+
+    A signal that comes meanwhile is handled at the end.
+    """
+    came: list[int] = []
+    before = []
+    if threading.current_thread() is threading.main_thread():  # no other thread runs handlers
+        before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+        before = [(number, handler) for number, handler in before if callable(handler)]
+    for each, _ in before:
+        signal.signal(each, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        for each, handler in before:
+            signal.signal(each, handler)
+    for number in came:
+        signal.raise_signal(number)
 
 
 def die_with(parent: int) -> None:

@@ -25,7 +25,7 @@ from types import TracebackType
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.free_ports import free_port
 from triton_ensembles.home import TritonHome, find_home, link_backends, server_environment
-from triton_ensembles.processes import descendants, die_with
+from triton_ensembles.processes import descendants, die_with, uninterrupted
 from triton_ensembles.sagemaker_serve import MULTI_MODEL, Serve, serve
 from triton_ensembles.triton_log import failure_reasons, read_failure, read_records
 
@@ -173,8 +173,12 @@ class TritonServer:
         return self._serve.messages if self._serve else ()
 
     def start(self) -> TritonServer:
-        self.launch()
-        self.wait_until_ready()
+        try:
+            self.launch()
+            self.wait_until_ready()
+        except BaseException:
+            self.stop()
+            raise
         return self
 
     def launch(self) -> None:
@@ -193,7 +197,7 @@ class TritonServer:
         ours = server_environment(home)
         theirs = {} if self._serve is None else {k: v for k, v in self._serve.environment.items() if k not in _OURS}
         parent = os.getpid()
-        with self.log.open("ab" if self._append_log else "wb") as output:
+        with uninterrupted(), self.log.open("ab" if self._append_log else "wb") as output:
             self._log_start = output.tell()
             output.writelines(f"{message}\n".encode() for message in self.messages)
             output.flush()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.home import TritonHome
-from triton_ensembles.processes import die_with
+from triton_ensembles.processes import die_with, uninterrupted
 
 STOP_SECONDS = 5
 _THREAD_ERROR = "] had error: "
@@ -55,24 +55,27 @@ def run_analyzer(home: TritonHome, arguments: Sequence[str], folder: Path, limit
         raise EnsembleError("perf_analyzer is missing", path=home.perf_analyzer, cure="run: make setup")
     libraries = os.pathsep.join(os.fspath(path) for path in (home.perf_libraries, home.libraries))
     parent = os.getpid()
-    process = subprocess.Popen(
-        [os.fspath(home.perf_analyzer), *arguments],
-        cwd=folder,
-        env=os.environ | {"LD_LIBRARY_PATH": libraries},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,  # the same numbers as prose
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,  # Ctrl-C is for us: perf_analyzer would go on until its requests are answered
-        preexec_fn=lambda: die_with(parent),
-    )
+    process = None
     try:
+        with uninterrupted():
+            process = subprocess.Popen(
+                [os.fspath(home.perf_analyzer), *arguments],
+                cwd=folder,
+                env=os.environ | {"LD_LIBRARY_PATH": libraries},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,  # the same numbers as prose
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                start_new_session=True,  # Ctrl-C is for us: perf_analyzer would go on until its requests are answered
+                preexec_fn=lambda: die_with(parent),
+            )
         _, messages = process.communicate(timeout=limit_seconds)
     except subprocess.TimeoutExpired:
         raise EnsembleError(f"perf_analyzer had not ended after {limit_seconds:.0f} s") from None
     finally:
-        _stop(process)
+        if process is not None:
+            _stop(process)
     if process.returncode:
         why = reason(messages) or f"exit code {process.returncode}"
         raise (NoAnswerError if why == _NO_ANSWER else EnsembleError)(f"perf_analyzer failed: {why}")
