@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.endpoint.conftest import BUCKET, Deployer
+from tests.endpoint.gate import Gate
 from tests.endpoint.hosting import archives
 from tests.test_server import listening, wait_for_end
 from triton_ensembles.endpoint.command import endpoint
@@ -26,16 +30,47 @@ from triton_ensembles.paths import ROOT
 from triton_ensembles.processes import descendants
 
 
-def serve_slow_model(local: LocalEndpoint) -> Any:
-    """A running endpoint "e" with a model that takes as many seconds as it is told; a client."""
+def serve_model(local: LocalEndpoint, files: dict[str, bytes]) -> Any:
+    """A running endpoint "e" that has model.tar.gz loaded; a client."""
     s3 = local.client("s3")
     s3.create_bucket(Bucket=BUCKET)
-    files = archives.model("slow", execute="time.sleep(float(x[0]))")
-    s3.put_object(Bucket=BUCKET, Key="slow.tar.gz", Body=archives.packed(files))
+    s3.put_object(Bucket=BUCKET, Key="model.tar.gz", Body=archives.packed(files))
     Deployer(local, local.client("sagemaker"), []).multi_model("e")
     runtime = local.client("sagemaker-runtime", retries={"total_max_attempts": 1})
-    runtime.invoke_endpoint(EndpointName="e", TargetModel="slow.tar.gz", Body=archives.body(0))["Body"].read()
+    runtime.invoke_endpoint(EndpointName="e", TargetModel="model.tar.gz", Body=archives.body(0))["Body"].read()
     return runtime
+
+
+@contextmanager
+def ignored(number: int) -> Iterator[None]:
+    """What is started meanwhile ignores the signal, as a background job of a shell ignores SIGINT."""
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+def test_ctrl_c_stops_it_as_soon_as_it_says_so(tmp_path: Path) -> None:
+    """If this fails, a background job that is told to stop at once runs for ever."""
+    with ignored(signal.SIGINT), LocalEndpoint(tmp_path) as local:
+        os.kill(local.pid, signal.SIGINT)
+        assert wait_for_end([local.pid]) == []
+        assert local.stop() == 0
+
+
+def test_a_start_that_is_interrupted_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If this fails, a test that runs into its time limit leaves a server behind."""
+
+    class Interrupt:
+        def match(self, line: str) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("triton_ensembles.endpoint.local._URL", Interrupt())
+    local = LocalEndpoint(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        local.start()
+    assert wait_for_end([local.pid]) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -44,25 +79,31 @@ def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
 ) -> None:
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    with LocalEndpoint(tmp_path / "root") as local:
-        runtime = serve_slow_model(local)
+    (tmp_path / "gate").mkdir()
+    gate = Gate(tmp_path / "gate")
+    with ignored(signal.SIGINT), LocalEndpoint(tmp_path / "root") as local:
+        runtime = serve_model(local, gate.model("model"))
         answers: list[Any] = []
 
         def ask() -> None:
-            reply = runtime.invoke_endpoint(EndpointName="e", TargetModel="slow.tar.gz", Body=archives.body(2))
+            reply = runtime.invoke_endpoint(EndpointName="e", TargetModel="model.tar.gz", Body=archives.body(2))
             answers.append(archives.values(reply["Body"].read()))
 
         asking = threading.Thread(target=ask)
         asking.start()
-        time.sleep(0.5)
+        gate.wait_for_request()
         processes = [local.pid, *descendants(local.pid)]
         assert len(processes) >= 4  # the server, S3, tritonserver, the model's Python
         os.kill(local.pid, number)
-        asking.join(30)
+        while "stopping: running requests may end" not in local.lines:
+            time.sleep(0.01)
+        gate.open()
+        asking.join()
         assert answers == [[2]]
-        assert wait_for_end(processes, 30) == []
+        assert wait_for_end(processes) == []
         assert local.stop() == 0
         assert local.lines[-1] == "stopped"
+    shutil.rmtree(tmp_path / "gate")
     left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
     assert left == {"root/logs/e.log", "root/logs/platform.log", "root/logs/s3.log"}
     assert "successfully loaded" in (tmp_path / "root" / "logs" / "e.log").read_text()
@@ -72,7 +113,7 @@ def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
 
 def test_kill_9_leaves_no_process_and_the_next_start_cleans_up(tmp_path: Path) -> None:
     with LocalEndpoint(tmp_path) as local:
-        serve_slow_model(local)
+        serve_model(local, archives.model("model"))
         processes = [local.pid, *descendants(local.pid)]
         os.kill(local.pid, signal.SIGKILL)
         assert wait_for_end(processes) == []

@@ -89,7 +89,7 @@ class LocalEndpoint:
         self._process.wait()
         raise EnsembleError("the endpoint server did not start: " + " / ".join(self.lines))
 
-    def stop(self, seconds: float = 60) -> int:
+    def stop(self, seconds: float = 120) -> int:
         """SIGTERM, and its exit status. Raises TimeoutExpired (after SIGKILL) when it takes longer than that."""
         process = self._running()
         process.send_signal(signal.SIGTERM)
