@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from triton_ensembles.triton.server import TritonServer
 
-TIMEOUT = 15.0  # seconds for one load; most take a tenth of one, and the slowest less than two
+TIMEOUT = 60.0  # seconds for one load; most take a tenth of one, and the slowest less than two on idle cores
 TRIES = 10  # of a load over which the server was lost
 PATIENCE = 6.0  # seconds after which a load that should have taken a tenth of one counts as hanging
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import signal
@@ -13,13 +12,14 @@ import time
 import urllib.request
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
+from tests.running import running
 from triton_ensembles.building.build import Built
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
 from triton_ensembles.processes import descendants
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import LOOPBACK, Ports, TritonServer
@@ -205,39 +205,56 @@ def test_killing_the_parent_ends_the_server_and_its_stubs(tmp_path: Path, signal
         "import sys, time; from pathlib import Path; from triton_ensembles.triton.server import TritonServer\n"
         f"server = TritonServer([Path({str(repository)!r})]).start(); print(server.pid, flush=True); time.sleep(600)"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT) as parent:
-        try:
-            assert parent.stdout is not None
-            server = int(parent.stdout.readline())
-            processes = [server, *descendants(server)]
-            assert len(processes) >= 2
-            parent.send_signal(signal_number)
-            parent.wait(60)
-        finally:
-            parent.kill()
+    with running(sys.executable, "-c", code) as parent:
+        assert parent.stdout is not None
+        server = int(parent.stdout.readline())
+        processes = [server, *descendants(server)]
+        assert len(processes) >= 2
+        parent.send_signal(signal_number)
+        parent.wait()
     assert wait_for_end(processes) == []
 
 
+def serve(ports: Ports) -> AbstractContextManager[subprocess.Popen[str]]:
+    """`serve` as a background job of a shell runs it, with SIGINT ignored at the start."""
+    options = [f"--{name}-port={getattr(ports, name)}" for name in ("http", "grpc", "metrics")]
+    command = (sys.executable, "build.py", "serve", "bert_trt", *options)
+    return running(*command, ignoring=signal.SIGINT, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def read_until(process: subprocess.Popen[str], words: str) -> str:
+    """What the process prints up to the line with these words, without a moment's delay after it."""
+    assert process.stdout is not None
+    text = ""
+    for line in process.stdout:
+        text += line
+        if words in line:
+            return text
+    raise AssertionError(f"{words!r} is missing in: {text}")
+
+
 def test_serve_says_where_it_listens_and_ctrl_c_stops_it(built: dict[str, Built]) -> None:
-    with contextlib.ExitStack() as ended:
-        ports = ended.enter_context(Ports.reserved())
-        command = [sys.executable, "build.py", "serve", "bert_trt", "--http-port", str(ports.http)]
-        command += ["--grpc-port", str(ports.grpc), "--metrics-port", str(ports.metrics)]
-        process = ended.enter_context(
-            subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True)
-        )
-        ended.callback(process.kill)  # its server ends with it
-        assert process.stdout is not None
-        lines = []
-        for line in process.stdout:
-            lines.append(line)
-            if "Ctrl-C stops it" in line:
-                break
-        assert f"http://127.0.0.1:{ports.http}/v2" in "".join(lines)
+    with Ports.reserved() as ports, serve(ports) as process:
+        text = read_until(process, "metrics  ")
+        assert f"http://127.0.0.1:{ports.http}/v2" in text
         with urllib.request.urlopen(f"http://127.0.0.1:{ports.metrics}/metrics") as reply:
             assert b"nv_inference_count" in reply.read()
         started = descendants(process.pid)
+        assert started
+        read_until(process, "Ctrl-C stops it")
         os.killpg(process.pid, signal.SIGINT)  # what a terminal sends on Ctrl-C
-        assert process.wait(120) == 0
-        assert process.stdout.read().endswith("stopped\n")
+        output, errors = process.communicate(timeout=300)
+        assert (process.returncode, errors) == (0, "")
+        assert output.endswith("stopped\n")
         assert wait_for_end(started) == []
+
+
+def test_ctrl_c_while_the_server_loads(built: dict[str, Built]) -> None:
+    """Otherwise the signal is lost, and the server runs until somebody kills it."""
+    with Ports.reserved() as ports, serve(ports) as process:
+        read_until(process, "starting tritonserver")
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=300)
+        assert process.returncode == 1, (output, errors)
+        assert "Aborted!" in errors
+        assert "ready" not in output

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.processes import descendants, die_with_parent
+from triton_ensembles.processes import descendants, die_with_parent, uninterrupted
 from triton_ensembles.triton.home import TritonHome, find_home, link_backends, server_environment
 from triton_ensembles.triton.log import began_to_load, failure_reasons, read_failure, read_records
 from triton_ensembles.triton.sagemaker_serve import MULTI_MODEL, Serve, serve
@@ -187,8 +187,12 @@ class TritonServer:
         return self._serve.messages if self._serve else ()
 
     def start(self) -> TritonServer:
-        self.launch()
-        self.wait_until_ready()
+        try:
+            self.launch()
+            self.wait_until_ready()
+        except BaseException:
+            self.stop()
+            raise
         return self
 
     def launch(self) -> None:
@@ -206,7 +210,7 @@ class TritonServer:
         ]
         ours = server_environment(home)
         theirs = {} if self._serve is None else {k: v for k, v in self._serve.environment.items() if k not in _OURS}
-        with self.log.open("ab" if self._append_log else "wb") as output:
+        with uninterrupted(), self.log.open("ab" if self._append_log else "wb") as output:
             self._log_start = output.tell()
             output.writelines(f"{message}\n".encode() for message in self.messages)
             output.flush()
