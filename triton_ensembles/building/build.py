@@ -25,6 +25,7 @@ from triton_ensembles.building.tensorrt_plans import settle_plans
 from triton_ensembles.check import check
 from triton_ensembles.check.formats import as_text
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.examples.folder import examples_folder
 from triton_ensembles.files import digest, file_digest, locked
 from triton_ensembles.paths import ROOT
 from triton_ensembles.triton import backends, model_config, releases, targets
@@ -174,7 +175,9 @@ def _inputs(
     made = with_needs(recipe, artifacts)
     read = {path for artifact in made for path in artifact.reads}
     read |= {environment.file for environment in recipe.environments.values()}
-    written = [path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
+    examples = examples_folder(folder)  # archives leave them out
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
+    written = [path for path in files if not path.is_relative_to(examples)]
     plans = sorted(engines_from.glob(f"{folder.name}.*")) if engines_from else []
     return {
         "target": [target.name, target.image, target.instance],
