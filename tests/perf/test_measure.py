@@ -17,14 +17,16 @@ import pytest
 from PIL import Image
 
 from triton_ensembles.building.build import Built
+from triton_ensembles.building.recipe import find_ensembles
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.perf import measure
 from triton_ensembles.perf.report import tables
+from triton_ensembles.triton.model_config import CONFIG, read_config
 
 STEPS = {
-    "bert_trt": ["preprocess", "bert-trt", "postprocess"],
-    "dali_inception": ["dali", "inception_graphdef"],
-    "resnet_pytorch": ["resnet"],
+    folder.name: [step.model_name for step in read_config(folder / "ensemble" / CONFIG).ensemble_scheduling.step]
+    for folder in find_ensembles(ENSEMBLES)
 }
 
 
@@ -32,7 +34,9 @@ def test_a_short_sweep_of_all(built: dict[str, Built], tmp_path: Path) -> None:
     """Else `make perf` ends without a report, or with one that lacks a step."""
     said: list[str] = []
     ensembles = [built[name] for name in STEPS]
-    reports = measure(ensembles, concurrencies=(2, 1), output=tmp_path, seconds=3, progress=said.append)
+    reports = measure(
+        ensembles, ensembles=ENSEMBLES, concurrencies=(2, 1), output=tmp_path, seconds=3, progress=said.append
+    )
     assert [report.name for report in reports] == list(STEPS)
     for report in reports:
         name = report.name
@@ -56,7 +60,13 @@ def test_a_short_sweep_of_all(built: dict[str, Built], tmp_path: Path) -> None:
 def test_over_http(built: dict[str, Built], tmp_path: Path) -> None:
     """Else --protocol http measures gRPC, or hangs: a warm-up over HTTP ended only nine times of ten."""
     (report,) = measure(
-        [built["bert_trt"]], concurrencies=(32,), output=tmp_path, seconds=3, protocol="http", progress=print
+        [built["bert_trt"]],
+        ensembles=ENSEMBLES,
+        concurrencies=(32,),
+        output=tmp_path,
+        seconds=3,
+        protocol="http",
+        progress=print,
     )
     assert report.protocol == "http"
     (point,) = report.points
@@ -83,7 +93,14 @@ def _check_files(name: str, folder: Path) -> None:
 def test_an_ensemble_that_refuses(built: dict[str, Built], tmp_path: Path) -> None:
     """Else an error under load is taken for a measurement, or its reason is lost."""
     with pytest.raises(EnsembleError, match="batch-size must be <= 64 for 'bert_trt'"):
-        measure([built["bert_trt"]], concurrencies=(1,), output=tmp_path / "out", batch=65, progress=print)
+        measure(
+            [built["bert_trt"]],
+            ensembles=ENSEMBLES,
+            concurrencies=(1,),
+            output=tmp_path / "out",
+            batch=65,
+            progress=print,
+        )
     assert not (tmp_path / "out").exists()
 
 
@@ -98,7 +115,13 @@ def test_a_server_that_dies(built: dict[str, Built], tmp_path: Path) -> None:
             os.waitid(os.P_PID, server, os.WEXITED | os.WNOWAIT)
 
     with pytest.raises(EnsembleError, match="tritonserver ended by itself under load of bert_trt"):
-        measure([built["bert_trt"]], concurrencies=(1,), output=tmp_path / "out", progress=end_the_server)
+        measure(
+            [built["bert_trt"]],
+            ensembles=ENSEMBLES,
+            concurrencies=(1,),
+            output=tmp_path / "out",
+            progress=end_the_server,
+        )
     assert not (tmp_path / "out").exists()
 
 
@@ -106,11 +129,13 @@ _SWEEP = """
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from triton_ensembles.paths import ENSEMBLES
+from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.perf import measure
 
 built = SimpleNamespace(name="bert_trt", repository=Path(sys.argv[1]))
 say = lambda line: print(line, flush=True)
-measure([built], concurrencies=(1, 2), output=Path(sys.argv[2]), seconds=60, progress=say)
+measure([built], ensembles=ENSEMBLES, concurrencies=(1, 2), output=Path(sys.argv[2]), seconds=60, progress=say)
 """
 
 

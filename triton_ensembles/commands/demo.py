@@ -10,7 +10,7 @@ from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.commands.options import build_all, build_options, server_of, warn_of_random_weights
 from triton_ensembles.commands.project import current_places
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.examples.answer import answer_lines
 from triton_ensembles.examples.folder import examples_folder, read_examples
 from triton_ensembles.examples.request import Request
@@ -28,7 +28,7 @@ def demo(names: tuple[str, ...], weights: str, weights_dir: Path | None) -> None
         for each in built:
             click.secho(f"\n{each.name}", bold=True)
             if not examples[each.name].requests:
-                click.echo(f"there are no example requests in {examples_folder(ensembles / each.name)}")
+                click.echo(f"there are no example requests in {shown(examples_folder(ensembles / each.name))}")
             for request in examples[each.name].requests:
                 click.echo(request.label)
                 for line in _ask(client, each.name, request):
