@@ -146,3 +146,19 @@ def test_invoke_sends_the_example_to_an_endpoint(endpoint: LocalEndpoint, run: R
     refused = run("invoke", "silent")
     assert refused.exit_code == 1
     assert "there are no example requests for silent; give the request with --body FILE" in refused.output
+
+
+def test_paths_in_a_recipe_are_relative_to_the_project(tmp_path: Path) -> None:
+    """Otherwise a project cannot bring environment files of its own."""
+    write_ensemble(tmp_path, "packed")
+    recipe = tmp_path / "ensembles" / "packed" / "ensemble.toml"
+    environment = '[environments.own]\nfile = "envs/own.yml"\nsteps = ["double"]\n'
+    recipe.write_text(f'description = "one"\n{environment}')
+    missing = CliRunner().invoke(main, ["--project", str(tmp_path), "build"])
+    assert missing.exit_code == 1
+    assert f"the recipe names {tmp_path}/envs/own.yml, which does not exist" in missing.output
+    (tmp_path / "envs").mkdir()
+    (tmp_path / "envs" / "own.yml").write_text("dependencies: [")
+    broken = CliRunner().invoke(main, ["--project", str(tmp_path), "build"])
+    assert broken.exit_code == 1
+    assert f"{tmp_path}/envs/own.yml" in broken.output

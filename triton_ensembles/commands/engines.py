@@ -52,6 +52,7 @@ def engines(names: tuple[str, ...], weights: str, weights_dir: Path | None, imag
             progress=lambda line: click.echo(f"[{folder.name} {time.monotonic() - started:5.1f} s] {line}"),  # noqa: B023
             allow_random=weights == "auto",
             weights_dir=weights_dir,
+            root=places.root,
         )
         plans = [artifact for artifact in artifacts if artifact.maker == PLAN]
         refuse_fp16(plans, target)
