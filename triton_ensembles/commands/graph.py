@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 
 from triton_ensembles.check.repository import Repository, find_repositories
+from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.graph.dag import Graph, graph_of
 from triton_ensembles.graph.mermaid import mermaid
-from triton_ensembles.paths import ENSEMBLES
 
 FORMATS = ("mermaid", "svg", "png")
 _SUFFIXES = {".svg": "svg", ".png": "png"}
@@ -35,7 +35,7 @@ def graph(name: str, style: str | None, file: Path | None) -> None:
       graph dist/gpu/bert_trt.tar.gz   what an archive really holds
     """
     style = style or _SUFFIXES.get(file.suffix.lower() if file else "", "mermaid")
-    found = read_graph(name)
+    found = read_graph(name, current_places().ensembles)
     data = mermaid(found).encode() if style == "mermaid" else _picture(found, style)
     if file:
         _write(file, data)
@@ -52,7 +52,7 @@ def _picture(found: Graph, style: str) -> bytes:
     return picture(found, style)
 
 
-def read_graph(name: str, ensembles: Path = ENSEMBLES) -> Graph:
+def read_graph(name: str, ensembles: Path) -> Graph:
     """The graph of the ensemble called ``name`` in ``ensembles``, or of the one at the path ``name``."""
     path = ensembles / name if (ensembles / name).is_dir() else Path(name)
     if not path.exists():

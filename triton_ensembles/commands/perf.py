@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from triton_ensembles.commands.options import build_all, build_options
+from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import shown
-from triton_ensembles.paths import BUILD, REPORTS
 from triton_ensembles.perf.files import SUFFIXES
 from triton_ensembles.perf.inputs import UserInputs
 from triton_ensembles.perf.report import tables
@@ -63,7 +63,6 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> t
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    default=REPORTS / "perf",
     help="The folder for NAME.csv, NAME.json and NAME.png.  [default: reports/perf]",
 )
 def perf(
@@ -77,15 +76,18 @@ def perf(
     batch: int,
     input_data: Path | None,
     shapes: tuple[str, ...],
-    output: Path,
+    output: Path | None,
 ) -> None:
     """Build, then measure each ensemble with perf_analyzer: concurrency sweep, time by step, CSV, JSON and a plot."""
     built = build_all(names, weights, weights_dir)
     if len(built) > 1 and (input_data or shapes):
         raise click.UsageError("--input-data and --shape are for one ensemble: name it")
+    places = current_places()
+    output = output or places.reports / "perf"
     with StopSignals():  # perf_analyzer and the server are stopped on the way out, and no report is half written
         reports = measure(
             built,
+            ensembles=places.ensembles,
             concurrencies=concurrencies,
             output=output,
             seconds=seconds,
@@ -93,7 +95,7 @@ def perf(
             batch=batch,
             user=UserInputs(input_data, shapes),
             progress=click.echo,
-            log=BUILD / "tritonserver.log",
+            log=places.build / "tritonserver.log",
         )
     for report in reports:
         click.secho(f"\n{report.name}", bold=True)
