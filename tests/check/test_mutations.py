@@ -18,9 +18,8 @@ from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.check.checker import check_repositories
 from triton_ensembles.check.examples import Y, ensemble, python_model, step
 from triton_ensembles.check.fault import Fault
-from triton_ensembles.check.form import Form
 from triton_ensembles.check.registry import RULES
-from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.repository import Form, Repository
 from triton_ensembles.check.rule import Example, Server
 from triton_ensembles.check.staging_example import stage
 from triton_ensembles.triton.destination import Destination

@@ -9,9 +9,8 @@ import pytest
 from tests.check.served import PATIENCE, Judge, Verdict
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.check.checker import check_repositories
-from triton_ensembles.check.form import Form
 from triton_ensembles.check.registry import RULES
-from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.repository import Form, Repository
 from triton_ensembles.check.rule import Rule, Server
 from triton_ensembles.check.staging_example import stage
 

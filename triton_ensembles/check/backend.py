@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from triton_ensembles.archive.tree import join
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.triton.backends import KNOWN, TENSORFLOW_FILES
 
 

@@ -14,8 +14,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, join
-from triton_ensembles.check.model import Model
-from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.triton.home import STUB
 
 PARAMETER = "EXECUTION_ENV_PATH"

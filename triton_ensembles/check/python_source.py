@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from triton_ensembles.archive.tree import join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.fault import Place
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 
 MODEL_PY = "model.py"
 UTILS = "triton_python_backend_utils"

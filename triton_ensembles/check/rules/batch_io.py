@@ -7,7 +7,7 @@ from typing import Any
 
 from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Place
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.spelling import choices, nearest
 from triton_ensembles.triton.destination import Destination

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.examples import SCALE, ensemble, python_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.triton.destination import Destination
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from triton_ensembles.check.examples import IDENTITY, X, python_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Rule, Server, rule
 from triton_ensembles.triton.destination import Destination
 

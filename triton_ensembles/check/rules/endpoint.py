@@ -9,8 +9,7 @@ from typing import Any
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.check.environments import environments
 from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.model import Model
-from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Scope, Server, rule
 from triton_ensembles.check.rules.sagemaker import is_archive, picked, reached
 from triton_ensembles.triton.destination import Destination

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.examples import SCALE, ensemble, step
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Rule, rule
 from triton_ensembles.triton.destination import Destination
 

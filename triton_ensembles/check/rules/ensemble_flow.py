@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from triton_ensembles.check.dataflow import Dataflow, Use
 from triton_ensembles.check.examples import SCALE, X, Y, ensemble, step
 from triton_ensembles.check.fault import Finding, Place
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.spelling import choices
 from triton_ensembles.triton.destination import Destination

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from triton_ensembles.check.examples import SCALE, X, Y, ensemble, step
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.spelling import choices, nearest
 from triton_ensembles.triton.destination import Destination

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from triton_ensembles.check.examples import SCALE, Y, ensemble, step
 from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.ensemble_models import steps
 from triton_ensembles.triton.destination import Destination

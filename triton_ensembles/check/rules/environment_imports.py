@@ -10,10 +10,8 @@ from pathlib import Path
 
 from triton_ensembles.check.environments import Environment, environment_of
 from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.form import Form
-from triton_ensembles.check.model import Model
 from triton_ensembles.check.python_source import UTILS, Import, PythonFile, all_files, is_local, model_files
-from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Scope, Server, rule
 from triton_ensembles.check.rules.environment_examples import with_environment
 from triton_ensembles.check.source_form import RECIPE

@@ -15,9 +15,7 @@ from triton_ensembles.check.environments import (
 )
 from triton_ensembles.check.examples import IDENTITY
 from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.form import Form
-from triton_ensembles.check.model import Model
-from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Scope, Server, rule
 from triton_ensembles.check.spelling import nearest
 from triton_ensembles.triton.destination import Destination

@@ -9,7 +9,7 @@ from triton_ensembles.archive.tar import safe_path
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.triton.destination import Destination
 

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.form import Form
-from triton_ensembles.check.model import Model
-from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Scope, Server, rule
 from triton_ensembles.check.spelling import choices, nearest
 from triton_ensembles.triton.backends import ENSEMBLE

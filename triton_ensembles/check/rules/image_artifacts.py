@@ -20,10 +20,8 @@ from typing import Any
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.environments import environment_of, has_stub
 from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.form import Form
-from triton_ensembles.check.model import Model
 from triton_ensembles.check.python_source import is_python
-from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Scope, Server, rule
 from triton_ensembles.check.rules.endpoint import manifest
 from triton_ensembles.triton.destination import Destination

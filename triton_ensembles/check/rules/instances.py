@@ -9,8 +9,7 @@ from typing import Any
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.form import Form
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Form, Model
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
 from triton_ensembles.triton.destination import Destination

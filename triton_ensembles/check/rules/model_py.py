@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.environments import environment_of
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.model import Model
 from triton_ensembles.check.python_source import Broken, PythonFile, all_files, model_files
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.spelling import nearest
 from triton_ensembles.triton.destination import Destination

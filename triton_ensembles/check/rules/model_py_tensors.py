@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.model import Model
 from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, argument, model_files
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.rules.model_py import CONFIG, HEAD
 from triton_ensembles.check.spelling import choices, nearest

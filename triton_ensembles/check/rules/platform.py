@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import SCALE, X, Y, ensemble, python_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.spelling import choices, nearest
 from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, PLATFORM_OF, PLATFORMS

@@ -9,8 +9,7 @@ from triton_ensembles.archive.tree import join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import IDENTITY, SCALE, ensemble, python_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.form import Form
-from triton_ensembles.check.model import NOT_VERSIONS, Model
+from triton_ensembles.check.repository import NOT_VERSIONS, Form, Model
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.triton.destination import Destination
 

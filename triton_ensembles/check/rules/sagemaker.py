@@ -6,9 +6,7 @@ names an instance type. A plain model repository for a plain tritonserver is fre
 
 from __future__ import annotations
 
-from triton_ensembles.check.form import Form
-from triton_ensembles.check.model import Model
-from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from tritonclient.grpc import model_config_pb2
 
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.form import Form
-from triton_ensembles.check.model import Model
 from triton_ensembles.check.python_source import UTILS, all_files, argument, model_files
-from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Scope, Server, rule
 from triton_ensembles.check.rules.sagemaker import SOURCE, for_sagemaker, picked, reached
 from triton_ensembles.check.source_form import ENSEMBLE_FOLDER

@@ -8,7 +8,7 @@ from typing import Any
 
 from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Rule, rule
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import DataType

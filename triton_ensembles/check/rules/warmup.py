@@ -7,7 +7,7 @@ from typing import Any
 
 from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.rules.sequence_state import missing_or_short
 from triton_ensembles.check.spelling import choices, nearest
