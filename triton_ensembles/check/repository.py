@@ -20,7 +20,7 @@ from triton_ensembles.check.source_form import RECIPE, Recipe, read_recipe
 from triton_ensembles.errors import shown as shown_path
 from triton_ensembles.triton.model_config import CONFIG
 
-# core r24.10 model_lifecycle.cc VersionsToLoad: folders of a model that are no versions.
+# core r24.10 model_lifecycle.cc VersionsToLoad: folders of a model that are not versions.
 NOT_VERSIONS = ("warmup", "initial_state", "configs")
 _NUMBER = re.compile(r"\s*[+-]?\d+")  # std::stoll: leading blanks and a sign are taken, and what follows is ignored
 
@@ -143,7 +143,7 @@ class Repository:
 
     @cached_property
     def models(self) -> tuple[Model, ...]:
-        """One for each folder, as Triton sees it; the repository itself when it has a config.pbtxt of its own."""
+        """One for each folder, as Triton sees it; the repository itself when it has a config.pbtxt."""
         if self.is_one_model:
             return (Model(self.path.resolve().name, "", self.shown, self),)
         names = self.tree.folders()
@@ -165,7 +165,7 @@ class Repository:
 
     @cached_property
     def recipe(self) -> Recipe | None:
-        """What ensemble.toml says, for a folder of ensembles/."""
+        """The content of ensemble.toml, for a folder of ensembles/."""
         entry = self.tree.get(RECIPE)
         return read_recipe(entry.text or "") if self.form is Form.SOURCE and entry else None
 
@@ -179,10 +179,10 @@ class Repository:
 
 
 def find_repositories(path: Path) -> Iterator[Repository]:
-    """The repositories that ``path`` stands for.
+    """The repositories at ``path``.
 
-    A file is an archive. A folder is one repository when it, or a folder in it, holds a config.pbtxt; otherwise each
-    folder in it that does is one, and so is each .tar.gz in it. Nothing is yielded when there is none at all.
+    A file is an archive. A folder is one repository when it, or a folder in it, has a config.pbtxt; otherwise each
+    folder in it that does is one, and so is each .tar.gz in it.
     """
     if not path.is_dir():
         yield Repository(path, shown_path(path), Form.ARCHIVE, read_archive(path))
@@ -196,7 +196,7 @@ def find_repositories(path: Path) -> Iterator[Repository]:
 
 
 def is_repository(folder: Path) -> bool:
-    """Whether ``folder`` is a model, holds one, or has a recipe."""
+    """Whether ``folder`` is a model, contains one, or has a recipe."""
     if (folder / RECIPE).is_file() or (folder / CONFIG).is_file():
         return True
     return any(_is_model(child) for child in folder.iterdir() if child.is_dir())

@@ -1,4 +1,4 @@
-"""Did you mean …? One place decides how near a name has to be."""
+"""Did you mean …? The one place that decides how close a name has to be."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 _NEAR = 0.7
-_LONGEST = 80  # difflib is quadratic, and nobody misspells a name of a thousand letters
+_LONGEST = 80  # difflib is quadratic, and a name of a thousand letters is not a misspelling
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
