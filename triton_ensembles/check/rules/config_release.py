@@ -24,7 +24,7 @@ FIRST_RELEASE: dict[tuple[str, ...], tuple[int, int]] = {
     source="common: protobuf/model_config.proto of the branches r24.10 to r26.06 compared",
     bad=ensemble(SCALE).replace("  step [", "  max_inflight_requests: 4\n  step ["),
     good=ensemble(SCALE),
-    words="failed to read text proto from config.pbtxt",
+    words="failed to read text proto from …/config.pbtxt",
 )
 def field_too_new(model: Model, destination: Destination) -> Iterator[Finding]:
     for path, release in FIRST_RELEASE.items():

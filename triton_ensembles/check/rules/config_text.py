@@ -10,7 +10,7 @@ from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
 
 SOURCE = "protobuf text_format.cc and io/tokenizer.cc, called by core r24.10 filesystem/api.cc ReadTextProto"
-WORDS = "failed to read text proto from config.pbtxt"
+WORDS = "failed to read text proto from …/config.pbtxt"
 
 _GOOD = python_model()
 _PARAMETER = 'parameters {{ key: "{}", value {{ string_value: "{}" }} }}'

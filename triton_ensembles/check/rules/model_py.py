@@ -91,7 +91,7 @@ def newer_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
     source=f"{SOURCE} Initialize",
     bad=_example("class Model:\n    def execute(self, requests):\n        return []\n"),
     good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
-    words="AttributeError: module 'model' has no attribute 'TritonPythonModel'",
+    words="AttributeError: module '…' has no attribute 'TritonPythonModel'",
 )
 def no_class(model: Model) -> Iterator[Finding]:
     for file in model_files(model):

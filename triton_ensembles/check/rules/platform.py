@@ -151,7 +151,7 @@ def _has_file(model: Model, library: str) -> bool:
     source="core r24.10 backend_model.cc GetBackendLibraryProperties",
     bad=python_model('runtime: "scale.so"'),
     good=python_model('runtime: "libtriton_python.so"'),
-    words="unable to find … backend library '…' for model '…'",
+    words="unable to find backend library '…' for model '…'",
 )
 def runtime_missing(model: Model) -> Iterator[Finding]:
     runtime = model.config.runtime

@@ -55,7 +55,7 @@ def _initial_states(model: Model) -> Iterator[tuple[tuple[str | int, ...], Any, 
     source="core r24.10 sequence_batch_scheduler.cc Create",
     bad=_state(" ".join([_INITIAL.format("TYPE_FP32", "3, 2", "zero_data: true")] * 2)),
     good=_GOOD,
-    words="initial_state field for state input must contain exactly one or zero element",
+    words="initial_state field for state input … must contain exactly one or zero element",
 )
 def initial_state_count(model: Model) -> Iterator[Finding]:
     for index, state in enumerate(model.config.sequence_batching.state):
