@@ -14,7 +14,7 @@ def _with_manifest(name: str, **values: str) -> dict[str, Content]:
     return {**members(name), "manifest.json": json.dumps(values)}
 
 
-def test_names_of_their_own_are_no_fault(tmp_path: Path) -> None:
+def test_unique_names_are_not_a_fault(tmp_path: Path) -> None:
     """Otherwise a good endpoint is reported."""
     paths = [write(tmp_path / f"{name}.tar.gz", members(name)) for name in ("a", "b", "c")]
     assert faults(*paths) == []
@@ -68,7 +68,7 @@ def test_mixed_targets(tmp_path: Path) -> None:
     assert rules(one) == set()
 
 
-def test_needs_that_no_image_meets(tmp_path: Path) -> None:
+def test_requirements_that_no_image_meets(tmp_path: Path) -> None:
     """Otherwise one of two archives can never load, in any image."""
     old = write(tmp_path / "old.tar.gz", {**members("a", ENV), "a.step/env.tar.gz": environment("3.8")})
     new = write(tmp_path / "new.tar.gz", {**members("b", ENV), "b.step/env.tar.gz": environment("3.12")})

@@ -47,7 +47,7 @@ def faults(tmp_path: Path, config: str) -> list[Fault]:
         ("data_type: TYPE_FP32", "data_type: FP32", "config-unknown-enum", "TYPE_FP32"),
     ],
 )
-def test_one_slip_is_one_fault(tmp_path: Path, old: str, new: str, rule: str, cure: str) -> None:
+def test_one_mistake_is_one_fault(tmp_path: Path, old: str, new: str, rule: str, cure: str) -> None:
     """Otherwise one wrong word is reported under several names, or under none."""
     assert old in GOOD
     found = faults(tmp_path, GOOD.replace(old, new, 1))
@@ -68,7 +68,7 @@ def test_no_fault_hides_another(tmp_path: Path) -> None:
     }
 
 
-def test_the_place_of_a_clash_is_the_line_that_joins_the_two(tmp_path: Path) -> None:
+def test_the_place_of_a_clash_is_the_line_that_connects_the_two(tmp_path: Path) -> None:
     """Otherwise people are sent to a line that is right."""
     config = GOOD.replace("data_type: TYPE_FP32", "data_type: TYPE_INT32", 1)
     found = faults(tmp_path, config)
@@ -80,7 +80,7 @@ def test_the_place_of_a_clash_is_the_line_that_joins_the_two(tmp_path: Path) -> 
     }
 
 
-def test_circles_are_told_apart(tmp_path: Path) -> None:
+def test_every_cycle_is_reported(tmp_path: Path) -> None:
     """Otherwise only one of two cycles in an ensemble is found."""
     config = ensemble(
         step("scale", {"X": "X"}, {"Y": "Y"}),
@@ -92,7 +92,7 @@ def test_circles_are_told_apart(tmp_path: Path) -> None:
     assert len({fault.place for fault in found}) == 2
 
 
-def test_a_step_without_config_is_not_guessed_at(tmp_path: Path) -> None:
+def test_the_tensors_of_a_step_without_config_are_not_guessed(tmp_path: Path) -> None:
     """Otherwise a model that a server would complete itself is reported."""
     stage(Example(ensemble(step("detector", {"IMAGE": "X"}, {"BOXES": "Y"}))), tmp_path, "pipeline")
     (tmp_path / "detector" / "1").mkdir(parents=True)

@@ -97,7 +97,7 @@ def test_each_fault_of_an_environment_is_named(packed: bytes, rule: str, tmp_pat
     assert rule in rules(_archive(tmp_path, packed), image="24.09")
 
 
-def test_what_is_only_a_record_is_no_fault(tmp_path: Path) -> None:
+def test_a_record_of_a_local_wheel_is_not_a_fault(tmp_path: Path) -> None:
     """Otherwise a package installed from a local wheel is reported as editable."""
     extra: dict[str, Content] = {
         f"{SITE}/mine-1.dist-info/direct_url.json": json.dumps({"url": "file:///wheels/mine.whl", "archive_info": {}}),
@@ -108,7 +108,7 @@ def test_what_is_only_a_record_is_no_fault(tmp_path: Path) -> None:
     assert rules(_archive(tmp_path, environment("3.10", extra)), image="24.09", instance="ml.c5.xlarge") == set()
 
 
-def test_a_stub_in_the_models_folder_brings_its_own_python(tmp_path: Path) -> None:
+def test_a_stub_in_the_models_folder_has_its_own_python(tmp_path: Path) -> None:
     """Otherwise a step with its own stub is told to change its Python."""
     more: dict[str, Content] = {"a.step/triton_python_backend_stub": b"\x7fELF"}
     assert rules(_archive(tmp_path, environment("3.11"), **more), image="24.09") == set()

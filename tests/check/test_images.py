@@ -23,7 +23,7 @@ def _plan(**facts: str) -> dict[str, Content]:
     return {**PLAN, "manifest.json": json.dumps({"artifacts": {"one/1/model.plan": {"facts": facts}}})}
 
 
-def test_the_release_table_is_whole() -> None:
+def test_the_release_table_is_complete() -> None:
     """Otherwise a release is missing or a version is misspelled."""
     table = releases()
     assert list(table) == sorted(table)

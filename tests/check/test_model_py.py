@@ -128,7 +128,7 @@ def test_files_opened_for_each_request(tmp_path: Path) -> None:
     assert _found(tmp_path, closing) == []
 
 
-def test_a_newer_python_is_not_called_wrong(tmp_path: Path) -> None:
+def test_newer_python_syntax_is_not_an_error(tmp_path: Path) -> None:
     """Otherwise a model for a newer Python than the checker's cannot be built at all."""
     env = {"a.step/env.tar.gz": environment("3.99"), "a.step/triton_python_backend_stub": b"\x7fELF"}
     files = {**members("a", "$$TRITON_MODEL_DIRECTORY/env.tar.gz", "match := [}"), **env}

@@ -138,7 +138,7 @@ def test_a_comment_is_taken_for_an_ensemble(endpoint: Endpoint) -> None:
     assert endpoint.said(f"detected an Ensemble config at path: {endpoint.url}/comment.step/config.pbtxt")
 
 
-def test_a_decoupled_step_is_never_invoked(endpoint: Endpoint) -> None:
+def test_requests_to_a_decoupled_step_are_refused(endpoint: Endpoint) -> None:
     """Otherwise the rule about decoupled models is wrong."""
     files = members("stream")
     files["stream.step/config.pbtxt"] = python_step() + "model_transaction_policy { decoupled: true }\n"
@@ -148,7 +148,7 @@ def test_a_decoupled_step_is_never_invoked(endpoint: Endpoint) -> None:
     assert endpoint.rules == {"sagemaker-decoupled"}
 
 
-def test_a_called_model_is_not_loaded(endpoint: Endpoint) -> None:
+def test_a_model_that_model_py_calls_is_not_loaded(endpoint: Endpoint) -> None:
     """Otherwise the checker reports a call of a model that is loaded."""
     code = """\
 import triton_python_backend_utils as pb_utils

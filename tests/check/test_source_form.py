@@ -32,12 +32,12 @@ def rules(tmp_path: Path, recipe: str | None, target: str = "") -> set[str]:
 GROUP_1 = ("model", "version", "instance-group", "recipe", "platform", "backend", "step", "ensemble", "config")
 
 
-def test_what_the_recipe_makes_may_be_missing(tmp_path: Path) -> None:
+def test_a_file_that_the_recipe_makes_may_be_missing(tmp_path: Path) -> None:
     """Otherwise every fresh clone of this project is full of faults."""
     assert rules(tmp_path, RECIPE, "cpu") == set()
 
 
-def test_without_a_recipe_it_may_not(tmp_path: Path) -> None:
+def test_without_a_recipe_a_missing_file_is_a_fault(tmp_path: Path) -> None:
     """Otherwise a repository without its model files passes."""
     assert rules(tmp_path, None, "cpu") == {"version-not-available", "instance-group-gpu-on-cpu"}
 
@@ -47,7 +47,7 @@ def test_a_recipe_for_another_step_does_not_count(tmp_path: Path) -> None:
     assert rules(tmp_path, RECIPE.replace("detect/", "other/")) == {"version-not-available"}
 
 
-def test_a_recipe_that_is_no_toml_is_a_fault_at_its_line(tmp_path: Path) -> None:
+def test_a_recipe_that_is_not_toml_is_a_fault_at_its_line(tmp_path: Path) -> None:
     """Otherwise only the build reports a broken recipe."""
     assert "recipe-unreadable" in rules(tmp_path, RECIPE + "path = \n")
     (fault,) = [fault for fault in check([tmp_path]).faults if fault.rule == "recipe-unreadable"]

@@ -44,7 +44,7 @@ def test_all_faults_are_found_at_their_lines() -> None:
     ]
 
 
-def test_what_was_meant_is_read() -> None:
+def test_the_intended_value_is_read() -> None:
     """Otherwise one misspelt word makes a second fault somewhere else."""
     config = ConfigFile("config.pbtxt", MANY).config
     assert (config.name, config.backend, config.max_batch_size) == ("scale", "python", 8)
@@ -71,7 +71,7 @@ def test_what_was_meant_is_read() -> None:
         ('backend: "python', 'write backend: "python"'),
     ],
 )
-def test_the_cure_can_be_copied(text: str, cure: str) -> None:
+def test_the_fix_can_be_copied(text: str, cure: str) -> None:
     """Otherwise the fix misleads people."""
     (fault,) = ConfigFile("config.pbtxt", text).faults
     assert fault.cure == cure

@@ -22,10 +22,19 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 def choices(known: Iterable[str], most: int = 12) -> str:
     """``'a', 'b' or 'c'`` for a message; at most ``most`` of them."""
+    return _joined(known, most, "or")
+
+
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """``'a', 'b' and 'c'`` for a message; at most ``most`` of them."""
+    return _joined(names, most, "and")
+
+
+def _joined(known: Iterable[str], most: int, word: str) -> str:
     names = [f"'{name}'" for name in sorted(known)]
     if len(names) > most:
         names = [*names[:most], f"{len(names) - most} more"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}" if names else "nothing"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}" if names else "nothing"
 
 
 def _key(name: str) -> str:

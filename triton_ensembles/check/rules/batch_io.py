@@ -9,7 +9,7 @@ from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.spelling import choices, nearest
+from triton_ensembles.check.spelling import choices, listed, nearest
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateBatchIO"
@@ -139,5 +139,5 @@ def target_twice(model: Model) -> Iterator[Finding]:
 
 def _unknown(place: Place, kind: str, name: str, known: list[str]) -> Finding:
     guess = nearest(name, known)
-    cure = f"did you mean '{guess}'?" if guess else f"the model's {kind}s are {choices(known)}"
+    cure = f"did you mean '{guess}'?" if guess else f"the model's {kind}s are {listed(known)}"
     return Finding(place, f"the model has no {kind} '{name}'", cure=cure)

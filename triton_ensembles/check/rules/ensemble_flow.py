@@ -9,7 +9,7 @@ from triton_ensembles.check.examples import SCALE, X, Y, ensemble, step
 from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.spelling import choices
+from triton_ensembles.check.spelling import listed
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"
 _Z = Y.replace('"Y"', '"Z"')
@@ -43,7 +43,7 @@ def _place(model: Model, use: Use, kind: str) -> Place:
     source=SOURCE,
     bad=_JOINED.replace('"A", value: "scaled"', '"A", value: "scalled"'),
     good=_JOINED,
-    words="is not written: at least one of its depending tensors, '…', is not connected",
+    words="… is not written: at least one of its depending tensors, '…', is not connected",
 )
 def tensor_not_written(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
@@ -54,7 +54,7 @@ def tensor_not_written(model: Model) -> Iterator[Finding]:
         yield Finding(
             _place(model, flow.readers[name][0], "input_map"),
             f"nothing writes the tensor '{name}'",
-            cure=f"did you mean '{guess}'?" if guess else f"the tensors here are {choices(known)}",
+            cure=f"did you mean '{guess}'?" if guess else f"the tensors here are {listed(known)}",
         )
 
 
@@ -106,7 +106,7 @@ def input_overwritten(model: Model) -> Iterator[Finding]:
         step("scale", {"X": "T"}, {"Y": "Y"}),
     ),
     good=ensemble(step("scale", {"X": "T"}, {"Y": "Y"}), step("scale", {"X": "X"}, {"Y": "T"})),
-    words="is not written: at least one of its depending tensors, …, is not connected",
+    words="… is not written: at least one of its depending tensors, …, is not connected",
 )
 def cycle(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
@@ -141,7 +141,7 @@ def output_not_written(model: Model) -> Iterator[Finding]:
         yield Finding(
             model.at("output", flow.outputs.index(name), "name"),
             f"no step writes the output '{name}'",
-            cure=f"did you mean '{guess}'?" if guess else f"the steps write {choices(flow.writers)}",
+            cure=f"did you mean '{guess}'?" if guess else f"the steps write {listed(flow.writers)}",
         )
 
 

@@ -9,7 +9,7 @@ from triton_ensembles.check.examples import SCALE, X, Y, ensemble, step
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.spelling import choices, nearest
+from triton_ensembles.check.spelling import listed, nearest
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorMapping"
 GRAPH = "core r24.10 model_repository_manager.cc ConnectDependencyGraph"
@@ -50,6 +50,7 @@ def steps(model: Model) -> list[Step]:
 )
 def model_missing(model: Model) -> Iterator[Finding]:
     known = [item.folder for item in model.repository.models if item.folder != model.folder]
+    models = f"the models here are {listed(known)}" if known else "add the model to the repository"
     for item in steps(model):
         name = item.message.model_name
         if name and item.model is None and not model.is_damaged(*item.path, "model_name"):
@@ -57,7 +58,7 @@ def model_missing(model: Model) -> Iterator[Finding]:
             yield Finding(
                 model.at(*item.path, "model_name"),
                 f"there is no model '{name}'",
-                cure=f'did you mean model_name: "{guess}"?' if guess else f"the models here are {choices(known)}",
+                cure=f'did you mean model_name: "{guess}"?' if guess else models,
             )
 
 
@@ -124,7 +125,7 @@ def _unknown(model: Model, kind: str) -> Iterator[Finding]:
                 yield Finding(
                     model.at(*item.path, f"{kind}_map", key, "key"),
                     f"'{item.message.model_name}' has no {kind} '{key}'",
-                    cure=f'did you mean key: "{guess}"?' if guess else f"its {kind}s are {choices(known)}",
+                    cure=f'did you mean key: "{guess}"?' if guess else f"its {kind}s are {listed(known)}",
                 )
 
 
@@ -160,7 +161,8 @@ def input_not_mapped(model: Model) -> Iterator[Finding]:
     source="core r24.10 ensemble_utils.cc ValidateEnsembleConfig",
     bad=ensemble(SCALE, size=16),
     good=ensemble(SCALE, size=4),
-    words="allows maximum batch size …, but it contains model … which only allows maximum batch size to be …",
+    words="ensemble … allows maximum batch size …, but it contains model … "
+    "which only allows maximum batch size to be …",
 )
 def batch_size(model: Model) -> Iterator[Finding]:
     most = model.config.max_batch_size

@@ -9,7 +9,7 @@ from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Form, Model
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.spelling import choices, nearest
+from triton_ensembles.check.spelling import listed, nearest
 from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import families, image_of, instance_of, releases
@@ -107,8 +107,9 @@ def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Fi
     yield Finding(
         model.at("backend"),
         f"the images that NVIDIA builds have no backend '{backend}'",
-        f"unless the image was made with it: unable to find backend library for backend '{backend}'",
-        f"the images have {choices(known)}; any other backend has to be added to the image",
+        f"unless the image was built with it, Triton refuses the model: unable to find backend library for "
+        f"backend '{backend}'",
+        f"the images have {listed(known)}; any other backend has to be added to the image",
     )
 
 

@@ -150,11 +150,12 @@ def execute_arguments(model: Model) -> Iterator[Finding]:
             needs = takes - len(method.args.defaults) + sum(each is None for each in method.args.kw_defaults)
             if needs <= own + 1 and (takes >= own + 1 or method.args.vararg):
                 continue
+            arguments = f"{takes} argument" + ("s" if takes != 1 else "")
             yield Finding(
                 file.place(method),
-                f"execute takes {takes} arguments, and Triton calls it with {own + 1} (self and requests)"
+                f"execute takes {arguments}, and Triton calls it with {own + 1} (self and requests)"
                 if own
-                else f"execute takes {takes} arguments, and Triton calls it only with requests",
+                else f"execute takes {arguments}, and Triton calls it only with requests",
                 "the model loads, and every request fails: TypeError",
                 "write def execute(self, requests):",
             )

@@ -10,7 +10,7 @@ from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, a
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.rules.model_py import CONFIG, HEAD
-from triton_ensembles.check.spelling import choices, nearest
+from triton_ensembles.check.spelling import listed, nearest
 
 # Measured on 2.51.0, through SageMaker's route.
 _DROPPED = (
@@ -65,7 +65,7 @@ def input_name(model: Model) -> Iterator[Finding]:
             meant = nearest(wanted, known)
             yield Finding(
                 file.place(call),
-                f"the config has no input '{wanted}'; it has {choices(known)}",
+                f"the config has no input '{wanted}'; it has {listed(known)}",
                 f"{name.rpartition('.')[2]} returns None, and the request fails where it is used: "
                 "'NoneType' object has no attribute 'as_numpy'",
                 _corrected(file, call, wanted, meant),
@@ -92,7 +92,7 @@ def output_name(model: Model) -> Iterator[Finding]:
                 meant = nearest(wanted, known)
                 yield Finding(
                     file.place(call),
-                    f"the config has no output '{wanted}'; it has {choices(known)}",
+                    f"the config has no output '{wanted}'; it has {listed(known)}",
                     _DROPPED,
                     _corrected(file, call, wanted, meant),
                 )
@@ -123,7 +123,7 @@ def output_missing(model: Model) -> Iterator[Finding]:
             if output.name not in made and output.name:
                 yield Finding(
                     model.at("output", number, "name"),
-                    f"{first.path} never makes the output '{output.name}'; it makes {choices(set(filter(None, made)))}",
+                    f"{first.path} never makes the output '{output.name}'; it makes {listed(set(filter(None, made)))}",
                     _DROPPED,
                     f'add pb_utils.Tensor("{output.name}", …) to the response, or delete the output from config.pbtxt',
                 )

@@ -10,7 +10,7 @@ from triton_ensembles.check.examples import SCALE, X, Y, ensemble, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
-from triton_ensembles.check.spelling import choices, nearest
+from triton_ensembles.check.spelling import choices, listed, nearest
 from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, PLATFORM_OF, PLATFORMS
 from triton_ensembles.triton.destination import Destination
 
@@ -60,7 +60,7 @@ def platform_unknown(model: Model) -> Iterator[Finding]:
         cure = f'write backend: "{platform}"'
     else:
         guess = nearest(platform, [*PLATFORMS, ENSEMBLE])
-        cure = f'did you mean platform: "{guess}"?' if guess else f"the platforms are {choices([*PLATFORMS, ENSEMBLE])}"
+        cure = f'did you mean platform: "{guess}"?' if guess else f"the platforms are {listed([*PLATFORMS, ENSEMBLE])}"
     yield Finding(
         model.at("platform"),
         f"'{platform}' is not a valid platform",
@@ -70,7 +70,7 @@ def platform_unknown(model: Model) -> Iterator[Finding]:
 
 @rule(
     "platform-backend-clash",
-    "platform and backend match",
+    "The platform and the backend match",
     source=SOURCE,
     bad=Example(python_model('platform: "tensorrt_plan"', backend='backend: "onnxruntime"'), {"1/model.onnx": ""}),
     good=python_model('platform: "onnxruntime_onnx"'),
@@ -93,7 +93,7 @@ def platform_backend_clash(model: Model) -> Iterator[Finding]:
 
 @rule(
     "backend-misspelt",
-    "backend exists",
+    "The backend exists",
     source="core r24.10 backend_model.cc GetBackendRuntimeLibraryName; the names are those of NVIDIA's backends",
     bad=python_model(backend='backend: "Python"'),
     good=python_model(backend='backend: "python"'),

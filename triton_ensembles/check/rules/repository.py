@@ -31,7 +31,7 @@ def name_differs(model: Model) -> Iterator[Finding]:
     if name and name != model.folder and not mapped and not model.is_damaged("name"):
         yield Finding(
             model.at("name"),
-            f"the model is called '{name}', and its folder '{model.folder}'",
+            f"the model's name is '{name}', but its folder is '{model.folder}'",
             cure=f'write name: "{model.folder}", or rename the folder',
         )
 

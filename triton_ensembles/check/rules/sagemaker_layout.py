@@ -10,7 +10,7 @@ from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.rules.sagemaker import LOAD, is_archive, is_packed
-from triton_ensembles.check.spelling import choices
+from triton_ensembles.check.spelling import listed
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
 from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
@@ -46,7 +46,7 @@ def wrapped(repository: Repository) -> Iterator[Finding]:
         if inside:
             yield Finding(
                 repository.place(folder),
-                f"the models ({choices(inside)}) are in a folder '{folder}', not at the root of the archive",
+                f"the models ({listed(inside)}) are in a folder '{folder}', not at the root of the archive",
                 f"Triton takes '{folder}' for the model and refuses it: at least one version must be available under "
                 "the version policy",
                 f"pack what is in the folder: tar -C {folder} -czf {repository.path.name} .",
@@ -85,7 +85,7 @@ def root_config(repository: Repository) -> Iterator[Finding]:
     if hidden:
         yield Finding(
             repository.place(CONFIG),
-            f"config.pbtxt is at the root of the archive, beside the models {choices(hidden)}",
+            f"config.pbtxt is at the root of the archive, beside the models {listed(hidden)}",
             "SageMaker serves the archive as one single model and never registers the folders as models; "
             "an ensemble fails with: failed to poll from model repository",
             f"move it into its own folder: <ensemble>/{CONFIG}, with an empty <ensemble>/1/",
@@ -111,10 +111,10 @@ def several_ensembles(repository: Repository, destination: Destination) -> Itera
         nested = [each.folder for each in found if each.folder in inner]
         yield Finding(
             model.at("platform"),
-            f"this is one of {len(found)} ensembles of the archive; the others are {choices(others)}",
+            f"this is one of {len(found)} ensembles of the archive, beside {listed(others)}",
             "SageMaker serves the last one in the order in which the file system lists the folders, which differs "
             "between machines; no request reaches the others"
-            + (f" ({choices(nested)} counts although it is a step of another)" if nested else ""),
+            + (f" ({listed(nested)} counts although it is a step of another)" if nested else ""),
             "put each ensemble into its own archive"
             + (", with the steps of the inner ensemble copied into the outer one" if nested else ""),
         )
@@ -140,10 +140,10 @@ def no_ensemble(repository: Repository, destination: Destination) -> Iterator[Fi
     stray = [model.folder for model in models if not model.has_config and not model.versions]
     yield Finding(
         repository.place(),
-        f"the archive has {len(models)} folders ({choices(model.folder for model in models)}), and none is an ensemble",
+        f"the archive has {len(models)} folders ({listed(model.folder for model in models)}), and none is an ensemble",
         "SageMaker serves the last folder in the order in which the file system lists them, even if it is not a model; "
         "no request reaches the others",
-        f"remove {choices(stray)} from the archive"
+        f"remove {listed(stray)} from the archive"
         if stray and len(stray) == len(models) - 1
         else "add an ensemble that uses them, or put each model into its own archive",
     )

@@ -185,12 +185,13 @@ def batch_too_large(repository: Repository, destination: Destination) -> Iterato
     for model, size in _rows(repository, destination):
         most = model.config.max_batch_size
         if 0 < size <= LARGEST_BODY < size * most:
+            characters = _json(model)
+            as_json = f" (as JSON about {math.floor(LARGEST_BODY / characters)})" if characters else ""
             yield Finding(
                 model.at("max_batch_size"),
                 f"a batch of {most} rows is {_mb(size * most)} in binary form, and a request to SageMaker is "
                 f"at most {_mb(LARGEST_BODY)}",
-                f"one request can carry {LARGEST_BODY // size} rows (as JSON about "
-                f"{math.floor(LARGEST_BODY / (_json(model) or size)):d}); larger ones are refused: ValidationError",
+                f"one request can carry {LARGEST_BODY // size} rows{as_json}; larger ones are refused: ValidationError",
                 "change nothing if clients send fewer rows: Triton combines the requests of several clients",
             )
 

@@ -122,7 +122,7 @@ def values(model: Model) -> Iterator[Finding]:
             message, words = f"{kind} has values of several types", "specifies more than one from 'int32_false_true', …"
         else:
             count = len(getattr(control, given[0]))
-            message = f"{kind} has {count} values"
+            message = f"{kind} has {count} value" + ("s" if count != 1 else "")
             words = f"control '{given[0]}' must have exactly 2 entries for {kind}"
         place = model.at(*path, given[-1] if given else "kind")
         cure = f"write {given[0] if given else 'int32_false_true'}: [ 0, 1 ]"

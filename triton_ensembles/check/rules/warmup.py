@@ -10,7 +10,7 @@ from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.rules.sequence_state import missing_or_short
-from triton_ensembles.check.spelling import choices, nearest
+from triton_ensembles.check.spelling import listed, nearest
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 backend_model_instance.cc GenerateWarmupData"
@@ -154,7 +154,7 @@ def inputs_missing(model: Model) -> Iterator[Finding]:
             ]
             yield Finding(
                 model.at(*path),
-                f"the warm-up sample '{sample.name}' lacks the input {choices(missing)}".replace(" or ", " and "),
+                f"the warm-up sample '{sample.name}' lacks the input {listed(missing)}",
                 cure=guesses[0] if guesses else f'write inputs {{ key: "{missing[0]}", value {{ … }} }}',
             )
 
