@@ -11,7 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.check.configs import messages, mutated
-from triton_ensembles.check.text.parser import TextFault, parse
+from triton_ensembles.check.text.parsed import TextFault
+from triton_ensembles.check.text.parser import parse
 from triton_ensembles.triton.model_config import ModelConfig, format_config
 
 # protobuf reads some of the odd escape sequences that hypothesis makes, and Python warns of them.

@@ -9,7 +9,8 @@ from functools import cached_property
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
 from triton_ensembles.check.fault import Place
-from triton_ensembles.check.text.parser import Parsed, Path, TextFault, parse
+from triton_ensembles.check.text.parsed import Parsed, Path, TextFault
+from triton_ensembles.check.text.parser import parse
 from triton_ensembles.check.text.tokens import Lines
 
 

@@ -24,6 +24,8 @@ class Use:
 
 @dataclass(frozen=True)
 class Dataflow:
+    """The tensors of an ensemble: its inputs and outputs, and for each tensor the steps that write and read it."""
+
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     reads: tuple[frozenset[str], ...]  # for each step

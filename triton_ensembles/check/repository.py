@@ -132,6 +132,15 @@ class Model:
 
 @dataclass(frozen=True)
 class Repository:
+    """A model repository.
+
+    Args:
+        path: the folder or archive on disk.
+        shown: the path that people see.
+        form: how it is stored.
+        tree: its files.
+    """
+
     path: Path
     shown: str
     form: Form

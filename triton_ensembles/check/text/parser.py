@@ -8,38 +8,18 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from triton_ensembles.check.spelling import choices, nearest
+from triton_ensembles.check.text.parsed import Parsed, Path, TextFault
 from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token, Tokens, brackets_balance
 from triton_ensembles.check.text.values import NOTHING, WrongValueError, read_value
 
-Path = tuple[str | int | bool, ...]
 MOST_FAULTS = 100
-
-
-class TextFault(NamedTuple):
-    """A fault of the text itself; ``rule`` is the id of the rule that reports it."""
-
-    rule: str
-    offset: int
-    message: str
-    cure: str
-
-
-@dataclass
-class Parsed:
-    """The result of :func:`parse`: the message, the faults, and the offset of each field."""
-
-    message: Message
-    faults: list[TextFault] = field(default_factory=list)
-    offsets: dict[Path, int] = field(default_factory=dict)
-    damaged: set[Path] = field(default_factory=set)  # whose value is lost
 
 
 class _TooManyError(Exception):
