@@ -10,7 +10,7 @@ from statistics import median
 from benchmarks.http_load import Door, post, put_under_load
 from benchmarks.start_cold import ask, load_model, multi_model_server
 from benchmarks.start_memory import memory_by_process
-from triton_ensembles.archive.clone import clone, clone_names
+from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.deploy.payload import Payload
 from triton_ensembles.endpoint.hosting.extract import extract
 from triton_ensembles.triton.server import TritonServer
