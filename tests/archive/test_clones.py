@@ -1,4 +1,4 @@
-"""Clones have the right content, every reader can read them, and bad requests are refused before anything is written."""
+"""Clones have the right content, every reader can read them, and bad requests are refused before any is written."""
 
 from __future__ import annotations
 
