@@ -1,4 +1,4 @@
-"""docker/sagemaker/serve: the flags that a container's variables become. Every expectation is the script's own output
+"""docker/sagemaker/serve turns a container's variables into flags. Every expected value is the script's own output
 (r24.10, run with a tritonserver that prints its arguments).
 """
 
@@ -62,7 +62,7 @@ def test_each_variable_becomes_its_flag(variable: str, value: str, flags: list[s
     assert [flag for flag in made if flag not in DEFAULTS] == [flag for flag in flags if flag not in DEFAULTS]
     assert set(flags) <= set(made)
     names = [flag.rpartition("=")[0] for flag in made if flag.startswith("--")]
-    assert len(set(names)) == len(names)  # in the place of the default, not beside it
+    assert len(set(names)) == len(names)  # instead of the default, not in addition
 
 
 def test_the_platforms_port_is_the_containers_port() -> None:
@@ -86,14 +86,14 @@ def test_a_gpu_limit_is_set_for_each_gpu(tmp_path: Path, monkeypatch: pytest.Mon
     assert "--model-load-gpu-limit" not in serve(limited, Path("/x")).arguments
 
 
-def test_the_ping_mode_reaches_the_server_only_where_the_variable_was_there_before() -> None:
+def test_the_ping_mode_reaches_the_server_only_if_the_variable_was_set_before() -> None:
     assert "SAGEMAKER_TRITON_PING_MODE" not in serve(multi_model(OVERRIDE_PING_MODE="ready"), Path("/x")).environment
     made = serve(multi_model(OVERRIDE_PING_MODE="ready", PING_MODE="x"), Path("/x"))
     assert made.environment["SAGEMAKER_TRITON_PING_MODE"] == "ready"
     assert serve(multi_model(PING_MODE="x"), Path("/x")).environment["SAGEMAKER_TRITON_PING_MODE"] == "live"
 
 
-def test_a_single_model_container_loads_its_only_folder_or_the_one_that_is_named(tmp_path: Path) -> None:
+def test_a_single_model_container_loads_its_only_folder_or_the_named_one(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     made = serve({MULTI_MODEL: "True"}, tmp_path)  # only "true" counts
     assert made.arguments[-1] == "--load-model=one"
