@@ -1,15 +1,73 @@
-"""Child processes: those that never outlive us, not even after kill -9, and what /proc knows of them."""
+"""Processes: signals that stop us, children that never outlive us, and what /proc knows of them."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import FrameType, TracebackType
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)  # looked up here: a forked child should not import anything
+
+
+class StopSignals:
+    """SIGINT and SIGTERM while a command holds servers or runs until it is told to stop; for the main thread.
+
+    The first signal raises KeyboardInterrupt, later ones do nothing: cleaning up is not interrupted. Once ``defer`` has
+    been called no signal raises, and ``received`` says whether one came. SIGINT counts even where it was ignored at the
+    start, as in a background job of a shell or on a CI runner.
+    """
+
+    def __init__(self) -> None:
+        self.received = False  # not an Event: its lock may be held by the very code that the signal interrupts
+        self._deferred = False
+
+    def defer(self) -> None:
+        if self.received:
+            raise KeyboardInterrupt  # once more, should it have been swallowed
+        self._deferred = True
+
+    def __enter__(self) -> StopSignals:
+        self._before = [(number, signal.signal(number, self._receive)) for number in (signal.SIGINT, signal.SIGTERM)]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before:
+            signal.signal(number, handler)
+
+    def _receive(self, _number: int, _frame: FrameType | None) -> None:
+        first, self.received = not self.received, True
+        if first and not self._deferred:
+            raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Around the start of a process: what a signal raises within Python's hooks for fork() is swallowed.
+
+    A signal that comes meanwhile is handled at the end.
+    """
+    came: list[int] = []
+    before = []
+    if threading.current_thread() is threading.main_thread():  # no other thread runs handlers
+        before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+        before = [(number, handler) for number, handler in before if callable(handler)]
+    for each, _ in before:
+        signal.signal(each, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        for each, handler in before:
+            signal.signal(each, handler)
+    for number in came:
+        signal.raise_signal(number)
 
 
 def die_with_parent() -> Callable[[], None]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import struct
-import time
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from PIL import Image
 
 from pipelines.dali_pipe import preprocess, serialize
 from triton_ensembles.paths import ENSEMBLES
+from triton_ensembles.processes import descendants
 from triton_ensembles.triton.model_config import ModelInstanceGroup, format_config, read_config
 
 if TYPE_CHECKING:
@@ -171,6 +172,12 @@ def bad_row(kind: str, jpeg: Array, png_row: Array) -> Array:
             return png(12_000, 12_000, 12_000)
 
 
+def memory_megabytes(pid: int, field: str) -> float:
+    """VmRSS, what it uses, or VmHWM, the most that it has used."""
+    (found,) = re.findall(rf"{field}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(found) / 1024
+
+
 @pytest.mark.parametrize("bad", BAD)
 def test_a_bad_row_fails_only_its_own_request(
     server: ModelServer, photographs: list[Array], encode: Encode, bad: str
@@ -178,7 +185,10 @@ def test_a_bad_row_fails_only_its_own_request(
     """Otherwise one broken upload would fail every request of the same batch."""
     good = [encode(photograph) for photograph in photographs]
     broken = bad_row(bad, good[0], encode(photographs[0], "PNG"))
-    before = time.monotonic()
+    processes = [server.server.pid, *descendants(server.server.pid)]
+    before = sum(memory_megabytes(pid, "VmRSS") for pid in processes)
+    for pid in processes:
+        Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak is measured from here on
     answers = together(
         [
             lambda: one(server, good[0]),
@@ -192,7 +202,8 @@ def test_a_bad_row_fails_only_its_own_request(
     assert answers[1].status() == "StatusCode.INVALID_ARGUMENT"
     with pytest.raises(triton.InferenceServerException, match=f"row 2 of {IN}: .*{BAD[bad]}"):
         raise answers[1]
-    assert time.monotonic() - before < 10
+    peak = sum(memory_megabytes(pid, "VmHWM") for pid in processes)
+    assert peak - before < 300  # the smaller bomb has 432 MB of pixels
     np.testing.assert_array_equal(one(server, good[1]), preprocess(good[1].tobytes()))
 
 

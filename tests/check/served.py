@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
-import urllib.error
-import urllib.request
+import select
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote
 
 from triton_ensembles.triton.server import TritonServer
 
-TIMEOUT = 15.0  # seconds for one load; most take a tenth of one, and the slowest less than two
+TIMEOUT = 60.0  # seconds for one load; most take a tenth of one, and the slowest less than two on idle cores
 TRIES = 10  # of a load over which the server was lost
 PATIENCE = 6.0  # seconds after which a load that should have taken a tenth of one counts as hanging
 
@@ -53,17 +53,20 @@ class Judge:
 
     def load(self, name: str, timeout: float = TIMEOUT) -> Verdict:
         server = self._server or self._start()
-        url = f"{self.url}/v2/repository/models/{quote(name)}/load"
         try:
-            with urllib.request.urlopen(urllib.request.Request(url, b"{}", method="POST"), timeout=timeout):
-                return Verdict(True, "")
-        except urllib.error.HTTPError as error:
-            said = json.loads(error.read() or b"{}").get("error", "")
-            return Verdict(False, f"{said}\n{_said_of(name, server.log)}")
-        except OSError:  # a time-out, or a connection that broke
+            with closing(HTTPConnection(server.http_url, timeout=timeout)) as connection:
+                connection.request("POST", f"/v2/repository/models/{quote(name)}/load", b"{}")
+                _wait_for_answer(connection, server.pid, timeout)
+                reply = connection.getresponse()
+                body = reply.read()
+        except (OSError, HTTPException):
             words = "\n".join(server.log.read_text(errors="replace").splitlines()[-40:])
             self.kill()
             return Verdict(False, f"the server hung or died:\n{words}", survived=False)
+        if reply.status == 200:
+            return Verdict(True, "")
+        said = json.loads(body or b"{}").get("error", "")
+        return Verdict(False, f"{said}\n{_said_of(name, server.log)}")
 
     def load_all(self, names: Sequence[str]) -> dict[str, Verdict]:
         """Load each; one over which the server was lost is tried again in a new one (see above)."""
@@ -93,10 +96,27 @@ class Judge:
     def kill(self) -> None:
         """End a server that no longer answers; the next load starts another one."""
         server, self._server = self._server, None
-        if server and server.alive():
-            os.kill(server.pid, signal.SIGKILL)
         if server:
-            server.stop()
+            server.stop(at_once=True)
+
+
+def _wait_for_answer(connection: HTTPConnection, pid: int, seconds: float) -> None:
+    """Until it can be read. Raises OSError when the server ends or the time is over before.
+
+    The connection alone does not tell of the server's end: Python stubs have inherited it.
+    """
+    handle = os.pidfd_open(pid)
+    try:
+        waiter = select.poll()
+        waiter.register(handle, select.POLLIN)
+        waiter.register(connection.sock, select.POLLIN)
+        ready = {file for file, _ in waiter.poll(seconds * 1000)}
+    finally:
+        os.close(handle)
+    if handle in ready:
+        raise ConnectionError("the server has ended")
+    if not ready:
+        raise TimeoutError("no answer")
 
 
 def _said_of(name: str, log: Path) -> str:

@@ -43,7 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
         yield server
 
 
-def ask(server: Judge, model: str, shape: list[int], timeout: float = 10) -> str:
+def ask(server: Judge, model: str, shape: list[int], timeout: float = 120) -> str:
     """What Triton says to a request with FP32 zeros as X."""
     assert server.load(model).loaded
     zeros = [0.0] * math.prod(shape)

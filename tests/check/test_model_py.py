@@ -135,7 +135,9 @@ def test_a_newer_python_is_not_called_wrong(tmp_path: Path) -> None:
     assert [fault.rule for fault in faults(write(tmp_path / "a.tar.gz", files))] == ["model-py-newer-syntax"]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.one_of(st.binary(max_size=300), st.text(max_size=300).map(str.encode)))
 @pytest.mark.parametrize("before", [b"", MODEL_PY.encode()])
 def test_no_text_makes_a_rule_fail(before: bytes, tmp_path: Path, junk: bytes) -> None:

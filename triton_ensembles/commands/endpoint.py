@@ -11,6 +11,7 @@ from triton_ensembles.endpoint.announcement import LAST_LINE, environment
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.errors import shown
 from triton_ensembles.paths import BUILD
+from triton_ensembles.processes import StopSignals
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>[KMGT]?)(i?B)?", re.IGNORECASE)
@@ -95,8 +96,6 @@ def endpoint(
     """
     if s3_url and buckets:
         raise click.UsageError("--bucket is for the own S3, --s3-url for another: give one of them")
-    from triton_ensembles.endpoint.server import run_endpoint  # takes a second, which --help need not
-
     settings = Settings(
         root=root,
         port=port,
@@ -113,5 +112,8 @@ def endpoint(
             click.echo(f"export {name}={value}")
         click.echo(f"\nlogs in {shown(settings.logs)}; {LAST_LINE}")
 
-    run_endpoint(settings, ready, lambda: click.echo("\nstopping: running requests may end"))
+    with StopSignals():  # until run_endpoint has handlers of its own
+        from triton_ensembles.endpoint.server import run_endpoint  # takes a second, which --help need not
+
+        run_endpoint(settings, ready, lambda: click.echo("\nstopping: running requests may end"))
     click.echo("stopped")

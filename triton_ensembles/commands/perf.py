@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from triton_ensembles.perf.files import SUFFIXES
 from triton_ensembles.perf.inputs import UserInputs
 from triton_ensembles.perf.report import tables
 from triton_ensembles.perf.sweep import CONCURRENCIES, SECONDS, measure
+from triton_ensembles.processes import StopSignals
 
 
 def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
@@ -37,7 +37,13 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> t
     callback=_numbers,
     help="Requests under way at any moment; one point of the sweep each.",
 )
-@click.option("--seconds", type=click.FloatRange(min=0.3), default=SECONDS, show_default=True, help="Measured a point.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0.3),
+    default=SECONDS,
+    show_default=True,
+    help="Measured a point; longer where an answer takes longer than a third of it.",
+)
 @click.option("--protocol", type=click.Choice(["grpc", "http"]), default="grpc", show_default=True)
 @click.option(
     "--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Rows (inferences) in a request."
@@ -77,19 +83,18 @@ def perf(
     built = build_all(names, weights, weights_dir)
     if len(built) > 1 and (input_data or shapes):
         raise click.UsageError("--input-data and --shape are for one ensemble: name it")
-    # As Ctrl-C: perf_analyzer and the server are stopped on the way out, and no report is half written.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    reports = measure(
-        built,
-        concurrencies=concurrencies,
-        output=output,
-        seconds=seconds,
-        protocol=protocol,
-        batch=batch,
-        user=UserInputs(input_data, shapes),
-        progress=click.echo,
-        log=BUILD / "tritonserver.log",
-    )
+    with StopSignals():  # perf_analyzer and the server are stopped on the way out, and no report is half written
+        reports = measure(
+            built,
+            concurrencies=concurrencies,
+            output=output,
+            seconds=seconds,
+            protocol=protocol,
+            batch=batch,
+            user=UserInputs(input_data, shapes),
+            progress=click.echo,
+            log=BUILD / "tritonserver.log",
+        )
     for report in reports:
         click.secho(f"\n{report.name}", bold=True)
         click.echo(tables(report))

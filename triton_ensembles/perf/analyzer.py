@@ -10,11 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.processes import die_with_parent
+from triton_ensembles.processes import die_with_parent, uninterrupted
 from triton_ensembles.triton.home import TritonHome
 
 STOP_SECONDS = 5
 _THREAD_ERROR = "] had error: "
+_NO_ANSWER = "no request was answered within a measurement window; allow more time with --seconds"
+
+
+class NoAnswerError(EnsembleError):
+    """The measurement windows were shorter than one request takes."""
 
 
 @dataclass(frozen=True)
@@ -43,31 +48,36 @@ def run_analyzer(home: TritonHome, arguments: Sequence[str], folder: Path, limit
     """Run perf_analyzer in ``folder`` (it writes a CSV for every step beside the one of ``-f``) until it ends.
 
     Raises:
+        NoAnswerError: no request was answered within a measurement window.
         EnsembleError: it is missing, did not end in ``limit_seconds``, or failed (its own reason, in one line).
     """
     if not home.perf_analyzer.is_file():
         raise EnsembleError("perf_analyzer is missing", path=home.perf_analyzer, cure="run: make setup")
     libraries = os.pathsep.join(os.fspath(path) for path in (home.perf_libraries, home.libraries))
-    process = subprocess.Popen(
-        [os.fspath(home.perf_analyzer), *arguments],
-        cwd=folder,
-        env=os.environ | {"LD_LIBRARY_PATH": libraries},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,  # the same numbers as prose
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,  # Ctrl-C is for us: perf_analyzer would go on until its requests are answered
-        preexec_fn=die_with_parent(),
-    )
+    process = None
     try:
+        with uninterrupted():
+            process = subprocess.Popen(
+                [os.fspath(home.perf_analyzer), *arguments],
+                cwd=folder,
+                env=os.environ | {"LD_LIBRARY_PATH": libraries},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,  # the same numbers as prose
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                start_new_session=True,  # Ctrl-C is for us: perf_analyzer would go on until its requests are answered
+                preexec_fn=die_with_parent(),
+            )
         _, messages = process.communicate(timeout=limit_seconds)
     except subprocess.TimeoutExpired:
         raise EnsembleError(f"perf_analyzer had not ended after {limit_seconds:.0f} s") from None
     finally:
-        _stop(process)
+        if process is not None:
+            _stop(process)
     if process.returncode:
-        raise EnsembleError(f"perf_analyzer failed: {reason(messages) or f'exit code {process.returncode}'}")
+        why = reason(messages) or f"exit code {process.returncode}"
+        raise (NoAnswerError if why == _NO_ANSWER else EnsembleError)(f"perf_analyzer failed: {why}")
 
 
 def reason(messages: str) -> str:
@@ -77,7 +87,7 @@ def reason(messages: str) -> str:
         if _THREAD_ERROR in line:
             return line.split(_THREAD_ERROR, 1)[1]
     if any(line.startswith("No valid requests recorded") for line in lines):
-        return "no request was answered within a measurement window; allow more time with --seconds"
+        return _NO_ANSWER
     return lines[0].removeprefix("error: ") if lines else ""
 
 

@@ -15,6 +15,7 @@ class Point:
     """One concurrency.
 
     Attributes:
+        seconds: how long it was measured; longer than asked for where requests took longer than the windows.
         requests: answered in the whole run of perf_analyzer, a little more than in its measurement windows.
         server_ms: an average request in the server, from the arrival at the ensemble to its answer.
         steps: in the order of the ensemble's config.
@@ -22,6 +23,7 @@ class Point:
     """
 
     client: ClientTimes
+    seconds: float
     requests: int
     server_ms: float
     steps: tuple[StepTimes, ...]

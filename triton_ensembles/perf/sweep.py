@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.perf.analyzer import read_csv, run_analyzer
+from triton_ensembles.perf.analyzer import NoAnswerError, read_csv, run_analyzer
 from triton_ensembles.perf.facts import machine, versions, weights_of
 from triton_ensembles.perf.files import write_report
 from triton_ensembles.perf.inputs import Inputs, UserInputs, inputs_for
@@ -25,7 +26,8 @@ from triton_ensembles.triton.server import TritonServer
 CONCURRENCIES = (1, 2, 4, 8, 16, 32)
 SECONDS = 6.0
 WINDOWS = 3  # the least that perf_analyzer takes before it calls a measurement stable
-LIMIT_SECONDS = 120.0  # for the requests that are under way when the last window closes
+LONGEST_WINDOW = 60.0  # seconds, up to which windows are doubled when no request was answered within one
+LIMIT_SECONDS = 120.0  # for requests that are under way together, such as those when the last window closes
 
 
 class Served(Protocol):
@@ -56,13 +58,14 @@ class _Load:
             *("--concurrency-range", str(concurrency)),
         ]
 
-    def window_arguments(self) -> list[str]:
+    @staticmethod
+    def window_arguments(seconds: float) -> list[str]:
         """Always three windows, merged into one result of about ``seconds``.
 
         perf_analyzer reports nothing at all when three windows differ by more than -s, and on a machine that does other
         work they often do; so -s is set beyond reach, and the reader judges by the percentiles.
         """
-        window = round(self.seconds * 1000 / WINDOWS)
+        window = round(seconds * 1000 / WINDOWS)
         return ["--measurement-mode", "time_windows", "-p", str(window), "-r", str(WINDOWS), "-s", "1000"]
 
     def run(self, arguments: Sequence[str], limit_seconds: float) -> None:
@@ -87,7 +90,8 @@ def measure(
     Args:
         concurrencies: requests under way at any moment, one point of the sweep each.
         output: the folder for the reports. An ensemble's three files are written once its sweep is complete.
-        seconds: how long a point is measured; it takes about a fifth more.
+        seconds: how long a point is measured; it takes about a fifth more. Longer, up to three windows of
+            LONGEST_WINDOW, where no request is answered within one window.
         protocol: "grpc" or "http".
         batch: rows in a request.
         user: what to send instead of the project's own sentences and photographs.
@@ -132,9 +136,11 @@ def _sweep(
     models = composing_models(load.client, each.name)
     progress(f"[{each.name}] sending {inputs.about}")
     _warm_up(each.name, load, inputs, concurrencies[-1])
-    points = []
+    points: list[Point] = []
+    seconds = load.seconds
     for concurrency in concurrencies:
-        points.append(_point(each.name, load, inputs, models, concurrency))
+        points.append(_point(each.name, load, inputs, models, concurrency, seconds, progress))
+        seconds = points[-1].seconds  # the next concurrency is not faster
         progress(f"[{each.name}] {points[-1].summary()}")
     return Report(
         name=each.name,
@@ -158,20 +164,47 @@ def _warm_up(name: str, load: _Load, inputs: Inputs, most: int) -> None:
     """
     count = max(2 * most, inputs.entries)
     arguments = [*load.arguments(name, inputs, most, "grpc"), "--request-count", str(count)]
-    load.run(arguments, LIMIT_SECONDS + load.seconds)
+    load.run(arguments, LIMIT_SECONDS * math.ceil(count / most))
 
 
-def _point(name: str, load: _Load, inputs: Inputs, models: Sequence[str], concurrency: int) -> Point:
+def _point(
+    name: str,
+    load: _Load,
+    inputs: Inputs,
+    models: Sequence[str],
+    concurrency: int,
+    seconds: float,
+    progress: Callable[[str], None],
+) -> Point:
+    """A point with windows that are doubled until requests are answered within each."""
+    while True:
+        try:
+            return _run_point(name, load, inputs, models, concurrency, seconds)
+        except NoAnswerError:
+            if seconds >= WINDOWS * LONGEST_WINDOW:
+                raise
+            longer = min(2 * seconds, WINDOWS * LONGEST_WINDOW)
+            progress(
+                f"[{name}] concurrency {concurrency:3}: no answer within a window of {seconds / WINDOWS:.1f} s; "
+                f"measuring again with {longer / WINDOWS:.1f} s (at most {LONGEST_WINDOW:.0f} s)"
+            )
+            seconds = longer
+
+
+def _run_point(
+    name: str, load: _Load, inputs: Inputs, models: Sequence[str], concurrency: int, seconds: float
+) -> Point:
     file = f"{concurrency}.csv"
     arguments = load.arguments(name, inputs, concurrency, load.protocol)
-    arguments += [*load.window_arguments(), "--verbose-csv", "-f", file]
+    arguments += [*load.window_arguments(seconds), "--verbose-csv", "-f", file]
     before = _counters(load.client, (name, *models))
-    load.run(arguments, LIMIT_SECONDS + 2 * load.seconds)
+    load.run(arguments, LIMIT_SECONDS + 2 * seconds)
     spent = {model: after - before[model] for model, after in _counters(load.client, (name, *models)).items()}
     if spent[name].failures:
         raise EnsembleError(f"{name} answered {spent[name].failures} of {spent[name].requests} requests with an error")
     return Point(
         client=read_csv(load.folder / file),
+        seconds=seconds,
         requests=spent[name].requests,
         server_ms=spent[name].average_ms("success"),
         steps=tuple(step_times(name, model, spent[model]) for model in models),
