@@ -17,19 +17,20 @@ import tritonclient.http as http
 from triton_ensembles.building.build import Built
 from triton_ensembles.examples.demo import photographs
 from triton_ensembles.examples.imagenet import pixels
+from triton_ensembles.triton.sagemaker_server import SageMakerServer
 from triton_ensembles.triton.server import TritonServer
 
 
 @pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TritonServer]:
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SageMakerServer]:
     folder = tmp_path_factory.mktemp("sagemaker")
     (folder / "dummy").mkdir()
-    with TritonServer([folder / "dummy"], sagemaker=True, log=folder / "tritonserver.log") as server:
+    with SageMakerServer(folder / "dummy", log=folder / "tritonserver.log") as server:
         yield server
 
 
 def call(
-    server: TritonServer, method: str, path: str, model: str, body: bytes = b"", **headers: str
+    server: SageMakerServer, method: str, path: str, model: str, body: bytes = b"", **headers: str
 ) -> tuple[int, bytes]:
     """One request with the TargetModel header, which SageMaker sends on load, invoke and unload alike."""
     request = urllib.request.Request(f"http://{server.sagemaker_url}{path}", body or None, method=method)
@@ -65,7 +66,7 @@ def request_body(name: str) -> tuple[bytes, int, str]:
 
 @pytest.mark.parametrize("name", ["bert_trt", "dali_inception", "resnet_pytorch"])
 def test_the_archive_loads_answers_and_unloads(
-    endpoint: TritonServer, server: TritonServer, built: dict[str, Built], tmp_path: Path, name: str
+    endpoint: SageMakerServer, server: TritonServer, built: dict[str, Built], tmp_path: Path, name: str
 ) -> None:
     place = tmp_path / "models" / f"{name}0123" / "model"
     place.mkdir(parents=True)

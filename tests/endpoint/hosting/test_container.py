@@ -17,7 +17,7 @@ from triton_ensembles.building.build import Built
 from triton_ensembles.endpoint.hosting import HostingError, Invocation, logfile
 from triton_ensembles.examples.demo import photographs
 from triton_ensembles.examples.imagenet import pixels
-from triton_ensembles.triton.server import Ports
+from triton_ensembles.triton.ports import Ports
 
 pytestmark = pytest.mark.anyio
 

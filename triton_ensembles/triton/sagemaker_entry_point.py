@@ -10,10 +10,10 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.server_process import ServerCommand
 
 MULTI_MODEL = "SAGEMAKER_MULTI_MODEL"
 DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
@@ -41,28 +41,13 @@ _FLAGS: tuple[tuple[str, str, str | None], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Serve:
-    """How the script starts tritonserver.
-
-    Args:
-        arguments: tritonserver's flags.
-        environment: its environment variables.
-        messages: what the script prints before.
-    """
-
-    arguments: tuple[str, ...]
-    environment: Mapping[str, str]
-    messages: tuple[str, ...]
-
-
 def is_multi_model(environment: Mapping[str, str]) -> bool:
     """Whether the container is a multi-model one: only the exact string "true" counts."""
     return environment.get(MULTI_MODEL) == "true"
 
 
-def serve(environment: Mapping[str, str], repository: Path) -> Serve:
-    """What the script does in a container with these variables.
+def server_command(environment: Mapping[str, str], repository: Path) -> ServerCommand:
+    """How the script starts tritonserver in a container with these variables; ``messages`` is what it prints before.
 
     Args:
         environment: the container's variables.
@@ -102,7 +87,7 @@ def serve(environment: Mapping[str, str], repository: Path) -> Serve:
             )
         inside[DEFAULT_MODEL] = model
         arguments.append(f"--load-model={model}")
-    return Serve(tuple(arguments), inside, tuple(messages))
+    return ServerCommand(tuple(arguments), inside, tuple(messages))
 
 
 def _only_model(repository: Path, messages: list[str]) -> str:
