@@ -14,7 +14,7 @@ import pytest
 
 from tests.check.packing import MODEL_PY, Content, ensemble_of, members, packed, python_step, rules
 from triton_ensembles.building.build import Built
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 TARGET = "X-Amzn-SageMaker-Target-Model"
 
@@ -22,7 +22,7 @@ TARGET = "X-Amzn-SageMaker-Target-Model"
 class Endpoint:
     """What SageMaker does: unpack the archive, load it under the name of its file, invoke it."""
 
-    def __init__(self, server: TritonServer, folder: Path) -> None:
+    def __init__(self, server: SageMakerServer, folder: Path) -> None:
         self.server, self.folder = server, folder
         self._number = 0
 
@@ -68,9 +68,7 @@ class Endpoint:
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     folder = tmp_path_factory.mktemp("endpoint")
     (folder / "empty").mkdir()
-    with TritonServer(
-        [folder / "empty"], sagemaker=True, log=folder / "triton.log", arguments=["--log-verbose=1"]
-    ) as server:
+    with SageMakerServer(folder / "empty", log=folder / "triton.log") as server:  # SageMaker's log is verbose
         yield Endpoint(server, folder)
 
 

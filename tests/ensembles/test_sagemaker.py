@@ -19,19 +19,20 @@ from triton_ensembles.building.recipe import find_ensembles
 from triton_ensembles.examples.folder import read_examples
 from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.triton.model_config import read_config
+from triton_ensembles.triton.sagemaker_server import SageMakerServer
 from triton_ensembles.triton.server import TritonServer
 
 
 @pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TritonServer]:
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SageMakerServer]:
     folder = tmp_path_factory.mktemp("sagemaker")
     (folder / "dummy").mkdir()
-    with TritonServer([folder / "dummy"], sagemaker=True, log=folder / "tritonserver.log") as server:
+    with SageMakerServer(folder / "dummy", log=folder / "tritonserver.log") as server:
         yield server
 
 
 def call(
-    server: TritonServer, method: str, path: str, model: str, body: bytes = b"", **headers: str
+    server: SageMakerServer, method: str, path: str, model: str, body: bytes = b"", **headers: str
 ) -> tuple[int, bytes]:
     """One request with the TargetModel header, which SageMaker sends on load, invoke and unload alike."""
     request = urllib.request.Request(f"http://{server.sagemaker_url}{path}", body or None, method=method)
@@ -47,7 +48,7 @@ def call(
 
 @pytest.mark.parametrize("name", [folder.name for folder in find_ensembles(ENSEMBLES)])
 def test_the_archive_loads_answers_and_unloads(
-    endpoint: TritonServer, server: TritonServer, built: dict[str, Built], tmp_path: Path, name: str
+    endpoint: SageMakerServer, server: TritonServer, built: dict[str, Built], tmp_path: Path, name: str
 ) -> None:
     place = tmp_path / "models" / f"{name}0123" / "model"
     place.mkdir(parents=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.archive.clone import clone as write_clones
-from triton_ensembles.archive.clone import clone_names
+from triton_ensembles.archive.clones import clone as write_clones
+from triton_ensembles.archive.clones import clone_names
 from triton_ensembles.building.build import last_built
 from triton_ensembles.commands.options import target_option, warn_of_random_weights
 from triton_ensembles.commands.project import current_places

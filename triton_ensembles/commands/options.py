@@ -12,7 +12,8 @@ import click
 from triton_ensembles.building.build import Built, build, choose
 from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import shown
-from triton_ensembles.triton.server import Ports, TritonServer
+from triton_ensembles.triton.ports import Ports
+from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU, NAMES, Target
 
 target_option = click.option(

@@ -17,7 +17,7 @@ from triton_ensembles.endpoint.hosting import HostingError, Invocation, logfile
 from triton_ensembles.examples.folder import read_examples
 from triton_ensembles.examples.request import Request
 from triton_ensembles.paths import ENSEMBLES
-from triton_ensembles.triton.server import Ports
+from triton_ensembles.triton.ports import Ports
 
 pytestmark = pytest.mark.anyio
 

@@ -30,8 +30,8 @@ from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 from triton_ensembles.endpoint.hosting.single_model import SingleModel
 from triton_ensembles.endpoint.hosting.status import ModelState, VariantStatus
 from triton_ensembles.triton.sagemaker_contract import SHELL_CHARACTERS, TARGET_MODEL
-from triton_ensembles.triton.sagemaker_serve import MULTI_MODEL
-from triton_ensembles.triton.server import PORT_VARIABLES
+from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL
+from triton_ensembles.triton.sagemaker_server import PORT_VARIABLES
 
 _LOOK_SECONDS = 2.0
 _LOOK_MOST_SECONDS = 10.0

@@ -1,7 +1,7 @@
-"""Which argument or output of a torch model a tensor of the config is: TorchScript's outputs have no names.
+"""Which argument or output of a torch model a tensor of the config is, because TorchScript's outputs have no names.
 
-The rules are those of triton-inference-server/pytorch_backend r24.10, src/libtorch.cc, GetNamingConvention. No torch in
-here.
+The rules are those of triton-inference-server/pytorch_backend r24.10, src/libtorch.cc, GetNamingConvention. This module
+does not import torch.
 """
 
 from __future__ import annotations
@@ -9,25 +9,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from triton_ensembles.backends.common.declared import LoadError
+from triton_ensembles.backends.common.model_instance import LoadError
 
 _INDEX = "__"
 
 
 @dataclass(frozen=True)
 class Positions:
-    """Positions by tensor name. ``guessed``: the names told nothing, so the order in the config decided."""
+    """Positions (``of``) by tensor name. ``guessed``: by the order in the config, because the names do not say."""
 
     of: dict[str, int]
     guessed: bool = False
 
 
 def input_positions(names: Sequence[str], arguments: Sequence[str], *, named: bool = True) -> Positions:
-    """The argument of ``forward()`` that each input is: all by argument name, else all by ``NAME__INDEX``, else all by
-    their order.
+    """The argument of ``forward()`` that each input is: all by name, or all by ``NAME__INDEX``, or all by their order.
 
     Args:
-        arguments: what the arguments are called; only their number counts unless ``named``.
+        names: of the config's inputs.
+        arguments: the names of the arguments; only their number counts unless ``named``.
+        named: whether the arguments have names.
 
     Raises:
         LoadError: not every argument gets exactly one input.
@@ -43,13 +44,13 @@ def input_positions(names: Sequence[str], arguments: Sequence[str], *, named: bo
     if sorted(found.of.values()) != list(range(len(arguments))):
         raise LoadError(
             f"the config's inputs {', '.join(names)} are arguments {_listed(found)} of the model's forward(), which "
-            f"takes {', '.join(arguments)}: each of 0 to {len(arguments) - 1} must be there once"
+            f"takes {', '.join(arguments)}: each of 0 to {len(arguments) - 1} must appear once"
         )
     return found
 
 
 def output_positions(names: Sequence[str], count: int) -> Positions:
-    """The place among the model's ``count`` outputs of each output: all by ``NAME__INDEX``, else all by their order.
+    """The index of each output among the model's ``count`` outputs: all by ``NAME__INDEX``, otherwise by their order.
 
     Raises:
         LoadError: the model has no such output.
@@ -62,7 +63,7 @@ def output_positions(names: Sequence[str], count: int) -> Positions:
 
 
 def _by_index(names: Sequence[str]) -> Positions:
-    # The first "__" counts: what follows it must be the index and nothing else.
+    # The index must be all of the name after the first "__".
     indices = [name.partition(_INDEX)[2] for name in names]
     if all(index.isdecimal() for index in indices):
         return Positions(dict(zip(names, map(int, indices), strict=True)))

@@ -1,12 +1,12 @@
-"""A prefix becomes a tree that can stand anywhere: conda-pack's work, minus what doesn't travel.
+"""Lets conda-pack turn a prefix into a relocatable folder, without the files that no step needs.
 
 conda-pack leaves the prefixes inside files to ``bin/conda-unpack``, to be run after unpacking. Triton never runs it. So
-conda-pack is told a destination that is the same for every build (:data:`DESTINATION`): it writes that in the place of
-the build's folder and adds no ``conda-unpack``. The path is wrong wherever Triton unpacks, and nothing that a step
-does depends on it: Python finds its prefix from where its executable lies, extension modules find libraries through
-``$ORIGIN`` and LD_LIBRARY_PATH, the first lines of scripts are rewritten below. What does remain wrong is build
-information (``sysconfig``'s compiler flags), and, in environments from conda, compiled-in defaults such as OpenSSL's
-folder of certificates; a step that calls out over TLS should name its certificates itself.
+conda-pack is given the same destination in every build (:data:`DESTINATION`): it writes that path instead of the
+build's folder and adds no ``conda-unpack``. The path is wrong wherever Triton unpacks, but no step depends on it:
+Python finds its prefix relative to its executable, extension modules find libraries through ``$ORIGIN`` and
+LD_LIBRARY_PATH, and the first lines of scripts are rewritten below. Two things remain wrong: build information
+(``sysconfig``'s compiler flags) and, in environments from conda, compiled-in defaults such as OpenSSL's folder of
+certificates. A step that makes TLS connections should therefore name its certificates.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from triton_ensembles.environment.commands import CommandError, output_of
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.environment.programs import run_step
 
 DESTINATION = "/opt/triton-python-environment"
 
-#: Globs of conda-pack (``*`` matches ``/`` too) for what no Python step uses. Byte code is left out because its time
-#: stamps are wrong after unpacking; :mod:`.bytecode` makes what is needed anew.
+#: Globs of conda-pack (``*`` matches ``/`` too) for files that no Python step uses. Byte code is left out because its
+#: time stamps are wrong after unpacking; :mod:`.bytecode` writes what is needed.
 DEFAULT_EXCLUDE = (
     "include/*",
     "man/*",
@@ -49,7 +48,7 @@ DEFAULT_EXCLUDE = (
     "*/site-packages/*.pyx",
     "*/site-packages/numpy/f2py/*",
     "*/site-packages/numpy/*core/include/*",
-    "*/site-packages/numpy/*core/_simd.*",  # for its tests only; 4 MB
+    "*/site-packages/numpy/*core/_simd.*",  # only for its tests; 4 MB
     "*/site-packages/numpy/distutils/*",
     "*/site-packages/pip/*",
     "*/site-packages/pip-*",
@@ -68,9 +67,9 @@ _HISTORY = "==> 1980-01-01 00:00:00 <==\n"
 
 
 def pack_prefix(prefix: Path, tree: Path, exclude: Iterable[str], work: Path) -> None:
-    """Let conda-pack pack ``prefix`` and unpack the result into the new folder ``tree``.
+    """Pack ``prefix`` with conda-pack and unpack the result into the new folder ``tree``.
 
-    The tree's text depends on what is installed, not on where ``prefix`` was, nor when. ``work`` holds temporary files.
+    The result depends on what is installed, and not on the place or the time. ``work`` is a folder for temporary files.
     """
     (prefix / "conda-meta" / "history").write_text(_HISTORY, encoding="utf-8")
     packed = work / "packed.tar"
@@ -78,11 +77,8 @@ def pack_prefix(prefix: Path, tree: Path, exclude: Iterable[str], work: Path) ->
     command += ["--output", packed, "--format", "tar", "--dest-prefix", DESTINATION]
     for pattern in (*DEFAULT_EXCLUDE, *exclude):
         command += ["--exclude", pattern]
-    try:
-        # conda-pack leaves its own temporary file behind when it's killed: let it lie in ours.
-        output_of(command, environment={**os.environ, "TMPDIR": os.fspath(work)})
-    except CommandError as error:
-        raise EnsembleError(f"conda-pack can't pack the environment: {error.reason}") from error
+    settings = {**os.environ, "TMPDIR": os.fspath(work)}  # when killed, conda-pack leaves a temporary file behind
+    run_step("conda-pack cannot pack the environment", command, environment=settings)
     with tarfile.open(packed) as archive:
         archive.extraction_filter = getattr(tarfile, "tar_filter", None)  # Python 3.11.4
         archive.extractall(tree)
@@ -93,7 +89,7 @@ def pack_prefix(prefix: Path, tree: Path, exclude: Iterable[str], work: Path) ->
 
 
 def _rewrite_first_lines(tree: Path) -> None:
-    """Scripts that begin with the prefix's Python take the first ``python`` on PATH, which Triton makes the tree's."""
+    """Make scripts of the prefix's Python use the first ``python`` on PATH, which in Triton's stub is the tree's."""
     for script in (tree / "bin").iterdir():
         if script.is_file() and not script.is_symlink():
             with script.open("rb") as file:
@@ -104,8 +100,8 @@ def _rewrite_first_lines(tree: Path) -> None:
 
 
 def _shorten(record: Path) -> None:
-    """Keep of a conda record what says which build it is: checksums of prefixed files and link types belong to the
-    machine that installed it. Files that don't travel are struck from its list."""
+    """Keep only what identifies the build in a conda record, because the rest depends on the machine that installed it;
+    list only the files that are in the tree."""
     full = json.loads(record.read_text(encoding="utf-8"))
     short = {field: full[field] for field in _RECORD_FIELDS if field in full}
     tree = record.parent.parent

@@ -1,9 +1,9 @@
 """Many archives of one ensemble under names of their own, written at the speed of the disk.
 
-Clones differ in names alone: of folders, in the configs and in the manifest. A gzip file may be made of several members
-one after another (RFC 1952, 2.2), and every reader joins them. So what is large, weights and packed environments, is
-compressed once, each file as a member of its own, and copied into every clone by the kernel; between these members
-stand those with the tar headers and the small files, which are compressed for each clone anew.
+Clones differ only in names: those of folders, in the configs and in the manifest. A gzip file may consist of several
+members one after another (RFC 1952, 2.2), and every reader joins them. So each large file (weights, packed
+environments) is compressed once, as a gzip member of its own, and the kernel copies that member into every clone. The
+tar headers and small files between them are compressed again for each clone.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ from typing import IO, BinaryIO
 from triton_ensembles.archive.gzip_member import BLOCK, GzipMember
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import write_whole
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, format_config, parse_config
 
-_LARGE = 64 << 10  # bytes; a smaller file is compressed with its neighbours, which takes less room
+_LARGE = 64 << 10  # bytes; a smaller file is compressed with its neighbours, which takes less space
 _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 @dataclass(frozen=True)
 class _Compressed:
-    """The content of a large file, padded as tar wants it, as one gzip member in the scratch file."""
+    """Where the gzip member of a large file, padded as tar requires, lies in the scratch file. In bytes."""
 
     offset: int
     length: int
@@ -46,10 +47,10 @@ class _Member:
 
 
 def clone_names(prefix: str, count: int) -> list[str]:
-    """``prefix_0000`` and so on. Raises :class:`EnsembleError` for a prefix that makes no good model name."""
+    """``prefix_0000`` and so on. Raises :class:`EnsembleError` for a prefix that a model's name cannot have."""
     if not _PREFIX.fullmatch(prefix):
         raise EnsembleError(
-            f"{prefix!r} cannot be the beginning of a model's name",
+            f"{prefix!r} is not a valid beginning of a model's name",
             cure="use up to 100 letters, digits, _ and -, beginning with a letter or a digit",
         )
     digits = max(4, len(str(count - 1)))
@@ -59,10 +60,10 @@ def clone_names(prefix: str, count: int) -> list[str]:
 def clone(
     archive: Path, names: Sequence[str], folder: Path, progress: Callable[[str], object] = lambda _: None
 ) -> Iterator[Path]:
-    """Write a clone of the built ``archive`` for each name into ``folder``; yields each path once it is whole.
+    """Write a clone of the built ``archive`` for each name into ``folder``; yield each path once it is complete.
 
     Raises:
-        EnsembleError: the archive is not one that this project built, or the disk has no room for all of them.
+        EnsembleError: the archive was not built by this project, or the clones do not fit on the disk.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as scratch:
@@ -89,10 +90,10 @@ def _read(archive: Path, scratch: BinaryIO) -> tuple[str, list[_Member]]:
                 else:
                     members.append(_Member(info, _compress(stream, info.size, scratch)))
     except (OSError, tarfile.TarError, EOFError, zlib.error) as error:
-        raise EnsembleError(f"this is not a whole .tar.gz: {error}", path=archive, cure="build it again") from error
+        raise EnsembleError(f"this is not a complete .tar.gz: {error}", path=archive, cure="build it again") from error
     manifest = next((each.content for each in members if each.info.name == MANIFEST), None)
     if not isinstance(manifest, bytes):
-        raise EnsembleError(f"the archive has no {MANIFEST}", path=archive, cure="clone what build.py build has made")
+        raise EnsembleError(f"the archive has no {MANIFEST}", path=archive, cure="clone one that build.py build wrote")
     return str(json.loads(manifest)["ensemble"]), members
 
 
@@ -107,7 +108,7 @@ def _compress(stream: IO[bytes], size: int, scratch: BinaryIO) -> _Compressed:
 
 
 def _segments(members: list[_Member], ensemble: str, name: str) -> Iterator[bytes | _Compressed]:
-    """The clone, as gzip members that are to be compressed and those that only need to be copied."""
+    """The clone as a sequence of bytes still to be compressed and of gzip members that only need to be copied."""
     pending = bytearray()
     for member in members:
         info = copy(member.info)
@@ -127,7 +128,7 @@ def _segments(members: list[_Member], ensemble: str, name: str) -> Iterator[byte
 
 
 def _renamed(path: str, ensemble: str, name: str) -> str:
-    """The ensemble's own folder, and those of its steps (``bert_trt.preprocess``); what lies at the root stays."""
+    """Rename the ensemble's own folder and those of its steps (``bert_trt.preprocess``); files at the root stay."""
     first, slash, rest = path.partition("/")
     return f"{_model(first, ensemble, name)}{slash}{rest}"
 
@@ -151,23 +152,17 @@ def _rewritten(path: str, content: bytes, ensemble: str, name: str) -> bytes:
 
 
 def _write(path: Path, segments: Iterator[bytes | _Compressed], scratch: BinaryIO) -> None:
-    """All segments into a file beside ``path``, which then takes its place."""
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        with partial.open("wb") as output:
-            for segment in segments:
-                if isinstance(segment, bytes):
-                    output.write(gzip.compress(segment, mtime=0))
-                else:
-                    output.flush()
-                    _copy(scratch.fileno(), segment, output.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with write_whole(path) as partial, partial.open("wb") as output:
+        for segment in segments:
+            if isinstance(segment, bytes):
+                output.write(gzip.compress(segment, mtime=0))
+            else:
+                output.flush()
+                _copy(scratch.fileno(), segment, output.fileno())
 
 
 def _copy(source: int, segment: _Compressed, destination: int) -> None:
-    """By the kernel: the bytes do not pass through this process."""
+    """Let the kernel copy: the bytes do not pass through this process."""
     done = 0
     while done < segment.length:
         done += os.copy_file_range(source, destination, segment.length - done, segment.offset + done)
@@ -177,7 +172,7 @@ def _refuse_full_disk(archive: Path, count: int, folder: Path) -> None:
     need, free = archive.stat().st_size * count, shutil.disk_usage(folder).free
     if need > free:
         raise EnsembleError(
-            f"{count} clones of {archive.name} need {need / 1e9:.1f} GB, and the disk has {free / 1e9:.1f} GB free",
+            f"{count} clones of {archive.name} need {need / 1e9:.1f} GB, but only {free / 1e9:.1f} GB are free",
             path=folder,
-            cure="make fewer at a time",
+            cure="write fewer at a time",
         )

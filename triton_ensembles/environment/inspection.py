@@ -1,4 +1,4 @@
-"""What an unpacked environment is, found out by running it the way Triton does."""
+"""What an unpacked environment holds, found by running its Python as Triton does."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
-from triton_ensembles.environment.commands import CommandError, output_of
+from triton_ensembles.environment.programs import run_step
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.errors import EnsembleError
 
-# Both run inside the tree's Python. The second apart from the first, so that `sources` are what a step reads and not
-# what looking around needs. `json`, `struct` and numpy are what triton_python_backend_utils imports; `asyncio` is what
-# the stub imports at the first request (pb_stub.cc), where compiling it took 0.2 s of each step.
-_LOOK = """
+# Both scripts run in the tree's Python. They are two, so that `sources` holds what a step imports and not what the
+# first script needs. triton_python_backend_utils imports `json`, `struct` and numpy; the stub imports `asyncio` at the
+# first request (pb_stub.cc), where compiling it took 0.2 s of each step.
+_DESCRIBE = """
 import importlib.metadata, json, sys
 found = {}
 for distribution in importlib.metadata.distributions():
@@ -41,27 +41,33 @@ print(json.dumps(sorted({getattr(spec, "origin", None) or "" for spec in specs})
 
 
 @dataclass(frozen=True)
-class TreeFacts:
-    """``python`` is a minor version; ``packages`` maps names, in lower case with dashes, to versions of what is really
-    there; ``sources`` are the ``.py`` files that importing the requested packages reads."""
+class EnvironmentFacts:
+    """What an unpacked environment holds.
+
+    Args:
+        python: its minor version, such as ``"3.11"``.
+        packages: versions by name (lower case, dashes) of the packages that have files in the tree.
+        sources: the ``.py`` files that are read when the requested packages are imported.
+    """
 
     python: str
     packages: dict[str, str]
     sources: tuple[Path, ...]
 
 
-def examine(tree: Path, spec: EnvironmentSpec) -> TreeFacts:
-    """Run the tree's Python with nothing of this process's environment, and import what the file asks for.
+def inspect_environment(tree: Path, spec: EnvironmentSpec) -> EnvironmentFacts:
+    """Run the tree's Python with a clean environment and import what the file asks for.
 
     Raises:
-        EnsembleError: it doesn't start, a package can't be imported, or libpython isn't there for Triton's stub.
+        EnsembleError: it does not start, a package cannot be imported, or libpython, which Triton's stub loads, is
+            missing.
     """
-    facts = _answer(tree, spec, _LOOK)
+    facts = _run_script(tree, spec, _DESCRIBE)
     if Path(facts["prefix"]).resolve() != tree.resolve():
-        raise EnsembleError(f"the packed Python takes {facts['prefix']} for its home", path=spec.path)
+        raise EnsembleError(f"the packed Python has the wrong prefix {facts['prefix']}", path=spec.path)
     library = tree / "lib" / f"libpython{facts['python']}.so.1.0"
     if not library.is_file():
-        raise EnsembleError(f"{library.name} isn't in the environment, and Triton's stub loads it", path=spec.path)
+        raise EnsembleError(f"{library.name}, which Triton's stub loads, is not in the environment", path=spec.path)
     found = {_normal(name): (version, modules) for name, (version, modules) in facts["packages"].items()}
     packages = _conda_packages(tree) | {name: version for name, (version, _) in found.items()}
 
@@ -75,29 +81,32 @@ def examine(tree: Path, spec: EnvironmentSpec) -> TreeFacts:
             cure="exclude less",
         )
     modules = sorted(module for name in wanted & found.keys() for module in found[name][1])
-    sources = tuple(Path(name) for name in _answer(tree, spec, _IMPORT, json.dumps(modules)) if name.endswith(".py"))
-    return TreeFacts(facts["python"], dict(sorted(packages.items())), sources)
+    sources = tuple(
+        Path(name) for name in _run_script(tree, spec, _IMPORT, json.dumps(modules)) if name.endswith(".py")
+    )
+    return EnvironmentFacts(facts["python"], dict(sorted(packages.items())), sources)
 
 
-def _answer(tree: Path, spec: EnvironmentSpec, script: str, *arguments: str) -> Any:
+def _run_script(tree: Path, spec: EnvironmentSpec, script: str, *arguments: str) -> Any:
     command: list[str | Path] = [tree / "bin" / "python3", "-B", "-s", "-c", script, *arguments]
-    try:
-        return json.loads(output_of(command, environment=clean_environment(tree), cwd=tree).splitlines()[-1])
-    except CommandError as error:
-        raise EnsembleError(
-            f"the packed environment doesn't work: {error.reason}",
-            path=spec.path,
-            cure="add what is missing to its dependencies, or exclude less",
-        ) from error
+    output = run_step(
+        "the packed environment does not work",
+        command,
+        environment=clean_environment(tree),
+        cwd=tree,
+        path=spec.path,
+        cure="add what is missing to its dependencies, or exclude less",
+    )
+    return json.loads(output.splitlines()[-1])
 
 
 def clean_environment(tree: Path) -> dict[str, str]:
-    """What Triton sets for its stub (PATH, LD_LIBRARY_PATH), and nothing else that Python or the loader looks at."""
+    """What Triton sets for its stub (PATH, LD_LIBRARY_PATH), and nothing else that affects Python or the loader."""
     return {"PATH": f"{tree}/bin:/usr/bin:/bin", "LD_LIBRARY_PATH": f"{tree}/lib", "LANG": "C.UTF-8"}
 
 
 def _conda_packages(tree: Path) -> dict[str, str]:
-    """Of conda's records those with a file in the tree besides their metadata."""
+    """Versions by name of conda's packages that have a file in the tree besides their metadata."""
     packages = {}
     for record in (tree / "conda-meta").glob("*.json"):
         facts = json.loads(record.read_text(encoding="utf-8"))

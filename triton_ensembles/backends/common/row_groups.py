@@ -1,21 +1,26 @@
-"""Which rows of different lengths to run together: padding costs, and so does every run."""
+"""Which rows of different lengths to run together: padding takes time, and so does every additional run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-# What a run costs by itself, in padded positions. Measured with all-MiniLM-L6-v2 on two Zen 4 cores: a run takes as
-# long as 16 to 22 more tokens in a run of many. On sentences of 8 to 128 tokens, 32 at a time, ONNX Runtime is fastest
-# with 16 to 24, OpenVINO with 24 to 96.
+# The cost of a run itself, in padded positions. Measured with all-MiniLM-L6-v2 on two Zen 4 cores: one more run takes
+# as long as 16 to 22 more tokens in a large run. For sentences of 8 to 128 tokens, 32 at a time, ONNX Runtime is
+# fastest with 16 to 24, OpenVINO with 24 to 96.
 RUN_COST = 24
 
 
 def cheapest_groups(lengths: Sequence[int]) -> list[list[int]]:
-    """Split the rows into runs with the least total of RUN_COST a run and rows x longest length.
+    """Split the rows into runs so that the sum of RUN_COST + rows x longest length over all runs is least.
 
-    Runs of the cheapest split are neighbours in the order of length, and equal lengths stay together, so that it is
-    found by dynamic programming over the places to cut: n x n / 2 steps for n different lengths. The rows of a run
-    keep their order.
+    Args:
+        lengths: of the rows, in positions.
+
+    Returns:
+        for each run the indices of its rows, in their order.
+
+    In the cheapest split each run holds rows that are next to each other in order of length, and equal lengths stay
+    together. So it is found by dynamic programming over the places to cut, in n x n / 2 steps for n different lengths.
     """
     members: dict[int, list[int]] = {}
     for index, length in enumerate(lengths):

@@ -1,4 +1,4 @@
-"""How instances of one model divide the cores, with real processes and their locks."""
+"""How instances of one model share the cores, with real processes and locks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.backends.common.cores import Shared
-from triton_ensembles.backends.common.declared import LoadError, Model
+from triton_ensembles.backends.common.instance_engine import InstanceEngine
+from triton_ensembles.backends.common.model_instance import LoadError, ModelInstance
 from triton_ensembles.paths import ROOT
 
 CORES = len(os.sched_getaffinity(0))
@@ -29,30 +29,32 @@ with Siblings(Path(sys.argv[2])).computing():
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "model.onnx"
     path.write_bytes(b"weights")
-    path.chmod(0o444)  # as in a repository that nobody may write to
+    path.chmod(0o444)  # as in a read-only repository
     return path
 
 
-def shared(file: Path, instances: int, **parameters: str) -> Shared[int]:
-    """The threads themselves are the engine."""
+def instance_engine(file: Path, instances: int, **parameters: str) -> InstanceEngine[int]:
+    """The engine is its number of threads."""
     config = {"instance_group": [{"count": instances, "kind": "KIND_CPU"}]}
-    return Shared(Model("model", file, 8, (), (), parameters, config, None), lambda threads: threads, "threads")
+    return InstanceEngine(
+        ModelInstance("model", file, 8, (), (), parameters, config, None), lambda threads: threads, "threads"
+    )
 
 
-def threads(engines: Shared[int], requests: int) -> int:
+def threads(engines: InstanceEngine[int], requests: int) -> int:
     with engines.engine(requests) as found:
         return found
 
 
 def test_one_instance_has_all_cores(file: Path) -> None:
-    engines = shared(file, 1)
+    engines = instance_engine(file, 1)
     assert threads(engines, 1) == threads(engines, 5) == CORES
     engines.close()
 
 
-def test_one_request_has_all_cores_while_the_other_instances_have_nothing_to_do(file: Path) -> None:
+def test_one_request_has_all_cores_while_the_other_instances_are_idle(file: Path) -> None:
     """Otherwise a lone client would wait twice as long, or two busy instances would get in each other's way."""
-    engines = shared(file, CORES)
+    engines = instance_engine(file, CORES)
     assert threads(engines, 1) == CORES
     assert threads(engines, 2) == 1  # more are waiting
     command = [sys.executable, "-c", SIBLING, str(ROOT), str(file)]
@@ -60,19 +62,19 @@ def test_one_request_has_all_cores_while_the_other_instances_have_nothing_to_do(
         assert sibling.stdout is not None
         assert sibling.stdout.readline() == "computing\n"
         assert threads(engines, 1) == 1
-        sibling.kill()  # nothing of it is left
+        sibling.kill()  # and the kernel releases its lock
         sibling.wait()
         assert threads(engines, 1) == CORES
     engines.close()
 
 
-def test_more_instances_than_cores_have_a_thread_each(file: Path) -> None:
-    assert threads(shared(file, 4 * CORES), 2) == 1
+def test_more_instances_than_cores_have_one_thread_each(file: Path) -> None:
+    assert threads(instance_engine(file, 4 * CORES), 2) == 1
 
 
-def test_what_the_config_fixes_stays(file: Path) -> None:
-    engines = shared(file, 2, threads="3")
+def test_a_number_of_threads_in_the_config_is_used(file: Path) -> None:
+    engines = instance_engine(file, 2, threads="3")
     assert threads(engines, 1) == threads(engines, 2) == 3
-    assert threads(shared(file, 1, threads="0"), 1) == CORES
+    assert threads(instance_engine(file, 1, threads="0"), 1) == CORES
     with pytest.raises(LoadError, match="must be a whole number"):
-        shared(file, 1, threads="two")
+        instance_engine(file, 1, threads="two")

@@ -1,4 +1,4 @@
-"""Clones of a real ensemble, in the real server beside each other."""
+"""Clones of a real ensemble, served side by side by the real server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import tritonclient.http as http
 
-from triton_ensembles.archive.clone import clone, clone_names
+from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.building.build import Built
 from triton_ensembles.check import check
 from triton_ensembles.check.fault import Severity
@@ -25,8 +25,8 @@ def embed(client: http.InferenceServerClient, model: str) -> np.ndarray:
     return answer
 
 
-def test_clones_load_beside_their_original_and_answer_the_same(built: dict[str, Built], tmp_path: Path) -> None:
-    """A tenant's model must be whole, and loading it must not disturb those that are loaded."""
+def test_clones_load_beside_their_original_and_give_the_same_answers(built: dict[str, Built], tmp_path: Path) -> None:
+    """Otherwise a tenant's model would be incomplete, or loading it would disturb the models already loaded."""
     names = clone_names("tenant", 2)
     archives = list(clone(built["bert_trt"].archive, names, tmp_path))
     faults = check([built["bert_trt"].archive, *archives]).faults
@@ -43,4 +43,4 @@ def test_clones_load_beside_their_original_and_answer_the_same(built: dict[str, 
             np.testing.assert_allclose(embed(client, name), expected, atol=1e-6)
         client.close()
     log = (tmp_path / "log").read_text()
-    assert log.count("successfully loaded 'bert_trt.bert-trt'") == 1, "a clone has made the original load again"
+    assert log.count("successfully loaded 'bert_trt.bert-trt'") == 1, "a clone made the original load again"

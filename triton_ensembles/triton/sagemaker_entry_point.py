@@ -1,8 +1,7 @@
 """docker/sagemaker/serve of Triton's image (r24.10): from a container's environment variables to tritonserver's flags.
 
-The script is the entry point of NVIDIA's and AWS's images. Here is its whole mapping, with the same defaults, the same
-order and the same words for what it refuses; SAGEMAKER_TRITON_INFERENCE_TYPE came with r25.03 and is read by the server
-itself, and not by this release.
+The script is the entry point of NVIDIA's and AWS's images. This is its complete mapping, with the same defaults, order
+and error messages. SAGEMAKER_TRITON_INFERENCE_TYPE was added in r25.03 and is read by the server itself.
 """
 
 from __future__ import annotations
@@ -11,18 +10,18 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.server_process import ServerCommand
 
 MULTI_MODEL = "SAGEMAKER_MULTI_MODEL"
 DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 _PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
 
-# (variable, flag that its value completes, value when it is unset; None: no flag then). In the script's order.
+# (variable, flag that its value completes, default value; None: no flag). In the script's order.
 _FLAGS: tuple[tuple[str, str, str | None], ...] = (
-    # Named "disable", but the script hands the value straight on: "true" keeps namespacing on.
+    # The name says "disable", but the script passes the value on: "true" keeps namespacing on.
     ("SAGEMAKER_TRITON_DISABLE_MODEL_NAMESPACING", "--model-namespacing=", "true"),
     ("SAGEMAKER_BIND_TO_PORT", "--sagemaker-port=", None),
     ("SAGEMAKER_SAFE_PORT_RANGE", "--sagemaker-safe-port-range=", None),
@@ -42,47 +41,39 @@ _FLAGS: tuple[tuple[str, str, str | None], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Serve:
-    """What the script ends with: tritonserver's flags and environment, and what it printed before."""
-
-    arguments: tuple[str, ...]
-    environment: Mapping[str, str]
-    messages: tuple[str, ...]
-
-
 def is_multi_model(environment: Mapping[str, str]) -> bool:
-    """Only the exact string "true" counts."""
+    """Whether the container is a multi-model one: only the exact string "true" counts."""
     return environment.get(MULTI_MODEL) == "true"
 
 
-def serve(environment: Mapping[str, str], repository: Path) -> Serve:
-    """The script's outcome for a container with these variables.
+def server_command(environment: Mapping[str, str], repository: Path) -> ServerCommand:
+    """How the script starts tritonserver in a container with these variables; ``messages`` is what it prints before.
 
     Args:
-        repository: in place of /tmp/sagemaker (multi-model: an empty folder) or of /opt/ml/model (single model: what
-            came out of the archive).
+        environment: the container's variables.
+        repository: instead of /tmp/sagemaker (multi-model: an empty folder) or /opt/ml/model (single model: the
+            unpacked archive).
 
     Raises:
-        EnsembleError: where the script exits with an error, in its words.
+        EnsembleError: the script exits with this error.
     """
     arguments = ["--allow-sagemaker=true", "--allow-http=false", "--model-control-mode=explicit"]
     arguments.append(f"--model-repository={repository}")
     for variable, flag, default in _FLAGS:
-        value = environment.get(variable) or default  # "" is unset to the script ([ -n … ])
+        value = environment.get(variable) or default  # the script treats "" as unset ([ -n … ])
         if value is not None:
             arguments.append(flag + value)
     if limit := environment.get("SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT"):
         for gpu in range(_gpus()):
             arguments += ["--model-load-gpu-limit", f"{gpu}:{limit}"]
-    # The shell splits at blanks and takes quotes for ordinary characters.
+    # The shell splits at spaces and treats quotes as ordinary characters.
     arguments += environment.get("SAGEMAKER_TRITON_ADDITIONAL_ARGS", "").split()
 
     multi = is_multi_model(environment)
     messages = []
     ping = environment.get("SAGEMAKER_TRITON_OVERRIDE_PING_MODE") or ("live" if multi else "ready")
     inside = dict(environment)
-    # The script sets this variable without exporting it: tritonserver sees the value only where it was there before.
+    # The script sets this variable without exporting it: it reaches tritonserver only if it was set before.
     if _PING_MODE in inside:
         inside[_PING_MODE] = ping
     if multi:
@@ -96,7 +87,7 @@ def serve(environment: Mapping[str, str], repository: Path) -> Serve:
             )
         inside[DEFAULT_MODEL] = model
         arguments.append(f"--load-model={model}")
-    return Serve(tuple(arguments), inside, tuple(messages))
+    return ServerCommand(tuple(arguments), inside, tuple(messages))
 
 
 def _only_model(repository: Path, messages: list[str]) -> str:
@@ -124,7 +115,7 @@ def _folders(repository: Path) -> list[str]:
 
 
 def _gpus() -> int:
-    """Lines of ``nvidia-smi -L``; none where there is no such program."""
+    """The number of lines that ``nvidia-smi -L`` prints; 0 without that program."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return 0

@@ -1,4 +1,4 @@
-"""Archives and folders of all kinds: whatever they are, they get a fault or are read, in bounded time and memory."""
+"""Archives and folders of all kinds are read or reported as a fault, in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def problems(path: Path, data: bytes) -> list[str]:
 
 
 def test_an_archive_reads_as_its_folder(tmp_path: Path) -> None:
-    """If this fails, the rules see other files in an archive than in the folder that was packed."""
+    """Otherwise the rules see other files in an archive than in the folder that was packed."""
     (tmp_path / "scale" / "1").mkdir(parents=True)
     (tmp_path / "scale" / "config.pbtxt").write_text(python_model())
     (tmp_path / "scale" / "1" / "model.py").write_text(IDENTITY)
@@ -69,16 +69,16 @@ def test_an_archive_reads_as_its_folder(tmp_path: Path) -> None:
         (GOOD[:-9] + bytes(9), "archive-truncated"),
         (gzip.compress(gzip.decompress(GOOD)[:700]), "archive-truncated"),
     ],
-    ids=["empty", "binary", "gzip without tar", "half", "bad checksum", "tar breaks off"],
+    ids=["empty", "binary", "gzip without tar", "half", "bad checksum", "half a tar"],
 )
 def test_a_broken_archive_is_a_fault(tmp_path: Path, data: bytes, rule: str) -> None:
-    """If this fails, an archive that SageMaker cannot unpack passes."""
+    """Otherwise an archive that SageMaker cannot unpack passes."""
     assert problems(tmp_path / "a.tar.gz", data) == [rule]
     assert rule in {fault.rule for fault in check([tmp_path / "a.tar.gz"]).faults}
 
 
-def test_what_comes_before_the_break_is_checked(tmp_path: Path) -> None:
-    """If this fails, a truncated archive hides the faults of what it still has."""
+def test_the_part_before_the_damage_is_checked(tmp_path: Path) -> None:
+    """Otherwise a truncated archive hides the faults of what it still has."""
     noise = random.Random(0).randbytes(300_000)
     data = packed({"scale/config.pbtxt": b"max_batch_size: -1\n", "scale/1/weights": noise})
     (tmp_path / "a.tar.gz").write_bytes(data[:200_000])
@@ -86,8 +86,8 @@ def test_what_comes_before_the_break_is_checked(tmp_path: Path) -> None:
     assert {"archive-truncated", "max-batch-size-negative"} <= found
 
 
-def test_a_bomb_is_stopped(tmp_path: Path) -> None:
-    """If this fails, a small hostile file fills the memory or takes the day."""
+def test_a_decompression_bomb_is_stopped(tmp_path: Path) -> None:
+    """Otherwise a small hostile file exhausts memory or time."""
     squeeze = zlib.compressobj(9, zlib.DEFLATED, 31)
     header = tarfile.TarInfo("scale/1/weights")
     header.size = 8 << 30
@@ -102,8 +102,8 @@ def test_a_bomb_is_stopped(tmp_path: Path) -> None:
     assert peak < 30 << 20
 
 
-def test_a_header_that_is_a_bomb_is_stopped(tmp_path: Path) -> None:
-    """If this fails, a long name of a gigabyte is read into memory."""
+def test_an_endless_header_is_stopped(tmp_path: Path) -> None:
+    """Otherwise a long name of a gigabyte is read into memory."""
     header = tarfile.TarInfo("././@LongLink")
     header.type, header.size = tarfile.GNUTYPE_LONGNAME, 1 << 30
     assert problems(tmp_path / "a.tar.gz", gzip.compress(header.tobuf() + bytes(1 << 20))) == ["archive-bomb"]
@@ -111,8 +111,8 @@ def test_a_header_that_is_a_bomb_is_stopped(tmp_path: Path) -> None:
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.binary(max_size=200), st.integers(0, 3000), st.booleans())
-def test_damage_anywhere_is_survived(tmp_path: Path, junk: bytes, at: int, inside: bool) -> None:
-    """If this fails, a damaged archive makes the checker crash instead of saying so."""
+def test_damage_anywhere_is_a_fault_and_no_crash(tmp_path: Path, junk: bytes, at: int, inside: bool) -> None:
+    """Otherwise a damaged archive crashes the checker instead of being reported."""
     plain = gzip.decompress(GOOD)
     data = gzip.compress(plain[:at] + junk + plain[at + len(junk) :]) if inside else GOOD[:at] + junk + GOOD[at:]
     path = tmp_path / "a.tar.gz"
@@ -121,8 +121,8 @@ def test_damage_anywhere_is_survived(tmp_path: Path, junk: bytes, at: int, insid
         assert not fault.message.startswith("this rule itself failed"), fault
 
 
-def test_names_that_lead_out_are_kept_apart(tmp_path: Path) -> None:
-    """If this fails, a member called ../x is taken for a file of the repository."""
+def test_names_that_lead_outside_are_kept_apart(tmp_path: Path) -> None:
+    """Otherwise a member called ../x is taken for a file of the repository."""
     path = tmp_path / "a.tar.gz"
     path.write_bytes(packed({"../x": b"", "/etc/passwd": b"", "./a//b": b""}))
     tree = read_archive(path)
@@ -131,8 +131,8 @@ def test_names_that_lead_out_are_kept_apart(tmp_path: Path) -> None:
     assert safe_path("a/../../b") == ""
 
 
-def test_links_on_disk_are_named_and_not_followed(tmp_path: Path) -> None:
-    """If this fails, a link in a circle hangs the checker."""
+def test_links_on_disk_are_listed_and_not_followed(tmp_path: Path) -> None:
+    """Otherwise a circular link hangs the checker."""
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "again").symlink_to(tmp_path)
     (tmp_path / "model" / "nowhere").symlink_to("missing")
@@ -149,14 +149,14 @@ def test_links_on_disk_are_named_and_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_large_config_is_a_fault(tmp_path: Path) -> None:
-    """If this fails, a config.pbtxt of 10 MB is either waited for or passed without a look."""
+    """Otherwise a config.pbtxt of 10 MB hangs the checker or is not checked."""
     (tmp_path / "model" / "1").mkdir(parents=True)
     (tmp_path / "model" / "config.pbtxt").write_bytes(b"# \n" * 3_500_000)
     assert "config-too-large" in {fault.rule for fault in check([tmp_path]).faults}
 
 
 def test_folders_of_repositories(tmp_path: Path) -> None:
-    """If this fails, `check` looks at the wrong folders, or at none."""
+    """Otherwise `check` looks at the wrong folders, or at none."""
     for name in ("one/scale", "two/scale", "two/join"):
         (tmp_path / name / "1").mkdir(parents=True)
         (tmp_path / name / "config.pbtxt").write_text(python_model())

@@ -1,4 +1,4 @@
-"""docker/sagemaker/serve: the flags that a container's variables become. Every expectation is the script's own output
+"""docker/sagemaker/serve turns a container's variables into flags. Every expected value is the script's own output
 (r24.10, run with a tritonserver that prints its arguments).
 """
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.triton.sagemaker_serve import MULTI_MODEL, serve
+from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL, server_command
 
 DEFAULTS = [
     "--allow-sagemaker=true",
@@ -30,7 +30,7 @@ def multi_model(**variables: str) -> dict[str, str]:
 
 
 def test_a_multi_model_container_without_variables_gets_the_scripts_defaults() -> None:
-    made = serve(multi_model(), Path("/tmp/sagemaker"))
+    made = server_command(multi_model(), Path("/tmp/sagemaker"))
     assert list(made.arguments) == DEFAULTS
     assert made.messages == ('Triton is running in SageMaker MME mode. Using Triton ping mode: "live"',)
 
@@ -58,15 +58,17 @@ def test_a_multi_model_container_without_variables_gets_the_scripts_defaults() -
     ],
 )
 def test_each_variable_becomes_its_flag(variable: str, value: str, flags: list[str]) -> None:
-    made = list(serve(multi_model(**{variable: value}), Path("/tmp/sagemaker")).arguments)
+    made = list(server_command(multi_model(**{variable: value}), Path("/tmp/sagemaker")).arguments)
     assert [flag for flag in made if flag not in DEFAULTS] == [flag for flag in flags if flag not in DEFAULTS]
     assert set(flags) <= set(made)
     names = [flag.rpartition("=")[0] for flag in made if flag.startswith("--")]
-    assert len(set(names)) == len(names)  # in the place of the default, not beside it
+    assert len(set(names)) == len(names)  # instead of the default, not in addition
 
 
 def test_the_platforms_port_is_the_containers_port() -> None:
-    made = serve(multi_model() | {"SAGEMAKER_BIND_TO_PORT": "81", "SAGEMAKER_SAFE_PORT_RANGE": "80-90"}, Path("/x"))
+    made = server_command(
+        multi_model() | {"SAGEMAKER_BIND_TO_PORT": "81", "SAGEMAKER_SAFE_PORT_RANGE": "80-90"}, Path("/x")
+    )
     assert {"--sagemaker-port=81", "--sagemaker-safe-port-range=80-90"} <= set(made.arguments)
 
 
@@ -76,34 +78,37 @@ def test_a_gpu_limit_is_set_for_each_gpu(tmp_path: Path, monkeypatch: pytest.Mon
     program.chmod(0o755)
     limited = multi_model(MODEL_LOAD_GPU_LIMIT="0.5")
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    assert serve(limited, Path("/x")).arguments[-4:] == (
+    assert server_command(limited, Path("/x")).arguments[-4:] == (
         "--model-load-gpu-limit",
         "0:0.5",
         "--model-load-gpu-limit",
         "1:0.5",
     )
     monkeypatch.setenv("PATH", "/nowhere")
-    assert "--model-load-gpu-limit" not in serve(limited, Path("/x")).arguments
+    assert "--model-load-gpu-limit" not in server_command(limited, Path("/x")).arguments
 
 
-def test_the_ping_mode_reaches_the_server_only_where_the_variable_was_there_before() -> None:
-    assert "SAGEMAKER_TRITON_PING_MODE" not in serve(multi_model(OVERRIDE_PING_MODE="ready"), Path("/x")).environment
-    made = serve(multi_model(OVERRIDE_PING_MODE="ready", PING_MODE="x"), Path("/x"))
+def test_the_ping_mode_reaches_the_server_only_if_the_variable_was_set_before() -> None:
+    assert (
+        "SAGEMAKER_TRITON_PING_MODE"
+        not in server_command(multi_model(OVERRIDE_PING_MODE="ready"), Path("/x")).environment
+    )
+    made = server_command(multi_model(OVERRIDE_PING_MODE="ready", PING_MODE="x"), Path("/x"))
     assert made.environment["SAGEMAKER_TRITON_PING_MODE"] == "ready"
-    assert serve(multi_model(PING_MODE="x"), Path("/x")).environment["SAGEMAKER_TRITON_PING_MODE"] == "live"
+    assert server_command(multi_model(PING_MODE="x"), Path("/x")).environment["SAGEMAKER_TRITON_PING_MODE"] == "live"
 
 
-def test_a_single_model_container_loads_its_only_folder_or_the_one_that_is_named(tmp_path: Path) -> None:
+def test_a_single_model_container_loads_its_only_folder_or_the_named_one(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
-    made = serve({MULTI_MODEL: "True"}, tmp_path)  # only "true" counts
+    made = server_command({MULTI_MODEL: "True"}, tmp_path)  # only "true" counts
     assert made.arguments[-1] == "--load-model=one"
     assert made.environment["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "one"
     assert made.messages[0].startswith("WARNING: No SAGEMAKER_TRITON_DEFAULT_MODEL_NAME provided")
     (tmp_path / "two").mkdir()
-    named = serve({"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "two"}, tmp_path)
+    named = server_command({"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "two"}, tmp_path)
     assert named.arguments[-1] == "--load-model=two"
     assert named.messages == ()
     with pytest.raises(EnsembleError, match="More than 1 model directory found in model repository: one two"):
-        serve({}, tmp_path)
+        server_command({}, tmp_path)
     with pytest.raises(EnsembleError, match="MODEL_NAME three does not exist; name one of the archive's folders: one,"):
-        serve({"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "three"}, tmp_path)
+        server_command({"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "three"}, tmp_path)

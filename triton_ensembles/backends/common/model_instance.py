@@ -1,7 +1,7 @@
-"""What config.pbtxt declares about one model instance, and the comparison with what the model's file has.
+"""What config.pbtxt declares about one model instance, compared with what the model's file has.
 
-Triton hands a Python-based backend its config as JSON text in ``args["model_config"]``; everything the backends of
-this folder know about a model comes from there.
+Triton passes a Python-based backend its config as JSON text in ``args["model_config"]``; everything that the backends
+of this folder know about a model comes from there.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TRITON_TYPES = {
     "string": "TYPE_STRING",
 }
 
-# Parameters that the python backend itself reads; they are not this model's engine's business.
+# Parameters that the python backend itself reads, and no engine.
 _OF_THE_PYTHON_BACKEND = {"EXECUTION_ENV_PATH", "FORCE_CPU_ONLY_INPUT_TENSORS"}
 
 
@@ -41,8 +41,11 @@ class LoadError(Exception):
 class Tensor:
     """A tensor of a config or of a model file.
 
-    ``data_type`` is Triton's name ("TYPE_FP32"), or None where a file does not say. ``dims`` has -1 for an axis of
-    any size, and is None where a file does not even tell the rank. The batch axis is left out of a config's dims.
+    Args:
+        name: as the config or the file has it.
+        data_type: Triton's name, such as "TYPE_FP32"; None where a file does not declare it.
+        dims: -1 for an axis of any size; None where a file does not even declare the rank. A config's dims leave out
+            the batch axis.
     """
 
     name: str
@@ -51,8 +54,19 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Model:
-    """One instance of a model: what the config declares and where Triton placed it."""
+class ModelInstance:
+    """One instance of a model: what the config declares and where Triton placed it.
+
+    Args:
+        name: of the model.
+        file: the model's file in its version folder.
+        max_batch_size: 0 for a model without a batch axis.
+        inputs: as declared, with ``reshape`` applied.
+        outputs: as declared, with ``reshape`` applied.
+        parameters: of the config, by key.
+        config: the whole config, as Triton completed it.
+        gpu: the device of a KIND_GPU instance, None on the CPU.
+    """
 
     name: str
     file: Path
@@ -62,33 +76,47 @@ class Model:
     parameters: Mapping[str, str]
     config: Mapping[str, Any]
     gpu: int | None
-    """The device of a KIND_GPU instance, None on the CPU."""
 
     @property
     def instances(self) -> int:
-        """How many instances of the model there are, on all its devices: Triton completes every group's count."""
+        """How many instances the model has on all its devices; Triton completes every group's count."""
         return sum(int(group.get("count", 1)) for group in self.config.get("instance_group", ())) or 1
 
     @property
     def batched(self) -> bool:
-        """Whether tensors carry a batch axis in front of their dims: max_batch_size is not 0."""
+        """Whether tensors have a batch axis in front of their dims: max_batch_size is not 0."""
         return self.max_batch_size > 0
 
     def integer(self, parameter: str, default: int) -> int:
-        """The value of ``parameter`` as a whole number >= 0."""
+        """The value of ``parameter`` as a whole number >= 0.
+
+        Raises:
+            LoadError: it is something else.
+        """
         text = self.parameters.get(parameter)
         if text is None:
             return default
         if not text.isdecimal():
-            raise LoadError(f'parameter {parameter} is "{text}", but must be a whole number that is not negative')
+            raise LoadError(f'parameter {parameter} is "{text}", but must be a whole number, 0 or more')
         return int(text)
 
+    def boolean(self, parameter: str, default: bool) -> bool:
+        """The value of ``parameter``: true, false, 1 or 0.
+
+        Raises:
+            LoadError: it is something else.
+        """
+        text = self.parameters.get(parameter, str(default)).lower()
+        if text not in ("true", "false", "1", "0"):
+            raise LoadError(f'parameter {parameter} is "{text}", but must be true or false')
+        return text in ("true", "1")
+
     def unknown_parameters(self, known: Iterable[str]) -> list[str]:
-        """Keys of the config's parameters that nobody here reads."""
+        """Keys of the config's parameters that neither the engine (``known``) nor the python backend reads."""
         return sorted(set(self.parameters) - set(known) - _OF_THE_PYTHON_BACKEND)
 
 
-def read_model(args: Mapping[str, str], default_filename: str) -> Model:
+def read_model_instance(args: Mapping[str, str], default_filename: str) -> ModelInstance:
     """Read ``args`` of ``TritonPythonModel.initialize``.
 
     Raises:
@@ -100,7 +128,7 @@ def read_model(args: Mapping[str, str], default_filename: str) -> Model:
     if not file.exists():
         have = ", ".join(sorted(path.name for path in folder.iterdir())) if folder.is_dir() else ""
         raise LoadError(f"version {folder.name} of the model has no file {file.name} (it has: {have or 'nothing'})")
-    return Model(
+    return ModelInstance(
         name=args["model_name"],
         file=file,
         max_batch_size=int(config.get("max_batch_size", 0)),
@@ -113,16 +141,16 @@ def read_model(args: Mapping[str, str], default_filename: str) -> Model:
 
 
 def _declared(entry: Mapping[str, Any]) -> Tensor:
-    # With `reshape` the server turns dims into this other shape before a backend sees the tensor (and back).
+    # With `reshape` the server reshapes the tensor before and after the backend.
     shape = entry["reshape"]["shape"] if entry.get("reshape") else entry["dims"]
     return Tensor(entry["name"], entry["data_type"], tuple(int(size) for size in shape))
 
 
 def check_names(kind: str, declared: Sequence[Tensor], found: Sequence[Tensor], *, all_needed: bool) -> None:
-    """Every declared tensor is in the file; with ``all_needed`` also the other way round.
+    """Check that every declared tensor is in the file and, with ``all_needed``, the other way around.
 
     Raises:
-        LoadError: names the tensor and what the file has.
+        LoadError: one is missing.
     """
     names = {tensor.name for tensor in found}
     for tensor in declared:
@@ -134,10 +162,10 @@ def check_names(kind: str, declared: Sequence[Tensor], found: Sequence[Tensor], 
 
 
 def check_tensor(kind: str, declared: Tensor, found: Tensor, *, batched: bool) -> None:
-    """The same element type, and dims that can agree. ``found.dims`` include the batch axis when ``batched``.
+    """Check that element types are the same and dims can agree. ``found.dims`` include the batch axis when ``batched``.
 
     Raises:
-        LoadError: says both sides.
+        LoadError: they differ.
     """
     if found.data_type is not None and found.data_type != declared.data_type:
         raise LoadError(
@@ -152,6 +180,19 @@ def check_tensor(kind: str, declared: Tensor, found: Tensor, *, batched: bool) -
         axis = " with the batch axis" if batched else ""
         raise LoadError(
             f'{kind} "{declared.name}" is {list(wanted)}{axis} in the config, but {list(found.dims)} in the file'
+        )
+
+
+def check_batch_axis(kind: str, name: str, dims: tuple[int, ...] | None, max_batch_size: int) -> None:
+    """Check that the first of the file's ``dims`` is of any size (or that their number is not known).
+
+    Raises:
+        LoadError: it is fixed, or there is none.
+    """
+    if dims is not None and dims[:1] != (-1,):
+        raise LoadError(
+            f'max_batch_size is {max_batch_size}, but {kind} "{name}" of the file has no batch axis of any size in '
+            f"front: {list(dims)}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Clones: what is in them, that every reader can read them, and that they are refused before anything is written."""
+"""Clones have the right content, every reader can read them, and bad requests are refused before any is written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triton_ensembles.archive.clone import clone, clone_names
+from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.cli import main
 from triton_ensembles.errors import EnsembleError
@@ -72,7 +72,7 @@ def test_a_clone_has_the_files_of_its_original(tmp_path_factory: pytest.TempPath
     assert contents(first).keys() != found.keys()
 
 
-def test_every_name_in_it_is_its_own(tmp_path: Path) -> None:
+def test_a_clone_has_names_of_its_own(tmp_path: Path) -> None:
     """Otherwise the steps of two tenants would reload each other on one endpoint."""
     (path,) = clone(archive(tmp_path), ["tenant_7"], tmp_path)
     found = contents(path)
@@ -86,8 +86,8 @@ def test_every_name_in_it_is_its_own(tmp_path: Path) -> None:
     assert (manifest["ensemble"], manifest["clone_of"], manifest["weights"]) == ("tenant_7", "pair", "pretrained")
 
 
-def test_gnu_tar_reads_it_too(tmp_path: Path) -> None:
-    """SageMaker's own extraction is not Python's: a file of several gzip members must be one to everybody."""
+def test_gnu_tar_reads_a_clone(tmp_path: Path) -> None:
+    """Otherwise SageMaker, which does not extract with Python, would see only the first of several gzip members."""
     (path,) = clone(archive(tmp_path), ["x_0"], tmp_path)
     listed = subprocess.run(["tar", "tzf", path], capture_output=True, text=True, check=True)
     assert "x_0.step/1/file_200001" in listed.stdout.splitlines()
@@ -95,12 +95,12 @@ def test_gnu_tar_reads_it_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "a/b", "a.b", "-a", "ä", "a b", "x" * 101])
-def test_a_prefix_that_makes_no_model_name_is_refused(prefix: str) -> None:
-    with pytest.raises(EnsembleError, match="cannot be the beginning of a model's name"):
+def test_a_prefix_that_a_model_name_cannot_have_is_refused(prefix: str) -> None:
+    with pytest.raises(EnsembleError, match="is not a valid beginning of a model's name"):
         clone_names(prefix, 1)
 
 
-def test_names_sort_as_they_count() -> None:
+def test_names_sort_in_the_order_of_their_numbers() -> None:
     assert clone_names("tenant", 3) == ["tenant_0000", "tenant_0001", "tenant_0002"]
     names = clone_names("t", 10_001)
     assert names == sorted(names)
@@ -110,18 +110,18 @@ def test_names_sort_as_they_count() -> None:
 def test_a_damaged_archive_is_refused_and_nothing_is_written(tmp_path: Path, keep: int) -> None:
     original = archive(tmp_path)
     original.write_bytes(original.read_bytes()[:keep])
-    with pytest.raises(EnsembleError, match="not a whole"):
+    with pytest.raises(EnsembleError, match="not a complete"):
         list(clone(original, ["x_0"], tmp_path / "out"))
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_more_than_the_disk_holds_is_refused_at_once(tmp_path: Path) -> None:
-    with pytest.raises(EnsembleError, match=r"1000000000 clones of pair.tar.gz need .* free"):
+def test_more_clones_than_fit_on_the_disk_are_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(EnsembleError, match=r"1000000000 clones of pair.tar.gz need .* are free"):
         list(clone(archive(tmp_path), range(1_000_000_000), tmp_path / "out"))  # type: ignore[arg-type]
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_the_command_says_what_to_do_when_nothing_was_built() -> None:
+def test_clone_says_how_to_build_a_missing_archive() -> None:
     result = CliRunner().invoke(main, ["clone", "no_such", "--count", "2", "--prefix", "t"])
     assert result.exit_code == 1
     assert "run: build.py build no_such" in result.output
