@@ -193,7 +193,7 @@ def _point(
                 raise
             longer = min(2 * seconds, WINDOWS * LONGEST_WINDOW)
             progress(
-                f"[{name}] concurrency {concurrency:3}: no answer within a window of {seconds / WINDOWS:.1f} s; "
+                f"[{name}] no answer within a window of {seconds / WINDOWS:.1f} s at concurrency {concurrency}; "
                 f"measuring again with {longer / WINDOWS:.1f} s (at most {LONGEST_WINDOW:.0f} s)"
             )
             seconds = longer
