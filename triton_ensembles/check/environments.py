@@ -25,6 +25,8 @@ _CONDA = re.compile(r"conda-meta/(?P<name>.+)-(?P<version>[^-]+)-[^-]+\.json$")
 
 
 class Location(Enum):
+    """Where EXECUTION_ENV_PATH points to."""
+
     MODEL = auto()  # in the model's folder
     REPOSITORY = auto()  # outside of it, within the repository
     OUTSIDE = auto()  # .. points outside the repository

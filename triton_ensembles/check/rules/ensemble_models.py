@@ -17,6 +17,8 @@ _JOIN = ensemble(step("join", {"A": "X", "B": "X"}, {"SUM": "Y"}))
 
 
 class Step(NamedTuple):
+    """One step of an ensemble, and its model if the repository has it."""
+
     number: int
     message: Any
     model: Model | None

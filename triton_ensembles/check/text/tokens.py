@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 
 class Kind(Enum):
+    """What a token is."""
+
     NAME = auto()
     INTEGER = auto()
     FLOAT = auto()
@@ -25,6 +27,8 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
+    """A piece of the text, and where it begins."""
+
     kind: Kind
     text: str
     offset: int
