@@ -42,12 +42,7 @@ RESULTS = "results.json"
 
 
 def bench(
-    groups: Sequence[str],
-    only: Sequence[str],
-    rounds: int,
-    seconds: float,
-    output: Path,
-    say: Callable[[str], None],
+    groups: Sequence[str], only: Sequence[str], rounds: int, seconds: float, output: Path, say: Callable[[str], None]
 ) -> Results:
     """Measure, and write the report after every round.
 

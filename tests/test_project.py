@@ -50,9 +50,7 @@ class TritonPythonModel:
             responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("DOUBLED", numbers * 2)]))
         return responses
 """
-REQUEST = {
-    "inputs": [{"name": "NUMBERS", "datatype": "FP32", "shape": [2, 3], "data": [[1, 2, 3], [4, 5, 6.5]]}],
-}
+REQUEST = {"inputs": [{"name": "NUMBERS", "datatype": "FP32", "shape": [2, 3], "data": [[1, 2, 3], [4, 5, 6.5]]}]}
 SHOW = """def show(inputs, outputs):
     for row, doubled in zip(inputs["NUMBERS"], outputs["DOUBLED"]):
         yield f"twice {row.sum()} is {doubled.sum()}"

@@ -266,10 +266,7 @@ def test_all_parameters_of_the_native_backend(model_server: ModelServer) -> None
         np.testing.assert_array_equal(answer["VECTORS__0"], TABLE[given])
     log = model_server.server.log.read_text()
     assert re.findall(r"options: parameter (\S+) of the config is unknown to this backend", log) == ["INFERENCE_MOD"]
-    assert re.findall(r"options: parameter (\S+) has no effect: ", log) == [
-        "ENABLE_NVFUSER",
-        "ENABLE_WEIGHT_SHARING",
-    ]
+    assert re.findall(r"options: parameter (\S+) has no effect: ", log) == ["ENABLE_NVFUSER", "ENABLE_WEIGHT_SHARING"]
 
 
 @pytest.mark.parametrize(

@@ -7,18 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.check.packing import (
-    MODEL_PY,
-    Content,
-    ensemble_of,
-    faults,
-    link,
-    members,
-    packed,
-    python_step,
-    rules,
-    write,
-)
+from tests.check.packing import MODEL_PY, Content, ensemble_of, faults, link, members, packed, python_step, rules, write
 
 STEP: dict[str, Content] = {"step/config.pbtxt": python_step(), "step/1/model.py": MODEL_PY}
 

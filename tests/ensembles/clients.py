@@ -41,10 +41,7 @@ def classify(
 
 
 def classify_pixels(
-    client: http.InferenceServerClient,
-    image: npt.NDArray[np.float32],
-    top: int = 3,
-    model: str = "resnet_pytorch",
+    client: http.InferenceServerClient, image: npt.NDArray[np.float32], top: int = 3, model: str = "resnet_pytorch"
 ) -> list[tuple[float, int, str]]:
     """The best ``top`` classes of FP32 [3, 224, 224]: (logit, class index, label)."""
     tensor = http.InferInput("INPUT__0", [1, *image.shape], "FP32")

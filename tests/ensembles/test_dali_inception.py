@@ -145,11 +145,7 @@ def test_fifty_concurrent_clients_of_mixed_sizes_get_their_own_answers(server: T
     assert runs < images / 2, "images of different lengths were not decoded in one batch"
 
 
-BAD = {
-    "text": b"this is not an image at all",
-    "empty": bytes(64),
-    "cut": IMAGES["china-640"][:2000],
-}
+BAD = {"text": b"this is not an image at all", "empty": bytes(64), "cut": IMAGES["china-640"][:2000]}
 
 
 def test_bad_images_name_their_row_and_fail_alone(server: TritonServer, expected: Any) -> None:

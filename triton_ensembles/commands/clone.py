@@ -23,9 +23,7 @@ _TELL_SECONDS = 2.0
 @click.option("--count", type=click.IntRange(min=1), required=True, help="How many archives.")
 @click.option("--prefix", required=True, help="Their names begin with it: PREFIX_0000.tar.gz and so on.")
 @click.option(
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The folder for them.  [default: dist/TARGET]",
+    "--output", type=click.Path(file_okay=False, path_type=Path), help="The folder for them.  [default: dist/TARGET]"
 )
 def clone(ensemble: str, target: str, count: int, prefix: str, output: Path | None) -> None:
     """Write COUNT archives of one built ENSEMBLE under names of their own, for an endpoint of many variants.

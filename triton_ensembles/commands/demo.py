@@ -24,11 +24,7 @@ def demo(names: tuple[str, ...], weights: str, weights_dir: Path | None) -> None
     built = build_all(names, weights, weights_dir)
     ensembles = current_places().ensembles
     examples = {each.name: read_examples(ensembles / each.name) for each in built}
-    with (
-        StopSignals(),
-        server_of(built) as server,
-        http.InferenceServerClient(server.http_url) as client,
-    ):
+    with StopSignals(), server_of(built) as server, http.InferenceServerClient(server.http_url) as client:
         for each in built:
             click.secho(f"\n{each.name}", bold=True)
             if not examples[each.name].requests:

@@ -13,13 +13,7 @@ import click
 from triton_ensembles.commands import deploy_options as options
 from triton_ensembles.commands.project import current_places
 from triton_ensembles.deploy.archives import Archive, find_archives, read_archive, refuse_faulty, refuse_random
-from triton_ensembles.deploy.autoscaling import (
-    GPU_TARGET,
-    SCALE_IN_COOLDOWN,
-    SCALE_OUT_COOLDOWN,
-    Metric,
-    Scaling,
-)
+from triton_ensembles.deploy.autoscaling import GPU_TARGET, SCALE_IN_COOLDOWN, SCALE_OUT_COOLDOWN, Metric, Scaling
 from triton_ensembles.deploy.autoscaling import autoscale as autoscale_endpoint
 from triton_ensembles.deploy.autoscaling import instance_now as instance_of_endpoint
 from triton_ensembles.deploy.aws import Aws, doing

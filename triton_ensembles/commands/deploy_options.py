@@ -32,17 +32,9 @@ bucket = click.option(
     default="",
     help="Where the archives are; made when missing.  [default: triton-ensembles-REGION-ACCOUNT]",
 )
-prefix = click.option(
-    "--prefix",
-    default="",
-    help="Folder in the bucket.  [default: the endpoint's name]",
-)
+prefix = click.option("--prefix", default="", help="Folder in the bucket.  [default: the endpoint's name]")
 target = click.option(
-    "--target",
-    type=click.Choice(NAMES),
-    default="cpu",
-    show_default=True,
-    help="Take the archives of dist/TARGET.",
+    "--target", type=click.Choice(NAMES), default="cpu", show_default=True, help="Take the archives of dist/TARGET."
 )
 archives = click.argument(
     "archives", nargs=-1, metavar="[ARCHIVE]...", type=click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -20,12 +20,7 @@ from triton_ensembles.triton.server import TritonServer
 @click.option("--grpc-port", default=8001, show_default=True, help="KServe v2 over gRPC.")
 @click.option("--metrics-port", default=8002, show_default=True, help="Prometheus metrics.")
 def serve(
-    names: tuple[str, ...],
-    weights: str,
-    weights_dir: Path | None,
-    http_port: int,
-    grpc_port: int,
-    metrics_port: int,
+    names: tuple[str, ...], weights: str, weights_dir: Path | None, http_port: int, grpc_port: int, metrics_port: int
 ) -> None:
     """Build, then serve with the real tritonserver until Ctrl-C, on the loopback interface."""
     built = build_all(names, weights, weights_dir)

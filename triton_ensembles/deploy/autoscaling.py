@@ -154,10 +154,7 @@ def _configuration(endpoint: str, scaling: Scaling) -> dict[str, Any]:
         configuration["CustomizedMetricSpecification"] = {
             "MetricName": "GPUUtilization",
             "Namespace": "/aws/sagemaker/Endpoints",
-            "Dimensions": [
-                {"Name": "EndpointName", "Value": endpoint},
-                {"Name": "VariantName", "Value": VARIANT},
-            ],
+            "Dimensions": [{"Name": "EndpointName", "Value": endpoint}, {"Name": "VariantName", "Value": VARIANT}],
             "Statistic": "Average",
             "Unit": "Percent",
         }

@@ -78,11 +78,7 @@ def _ask(aws: Aws, endpoint: str, model: str, payload: Payload, started: float, 
             raise _model_error(error, endpoint, model) from error
         raise
     return Answer(
-        body,
-        reply["ContentType"],
-        reply.get("InvokedProductionVariant", ""),
-        time.monotonic() - started,
-        tries,
+        body, reply["ContentType"], reply.get("InvokedProductionVariant", ""), time.monotonic() - started, tries
     )
 
 

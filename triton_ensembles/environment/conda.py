@@ -24,7 +24,7 @@ UNREACHABLE = re.compile(
     r"|NewConnectionError|NameResolutionError|Name or service not known|Temporary failure in name resolution"
     r"|[Cc]ould ?n[o']t (?:resolve|connect)|[Cc]onnection (?:refused|reset|timed out)|[Nn]etwork is unreachable"
     r"|dns error|error sending request|Timeout was reached|Download error|OfflineError|[Nn]o such file or directory"
-    r"|could not find subdir|UnavailableInvalidChannel|curl: \(\d+\)",
+    r"|could not find subdir|UnavailableInvalidChannel|curl: \(\d+\)"
 )
 
 

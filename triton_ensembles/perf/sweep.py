@@ -108,9 +108,7 @@ def measure(
     with (
         tempfile.TemporaryDirectory(prefix="perf-") as folder,
         TritonServer(
-            [each.repository for each in built],
-            log=log,
-            progress=lambda waited: progress(f"loading, {waited:.0f} s"),
+            [each.repository for each in built], log=log, progress=lambda waited: progress(f"loading, {waited:.0f} s")
         ) as server,
         http.InferenceServerClient(server.http_url) as client,
     ):

@@ -28,11 +28,7 @@ def _refused(id: str, title: str, bad: str, good: str = _GOOD) -> None:
         return _text_faults(model, id)
 
 
-_refused(
-    "config-not-text",
-    "config.pbtxt is a text file",
-    _GOOD + "\0",
-)
+_refused("config-not-text", "config.pbtxt is a text file", _GOOD + "\0")
 _refused(
     "config-syntax",
     "config.pbtxt follows the grammar of protobuf's text format",
@@ -40,9 +36,7 @@ _refused(
     python_model(inputs=X + ', { name: "Z", data_type: TYPE_FP32, dims: [ 4 ] }'),
 )
 _refused(
-    "config-unclosed",
-    "Every bracket is closed",
-    _GOOD.replace("dims: [ 4 ] } ]\noutput", "dims: [ 4 ] ]\noutput", 1),
+    "config-unclosed", "Every bracket is closed", _GOOD.replace("dims: [ 4 ] } ]\noutput", "dims: [ 4 ] ]\noutput", 1)
 )
 _refused(
     "config-bad-string",
@@ -56,11 +50,7 @@ _refused(
     _GOOD.replace("max_batch_size: 8", 'max_batch_size: "8"'),
     _GOOD.replace("max_batch_size: 8", "max_batch_size: 0x8"),
 )
-_refused(
-    "config-unknown-field",
-    "Every field exists in its message",
-    _GOOD.replace("max_batch_size", "max_batchsize"),
-)
+_refused("config-unknown-field", "Every field exists in its message", _GOOD.replace("max_batch_size", "max_batchsize"))
 _refused(
     "config-unknown-enum",
     "Every enum value exists in its field's type",

@@ -26,11 +26,7 @@ def _forbidden(id: str, field: str, example: str, words: str, cure: str) -> None
         config = model.config
         given = config.HasField(field) if field == "optimization" else len(getattr(config, field))
         if config.HasField("ensemble_scheduling") and given:
-            yield Finding(
-                model.at(field),
-                f"an ensemble cannot have {field}",
-                cure=cure,
-            )
+            yield Finding(model.at(field), f"an ensemble cannot have {field}", cure=cure)
 
 
 _forbidden(
@@ -69,9 +65,7 @@ def without_steps(model: Model) -> Iterator[Finding]:
     empty = config.HasField("ensemble_scheduling") and not config.ensemble_scheduling.step
     if empty and not model.is_damaged("ensemble_scheduling"):
         yield Finding(
-            model.at("ensemble_scheduling"),
-            "this ensemble has no steps",
-            cure='write step [ { model_name: "…" … } ]',
+            model.at("ensemble_scheduling"), "this ensemble has no steps", cure='write step [ { model_name: "…" … } ]'
         )
 
 

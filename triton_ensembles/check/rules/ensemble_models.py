@@ -198,10 +198,7 @@ ensemble_scheduling {{ step [ {{
     source="core r24.10 model_repository_manager.cc CircularDependencyCheck",
     bad=Example(
         ensemble(step("round-trip", {"X": "X"}, {"Y": "Y"})),
-        beside={
-            "round-trip/config.pbtxt": _OTHER.format(x=X, y=Y, model="there-and-back"),
-            "round-trip/1": None,
-        },
+        beside={"round-trip/config.pbtxt": _OTHER.format(x=X, y=Y, model="there-and-back"), "round-trip/1": None},
         folder="there-and-back",
     ),
     good=Example(

@@ -8,13 +8,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import Kind, join
-from triton_ensembles.check.environments import (
-    Environment,
-    environment,
-    has_stub,
-    reference,
-    users,
-)
+from triton_ensembles.check.environments import Environment, environment, has_stub, reference, users
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Server, rule

@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import is_archive
-from triton_ensembles.check.environments import (
-    MODEL_FOLDER,
-    PARAMETER,
-    Location,
-    environment,
-    environments,
-    reference,
-)
+from triton_ensembles.check.environments import MODEL_FOLDER, PARAMETER, Location, environment, environments, reference
 from triton_ensembles.check.examples import IDENTITY
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Form, Model, Repository
@@ -154,10 +147,7 @@ def shared(repository: Repository) -> Iterator[Finding]:
     "environment-format",
     "A packed environment is a .tar.gz",
     source="python_backend r24.10 pb_env.cc ExtractTarFile: archive_read_support_filter_gzip and _format_tar",
-    bad=Example(
-        _parameter(f"{MODEL_FOLDER}/env.zip"),
-        {"1/model.py": IDENTITY, "env.zip": "PK"},
-    ),
+    bad=Example(_parameter(f"{MODEL_FOLDER}/env.zip"), {"1/model.py": IDENTITY, "env.zip": "PK"}),
     good=_REFUSED,
     words="archive_read_open_filename() failed",
 )
@@ -190,10 +180,7 @@ def wrong_format(model: Model) -> Iterator[Finding]:
     "environment-no-activate",
     "A packed environment has bin/activate at its root",
     source="python_backend r24.10 stub_launcher.cc GetPythonEnvironment; 25.08 and later do not run it",
-    bad=Example(
-        _parameter(f"{MODEL_FOLDER}/env"),
-        {"1/model.py": IDENTITY, "env/lib/python3.10/os.py": ""},
-    ),
+    bad=Example(_parameter(f"{MODEL_FOLDER}/env"), {"1/model.py": IDENTITY, "env/lib/python3.10/os.py": ""}),
     good=_REFUSED,
     words="Path …/bin/activate does not exist. The Python environment should contain an 'activate' script",
 )

@@ -33,11 +33,7 @@ _DOWNLOADING = {
 }
 # Methods and classes that download when their first argument is the name of a model and not a folder.
 _BY_NAME = {"from_pretrained"}
-_CLASSES_BY_NAME = {
-    "sentence_transformers.SentenceTransformer",
-    "sentence_transformers.CrossEncoder",
-    "torch.hub.load",
-}
+_CLASSES_BY_NAME = {"sentence_transformers.SentenceTransformer", "sentence_transformers.CrossEncoder", "torch.hub.load"}
 
 
 @rule(

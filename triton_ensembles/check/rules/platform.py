@@ -61,11 +61,7 @@ def platform_unknown(model: Model) -> Iterator[Finding]:
     else:
         guess = nearest(platform, [*PLATFORMS, ENSEMBLE])
         cure = f'did you mean platform: "{guess}"?' if guess else f"the platforms are {listed([*PLATFORMS, ENSEMBLE])}"
-    yield Finding(
-        model.at("platform"),
-        f"'{platform}' is not a valid platform",
-        cure=cure,
-    )
+    yield Finding(model.at("platform"), f"'{platform}' is not a valid platform", cure=cure)
 
 
 @rule(
@@ -103,11 +99,7 @@ def backend_misspelt(model: Model) -> Iterator[Finding]:
     name = model.config.backend
     guess = nearest(name, BACKENDS)
     if guess and not _is_available(model):
-        yield Finding(
-            model.at("backend"),
-            f"there is no backend '{name}'",
-            cure=f'did you mean backend: "{guess}"?',
-        )
+        yield Finding(model.at("backend"), f"there is no backend '{name}'", cure=f'did you mean backend: "{guess}"?')
 
 
 @rule(

@@ -53,11 +53,7 @@ def wrapped(repository: Repository) -> Iterator[Finding]:
             )
 
 
-@rule(
-    "sagemaker-no-model",
-    "An archive has at least one model",
-    source=LOAD,
-)
+@rule("sagemaker-no-model", "An archive has at least one model", source=LOAD)
 def no_model(repository: Repository) -> Iterator[Finding]:
     if not is_archive(repository) or repository.is_one_model or (repository.tree.problems and not repository.models):
         return

@@ -45,12 +45,8 @@ def _config(batch: int, dims: str, kind: str = "TYPE_FP32") -> str:
     "No instance_group lists GPUs by their ids",
     source="core r24.10 model_config_utils.cc ValidateInstanceGroup; AWS: GPU endpoints of several models run on "
     "instances with one GPU",
-    bad=Example(
-        'backend: "python"\n' + _IO + "instance_group [ { count: 1, kind: KIND_GPU, gpus: [ 1 ] } ]\n",
-    ),
-    good=Example(
-        'backend: "python"\n' + _IO + "instance_group [ { count: 1, kind: KIND_GPU } ]\n",
-    ),
+    bad=Example('backend: "python"\n' + _IO + "instance_group [ { count: 1, kind: KIND_GPU, gpus: [ 1 ] } ]\n"),
+    good=Example('backend: "python"\n' + _IO + "instance_group [ { count: 1, kind: KIND_GPU } ]\n"),
     destination=_SAGEMAKER,
     server=Server.UNTESTED,
 )
@@ -79,9 +75,7 @@ def gpus(model: Model, destination: Destination) -> Iterator[Finding]:
     "sagemaker-decoupled",
     "The model that SageMaker invokes sends one response per request",
     source=f"{SOURCE} CheckTransactionPolicy; measured on 2.51.0",
-    bad=Example(
-        'backend: "python"\nmax_batch_size: 8\n' + _IO + "model_transaction_policy { decoupled: true }\n",
-    ),
+    bad=Example('backend: "python"\nmax_batch_size: 8\n' + _IO + "model_transaction_policy { decoupled: true }\n"),
     good=Example('backend: "python"\nmax_batch_size: 8\n' + _IO),
     destination=_SAGEMAKER,
     server=Server.ACCEPTS,

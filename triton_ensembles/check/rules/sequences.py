@@ -92,11 +92,7 @@ def kind_twice(model: Model) -> Iterator[Finding]:
     for path, _, control in _controls(model):
         kind = _kind(control)
         if kind in seen:
-            yield Finding(
-                model.at(*path, "kind"),
-                f"{kind} is given twice",
-                cure="keep one of the two",
-            )
+            yield Finding(model.at(*path, "kind"), f"{kind} is given twice", cure="keep one of the two")
         seen.add(kind)
 
 
@@ -142,9 +138,7 @@ def corrid_values(model: Model) -> Iterator[Finding]:
         given = [name for name in _VALUES if len(getattr(control, name))]
         if control.kind == control.CONTROL_SEQUENCE_CORRID and given:
             yield Finding(
-                model.at(*path, given[0]),
-                f"CONTROL_SEQUENCE_CORRID has {given[0]}",
-                cure=f"delete {given[0]}",
+                model.at(*path, given[0]), f"CONTROL_SEQUENCE_CORRID has {given[0]}", cure=f"delete {given[0]}"
             )
 
 
@@ -199,7 +193,5 @@ def batch_strategy(model: Model) -> Iterator[Finding]:
     key = "TRITON_BATCH_STRATEGY_PATH"
     if model.config.HasField("sequence_batching") and key in model.config.parameters:
         yield Finding(
-            model.at("parameters", key),
-            f"{key} cannot be combined with sequence_batching",
-            cure="delete the parameter",
+            model.at("parameters", key), f"{key} cannot be combined with sequence_batching", cure="delete the parameter"
         )

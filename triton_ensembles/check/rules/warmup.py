@@ -54,11 +54,7 @@ def _inputs(model: Model) -> Iterator[tuple[tuple[str | int, ...], str, Any]]:
 def data_missing(model: Model) -> Iterator[Finding]:
     for path, name, tensor in _inputs(model):
         if tensor.WhichOneof("input_data_type") is None:
-            yield Finding(
-                model.at(*path),
-                f"the warm-up input '{name}' has no data",
-                cure="write random_data: true",
-            )
+            yield Finding(model.at(*path), f"the warm-up input '{name}' has no data", cure="write random_data: true")
 
 
 @rule(

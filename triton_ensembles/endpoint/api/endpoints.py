@@ -143,11 +143,7 @@ def _summary(endpoint: Endpoint) -> dict[str, Any]:
 
 def _variant(live: Live, endpoint: Endpoint) -> dict[str, Any]:
     plan = live.plan
-    deployed = {
-        "SpecifiedImage": plan.spec.image,
-        "ResolvedImage": plan.spec.image,
-        "ResolutionTime": endpoint.created,
-    }
+    deployed = {"SpecifiedImage": plan.spec.image, "ResolvedImage": plan.spec.image, "ResolutionTime": endpoint.created}
     return {
         "VariantName": plan.name,
         "DeployedImages": [deployed],

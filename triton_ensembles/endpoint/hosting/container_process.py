@@ -64,11 +64,7 @@ class Container:
     async def start(self) -> None:
         """Launch the server and wait until it is ready. Raises EnsembleError with Triton's reason."""
         server = SageMakerServer(
-            self._repository,
-            self._environment,
-            log=self._log,
-            append_log=True,
-            ready_seconds=self._startup_seconds,
+            self._repository, self._environment, log=self._log, append_log=True, ready_seconds=self._startup_seconds
         )
         server.launch()  # from the event loop's thread, which lasts
         try:

@@ -15,12 +15,7 @@ from triton_ensembles.endpoint.hosting.budgets import Budgets
 from triton_ensembles.endpoint.hosting.container import ContainerSpec
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk, model_hash
-from triton_ensembles.endpoint.hosting.errors import (
-    InternalFailure,
-    ModelError,
-    ServiceUnavailable,
-    ValidationError,
-)
+from triton_ensembles.endpoint.hosting.errors import InternalFailure, ModelError, ServiceUnavailable, ValidationError
 from triton_ensembles.endpoint.hosting.instance import Hosting, Instance
 from triton_ensembles.endpoint.hosting.model_cache import Models
 from triton_ensembles.endpoint.hosting.objects import ModelObjects
