@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -67,9 +68,16 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-def main() -> None:
+@click.option(
+    "--project",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The folder that holds ensembles/; build/, dist/ and reports/ are made there.  [default: this checkout]",
+)
+@click.pass_context
+def main(context: click.Context, project: Path | None) -> None:
     """Triton ensembles: from a folder of config.pbtxt to a proven archive for SageMaker.
 
     An ensemble is a folder in ensembles/: a Triton model repository and ensemble.toml, the recipe for what git cannot
     hold. It is built into dist/TARGET/NAME.tar.gz, which SageMaker calls a TargetModel.
     """
+    context.obj = project

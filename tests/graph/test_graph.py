@@ -20,12 +20,13 @@ from triton_ensembles.graph.dag import Graph, Tensor, graph_of, ranks
 from triton_ensembles.graph.layout import layout
 from triton_ensembles.graph.mermaid import mermaid
 from triton_ensembles.graph.picture import picture
+from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.triton.model_config import parse_config
 
 
 @pytest.fixture(scope="module")
 def bert() -> Graph:
-    return read_graph("bert_trt")
+    return read_graph("bert_trt", ENSEMBLES)
 
 
 def test_the_tensors_have_types_and_shapes(bert: Graph) -> None:
@@ -109,7 +110,7 @@ def test_any_repository_can_be_drawn(tmp_path: Path) -> None:
 def test_an_unknown_name_lists_the_known_ones() -> None:
     """Otherwise users have to look up the names of their ensembles."""
     with pytest.raises(EnsembleError, match="bert_trt"):
-        read_graph("bert")
+        read_graph("bert", ENSEMBLES)
 
 
 def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:

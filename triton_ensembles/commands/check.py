@@ -9,8 +9,8 @@ import click
 
 from triton_ensembles.check.checker import check
 from triton_ensembles.check.formats import FORMATS
+from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.triton.destination import Destination
 
 
@@ -41,7 +41,7 @@ def check_command(
     """
     started = time.perf_counter()
     try:
-        report = check(paths or [ENSEMBLES], Destination(target or "", instance, image))
+        report = check(paths or [current_places().ensembles], Destination(target or "", instance, image))
     except EnsembleError as error:
         raise click.UsageError(str(error)) from error
     click.echo(FORMATS[style](report, time.perf_counter() - started))

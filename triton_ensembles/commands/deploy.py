@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from triton_ensembles.commands import deploy_options as options
+from triton_ensembles.commands.project import current_places
 from triton_ensembles.deploy.archives import Archive, find_archives, read_archive, refuse_faulty, refuse_random
 from triton_ensembles.deploy.autoscaling import (
     GPU_TARGET,
@@ -31,7 +32,6 @@ from triton_ensembles.deploy.price import cost, hosting_price
 from triton_ensembles.deploy.removing import undeploy as undeploy_endpoint
 from triton_ensembles.deploy.status import status as status_of
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import DIST
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import CPU
 
@@ -208,7 +208,7 @@ def undeploy(endpoint: str, bucket: str, prefix: str, keep_archives: bool, timeo
 
 
 def _choose(paths: Sequence[Path], target: str, allow_random: bool) -> list[Archive]:
-    chosen = [read_archive(path) for path in paths] or find_archives(DIST / target)
+    chosen = [read_archive(path) for path in paths] or find_archives(current_places().dist / target)
     for name in refuse_random(chosen, allowed=allow_random):
         line = f"!!! {name} HAS RANDOM WEIGHTS: what it answers means nothing. !!!"
         click.secho(line, fg="red", bold=True, err=True)

@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 
 from triton_ensembles.check.repository import Repository, find_repositories
+from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import write_whole
 from triton_ensembles.graph.dag import Graph, graph_of
 from triton_ensembles.graph.mermaid import mermaid
-from triton_ensembles.paths import ENSEMBLES
 
 _FORMATS = {".mmd": "mermaid", ".svg": "svg", ".png": "png", ".pdf": "pdf"}
 
@@ -40,7 +40,7 @@ def graph(name: str, style: str | None, file: Path | None) -> None:
       graph dist/gpu/bert_trt.tar.gz   what is in an archive
     """
     style = style or _format_of(file)
-    found = read_graph(name)
+    found = read_graph(name, current_places().ensembles)
     data = mermaid(found).encode() if style == "mermaid" else _picture(found, style)
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +69,7 @@ def _picture(found: Graph, style: str) -> bytes:
     return picture(found, style)
 
 
-def read_graph(name: str, ensembles: Path = ENSEMBLES) -> Graph:
+def read_graph(name: str, ensembles: Path) -> Graph:
     """The graph of the ensemble called ``name`` in ``ensembles``, or of the one at the path ``name``."""
     path = ensembles / name if (ensembles / name).is_dir() else Path(name)
     if not path.exists():

@@ -9,11 +9,10 @@ from pathlib import Path
 import click
 
 from triton_ensembles.building.build import choose
-from triton_ensembles.building.places import PLACES
 from triton_ensembles.building.staging import find_ensemble, read_models
 from triton_ensembles.commands.options import build_all, build_options
+from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import shown
-from triton_ensembles.paths import BUILD, REPORTS
 from triton_ensembles.perf.inputs import UserInputs
 from triton_ensembles.perf.report import SUFFIXES, tables
 from triton_ensembles.perf.sweep import CONCURRENCIES, SECONDS, measure
@@ -85,7 +84,6 @@ def _refuse_wrong_inputs(folders: Sequence[Path], shapes: Sequence[str]) -> None
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    default=REPORTS / "perf",
     help="The folder for NAME.csv, NAME.json and NAME.png.  [default: reports/perf]",
 )
 def perf(
@@ -99,15 +97,18 @@ def perf(
     batch: int,
     input_data: Path | None,
     shapes: tuple[str, ...],
-    output: Path,
+    output: Path | None,
 ) -> None:
     """Build, then measure each ensemble with perf_analyzer: concurrency sweep, time by step, CSV, JSON and a plot."""
+    places = current_places()
     if input_data or shapes:
-        _refuse_wrong_inputs(choose(PLACES.ensembles, names), shapes)
+        _refuse_wrong_inputs(choose(places.ensembles, names), shapes)
     built = build_all(names, weights, weights_dir)
+    output = output or places.reports / "perf"
     with StopSignals():  # so that perf_analyzer and the server are stopped, and no report is half written
         reports = measure(
             built,
+            ensembles=places.ensembles,
             concurrencies=concurrencies,
             output=output,
             seconds=seconds,
@@ -115,7 +116,7 @@ def perf(
             batch=batch,
             user=UserInputs(input_data, shapes),
             progress=click.echo,
-            log=BUILD / "tritonserver.log",
+            log=places.build / "tritonserver.log",
         )
     for report in reports:
         click.secho(f"\n{report.name}", bold=True)

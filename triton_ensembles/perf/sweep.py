@@ -14,6 +14,7 @@ import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.examples.folder import Examples, read_examples
 from triton_ensembles.perf.analyzer import NoAnswerError, read_csv, run_analyzer
 from triton_ensembles.perf.facts import machine, versions, weights_of
 from triton_ensembles.perf.inputs import Inputs, UserInputs, inputs_for
@@ -74,6 +75,7 @@ class _Load:
 def measure(
     built: Sequence[Served],
     *,
+    ensembles: Path,
     concurrencies: Sequence[int] = CONCURRENCIES,
     output: Path,
     seconds: float = SECONDS,
@@ -87,13 +89,14 @@ def measure(
 
     Args:
         built: the ensembles.
+        ensembles: the folder with the sources of the ensembles, which hold their example requests.
         concurrencies: numbers of concurrent requests, one point of the sweep each.
         output: the folder for the reports. An ensemble's three files are written when its sweep is complete.
         seconds: the duration of a point, which takes about a fifth more. It is lengthened, up to three windows of
             LONGEST_WINDOW, where no request is answered within one window.
         protocol: "grpc" or "http".
         batch: rows in a request.
-        user: what to send instead of the project's own sentences and photographs.
+        user: what to send instead of the example requests.
         progress: called with a line for each step of the work.
         log: the file for tritonserver's log; by default a temporary one.
 
@@ -114,7 +117,8 @@ def measure(
         load = _Load(home, server, client, Path(folder), protocol, batch, seconds)
         for each in built:
             try:
-                report = _sweep(each, load, sorted(set(concurrencies)), user or UserInputs(), progress)
+                examples = read_examples(ensembles / each.name)
+                report = _sweep(each, examples, load, sorted(set(concurrencies)), user or UserInputs(), progress)
             except (EnsembleError, InferenceServerException, OSError) as error:
                 if not server.alive():
                     raise EnsembleError(f"tritonserver ended by itself under load of {each.name}", path=log) from error
@@ -127,11 +131,16 @@ def measure(
 
 
 def _sweep(
-    each: Served, load: _Load, concurrencies: Sequence[int], user: UserInputs, progress: Callable[[str], None]
+    each: Served,
+    examples: Examples,
+    load: _Load,
+    concurrencies: Sequence[int],
+    user: UserInputs,
+    progress: Callable[[str], None],
 ) -> Report:
     date = datetime.now(UTC)
     facts = machine()
-    inputs = inputs_for(load.client.get_model_config(each.name), load.batch, load.folder, user)
+    inputs = inputs_for(load.client.get_model_config(each.name), examples, load.batch, load.folder, user)
     models = composing_models(load.client, each.name)
     progress(f"[{each.name}] sending {inputs.about}")
     _warm_up(each.name, load, inputs, concurrencies[-1])

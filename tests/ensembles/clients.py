@@ -1,4 +1,4 @@
-"""Ask the ensembles over KServe v2, as any program would, with tritonclient."""
+"""What clients of the ensembles do: photographs as they are sent, and requests over KServe v2 with tritonclient."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import tritonclient.http as http
+
+from triton_ensembles.examples.file_content import pixels
+from triton_ensembles.examples.folder import examples_folder
+from triton_ensembles.paths import ENSEMBLES
+
+PHOTOGRAPHS = sorted(examples_folder(ENSEMBLES / "dali_inception").glob("*.jpg"))
+
+
+def imagenet_pixels(image: bytes) -> npt.NDArray[np.float32]:
+    """An encoded image as resnet_pytorch takes it, FP32 [3, 224, 224]."""
+    return pixels(image, height=224, width=224, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
 
 
 def embed(client: http.InferenceServerClient, texts: Sequence[str], model: str = "bert_trt") -> npt.NDArray[np.float32]:
@@ -35,7 +46,7 @@ def classify_pixels(
     top: int = 3,
     model: str = "resnet_pytorch",
 ) -> list[tuple[float, int, str]]:
-    """The best ``top`` classes of FP32 [3, 224, 224] (imagenet.py makes them): (logit, class index, label)."""
+    """The best ``top`` classes of FP32 [3, 224, 224]: (logit, class index, label)."""
     tensor = http.InferInput("INPUT__0", [1, *image.shape], "FP32")
     tensor.set_data_from_numpy(image[None])
     return _best(client, model, tensor, "OUTPUT__0", top)
