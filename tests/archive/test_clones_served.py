@@ -10,7 +10,7 @@ import tritonclient.http as http
 
 from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.building.build import Built
-from triton_ensembles.check import check_paths
+from triton_ensembles.check import check
 from triton_ensembles.check.fault import Severity
 from triton_ensembles.triton.server import TritonServer
 
@@ -29,7 +29,7 @@ def test_clones_load_beside_their_original_and_give_the_same_answers(built: dict
     """Otherwise a tenant's model would be incomplete, or loading it would disturb the models already loaded."""
     names = clone_names("tenant", 2)
     archives = list(clone(built["bert_trt"].archive, names, tmp_path))
-    faults = check_paths([built["bert_trt"].archive, *archives])
+    faults = check([built["bert_trt"].archive, *archives]).faults
     assert [fault for fault in faults if fault.severity is Severity.ERROR] == []
     repositories = [built["bert_trt"].repository]
     for archive, name in zip(archives, names, strict=True):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.archive.tar import read_archive, safe_path
 from triton_ensembles.archive.tree import Kind
-from triton_ensembles.check import check_paths
+from triton_ensembles.check import check
 from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.repository import find_repositories
 from triton_ensembles.errors import EnsembleError
@@ -74,7 +74,7 @@ def test_an_archive_reads_as_its_folder(tmp_path: Path) -> None:
 def test_a_broken_archive_is_a_fault(tmp_path: Path, data: bytes, rule: str) -> None:
     """Otherwise an archive that SageMaker cannot unpack passes."""
     assert problems(tmp_path / "a.tar.gz", data) == [rule]
-    assert rule in {fault.rule for fault in check_paths([tmp_path / "a.tar.gz"])}
+    assert rule in {fault.rule for fault in check([tmp_path / "a.tar.gz"]).faults}
 
 
 def test_the_part_before_the_damage_is_checked(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_the_part_before_the_damage_is_checked(tmp_path: Path) -> None:
     noise = random.Random(0).randbytes(300_000)
     data = packed({"scale/config.pbtxt": b"max_batch_size: -1\n", "scale/1/weights": noise})
     (tmp_path / "a.tar.gz").write_bytes(data[:200_000])
-    found = {fault.rule for fault in check_paths([tmp_path / "a.tar.gz"])}
+    found = {fault.rule for fault in check([tmp_path / "a.tar.gz"]).faults}
     assert {"archive-truncated", "max-batch-size-negative"} <= found
 
 
@@ -117,7 +117,7 @@ def test_damage_anywhere_is_a_fault_and_no_crash(tmp_path: Path, junk: bytes, at
     data = gzip.compress(plain[:at] + junk + plain[at + len(junk) :]) if inside else GOOD[:at] + junk + GOOD[at:]
     path = tmp_path / "a.tar.gz"
     path.write_bytes(data)
-    for fault in check_paths([path]):
+    for fault in check([path]).faults:
         assert not fault.message.startswith("this rule itself failed"), fault
 
 
@@ -152,7 +152,7 @@ def test_a_large_config_is_a_fault(tmp_path: Path) -> None:
     """Otherwise a config.pbtxt of 10 MB hangs the checker or is not checked."""
     (tmp_path / "model" / "1").mkdir(parents=True)
     (tmp_path / "model" / "config.pbtxt").write_bytes(b"# \n" * 3_500_000)
-    assert "config-too-large" in {fault.rule for fault in check_paths([tmp_path])}
+    assert "config-too-large" in {fault.rule for fault in check([tmp_path]).faults}
 
 
 def test_folders_of_repositories(tmp_path: Path) -> None:
@@ -166,6 +166,6 @@ def test_folders_of_repositories(tmp_path: Path) -> None:
     (lone,) = find_repositories(tmp_path / "one" / "scale")
     assert lone.is_one_model and [model.folder for model in lone.models] == ["scale"]
     with pytest.raises(EnsembleError, match="there is no model here"):
-        check_paths([tmp_path / "notes"])
+        check([tmp_path / "notes"])
     with pytest.raises(EnsembleError, match="there is no such file"):
-        check_paths([tmp_path / "missing"])
+        check([tmp_path / "missing"])

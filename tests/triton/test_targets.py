@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.check.served import Judge
+from tests.check.served import ModelLoader
 from triton_ensembles.building.model_selection import artifacts_for, choose_models
 from triton_ensembles.building.recipe import find_ensembles, read_recipe
 from triton_ensembles.building.staging import read_models, stage, staged_configs
-from triton_ensembles.check import check_paths
+from triton_ensembles.check import check
 from triton_ensembles.check.fault import Severity
 from triton_ensembles.cli import main
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ENSEMBLES
+from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
 from triton_ensembles.triton.targets import CPU, Target, gpu, target_of
 
@@ -87,10 +88,10 @@ def test_every_gpu_config_passes_check_and_the_real_servers_parser(name: str, im
     chosen = choose_models(recipe, read_models(ENSEMBLES / name), target)
     artifacts = {artifact.path: unread for artifact in artifacts_for(recipe, chosen)}
     stage(ENSEMBLES / name, models, name=name, recipe=recipe, target=target, artifacts=artifacts, environments={})
-    found = check_paths([models], target="gpu", image=image, instance="ml.g5.xlarge")
+    found = check([models], Destination("gpu", "ml.g5.xlarge", image)).faults
     wrong = {fault.rule for fault in found if fault.severity is Severity.ERROR}
     assert wrong <= {"environment-missing"}, "the packed environments are another test's"
-    with Judge(models, tmp_path) as judge:
+    with ModelLoader(models, tmp_path) as judge:
         for model, verdict in judge.load_all([f"{name}.{step}" for step in chosen]).items():
             lacking = ("has kind KIND_GPU but no GPUs are available", "unable to find backend library for backend")
             assert any(words in verdict.words for words in lacking), (model, verdict.words)

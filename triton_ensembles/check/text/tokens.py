@@ -1,7 +1,7 @@
 """protobuf text format cut into tokens, each with its offset, in linear time.
 
 The grammar is that of protobuf's C++ tokenizer (io/tokenizer.cc), because that is what tritonserver uses; Python's is
-laxer in places (it takes ``+1``, ``1_000`` and no-break spaces). Nothing is refused here: what is no token of the
+laxer in places (it takes ``+1``, ``1_000`` and no-break spaces). Nothing is refused here: what is not a token of the
 grammar becomes a JUNK token, which the parser reports.
 """
 

@@ -1,4 +1,4 @@
-"""What model.py does that works on the desk and not on an endpoint."""
+"""What model.py does that works locally and not on an endpoint."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.model import Model
 from triton_ensembles.check.python_source import PythonFile, all_files, argument, model_files
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.rules.model_py import CLASS, CONFIG, HEAD
-from triton_ensembles.triton.destination import Destination
 
 _EXECUTE = "    def execute(self, requests):\n        return []\n"
-# Full names of functions that fetch something from the internet whatever their arguments are.
-_FETCHING = {
+# Full names of functions that download something whatever their arguments are.
+_DOWNLOADING = {
     "huggingface_hub.hf_hub_download",
     "huggingface_hub.snapshot_download",
     "torch.hub.load_state_dict_from_url",
@@ -32,7 +31,7 @@ _FETCHING = {
     "tensorflow.keras.utils.get_file",
     "keras.utils.get_file",
 }
-# Methods and classes that fetch when their first argument is the name of a model, not a folder.
+# Methods and classes that download when their first argument is the name of a model and not a folder.
 _BY_NAME = {"from_pretrained"}
 _CLASSES_BY_NAME = {
     "sentence_transformers.SentenceTransformer",
@@ -43,7 +42,7 @@ _CLASSES_BY_NAME = {
 
 @rule(
     "model-py-download",
-    "model.py loads nothing from the internet",
+    "model.py downloads nothing from the internet",
     source="AWS: network isolation; the example ensemble of AWS calls AutoTokenizer.from_pretrained in initialize",
     bad=Example(
         CONFIG,
@@ -60,27 +59,27 @@ _CLASSES_BY_NAME = {
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def download(model: Model, target: Destination) -> Iterator[Finding]:
+def download(model: Model) -> Iterator[Finding]:
     for file in _files(model):
         for call, name in file.calls():
-            if what := _fetched(file, call, name):
+            if what := _downloaded(file, call, name):
                 yield Finding(
                     file.place(call),
-                    f"{name.rpartition('.')[2] or 'this'} fetches {what} from the internet",
-                    "an endpoint in a VPC or with network isolation cannot load the model, and everywhere else each "
-                    "load waits for the download, while the caller gets ModelNotReadyException (429)",
+                    f"{name.rpartition('.')[2] or 'this call'} downloads {what} from the internet",
+                    "an endpoint in a VPC or with network isolation cannot load the model, and elsewhere each load "
+                    "waits for the download while the caller gets ModelNotReadyException (429)",
                     "put the files into the version folder, and load them from "
                     'Path(args["model_repository"]) / args["model_version"]',
                 )
 
 
-def _fetched(file: PythonFile, call: ast.Call, name: str) -> str:
-    """What a call fetches, "" when it fetches nothing."""
+def _downloaded(file: PythonFile, call: ast.Call, name: str) -> str:
+    """What a call downloads, "" when it downloads nothing."""
     last = name.rpartition(".")[2] or (call.func.attr if isinstance(call.func, ast.Attribute) else "")
     if any(keyword.arg == "local_files_only" and _is_true(keyword.value) for keyword in call.keywords):
         return ""
-    if name in _FETCHING:
-        return "something"
+    if name in _DOWNLOADING:
+        return "files"
     if last in _BY_NAME or name in _CLASSES_BY_NAME:
         if file.text(argument(call, 2, "source")) == "local" and name == "torch.hub.load":
             return ""
@@ -108,7 +107,7 @@ def _fetched(file: PythonFile, call: ast.Call, name: str) -> str:
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
-def open_files(model: Model, target: Destination) -> Iterator[Finding]:
+def open_files(model: Model) -> Iterator[Finding]:
     for file in _files(model):
         for execute in ast.walk(file.module) if file.module else ():
             if not isinstance(execute, ast.FunctionDef | ast.AsyncFunctionDef) or execute.name != "execute":
@@ -128,8 +127,8 @@ def open_files(model: Model, target: Destination) -> Iterator[Finding]:
                     yield Finding(
                         file.place(call),
                         "execute opens a file here and never closes it",
-                        "every request costs a file; once the process has too many open (often 1024), requests fail "
-                        "with OSError: Too many open files, unless the garbage collector comes in time",
+                        "every request leaves a file open; once the process has too many (often 1024), requests fail "
+                        "with OSError: Too many open files, unless the garbage collector closes them in time",
                         "read it once in initialize, write with pb_utils.Logger, or use: with open(…) as file:",
                     )
 
@@ -141,6 +140,3 @@ def _files(model: Model) -> Iterator[PythonFile]:
 
 def _is_true(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is True
-
-
-RULES = (download, open_files)

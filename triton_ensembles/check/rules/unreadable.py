@@ -1,68 +1,62 @@
-"""What could not be read at all: archives that are none, that break off or that would never end, unreadable files."""
+"""What cannot be read at all: archives that are broken, truncated or endless, and unreadable files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Rule, Scope, Server, rule
+from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.source_form import RECIPE
-from triton_ensembles.triton.destination import Destination
 
 _UNPACKS = "SageMaker unpacks ModelDataUrl as gzip of tar: AWS, 'Use your own inference code with hosting services'"
 
 
-def _problems(id: str, effect: str, cure: str) -> Callable[[Repository, Destination], Iterator[Finding]]:
-    def find(repository: Repository, target: Destination) -> Iterator[Finding]:
+def _problem(id: str, title: str, source: str, effect: str, cure: str) -> None:
+    """A rule for problems that occurred while the repository was read."""
+
+    @rule(id, title, source=source, server=Server.UNTESTED)
+    def find(repository: Repository) -> Iterator[Finding]:
         for problem in repository.tree.problems:
             if problem.rule == id:
                 place = repository.place(problem.path)
                 yield Finding(place, problem.message, problem.effect or effect, problem.cure or cure)
 
-    return find
 
-
-def _reading(id: str, title: str, source: str, effect: str, cure: str) -> Rule:
-    return rule(id, title, source=source, scope=Scope.REPOSITORY, server=Server.UNTESTED, bad=None, good=None)(
-        _problems(id, effect, cure)
-    )
-
-
-archive_unreadable = _reading(
+_problem(
     "archive-unreadable",
-    "An archive is a tar in gzip",
+    "An archive is a tar file compressed by gzip",
     _UNPACKS,
     "SageMaker fails to extract the model data",
     "pack it again: tar -C <repository> -czf <name>.tar.gz .",
 )
-archive_truncated = _reading(
+_problem(
     "archive-truncated",
-    "An archive is whole",
+    "An archive is complete",
     _UNPACKS,
     "SageMaker fails to extract the model data; what comes after the break is not checked",
     "pack or copy it again",
 )
-archive_bomb = _reading(
+_problem(
     "archive-bomb",
-    "An archive unpacks to a size that can be meant",
+    "An archive unpacks to a plausible size",
     "limits of this checker: 64 GiB, 200000 members, and 100 times the size of the archive",
     "it would fill the disk of the instance; the rest of it is not checked",
     "look at what is in it",
 )
-repository_too_large = _reading(
+_problem(
     "repository-too-large",
     "A repository has at most 200000 files",
-    "a limit of this checker, so that it ends in time",
+    "a limit of this checker, which keeps its running time short",
     "the rest is not checked",
     "name the folder of the repository itself",
 )
-file_unreadable = _reading(
+_problem(
     "file-unreadable",
     "Every file and folder can be read",
     "the operating system",
     "neither Triton nor the build can read it",
-    "mend its permissions",
+    "change its permissions",
 )
 
 
@@ -70,22 +64,9 @@ file_unreadable = _reading(
     "recipe-unreadable",
     "ensemble.toml is TOML",
     source="the build of this project reads it with tomllib",
-    scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
-    bad=None,
-    good=None,
 )
-def recipe_unreadable(repository: Repository, target: Destination) -> Iterator[Finding]:
+def recipe_unreadable(repository: Repository) -> Iterator[Finding]:
     if repository.recipe and repository.recipe.fault:
         line, message = repository.recipe.fault
-        yield Finding(Place(repository.place(RECIPE).path, line), message, "the build stops here", "mend the line")
-
-
-RULES = (
-    archive_unreadable,
-    archive_truncated,
-    archive_bomb,
-    repository_too_large,
-    file_unreadable,
-    recipe_unreadable,
-)
+        yield Finding(Place(repository.place(RECIPE).path, line), message, "the build stops here", "correct the line")
