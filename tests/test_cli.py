@@ -61,5 +61,5 @@ def test_the_machine_check_needs_nothing_installed_and_names_the_cure(tmp_path: 
         "except machine.EnsembleError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-S", "-I", "-c", code], capture_output=True, text=True)
-    assert "tritonserver needs glibc 2.35 or newer, this machine has 2." in done.stdout
+    assert "tritonserver needs glibc 2.35 or newer, but this machine has 2." in done.stdout
     assert "Debian 12 or newer" in done.stdout

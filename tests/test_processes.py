@@ -52,8 +52,8 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_first_signal_interrupts_and_no_other_interrupts_the_clean_up(number: int) -> None:
-    """If this fails, Ctrl-C is lost in a background job, or a second one leaves servers behind."""
+def test_only_the_first_signal_interrupts(number: int) -> None:
+    """Otherwise Ctrl-C is lost in a background job, or a second one leaves servers behind."""
     with running(sys.executable, "-c", HOLDING, ignoring=signal.SIGINT, stdin=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "working\n"
@@ -67,7 +67,7 @@ def test_the_first_signal_interrupts_and_no_other_interrupts_the_clean_up(number
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_deferred_signal_is_noted(number: int) -> None:
-    """If this fails, `serve` ends in the middle of a sentence."""
+    """Otherwise `serve` ends in the middle of its output."""
     with running(sys.executable, "-c", SERVING, ignoring=signal.SIGINT) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "serving\n"
@@ -77,13 +77,13 @@ def test_a_deferred_signal_is_noted(number: int) -> None:
 
 
 def test_a_signal_while_a_process_is_started_is_not_lost() -> None:
-    """If this fails, Ctrl-C at the moment of a fork is swallowed: one in forty at the start of a server."""
+    """Otherwise Ctrl-C during a fork is swallowed, which happened in one of forty starts of a server."""
     with running(sys.executable, "-c", STARTING, ignoring=signal.SIGINT) as process:
         assert process.communicate()[0] == "started\ninterrupted\n"
 
 
-def test_the_handlers_of_before_are_back() -> None:
-    """If this fails, a command that is called from a program changes what Ctrl-C does in it."""
+def test_the_previous_handlers_are_restored() -> None:
+    """Otherwise a command that a program calls changes what Ctrl-C does in that program."""
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.getsignal(number) for number in numbers]
     with StopSignals():

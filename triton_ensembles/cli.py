@@ -20,7 +20,7 @@ COMMANDS = {
         "triton_ensembles.commands.check:check_command",
         "Find every fault before anything is built or deployed.",
     ),
-    "graph": ("triton_ensembles.commands.graph:graph", "Draw an ensemble's DAG as mermaid, SVG or PNG."),
+    "graph": ("triton_ensembles.commands.graph:graph", "Draw an ensemble's DAG as mermaid, SVG, PNG or PDF."),
     "build": ("triton_ensembles.commands.build:build", "Build ensembles into dist/TARGET/NAME.tar.gz."),
     "engines": ("triton_ensembles.commands.engines:engines", "Write what builds TensorRT plans on another machine."),
     "diff": ("triton_ensembles.commands.diff:diff", "Show what differs between the cpu and the gpu target."),

@@ -35,7 +35,7 @@ STEPS = {
 
 
 def test_a_short_sweep_of_all(built: dict[str, Built], tmp_path: Path) -> None:
-    """Else `make perf` ends without a report, or with one that lacks a step."""
+    """Otherwise `make perf` ends without a report, or with one that lacks a step."""
     said: list[str] = []
     ensembles = [built[name] for name in STEPS]
     reports = measure(
@@ -63,7 +63,7 @@ def test_a_short_sweep_of_all(built: dict[str, Built], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_windows_are_lengthened_until_requests_are_answered(tmp_path: Path, protocol: str) -> None:
-    """Else a slow machine or a large model gets no report, only the advice to ask for more seconds."""
+    """Otherwise a slow machine or a large model gets no report, only the advice to allow more seconds."""
     files = archives.model("slow", execute="time.sleep(0.5)")
     for name, content in files.items():
         (tmp_path / "models" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -88,8 +88,8 @@ def test_windows_are_lengthened_until_requests_are_answered(tmp_path: Path, prot
     assert two.client.p50_ms >= 1000 and two.client.throughput > 0  # one after the other
 
 
-def test_over_http(built: dict[str, Built], tmp_path: Path) -> None:
-    """Else --protocol http measures gRPC, or hangs: a warm-up over HTTP ended only nine times of ten."""
+def test_a_sweep_over_http(built: dict[str, Built], tmp_path: Path) -> None:
+    """Otherwise --protocol http measures gRPC, or hangs, as one of ten warm-ups over HTTP did."""
     (report,) = measure(
         [built["bert_trt"]],
         ensembles=ENSEMBLES,
@@ -121,8 +121,8 @@ def _check_files(name: str, folder: Path) -> None:
         assert image.size == (1500, 1200)
 
 
-def test_an_ensemble_that_refuses(built: dict[str, Built], tmp_path: Path) -> None:
-    """Else an error under load is taken for a measurement, or its reason is lost."""
+def test_an_ensemble_that_refuses_requests_is_an_error(built: dict[str, Built], tmp_path: Path) -> None:
+    """Otherwise an error under load is taken for a measurement, or its reason is lost."""
     with pytest.raises(EnsembleError, match="batch-size must be <= 64 for 'bert_trt'"):
         measure(
             [built["bert_trt"]],
@@ -135,8 +135,8 @@ def test_an_ensemble_that_refuses(built: dict[str, Built], tmp_path: Path) -> No
     assert not (tmp_path / "out").exists()
 
 
-def test_a_server_that_dies(built: dict[str, Built], tmp_path: Path) -> None:
-    """Else people read of a closed socket and look for the fault in their network."""
+def test_a_server_that_ends_under_load_is_reported(built: dict[str, Built], tmp_path: Path) -> None:
+    """Otherwise users see a closed socket and search their network for the fault."""
     others = _names(os.getpid())  # the suite's own server may be up
 
     def end_the_server(line: str) -> None:
@@ -144,7 +144,7 @@ def test_a_server_that_dies(built: dict[str, Built], tmp_path: Path) -> None:
             (server,) = (
                 pid for pid, name in _names(os.getpid()).items() if name == "tritonserver" and pid not in others
             )
-            os.kill(server, signal.SIGTERM)  # after SIGKILL its stubs and shared memory would stay
+            os.kill(server, signal.SIGTERM)  # after SIGKILL its stubs and shared memory would remain
             os.waitid(os.P_PID, server, os.WEXITED | os.WNOWAIT)
 
     with pytest.raises(EnsembleError, match="tritonserver ended by itself under load of bert_trt"):
@@ -158,8 +158,8 @@ def test_a_server_that_dies(built: dict[str, Built], tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_ctrl_c(built: dict[str, Built], tmp_path: Path) -> None:
-    """Else Ctrl-C leaves a server, perf_analyzer, a temporary folder or half a report behind."""
+def test_ctrl_c_leaves_nothing_behind(built: dict[str, Built], tmp_path: Path) -> None:
+    """Otherwise Ctrl-C leaves a server, perf_analyzer, a temporary folder or half of a report behind."""
     output = tmp_path / "out"
     temporary = tmp_path / "tmp"
     temporary.mkdir()

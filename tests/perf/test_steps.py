@@ -1,4 +1,4 @@
-"""The time of every step, against what perf_analyzer itself says of the same requests."""
+"""The time of every step, compared with what perf_analyzer reports for the same requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STEPS = ["bert_trt.preprocess", "bert_trt.bert-trt", "bert_trt.postprocess"]
 def test_steps_agree_with_perf_analyzer(
     server: TritonServer, client: http.InferenceServerClient, tmp_path: Path
 ) -> None:
-    """Else the bars of the picture are not what Triton measured."""
+    """Otherwise the bars of the plot do not show what Triton measured."""
     assert composing_models(client, "bert_trt") == STEPS
     examples = read_examples(ENSEMBLES / "bert_trt")
     inputs = inputs_for(client.get_model_config("bert_trt"), examples, 1, tmp_path, UserInputs())
@@ -43,8 +43,8 @@ def test_steps_agree_with_perf_analyzer(
         assert times.compute_output_ms == pytest.approx(float(row["Server Compute Output"]) / 1000, rel=0.1, abs=0.1)
 
 
-def test_a_step_that_did_not_run() -> None:
-    """Else a step of a branch that was not taken ends a sweep with a division by zero."""
+def test_a_step_that_did_not_run_has_no_times() -> None:
+    """Otherwise a step of a branch that was not taken ends a sweep with a division by zero."""
     idle = Counters(
         0, 0, 0, 0, dict.fromkeys(("success", "queue", "compute_input", "compute_infer", "compute_output"), 0)
     )

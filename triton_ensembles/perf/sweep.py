@@ -89,7 +89,7 @@ def measure(
 
     Args:
         built: the ensembles.
-        ensembles: the folder that holds the ensembles as people write them, with their example requests.
+        ensembles: the folder with the sources of the ensembles, which hold their example requests.
         concurrencies: numbers of concurrent requests, one point of the sweep each.
         output: the folder for the reports. An ensemble's three files are written when its sweep is complete.
         seconds: the duration of a point, which takes about a fifth more. It is lengthened, up to three windows of
