@@ -21,7 +21,7 @@ from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import Feed
 from triton_ensembles.endpoint.hosting import Budgets, Variant
-from triton_ensembles.endpoint.hosting.objects import FolderObjects, ModelObjects, S3Objects
+from triton_ensembles.endpoint.hosting.objects import ModelObjects, S3Objects
 from triton_ensembles.endpoint.metrics import Metrics
 from triton_ensembles.endpoint.page.pages import Pages
 from triton_ensembles.endpoint.router import Front
@@ -98,10 +98,8 @@ class Platform:
     def _make_objects(self) -> ModelObjects:
         if self._settings.s3_url:
             config = Config(max_pool_connections=32)
-            otherwise = S3Objects(boto3.client("s3", endpoint_url=self._settings.s3_url, config=config))
-        else:
-            otherwise = S3Objects(self._client("s3"))
-        return FolderObjects(self._settings.buckets, otherwise)
+            return S3Objects(boto3.client("s3", endpoint_url=self._settings.s3_url, config=config))
+        return S3Objects(self._client("s3"))
 
     def _client(self, service: str) -> Any:
         """A client of our own backing server, which asks nobody for credentials."""

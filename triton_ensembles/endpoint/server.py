@@ -22,7 +22,6 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.server import LOOPBACK
 
 _BACKLOG = 1024
-_LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 _KEEP_ALIVE_SECONDS = 75.0
 _LAST_WORDS_SECONDS = 5.0  # for answers that are on their way when all endpoints are down
 
@@ -120,7 +119,7 @@ async def _folders(settings: Settings) -> AsyncIterator[None]:
 async def _backing(settings: Settings) -> AsyncIterator[str]:
     scratch = settings.scratch / "s3"
     scratch.mkdir()
-    process = S3Process(scratch, settings.logs / "s3.log", settings.buckets, settings.region)
+    process = S3Process(scratch, settings.logs / "s3.log", settings.region)
     try:
         await process.start()
         yield process.url

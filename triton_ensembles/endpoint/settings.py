@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
@@ -23,7 +22,6 @@ class Settings:
         port: TCP port on the loopback interface; 0 for a free one.
         memory_budget: bytes that one instance (a tritonserver and its Python processes) may use.
         disk_budget: bytes that the unpacked models of one instance may take.
-        buckets: local folders that stand as buckets, by the bucket's name.
         s3_url: another S3 to download archives from (its credentials come from the environment); None for the own one.
         region: the region of ARNs.
         drain_seconds: how long running requests may take when it stops.
@@ -33,7 +31,6 @@ class Settings:
     port: int = 8080
     memory_budget: int = 8 * GIB
     disk_budget: int = 32 * GIB
-    buckets: Mapping[str, Path] = field(default_factory=dict)
     s3_url: str | None = None
     region: str = "us-east-1"
     drain_seconds: float = 30

@@ -1,9 +1,10 @@
-"""A variant over real tritonservers, fed from a folder that stands as a bucket."""
+"""A variant with real tritonservers that takes its archives from a folder."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from triton_ensembles.endpoint.hosting import (
     Reply,
     Variant,
 )
-from triton_ensembles.endpoint.hosting.objects import FolderObjects, ModelObjects
+from triton_ensembles.endpoint.hosting.objects import ModelObjects
 from triton_ensembles.processes import descendants
 
 GIB = 1 << 30
@@ -36,14 +37,25 @@ def anyio_backend() -> tuple[str, dict[str, bool]]:
     return "asyncio", {"use_uvloop": True}
 
 
-class Nowhere:
-    """No bucket but the folders."""
+class FolderBucket:
+    """The bucket "models", whose objects are the files of a folder: no S3 server has to run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
 
     async def describe(self, url: str) -> ObjectInfo:
-        raise ObjectMissing(f"there is no '{url}'")
+        file = self._file(url)
+        return ObjectInfo(file.stat().st_size, str(file.stat().st_mtime_ns))
 
     async def fetch(self, url: str, destination: Path) -> ObjectInfo:
-        raise ObjectMissing(f"there is no '{url}'")
+        await asyncio.to_thread(shutil.copyfile, self._file(url), destination)
+        return await self.describe(url)
+
+    def _file(self, url: str) -> Path:
+        file = self._folder / url.removeprefix("s3://models/")
+        if not file.is_file():
+            raise ObjectMissing(f"there is no object '{url}'")
+        return file
 
 
 @dataclass
@@ -75,7 +87,7 @@ class Host:
         self.root = folder / "variant"
         self.log = folder / "endpoint.log"
         self.witness = Witness()
-        self.objects: ModelObjects = FolderObjects({"models": self.bucket}, Nowhere())
+        self.objects: ModelObjects = FolderBucket(self.bucket)
         self._started: Variant | None = None
 
     @property

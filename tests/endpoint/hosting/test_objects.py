@@ -1,4 +1,4 @@
-"""Archives out of S3 and out of folders; S3 that fails half-way, and a disk that is full half-way."""
+"""Archives downloaded from S3: an S3 that fails halfway through, and a disk that fills up."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from tests.endpoint.hosting.archives import model, packed
-from tests.endpoint.hosting.conftest import Host, Nowhere
+from tests.endpoint.hosting.conftest import Host
 from triton_ensembles.endpoint.hosting import DownloadFailed, ModelError, ObjectMissing, ServiceUnavailable
-from triton_ensembles.endpoint.hosting.objects import FolderObjects, S3Objects
+from triton_ensembles.endpoint.hosting.objects import S3Objects
 
 pytestmark = pytest.mark.anyio
 LARGE = os.urandom(20 << 20)  # s3transfer fetches more than 8 MB in several ranges
@@ -93,23 +93,11 @@ async def test_an_object_of_s3_arrives_whole(s3: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["s3://models/none", "s3://nowhere/none", "s3://models", "models/none", "s3:///x"])
 async def test_what_is_not_there_is_missing(s3: Any, tmp_path: Path, url: str) -> None:
-    for objects in (S3Objects(s3), FolderObjects({"models": tmp_path}, S3Objects(s3))):
-        with pytest.raises(ObjectMissing):
-            await objects.describe(url)
-        with pytest.raises(ObjectMissing):
-            await objects.fetch(url, tmp_path / "x")
-
-
-async def test_a_folder_stands_as_a_bucket_and_shows_nothing_outside(tmp_path: Path) -> None:
-    (tmp_path / "bucket").mkdir()
-    (tmp_path / "bucket" / "a.tar.gz").write_bytes(b"content")
-    (tmp_path / "secret").write_bytes(b"secret")
-    objects = FolderObjects({"models": tmp_path / "bucket"}, Nowhere())
-    assert (await objects.fetch("s3://models/a.tar.gz", tmp_path / "copy")).size == 7
-    assert (tmp_path / "copy").read_bytes() == b"content"
-    for key in ("../secret", "a/../../secret", "", "."):
-        with pytest.raises(ObjectMissing):
-            await objects.describe(f"s3://models/{key}")
+    objects = S3Objects(s3)
+    with pytest.raises(ObjectMissing):
+        await objects.describe(url)
+    with pytest.raises(ObjectMissing):
+        await objects.fetch(url, tmp_path / "x")
 
 
 async def test_a_download_that_breaks_off_is_tried_again(tmp_path: Path) -> None:

@@ -1,11 +1,10 @@
-"""Where archives come from: S3, or a local folder that stands as a bucket."""
+"""Archives downloaded from S3."""
 
 from __future__ import annotations
 
 import asyncio
-import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -89,40 +88,6 @@ class S3Objects:
             given_up.set()  # the thread cannot be cancelled, but it asks
             raise
         return info
-
-
-class FolderObjects:
-    """Local folders that stand as buckets; every other bucket is asked from ``otherwise``."""
-
-    def __init__(self, folders: Mapping[str, Path], otherwise: ModelObjects) -> None:
-        self._folders = {bucket: folder.resolve() for bucket, folder in folders.items()}
-        self._otherwise = otherwise
-
-    async def describe(self, url: str) -> ObjectInfo:
-        file = self._file(url)
-        return await self._otherwise.describe(url) if file is None else _info(file)
-
-    async def fetch(self, url: str, destination: Path) -> ObjectInfo:
-        file = self._file(url)
-        if file is None:
-            return await self._otherwise.fetch(url, destination)
-        await asyncio.to_thread(shutil.copyfile, file, destination)
-        return _info(file)
-
-    def _file(self, url: str) -> Path | None:
-        bucket, key = split_url(url)
-        folder = self._folders.get(bucket)
-        if folder is None:
-            return None
-        file = (folder / key).resolve()
-        if not (file.is_relative_to(folder) and file.is_file()):
-            raise ObjectMissing(f"there is no '{key}' in the folder of bucket '{bucket}'", path=folder)
-        return file
-
-
-def _info(file: Path) -> ObjectInfo:
-    found = file.stat()
-    return ObjectInfo(found.st_size, f"{found.st_mtime_ns:x}-{found.st_size:x}")
 
 
 T = TypeVar("T")
