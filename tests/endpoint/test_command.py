@@ -109,7 +109,7 @@ def test_everything_listens_on_the_loopback_interface_alone(local: LocalEndpoint
 def test_a_busy_port_and_a_busy_folder_are_named(local: LocalEndpoint, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy, pytest.raises(EnsembleError, match=r"cannot be used.*--port"):
         LocalEndpoint(tmp_path, "--port", str(busy.getsockname()[1])).start()
-    with pytest.raises(EnsembleError, match=r"another endpoint server works in this folder.*--root"):
+    with pytest.raises(EnsembleError, match=r"another endpoint server uses this folder.*--root"):
         LocalEndpoint(local.root).start()
 
 

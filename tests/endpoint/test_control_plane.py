@@ -15,7 +15,7 @@ from botocore.model import Shape
 
 from tests.endpoint.conftest import BUCKET, IMAGE, Deployer
 from tests.endpoint.hosting import archives
-from triton_ensembles.endpoint.api.service import operation_model
+from triton_ensembles.endpoint.api.validation import operation_model
 from triton_ensembles.endpoint.local import LocalEndpoint
 
 Refused = Callable[..., tuple[str, str]]
@@ -144,7 +144,7 @@ def test_a_wrong_instance_type_is_refused_with_its_place(deployer: Deployer, ref
     [
         ("CreateEndpoint", b"{", "SerializationException", "not JSON"),
         ("CreateEndpoint", b"[1]", "SerializationException", "not a JSON object"),
-        ("CreateEndpoint", {"EndpointName": 1}, "SerializationException", "endpointName should be a string"),
+        ("CreateEndpoint", {"EndpointName": 1}, "SerializationException", "endpointName must be of type string"),
         ("CreateEndpoint", b" " * (1 << 20) + b"{}", "SerializationException", "larger than"),
         ("FlyToTheMoon", {}, "UnknownOperationException", "no operation 'FlyToTheMoon'"),
         ("CreateTrainingJob", {}, "NotSupportedLocally", "CreateTrainingJob is not supported locally"),

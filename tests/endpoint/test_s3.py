@@ -129,4 +129,4 @@ def test_when_the_s3_process_is_gone_callers_are_told(tmp_path: Path, refused: R
         s3 = local.client("s3", retries={"total_max_attempts": 1})
         code, message = refused(s3.list_buckets)
         assert code == "ServiceUnavailable"
-        assert "the local S3 is gone" in message
+        assert "the local S3 server has stopped" in message

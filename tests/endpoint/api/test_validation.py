@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triton_ensembles.endpoint.api.errors import SerializationException, ValidationException
-from triton_ensembles.endpoint.api.service import operation_model
-from triton_ensembles.endpoint.api.validation import string_faults, validate
+from triton_ensembles.endpoint.api.validation import operation_model, string_faults, validate
 
 OPERATIONS = ["CreateModel", "CreateEndpointConfig", "CreateEndpoint", "ListEndpoints", "AddTags"]
 
