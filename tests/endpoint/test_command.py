@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from click.testing import CliRunner
 
 from tests.endpoint.conftest import BUCKET, Deployer
 from tests.endpoint.hosting import archives
-from tests.triton.test_server import listening, wait_for_end
+from tests.triton.test_server import listening, wait_for_end, wait_until
 from triton_ensembles.commands.endpoint import endpoint
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
@@ -26,11 +25,11 @@ from triton_ensembles.paths import ROOT
 from triton_ensembles.processes import descendants
 
 
-def serve_slow_model(local: LocalEndpoint) -> Any:
-    """A running endpoint "e" with a model that takes as many seconds as it is told; a client."""
+def serve_slow_model(local: LocalEndpoint, execute: str = "pass") -> Any:
+    """A running endpoint "e" with a model that runs this line of Python; a client."""
     s3 = local.client("s3")
     s3.create_bucket(Bucket=BUCKET)
-    files = archives.model("slow", execute="time.sleep(float(x[0]))")
+    files = archives.model("slow", execute=execute)
     s3.put_object(Bucket=BUCKET, Key="slow.tar.gz", Body=archives.packed(files))
     Deployer(local, local.client("sagemaker"), []).multi_model("e")
     runtime = local.client("sagemaker-runtime", retries={"total_max_attempts": 1})
@@ -40,12 +39,13 @@ def serve_slow_model(local: LocalEndpoint) -> Any:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
-    tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
+    gate = archives.Gate(tmp_path_factory.mktemp("gate"))
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     with LocalEndpoint(tmp_path / "root") as local:
-        runtime = serve_slow_model(local)
+        runtime = serve_slow_model(local, f"if x[0] > 1: {gate.wait}")
         answers: list[Any] = []
 
         def ask() -> None:
@@ -54,13 +54,15 @@ def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
 
         asking = threading.Thread(target=ask)
         asking.start()
-        time.sleep(0.5)
+        wait_until(gate.reached)
         processes = [local.pid, *descendants(local.pid)]
         assert len(processes) >= 4  # the server, S3, tritonserver, the model's Python
         os.kill(local.pid, number)
-        asking.join(30)
+        wait_until(lambda: "stopping: running requests may end" in local.lines)
+        gate.open()
+        asking.join(60)
         assert answers == [[2]]
-        assert wait_for_end(processes, 30) == []
+        assert wait_for_end(processes) == []
         assert local.stop() == 0
         assert local.lines[-1] == "stopped"
     left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}

@@ -274,7 +274,7 @@ def test_an_update_changes_the_model_and_a_failed_one_leaves_the_old_serving(
 
 
 def test_a_busy_endpoint_cannot_be_updated(deployer: Deployer, sagemaker: Any, put: Put, refused: Refused) -> None:
-    put("lazy.tar.gz", archives.model("lazy", "time.sleep(3)"))
+    put("lazy.tar.gz", archives.model("lazy", "time.sleep(60)"))
     deployer.single_model("lazy", "lazy.tar.gz", wait=False)
     code, message = refused(sagemaker.update_endpoint, EndpointName="lazy", EndpointConfigName="lazy")
     assert code == "ValidationException"

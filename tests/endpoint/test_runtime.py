@@ -10,6 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import tritonclient.http as triton
 
 from tests.endpoint.conftest import Deployer
 from tests.endpoint.hosting import archives
+from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.api.runtime import BODY_BYTES
 from triton_ensembles.endpoint.local import LocalEndpoint
 
@@ -219,11 +221,12 @@ def test_requests_are_shared_among_variants_by_weight(deployer: Deployer, runtim
 
 
 def test_running_requests_are_answered_when_their_endpoint_is_deleted(
-    deployer: Deployer, shared: str, sagemaker: Any, runtime: Any, refused: Refused
+    deployer: Deployer, sagemaker: Any, runtime: Any, put: Put, refused: Refused, tmp_path: Path
 ) -> None:
-    """``shared`` has uploaded the slow model."""
+    gate = archives.Gate(tmp_path)
+    put("held.tar.gz", archives.model("held", execute=f"if x[0] > 1: {gate.wait}"))
     deployer.multi_model("leaving")
-    call: dict[str, Any] = {"EndpointName": "leaving", "TargetModel": "slow.tar.gz"}
+    call: dict[str, Any] = {"EndpointName": "leaving", "TargetModel": "held.tar.gz"}
     runtime.invoke_endpoint(Body=archives.body(0), **call)["Body"].read()
     answers: list[list[float]] = []
 
@@ -232,11 +235,12 @@ def test_running_requests_are_answered_when_their_endpoint_is_deleted(
 
     thread = threading.Thread(target=ask)
     thread.start()
-    time.sleep(0.5)
+    wait_until(gate.reached)
     sagemaker.delete_endpoint(EndpointName="leaving")
     assert sagemaker.describe_endpoint(EndpointName="leaving")["EndpointStatus"] == "Deleting"
     code, message = refused(runtime.invoke_endpoint, Body=archives.body(0), **call)
     assert (code, message) == ("ValidationError", "Endpoint leaving of account 123456789012 not found. It is Deleting")
+    gate.open()
     thread.join()
     assert answers == [[2]]
 

@@ -17,6 +17,7 @@ from moto.moto_server.threaded_moto_server import ThreadedMotoServer
 
 from tests.endpoint.conftest import BUCKET, Deployer
 from tests.endpoint.hosting import archives
+from tests.triton.test_server import wait_for_end
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.processes import descendants
 
@@ -125,7 +126,8 @@ def test_another_s3_may_be_pointed_at(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_when_the_s3_process_is_gone_callers_are_told(tmp_path: Path, refused: Refused) -> None:
     with LocalEndpoint(tmp_path) as local:
-        os.kill(moto_process(local), 9)
+        os.kill(process := moto_process(local), 9)
+        assert wait_for_end([process]) == []
         s3 = local.client("s3", retries={"total_max_attempts": 1})
         code, message = refused(s3.list_buckets)
         assert code == "ServiceUnavailable"

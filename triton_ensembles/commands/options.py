@@ -89,8 +89,8 @@ def warn_of_random_weights(built: Built) -> None:
         click.secho(line, fg="red", bold=True, err=True)
 
 
-def server_of(built: list[Built], ports: Ports) -> TritonServer:
-    """A server over what was built, not yet started."""
+def server_of(built: list[Built], ports: Ports | None = None) -> TritonServer:
+    """A server over what was built, not yet started, on free ports if none are given."""
     click.echo(f"starting tritonserver with {', '.join(each.name for each in built)}")
     return TritonServer(
         [each.repository for each in built],

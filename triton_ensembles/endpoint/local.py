@@ -78,13 +78,17 @@ class LocalEndpoint:
             preexec_fn=die_with_parent(),
         )
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self.lines.append(line.rstrip())
-            if found := _URL.match(line):
-                self.url = found["url"]
-            if line.rstrip().endswith(LAST_LINE):
-                threading.Thread(target=self._read, daemon=True).start()
-                return self
+        try:
+            for line in self._process.stdout:
+                self.lines.append(line.rstrip())
+                if found := _URL.match(line):
+                    self.url = found["url"]
+                if line.rstrip().endswith(LAST_LINE):
+                    threading.Thread(target=self._read, daemon=True).start()
+                    return self
+        except BaseException:  # Ctrl-C, or the time limit of a test
+            self.stop()
+            raise
         self._process.wait()
         raise EnsembleError("the endpoint server did not start: " + " / ".join(self.lines))
 

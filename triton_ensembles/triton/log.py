@@ -13,6 +13,7 @@ _FAILED = re.compile(r"\] \"failed to load '(?P<model>[^']+)' version (?P<versio
 _POLLED = re.compile(r"\] \"Poll failed for model directory '(?P<model>[^']+)': (?P<reason>.*)", re.DOTALL)
 _ERROR = re.compile(r"^error: (?P<reason>.*)", re.DOTALL)
 _LISTEN = re.compile(r"\] \"failed to start (?P<model>.*?) service: (?P<reason>.*)", re.DOTALL)
+_LOADING = re.compile(r"\] \"loading: ")
 _WRITER = re.compile(r"[IWEF]\d{4} \d\d:\d\d:\d\d\S* (\d+) ")
 _USAGE = re.compile(r"^\S*tritonserver: (?P<reason>.*)")  # getopt's own words, before two screens of help
 _NEW_RECORD = re.compile(r"^(\S*tritonserver: |[IWEF]\d{4} \d\d:\d\d:\d\d|error: |\+---|\| )")
@@ -31,6 +32,11 @@ def failure_reasons(log: str) -> list[str]:
                 model = f"{names['model']}: " if "model" in names else ""
                 found.setdefault(model + _one_line(match["reason"]))
     return list(found)
+
+
+def began_to_load(log: str) -> bool:
+    """Whether the server has begun to load a model. With ``--log-info=false`` it never says so."""
+    return _LOADING.search(log) is not None
 
 
 def read_failure(log: str) -> str:

@@ -14,10 +14,11 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import TracebackType
@@ -25,7 +26,7 @@ from types import TracebackType
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.processes import descendants, die_with_parent
 from triton_ensembles.triton.home import TritonHome, find_home, link_backends, server_environment
-from triton_ensembles.triton.log import failure_reasons, read_failure, read_records
+from triton_ensembles.triton.log import began_to_load, failure_reasons, read_failure, read_records
 from triton_ensembles.triton.sagemaker_serve import MULTI_MODEL, Serve, serve
 
 LOOPBACK = "127.0.0.1"
@@ -46,14 +47,19 @@ class Ports:
     sagemaker: int = 8080
 
     @classmethod
-    def free(cls) -> Ports:
-        """Four ports that nobody listens on at this moment."""
-        sockets = [socket.create_server((LOOPBACK, 0)) for _ in fields(cls)]
-        try:
-            return cls(*(each.getsockname()[1] for each in sockets))
-        finally:
+    @contextlib.contextmanager
+    def reserved(cls) -> Iterator[Ports]:
+        """Four free ports that no other process is given before the ``with`` block ends; tritonserver may use them.
+
+        Bound sockets that do not listen hold them. The kernel gives a held port to nobody who asks for any port, and
+        lets a server have it that asks for this one with SO_REUSEADDR, as all of tritonserver's do.
+        """
+        with contextlib.ExitStack() as held:
+            sockets = [held.enter_context(socket.socket()) for _ in fields(cls)]
             for each in sockets:
-                each.close()
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                each.bind((LOOPBACK, 0))
+            yield cls(*(each.getsockname()[1] for each in sockets))
 
 
 def kserve_arguments(ports: Ports, repositories: Sequence[Path]) -> list[str]:
@@ -71,9 +77,9 @@ def kserve_arguments(ports: Ports, repositories: Sequence[Path]) -> list[str]:
     ]
 
 
-def sagemaker_ports(environment: Mapping[str, str]) -> Ports:
-    """Free ports, save those for metrics and gRPC that the container's environment names."""
-    ports = Ports.free()
+def sagemaker_ports(free: Ports, environment: Mapping[str, str]) -> Ports:
+    """The free ports, except those for metrics and gRPC that the container's environment names."""
+    ports = free
     for name, variable in PORT_VARIABLES.items():
         if value := environment.get(variable):
             if not value.isdecimal():
@@ -101,7 +107,7 @@ class TritonServer:
 
     Args:
         repositories: model repositories to serve (with ``sagemaker`` the one folder that its container would see).
-        ports: where to listen; free ones when not given.
+        ports: where to listen; free ones, reserved until ``stop``, when not given.
         log: file for the server's log; a temporary one, removed at the end, when not given.
         append_log: go on in a log that is there already, instead of beginning it anew.
         sagemaker: serve SageMaker's routes instead of KServe v2: True for an ordinary multi-model container, or the
@@ -128,7 +134,10 @@ class TritonServer:
         home: TritonHome | None = None,
     ) -> None:
         variables = {MULTI_MODEL: "true"} if sagemaker is True else sagemaker
-        self.ports = ports or (sagemaker_ports(variables) if isinstance(variables, Mapping) else Ports.free())
+        self._reservation = contextlib.ExitStack()
+        self.ports = ports or self._reservation.enter_context(Ports.reserved())
+        if ports is None and isinstance(variables, Mapping):
+            self.ports = sagemaker_ports(self.ports, variables)
         self._scratch = tempfile.TemporaryDirectory(prefix="triton-") if log is None else None
         self.log = log or Path(self._scratch.name if self._scratch else "") / "triton.log"
         self._log_start = 0
@@ -142,6 +151,7 @@ class TritonServer:
         self._progress = progress
         self._home = home
         self._process: subprocess.Popen[bytes] | None = None
+        self._stopping = threading.Lock()
         self._extracted: set[Path] = set()
         self._shared_memory = f"triton_ensembles_{os.getpid()}_{self.ports.metrics}"
 
@@ -220,26 +230,32 @@ class TritonServer:
             raise
 
     def alive(self) -> bool:
-        return self._process is not None and self._process.poll() is None
+        return self._process is not None and not _has_ended(self._process)
 
     def stop(self, at_once: bool = False) -> None:
         """SIGTERM, and SIGKILL when that takes too long; then remove what Triton itself left behind.
 
-        Also for a server that has ended by itself: its Python stubs outlive a kill -9.
+        Also for a server that has ended by itself: its Python stubs outlive a kill -9. It may be called by several
+        threads at once: one of them stops the server, and the others wait for that.
 
         Args:
             at_once: SIGKILL without further ado, for a server that is known not to listen.
         """
+        with self._stopping:
+            self._stop(at_once)
+
+    def _stop(self, at_once: bool) -> None:
         process = self._process
         if process is not None and process.returncode is None:
             self.note_environments()
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError):  # where SIGCHLD is ignored, the kernel itself reaps
                 os.kill(process.pid, signal.SIGTERM)  # not process.terminate(), which may reap it
-            _wait_for_end(process.pid, 0 if at_once else EXIT_SECONDS + 10)
+                _wait_for_end(process.pid, 0 if at_once else EXIT_SECONDS + 10)
             # As long as it is not reaped, its id names its session and nobody else's; the Python stubs are in it too.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            process.wait()  # the only place that reaps it
+        self._reservation.close()
         for folder in self._extracted:
             shutil.rmtree(folder, ignore_errors=True)
         for region in Path("/dev/shm").glob(f"{self._shared_memory}*"):
@@ -257,6 +273,10 @@ class TritonServer:
     def reasons(self, start: int = 0) -> list[str]:
         """Why models failed to load, in Triton's words, out of what it has logged from byte ``start`` on."""
         return failure_reasons(self._records(start))
+
+    def began_to_load(self, start: int) -> bool:
+        """Whether it has logged from byte ``start`` on that it loads a model."""
+        return began_to_load(self._records(start))
 
     def _records(self, start: int = 0) -> str:
         return read_records(self.log, max(start, self._log_start), self.pid)
@@ -293,7 +313,7 @@ class TritonServer:
         url = f"http://{self.sagemaker_url}/ping" if self._serve else f"http://{self.http_url}/v2/health/ready"
         started = reported = time.monotonic()
         while True:
-            if process.poll() is not None:
+            if _has_ended(process):
                 reason = read_failure(self._records())
                 raise EnsembleError(f"tritonserver stopped while it loaded: {reason}", path=self.log)
             if _answers(url):
@@ -313,6 +333,15 @@ def _answers(url: str) -> bool:
             return bool(reply.status == 200)
     except (urllib.error.URLError, OSError):
         return False
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Without reaping it: its id could name another process by the time ``stop`` uses it."""
+    try:
+        found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:  # ``stop`` has reaped it
+        return True
+    return found is not None
 
 
 def _wait_for_end(pid: int, seconds: float) -> None:

@@ -7,6 +7,7 @@ import io
 import json
 import tarfile
 from collections.abc import Mapping
+from pathlib import Path
 
 CONFIG = """
 name: "{name}"
@@ -19,6 +20,11 @@ MODEL = """
 import os, time
 import numpy as np
 import triton_python_backend_utils as pb_utils
+
+def wait(gate):
+    open(gate + ".reached", "w").close()
+    while not os.path.exists(gate):
+        time.sleep(0.01)
 
 class TritonPythonModel:
     def initialize(self, args):
@@ -50,6 +56,20 @@ def model(name: str = "identity", initialize: str = "pass", execute: str = "pass
         f"{name}/config.pbtxt": CONFIG.format(name=name).encode(),
         f"{name}/1/model.py": MODEL.format(initialize=initialize, execute=execute).encode(),
     }
+
+
+class Gate:
+    """Holds a model up until the test lets it go on, and says when the model has got there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "gate"
+        self.wait = f"wait({str(self._path)!r})"  # a line for the model
+
+    def reached(self) -> bool:
+        return self._path.with_suffix(".reached").exists()
+
+    def open(self) -> None:
+        self._path.touch()
 
 
 def ensemble(name: str, *steps: str) -> dict[str, bytes]:

@@ -175,7 +175,7 @@ async def whole(reply: Reply) -> bytes:
     return b"".join([piece async for piece in reply.body])
 
 
-async def eventually(true: Callable[[], object], seconds: float = 20) -> None:
+async def eventually(true: Callable[[], object], seconds: float = 60) -> None:
     """Wait until it is true, and fail when it does not come true."""
     async with asyncio.timeout(seconds):
         while not true():

@@ -12,6 +12,7 @@ import tritonclient.http as http
 
 from tests.endpoint.hosting.archives import model
 from tests.endpoint.hosting.conftest import Host, eventually
+from tests.triton.test_server import environments_of
 from triton_ensembles.building.build import Built
 from triton_ensembles.endpoint.hosting import HostingError, Invocation, logfile
 from triton_ensembles.examples.demo import photographs
@@ -27,11 +28,11 @@ def metrics(url: str) -> str:
 
 
 async def test_tritons_own_metrics_are_there_on_the_port_that_was_asked_for(host: Host) -> None:
-    port = Ports.free().metrics
     host.put("one.tar.gz", model())
-    await host.start(instances=2, environment={"SAGEMAKER_TRITON_METRICS_PORT": str(port)})
+    with Ports.reserved() as ports:
+        await host.start(instances=2, environment={"SAGEMAKER_TRITON_METRICS_PORT": str(ports.metrics)})
     first, second = host.variant.snapshot().instances
-    assert first.metrics_url == f"127.0.0.1:{port}"
+    assert first.metrics_url == f"127.0.0.1:{ports.metrics}"
     assert second.metrics_url is not None and second.metrics_url != first.metrics_url
     await host.ask("one.tar.gz")
     told = "".join(metrics(each.metrics_url) for each in (first, second) if each.metrics_url)
@@ -70,7 +71,6 @@ def test_a_log_that_has_grown_too_large_is_emptied_in_place(tmp_path: Path) -> N
 async def test_this_projects_archives_are_served_and_leave_no_environment_behind(
     host: Host, built: dict[str, Built]
 ) -> None:
-    before = set(Path("/tmp").glob("python_env_*/*"))
     for name, each in built.items():
         shutil.copyfile(each.archive, host.bucket / f"{name}.tar.gz")
     await host.start()
@@ -84,10 +84,11 @@ async def test_this_projects_archives_are_served_and_leave_no_environment_behind
     image = http.InferInput("INPUT__0", [1, 3, 224, 224], "FP32")
     image.set_data_from_numpy(pixels(photographs()[0].read_bytes())[None])
     assert (await answer(host, "resnet_pytorch.tar.gz", image)).as_numpy("OUTPUT__0").shape == (1, 1000)
-    assert set(Path("/tmp").glob("python_env_*/*")) - before
+    environments = environments_of(host.processes())
+    assert environments
     host.kill()
     await eventually(lambda: host.witness.of("instance-started")[1:])
-    assert not set(Path("/tmp").glob("python_env_*/*")) - before
+    assert not [each for each in environments if each.exists()]
 
 
 async def answer(host: Host, target: str, tensor: http.InferInput) -> http.InferResult:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
-from tests.endpoint.hosting.archives import ensemble, model
+from tests.endpoint.hosting.archives import Gate, ensemble, model
 from tests.endpoint.hosting.conftest import Host, eventually
 from triton_ensembles.endpoint.hosting import ModelError, ModelNotReadyException, ModelState
 
@@ -75,11 +76,19 @@ async def test_a_config_at_the_root_of_the_archive_is_the_model(host: Host) -> N
     assert await host.ask("flat.tar.gz", 3) == [3]
 
 
-async def test_after_a_minute_the_client_is_told_to_come_back_while_the_load_goes_on(host: Host) -> None:
-    host.put("slow.tar.gz", model(initialize="time.sleep(2)"))
-    await host.start(invoke_seconds=1)
-    with pytest.raises(ModelNotReadyException, match=r"slow.tar.gz.*is not ready after 1 s: it is loading"):
+async def test_after_a_minute_the_client_is_told_to_come_back_while_the_load_goes_on(
+    host: Host, tmp_path: Path
+) -> None:
+    gate = Gate(tmp_path)
+    host.put("slow.tar.gz", model(initialize=gate.wait))
+    await host.start(invoke_seconds=2)
+    first = asyncio.create_task(host.ask("slow.tar.gz"))
+    await eventually(gate.reached)
+    with pytest.raises(ModelNotReadyException, match=r"slow.tar.gz.*is not ready after 2 s: it is loading"):
         await host.ask("slow.tar.gz")
+    with pytest.raises(ModelNotReadyException):
+        await first
+    gate.open()
     await eventually(lambda: host.loaded() == ["slow.tar.gz"])
     assert await host.ask("slow.tar.gz", 5) == [5]
     status = host.model("slow.tar.gz")
@@ -89,9 +98,9 @@ async def test_after_a_minute_the_client_is_told_to_come_back_while_the_load_goe
 async def test_a_load_without_end_is_ended_and_the_container_started_anew(host: Host) -> None:
     host.put("stuck.tar.gz", model(initialize="time.sleep(600)"))
     host.put("good.tar.gz", model())
-    await host.start(load_seconds=6)
+    await host.start(load_seconds=10)
     before = host.pid()
-    with pytest.raises(ModelError, match="not loaded within 6 s, and the container was started anew"):
+    with pytest.raises(ModelError, match="not loaded within 10 s, and the container was started anew"):
         await host.ask("stuck.tar.gz")
     assert await host.ask("good.tar.gz", 1) == [1]
     assert host.pid() != before

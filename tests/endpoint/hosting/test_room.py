@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+from pathlib import Path
 
 import pytest
 
-from tests.endpoint.hosting.archives import ensemble, model
+from tests.endpoint.hosting.archives import Gate, ensemble, model
 from tests.endpoint.hosting.conftest import Host, eventually
 from triton_ensembles.endpoint.hosting import ModelError, ModelState, ServiceUnavailable
 from triton_ensembles.processes import command_line, descendants, proportional_set_size
@@ -64,18 +65,20 @@ async def test_an_unload_has_ended_when_the_ensembles_steps_have(host: Host) -> 
     assert left == [1]  # the server alone
 
 
-async def test_a_model_in_use_is_not_evicted(host: Host) -> None:
-    host.put("busy.tar.gz", model(initialize=HEAVY, execute="time.sleep(float(x[0]))"))
+async def test_a_model_in_use_is_not_evicted(host: Host, tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    host.put("busy.tar.gz", model(initialize=HEAVY, execute=f"if x[0] > 1: {gate.wait}"))
     host.put("other.tar.gz", model(initialize=HEAVY))
     await host.start(memory_bytes=ONE_FITS)
     await host.ask("busy.tar.gz", 0)
     long = asyncio.create_task(host.ask("busy.tar.gz", 6))
-    await asyncio.sleep(0.1)
+    await eventually(gate.reached)
     with pytest.raises(
         ServiceUnavailable, match=r"no room in memory for model 'other.tar.gz': all other models are in use"
     ):
         await host.ask("other.tar.gz")
     assert not long.done()
+    gate.open()
     assert await long == [6]
     assert await host.ask("other.tar.gz", 1) == [1]
     assert host.loaded() == ["other.tar.gz"]
@@ -167,9 +170,10 @@ async def test_an_archive_that_does_not_fit_on_the_disk_leaves_nothing_there(hos
     assert host.variant.snapshot().instances[0].disk_bytes == 0
 
 
-async def test_a_model_that_is_asked_for_while_it_is_unloaded_comes_back(host: Host) -> None:
+async def test_a_model_that_is_asked_for_while_it_is_unloaded_comes_back(host: Host, tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
     slow = model(initialize=HEAVY)
-    slow["identity/1/model.py"] += b"\n    def finalize(self):\n        time.sleep(1.5)\n"
+    slow["identity/1/model.py"] += f"\n    def finalize(self):\n        {gate.wait}\n".encode()
     host.put("a.tar.gz", slow)
     for name in ("idle", "other"):
         host.put(f"{name}.tar.gz", model(initialize=HEAVY))
@@ -177,8 +181,11 @@ async def test_a_model_that_is_asked_for_while_it_is_unloaded_comes_back(host: H
     await host.ask("a.tar.gz")
     await host.ask("idle.tar.gz")
     other = asyncio.create_task(host.ask("other.tar.gz", 2))
-    await eventually(lambda: (status := host.model("a.tar.gz")) and status.state is ModelState.UNLOADING)
-    assert await host.ask("a.tar.gz", 1) == [1]
+    await eventually(gate.reached)
+    again = asyncio.create_task(host.ask("a.tar.gz", 1))
+    await eventually(lambda: (status := host.model("a.tar.gz")) and status.misses == 2)
+    gate.open()
+    assert await again == [1]
     assert await other == [2]
     status = host.model("a.tar.gz")
     assert status is not None and status.loads == 2

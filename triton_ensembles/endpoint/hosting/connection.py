@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping
 from triton_ensembles.endpoint.hosting.exchange import Answer, Connection
 
 _CONNECT_SECONDS = 10.0
+_CLOSED = "the connections to this server are closed"
 
 
 class Connections:
@@ -25,6 +26,7 @@ class Connections:
         self._host, self._port = host, port
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
+        self.closed = False
 
     async def ask(
         self,
@@ -45,9 +47,11 @@ class Connections:
             alone: on a connection of its own, which the server closes after the answer.
 
         Raises:
-            ConnectionError: nobody listens, or the connection broke before there was an answer.
+            ConnectionError: nobody listens, the connection broke before there was an answer, or ``close`` was called.
             TimeoutError: no answer within ``seconds``.
         """
+        if self.closed:
+            raise ConnectionAbortedError(_CLOSED)
         if alone or not self._idle:
             connection = await self._connect()
         else:
@@ -64,6 +68,8 @@ class Connections:
             raise
 
     def close(self) -> None:
+        """End all connections, and never make another one: the next server at this port is not the same server."""
+        self.closed = True
         for connection in list(self._open):
             connection.close()
 
@@ -82,6 +88,9 @@ class Connections:
                 _, connection = await loop.create_connection(self._make, self._host, self._port)
         except TimeoutError:
             raise ConnectionError(f"{self._host}:{self._port} does not accept connections") from None
+        if self.closed:
+            connection.close()
+            raise ConnectionAbortedError(_CLOSED)
         if connection.usable:
             self._open.add(connection)
         return connection

@@ -42,7 +42,6 @@ class Container:
         self._handle = -1
         self._restarting: asyncio.Task[None] | None = None
         self._stuck = False
-        self.generation = 0  # grows with every death: what was loaded before is not loaded any more
         self.restarts = 0
 
     def when_died(self, tell: Callable[[str], None]) -> None:
@@ -75,7 +74,7 @@ class Container:
         try:
             await asyncio.to_thread(server.wait_until_ready)
         except asyncio.CancelledError:
-            await asyncio.to_thread(server.stop)
+            await asyncio.to_thread(server.stop, at_once=True)  # it does not listen yet
             raise
         self._server = server
         self._api = TritonApi(server.sagemaker_url)
@@ -85,18 +84,24 @@ class Container:
         self._up.set()
 
     async def api(self) -> TritonApi:
-        """The connection to the server, as soon as it is up."""
+        """The connection to the server, as soon as it is up. It is closed when that server ends."""
         await self._up.wait()
         assert self._api is not None
         return self._api
 
-    async def kill(self) -> None:
-        """End the server without ceremony; it is then started anew, as after a crash."""
-        if self._up.is_set():
+    async def kill(self, api: TritonApi, patience: float = 0.0) -> None:
+        """Kill the server behind ``api`` unless it ends by itself within ``patience`` seconds.
+
+        Another one is started then, as after a crash.
+        """
+        deadline = time.monotonic() + patience
+        while not api.closed and time.monotonic() < deadline:
+            await asyncio.sleep(_LOOK_SECONDS)
+        if not api.closed:  # so it is the server that is up, and nobody has reaped it
             self.server.note_environments()
             os.kill(self.server.pid, signal.SIGKILL)
-            while self._up.is_set():
-                await asyncio.sleep(_LOOK_SECONDS)
+        while not api.closed:
+            await asyncio.sleep(_LOOK_SECONDS)
 
     def is_stuck(self) -> None:
         """It is in the middle of something that cannot be broken off: ``stop`` is not to wait for it."""
@@ -148,10 +153,10 @@ class Container:
 
     def _ended(self) -> None:
         """The server has ended though nobody stopped it: its models are gone, and another one is started."""
-        assert self._server is not None
+        assert self._server is not None and self._api is not None
         self._release_handle()
         self._up.clear()
-        self.generation += 1
+        self._api.close()
         found = os.waitid(os.P_PID, self._server.pid, os.WEXITED | os.WNOWAIT)
         how = f"signal {found.si_status}" if found and found.si_code != os.CLD_EXITED else "an exit of its own"
         self._died(f"tritonserver ended by {how}")
@@ -163,7 +168,7 @@ class Container:
         while True:
             try:
                 await self.start()
-            except EnsembleError as error:
+            except (EnsembleError, OSError) as error:
                 self._died(f"tritonserver does not come up again: {error}")
                 pause = min(_LONGEST_PAUSE, pause * 2 + 1)
                 await asyncio.sleep(pause)

@@ -63,6 +63,13 @@ def died_while_loading(target_model: str, reasons: list[str]) -> InternalFailure
     )
 
 
+def died_before_loading(target_model: str) -> InternalFailure:
+    return InternalFailure(
+        f"the container ended twice before it had loaded '{target_model}'; it is being started again",
+        cure="try again; see the endpoint's log for its last words",
+    )
+
+
 def load_timed_out(target_model: str, seconds: float) -> ModelError:
     words = f"it was not loaded within {seconds:.0f} s"
     return ModelError(

@@ -157,7 +157,8 @@ class Instance:
         raise error
 
     async def _ask(self, model: Model, request: Invocation) -> Reply:
-        api = await self._container.api()
+        api = model.api
+        assert api is not None, "only a loaded model is acquired"
         seconds = self._budgets.invoke_seconds
         try:
             return await api.invoke(model.invoke_path, request, seconds, self.index)

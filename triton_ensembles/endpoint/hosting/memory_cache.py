@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Mapping
 
@@ -15,7 +16,10 @@ from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.policy import least_recently_used
 from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.status import ModelState
-from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied
+from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied, TritonApi
+from triton_ensembles.triton.server import EXIT_SECONDS
+
+_SERVERS = 2  # on which a load is tried, when the first one dies for a reason that is not this load
 
 
 class LoadedModels:
@@ -38,21 +42,10 @@ class LoadedModels:
             HostingError: the container refuses it, dies of it, or has no room for it.
         """
         async with self._one_at_a_time:
-            await self._container.api()  # up
-            before = await self._make_room(model)
-            model.state = ModelState.LOADING
-            try:
-                seconds = await self._load_despite_507(model)
-                model.memory_bytes = max(0, await self._container.memory() - before)
-                await self._stay_within_budget(model)
-            except BaseException:
-                model.state = ModelState.ON_DISK
-                raise
-            model.state = ModelState.LOADED
-            model.loads += 1
-            self._report.metric("ModelLoadingTime", seconds * 1e6, "Microseconds", model.target_model)
-            self._tell_count()
-            return seconds
+            for _ in range(_SERVERS):
+                with contextlib.suppress(ContainerDied):
+                    return await self._load(model)
+            raise faults.died_before_loading(model.target_model)
 
     async def retire(self, model: Model) -> bool:
         """Unload the model if nobody uses it (any more); whether it was."""
@@ -76,11 +69,34 @@ class LoadedModels:
                         return
 
     def forget(self) -> None:
-        """The server has died: whatever was loaded is on disk only."""
+        """The server has died: whatever was loaded is on disk only. A load or unload under way notices that itself."""
         for model in self._models.values():
-            if model.state in (ModelState.LOADED, ModelState.LOADING, ModelState.UNLOADING):
+            if model.loaded:
                 model.state = ModelState.ON_DISK
         self._tell_count()
+
+    async def _load(self, model: Model) -> float:
+        """Raises ContainerDied when the server has ended, unless it was this load that it ended in."""
+        model.api = api = await self._container.api()
+        before = await self._make_room(model)
+        model.state = ModelState.LOADING
+        try:
+            seconds = await self._load_despite_507(model, api)
+            taken = await self._container.memory() - before
+            if api.closed:
+                raise ContainerDied
+            model.memory_bytes = max(0, taken)
+            await self._stay_within_budget(model)
+            if api.closed:
+                raise ContainerDied
+        except BaseException:
+            model.state = ModelState.ON_DISK
+            raise
+        model.state = ModelState.LOADED
+        model.loads += 1
+        self._report.metric("ModelLoadingTime", seconds * 1e6, "Microseconds", model.target_model)
+        self._tell_count()
+        return seconds
 
     async def _make_room(self, model: Model) -> int:
         """Evict until the model fits by what it took last time, or by its size on disk; the memory in use then."""
@@ -98,7 +114,7 @@ class LoadedModels:
                 await self._unload(model)
                 raise faults.no_room(model.target_model, "memory", used, budget, busy)
 
-    async def _load_despite_507(self, model: Model) -> float:
+    async def _load_despite_507(self, model: Model, api: TritonApi) -> float:
         folder, server = self._disk.url_to_load(model.hash), self._container.server
         if len(names := ensembles_in(folder)) > 1:
             self._report.warning(
@@ -111,7 +127,7 @@ class LoadedModels:
             mark = self._container.mark()
             began = time.monotonic()
             try:
-                await self._ask_to_load(model)
+                await self._ask_to_load(model, api)
             except ContainerAnswered as answer:
                 why = f"the container answered {answer.status} to loading '{model.target_model}'"
                 if answer.status == faults.OUT_OF_RESOURCES and await self._evict(why):
@@ -126,24 +142,23 @@ class LoadedModels:
                 reasons = await asyncio.to_thread(server.reasons, mark)
                 raise faults.not_loaded(model.target_model, answer.status, answer.message, reasons, folder) from None
             except ContainerDied:
+                await self._container.kill(api, EXIT_SECONDS)  # or the next load would meet it
+                if not await asyncio.to_thread(server.began_to_load, mark):
+                    raise
                 reasons = await asyncio.to_thread(server.reasons, mark)
                 raise faults.died_while_loading(model.target_model, reasons) from None
             except TimeoutError:
-                await self._container.kill()  # what it is doing nobody can know, nor stop otherwise
+                await self._container.kill(api)  # what it is doing nobody can know, nor stop otherwise
                 raise faults.load_timed_out(model.target_model, self._budgets.load_seconds) from None
             return time.monotonic() - began
 
-    async def _ask_to_load(self, model: Model) -> None:
-        generation = self._container.generation
-        api = await self._container.api()
+    async def _ask_to_load(self, model: Model, api: TritonApi) -> None:
         try:
             async with asyncio.timeout(self._budgets.load_seconds):
                 await api.load(model.hash, self._disk.url_to_load(model.hash), model.target_model)
         except asyncio.CancelledError:
             self._container.is_stuck()
             raise
-        if self._container.generation != generation:
-            raise ContainerDied
 
     async def _evict(self, why: str, besides: Model | None = None) -> bool:
         loaded = (model for model in self._models.values() if model.loaded and model is not besides)
@@ -156,10 +171,11 @@ class LoadedModels:
 
     async def _unload(self, model: Model) -> None:
         """Unload, and wait until the memory is back. A container that cannot unload is started anew."""
+        api = model.api
+        assert api is not None, "only a loaded model is unloaded"
         model.state = ModelState.UNLOADING
         began = time.monotonic()
         try:
-            api = await self._container.api()
             async with asyncio.timeout(self._budgets.load_seconds):
                 await api.unload(model.hash, model.target_model)
             if not await self._container.gone(model.hash):
@@ -168,7 +184,7 @@ class LoadedModels:
             pass
         except (ContainerAnswered, TimeoutError) as error:
             self._report.warning(model.target_model, f"'{model.target_model}' does not unload: {error or 'timed out'}")
-            await self._container.kill()
+            await self._container.kill(api)
         finally:
             model.state = ModelState.ON_DISK
         self._report.metric("ModelUnloadingTime", (time.monotonic() - began) * 1e6, "Microseconds", model.target_model)

@@ -7,6 +7,7 @@ import time
 from datetime import UTC, datetime
 
 from triton_ensembles.endpoint.hosting.status import ColdStart, ModelState, ModelStatus
+from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 
 
 class Model:
@@ -16,6 +17,7 @@ class Model:
         self.target_model = target_model
         self.hash = hash
         self.invoke_path = invoke_path  # on the container's port
+        self.api: TritonApi | None = None  # of the server that loaded it; no other may be asked for it
         self.state = ModelState.WAITING
         self.archive_bytes = 0
         self.disk_bytes = 0

@@ -48,7 +48,7 @@ class SingleModel:
     async def acquire(self, _: str | None, /) -> Model:
         try:
             async with asyncio.timeout(self._budgets.invoke_seconds):
-                await self._container.api()
+                self._model.api = await self._container.api()
         except TimeoutError:
             raise ServiceUnavailable("the container is not up", cure="see the endpoint's log") from None
         self._model.in_use += 1

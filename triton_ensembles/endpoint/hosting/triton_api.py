@@ -36,11 +36,19 @@ class ContainerAnswered(Exception):  # noqa: N818
 
 
 class TritonApi:
-    """One tritonserver's SageMaker port. Use it on the event loop that made it; ``close`` ends its connections."""
+    """The SageMaker port of one tritonserver, from its start to its end.
+
+    Use it on the event loop that made it. ``close`` ends its connections, and every later call raises ContainerDied.
+    """
 
     def __init__(self, url: str) -> None:
         host, _, port = url.rpartition(":")
         self._connections = Connections(host, int(port))
+
+    @property
+    def closed(self) -> bool:
+        """Whether this server has ended. What it had loaded is gone with it."""
+        return self._connections.closed
 
     async def load(self, hash: str, folder: Path, target_model: str) -> None:
         body = json.dumps({"model_name": hash, "url": str(folder)}).encode()
