@@ -96,5 +96,5 @@ def test_a_server_that_goes_away_is_noticed(browser: Browser, tmp_path: Path) ->
     with LocalEndpoint(tmp_path) as local:
         browser.open(local.url)
         browser.wait("document.getElementById('connection').textContent == 'live'")
-        assert "No endpoint yet" in browser.text()
+        assert "There is no endpoint yet" in browser.text()
     browser.wait("document.getElementById('connection').className == 'lost'")

@@ -24,6 +24,7 @@ from triton_ensembles.endpoint.hosting import Budgets, Variant
 from triton_ensembles.endpoint.hosting.objects import ModelObjects, S3Objects
 from triton_ensembles.endpoint.metrics import Metrics
 from triton_ensembles.endpoint.page.pages import Pages
+from triton_ensembles.endpoint.plan import VariantPlan
 from triton_ensembles.endpoint.router import Router
 from triton_ensembles.endpoint.s3.forward import Forward
 from triton_ensembles.endpoint.s3.forward import error as s3_error

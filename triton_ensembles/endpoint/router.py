@@ -74,7 +74,7 @@ def _not_supported(service: str) -> Handler:
         operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
         error = NotSupportedLocally(
             f"{service}{f':{operation}' if operation else ''}",
-            "only SageMaker, its runtime, S3, STS and CloudWatch are",
+            "SageMaker, its runtime, S3, STS and CloudWatch are",
         )
         return reply(error.status, {"__type": error.code, "message": error.message})
 

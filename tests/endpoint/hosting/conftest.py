@@ -122,7 +122,6 @@ class Host:
             log=self.log,
             budgets=Budgets(**limits),
             observer=self.witness,
-            log_stream_arn="arn:aws:logs:local",
         )
         return self._started
 

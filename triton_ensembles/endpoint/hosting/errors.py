@@ -29,18 +29,14 @@ class ModelError(HostingError):
         original_status: the container's HTTP status; 507 also where this platform itself ran out of memory or disk for
             the model, 0 where the container gave no answer in time.
         original_message: the container's own words.
-        log_stream_arn: where the endpoint's log is.
     """
 
     code, status = "ModelError", 424
 
-    def __init__(
-        self, message: str, *, original_status: int, original_message: str, log_stream_arn: str = "", cure: str = ""
-    ) -> None:
+    def __init__(self, message: str, *, original_status: int, original_message: str, cure: str = "") -> None:
         super().__init__(message, cure=cure)
         self.original_status = original_status
         self.original_message = original_message
-        self.log_stream_arn = log_stream_arn
 
 
 class ModelNotReadyException(HostingError):  # noqa: N818 (AWS's own name)

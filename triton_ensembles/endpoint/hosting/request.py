@@ -36,7 +36,8 @@ class Reply(NamedTuple):
     """A model's answer, which always has a status below 400: any other is raised as ModelError.
 
     Args:
-        headers: Content-Type as the container wrote it, and Content-Length.
+        headers: Content-Type as the container wrote it.
+        content_length: bytes of the body; None where the container does not say.
         body: the whole body when it is small, or its pieces. Pieces must be read to the end or closed (``aclose``):
             the model counts as in use until then.
         model_seconds: what CloudWatch calls ModelLatency: from sending the request to the container to its whole
@@ -47,6 +48,7 @@ class Reply(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes | ReplyBody
+    content_length: int | None
     model_seconds: float
     instance: int
 

@@ -17,7 +17,6 @@ from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk, model_hash
 from triton_ensembles.endpoint.hosting.errors import (
     InternalFailure,
-    ModelError,
     ServiceUnavailable,
     ValidationError,
 )
@@ -57,7 +56,6 @@ class Variant:
         log: the endpoint's log file; all instances append Triton's own lines to it. It stays after ``stop``.
         budgets: limits of each instance.
         observer: told of metrics and events.
-        log_stream_arn: given back in ModelError.
 
     ``start`` must be awaited on a loop whose thread lasts: the kernel ends a tritonserver with the thread that launched
     it.
@@ -74,7 +72,6 @@ class Variant:
         log: Path,
         budgets: Budgets,
         observer: Observer,
-        log_stream_arn: str = "",
     ) -> None:
         self.name = name
         self._spec = spec
@@ -84,7 +81,6 @@ class Variant:
         self._log = log
         self._budgets = budgets
         self._observer = observer
-        self._log_stream_arn = log_stream_arn
         self._diary = Diary()
         self._instances: list[Instance] = []
         self._invocations = 0
@@ -117,11 +113,7 @@ class Variant:
         if self._stopping or not self._instances:
             raise ServiceUnavailable("the variant is not in service")
         self._check(request.target_model)
-        try:
-            return await self._choose(request.target_model).invoke(request)
-        except ModelError as error:
-            error.log_stream_arn = self._log_stream_arn
-            raise
+        return await self._choose(request.target_model).invoke(request)
 
     async def stop(self) -> None:
         """Refuse new requests (ServiceUnavailable), let running ones end (``drain_seconds``), stop all, remove root."""

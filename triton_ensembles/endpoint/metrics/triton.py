@@ -1,7 +1,7 @@
 """Triton's own metrics of all instances in one exposition, and the times of ensembles' steps in it.
 
 Triton labels a metric with model, version and namespace (the folder of the archive). Two endpoints, instances or
-archives may have all of these in common, so each line is also labeled with endpoint, variant, instance and target_model.
+archives may have all of these in common, so each line gets the labels endpoint, variant, instance and target_model.
 """
 
 from __future__ import annotations

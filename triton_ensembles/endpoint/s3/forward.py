@@ -29,9 +29,7 @@ class Forward:
         try:
             body = Body(request, _MOST_BYTES)
         except BodyTooLarge:
-            return error(
-                "EntityTooLarge", f"one PUT may have at most {_MOST_BYTES} bytes; upload the object in parts", 400
-            )
+            return error("EntityTooLarge", f"a PUT has at most {_MOST_BYTES} bytes; upload it in parts", 400)
         headers = CIMultiDict((name, value) for name, value in request.headers.items() if name.lower() not in _HOP)
         # A bucket in the host's name (http://BUCKET.localhost) becomes one in the path.
         virtual = _VIRTUAL_HOST.fullmatch(headers.pop("Host", ""))
