@@ -118,6 +118,17 @@ def test_single_quotes_hide_the_ensemble(endpoint: Endpoint) -> None:
     assert not endpoint.said(f"detected an Ensemble config at path: {endpoint.url}")
 
 
+@pytest.mark.parametrize(("space", "seen"), [("\n\t\r\f ", True), ("\v", False)])
+def test_the_front_end_skips_five_characters_before_the_platform(endpoint: Endpoint, space: str, seen: bool) -> None:
+    """Otherwise the checker and the endpoint see another ensemble than SageMaker: protobuf skips \\v, RE2 does not."""
+    name = "spaced" if seen else "vertical"
+    files = members(name)
+    files[f"{name}/config.pbtxt"] = ensemble_of(f"{name}.step", f'platform:{space}"ensemble"')
+    endpoint.load(name, files)
+    assert bool(endpoint.said(f"detected an Ensemble config at path: {endpoint.url}")) is seen
+    assert endpoint.rules == (set() if seen else {"sagemaker-ensemble-not-seen"})
+
+
 def test_a_comment_is_taken_for_an_ensemble(endpoint: Endpoint) -> None:
     """If this fails, the checker is afraid of a harmless comment."""
     files = members("comment")

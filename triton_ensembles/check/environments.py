@@ -16,10 +16,10 @@ from pathlib import PurePosixPath
 from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, join
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.repository import Repository
+from triton_ensembles.triton.home import STUB
 
 PARAMETER = "EXECUTION_ENV_PATH"
 MODEL_FOLDER = "$$TRITON_MODEL_DIRECTORY"
-STUB = "triton_python_backend_stub"
 _PYTHON = re.compile(r"lib/python(3\.\d+)$")
 _DIST = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*?)-(?P<version>[^-]+)\.(?:dist|egg)-info$")
 _CONDA = re.compile(r"conda-meta/(?P<name>.+)-(?P<version>[^-]+)-[^-]+\.json$")

@@ -16,9 +16,9 @@ import tritonclient.http as http
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.imagenet import SIDE, pixels
+from triton_ensembles.triton.sagemaker_contract import LARGEST_BODY
 
 BINARY = "application/vnd.sagemaker-triton.binary+json;json-header-size="
-LARGEST_BODY = 6 << 20  # bytes; the "max" of Body in the service model of sagemaker-runtime
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,14 @@ names an instance type. A plain model repository for a plain tritonserver is fre
 
 from __future__ import annotations
 
-import re
-
 from triton_ensembles.check.form import Form
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 
 SOURCE = "server r24.10 src/sagemaker_server.cc"
 LOAD = f"{SOURCE} SageMakerMMELoadModel"
-
-# RE2::PartialMatch over the text of config.pbtxt: comments and strings count, single quotes do not.
-ENSEMBLE = re.compile(r"platform:[\t\n\f\r ]*\"ensemble\"")
 
 
 def for_sagemaker(repository: Repository, target: Destination) -> bool:

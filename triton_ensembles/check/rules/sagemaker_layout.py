@@ -11,10 +11,11 @@ from triton_ensembles.check.form import Form
 from triton_ensembles.check.model import Model
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Example, Scope, Server, rule
-from triton_ensembles.check.rules.sagemaker import ENSEMBLE, LOAD, is_archive, is_packed
+from triton_ensembles.check.rules.sagemaker import LOAD, is_archive, is_packed
 from triton_ensembles.check.spelling import choices
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
+from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 
 _LINE = 'platform: "ensemble"'
 _SAGEMAKER = Destination(instance="ml.m5.xlarge")  # an example is a folder, which is then packed as it is

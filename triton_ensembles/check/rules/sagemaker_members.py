@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -12,13 +11,10 @@ from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Finder, Rule, Scope, Server, rule
 from triton_ensembles.check.rules.sagemaker import is_archive, is_packed, picked
 from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.sagemaker_contract import LONGEST_TARGET_MODEL, SHELL_CHARACTERS, TARGET_MODEL
 
 _EXTRACTION = "SageMaker does not unpack it: Failed to extract model data archive"
 _SHOWN = 8  # findings of one kind in one archive; the last one says how many more there are
-
-# botocore 1.44.5 sagemaker-runtime service-2.json TargetModelHeader: 1 to 1024, \A\S[\p{Print}]*\z
-_TARGET_MODEL = re.compile(r"[!-~][ -~]*")
-_STUB_NAME = re.compile(r"[;|&$`<>()\[\]{}\\\"'*?~#!]")
 
 
 def _of_kind(kind: Kind, message: str, effect: str, cure: str) -> Finder:
@@ -165,14 +161,14 @@ def bytecode(repository: Repository, target: Destination) -> Iterator[Finding]:
 )
 def target_model(repository: Repository, target: Destination) -> Iterator[Finding]:
     name = repository.path.name
-    if not is_archive(repository) or (_TARGET_MODEL.fullmatch(name) and len(name) <= 1024):
+    if not is_archive(repository) or TARGET_MODEL.fullmatch(name):
         return
     strange = next((letter for letter in name if not " " <= letter <= "~"), "")
     why = (
         f"it has the letter {strange!r}"
         if strange
         else "it begins with a blank"
-        if len(name) <= 1024
+        if len(name) <= LONGEST_TARGET_MODEL
         else "it is too long"
     )
     yield Finding(
@@ -196,7 +192,7 @@ def target_model(repository: Repository, target: Destination) -> Iterator[Findin
 )
 def stub_name(repository: Repository, target: Destination) -> Iterator[Finding]:
     name = repository.path.name
-    match = _STUB_NAME.search(name)
+    match = SHELL_CHARACTERS.search(name)
     if not is_archive(repository) or not match:
         return
     if any(model.get("1/model.py") and not model.is_ensemble for model in picked(repository)):

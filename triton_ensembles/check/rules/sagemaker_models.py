@@ -18,8 +18,8 @@ from triton_ensembles.check.source_form import ENSEMBLE_FOLDER
 from triton_ensembles.check.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import instance_of
+from triton_ensembles.triton.sagemaker_contract import LARGEST_BODY
 
-LARGEST_BODY = 6 * 1024 * 1024  # bytes: botocore 1.44.5 sagemaker-runtime BodyBlob, and AWS's page of quotas
 # Characters of JSON for one uint8 with all values equally often: 2.57 digits, a comma and a blank.
 JSON_PER_BYTE = 4.57
 
