@@ -108,7 +108,7 @@ class Instance:
             self._done(model)
             raise
         if isinstance(reply.body, Pieces):
-            reply.body.when_ended(lambda: self._done(model))
+            reply.body.on_end(lambda: self._done(model))
         else:
             self._done(model)
         return reply

@@ -29,36 +29,36 @@ class Prometheus:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self._metrics = {name: _metric(name, self._registry) for name in METRICS}
+        self._gauges: dict[str, Gauge] = {}
+        self._counters: dict[str, Counter] = {}
+        self._distributions: dict[str, Histogram | Summary] = {}
+        for name, metric in METRICS.items():
+            title, about, registry = f"sagemaker_{name}", metric.description, self._registry
+            if name in _GAUGES:
+                unit = "" if metric.unit == "Count" else f"_{metric.unit.lower()}"
+                self._gauges[name] = Gauge(title + unit, about, _GAUGE_LABELS, registry=registry)
+            elif metric.counts:
+                self._counters[name] = Counter(title, about, _LABELS, registry=registry)
+            elif metric.unit == "Microseconds":
+                title += "_microseconds"
+                self._distributions[name] = Histogram(title, about, _LABELS, registry=registry, buckets=_BUCKETS)
+            else:
+                self._distributions[name] = Summary(title, about, _LABELS, registry=registry)
 
     def record(self, name: str, value: float, endpoint: str, variant: str, target_model: str, instance: str) -> None:
         """One value in the metric's unit. Gauges are kept per instance, everything else per target model."""
-        series = self._metrics[name].labels(endpoint, variant, instance if name in _GAUGES else target_model)
-        match series:
-            case Gauge():
-                series.set(value)
-            case Counter():
-                series.inc(value)
-            case Histogram() | Summary():
-                series.observe(value)
+        if name in self._counters:
+            self._counters[name].labels(endpoint, variant, target_model).inc(value)
+        elif name in self._distributions:
+            self._distributions[name].labels(endpoint, variant, target_model).observe(value)
+        else:
+            self._gauges[name].labels(endpoint, variant, instance).set(value)
 
     def forget(self, endpoint: str) -> None:
         """Drop the gauges of a deleted endpoint; what was counted stays."""
-        for name in _GAUGES:
-            self._metrics[name].remove_by_labels({"endpoint": endpoint})
+        for gauge in self._gauges.values():
+            gauge.remove_by_labels({"endpoint": endpoint})
 
     def text(self) -> bytes:
         """The exposition."""
         return generate_latest(self._registry)
-
-
-def _metric(name: str, registry: CollectorRegistry) -> Counter | Gauge | Histogram | Summary:
-    metric, title = METRICS[name], f"sagemaker_{name}"
-    if name in _GAUGES:
-        unit = "" if metric.unit == "Count" else f"_{metric.unit.lower()}"
-        return Gauge(title + unit, metric.description, _GAUGE_LABELS, registry=registry)
-    if metric.counts:
-        return Counter(title, metric.description, _LABELS, registry=registry)
-    if metric.unit == "Microseconds":
-        return Histogram(f"{title}_microseconds", metric.description, _LABELS, registry=registry, buckets=_BUCKETS)
-    return Summary(title, metric.description, _LABELS, registry=registry)
