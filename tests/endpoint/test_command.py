@@ -1,4 +1,4 @@
-"""The command `endpoint`: what it prints, what it refuses, and that nothing of it is left."""
+"""The command `endpoint`: what it prints, what it refuses, and that it leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_the_printed_lines_are_all_that_unchanged_code_needs(local: LocalEndpoin
     assert done.stdout.startswith("[")
 
 
-def test_everything_listens_on_the_loopback_interface_alone(local: LocalEndpoint, shared: str) -> None:
+def test_everything_listens_on_the_loopback_interface_only(local: LocalEndpoint, shared: str) -> None:
     inodes = set()
     for pid in [local.pid, *descendants(local.pid)]:
         for link in Path(f"/proc/{pid}/fd").iterdir():
@@ -129,7 +129,7 @@ def test_wrong_usage_exits_2(arguments: list[str], words: str) -> None:
     assert words in done.output
 
 
-def test_a_folder_that_triton_would_hand_to_a_shell_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_a_shell_would_split_is_refused(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "triton_ensembles", "endpoint", "--root", os.fspath(tmp_path / "a b")],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""What is counted: at /metrics, through CloudWatch's API, and the arithmetic behind it."""
+"""What is counted: at /metrics, in CloudWatch's API, and how it is added up."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_two_archives_with_equal_insides_are_counted_apart(
     assert one(found, "sagemaker_LoadedModelCount", instance="0") == 2
 
 
-def test_errors_of_the_container_are_counted_and_typing_errors_make_no_series(
+def test_errors_of_the_container_are_counted_and_mistyped_models_get_no_series(
     deployer: Deployer, shared: str, local: LocalEndpoint, runtime: Any
 ) -> None:
     deployer.multi_model("erring")

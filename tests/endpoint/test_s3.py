@@ -35,7 +35,7 @@ def large(tmp_path: Path) -> Path:
 
 
 def anonymous_megabytes(pid: int) -> float:
-    """What of the memory is not a file's."""
+    """The process's memory that does not belong to a file."""
     found = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
     assert found is not None
     return int(found[1]) / 1024
@@ -49,7 +49,7 @@ def moto_process(local: LocalEndpoint) -> int:
 
 
 def test_a_large_object_goes_through_the_disk(local: LocalEndpoint, s3: Any, large: Path, tmp_path: Path) -> None:
-    """In parts, as upload_file and download_file do it, and as one stream; an archive may be larger than memory."""
+    """In parts, as upload_file and download_file transfer it, and as one stream; an archive may exceed the memory."""
     process = moto_process(local)
     config = TransferConfig(max_concurrency=2)
     s3.upload_file(str(large), BUCKET, "large/file one.bin", Config=config)
@@ -99,7 +99,7 @@ def test_a_bucket_may_be_part_of_the_hosts_name(local: LocalEndpoint, s3: Any) -
         assert reply.read() == b"abc"
 
 
-def test_another_s3_may_be_pointed_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
+def test_archives_can_come_from_another_s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "own")
     other = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
@@ -124,7 +124,7 @@ def test_another_s3_may_be_pointed_at(tmp_path: Path, monkeypatch: pytest.Monkey
         other.stop()
 
 
-def test_when_the_s3_process_is_gone_callers_are_told(tmp_path: Path, refused: Refused) -> None:
+def test_when_the_s3_process_has_ended_requests_get_an_error(tmp_path: Path, refused: Refused) -> None:
     with LocalEndpoint(tmp_path) as local:
         os.kill(process := moto_process(local), 9)
         assert wait_for_end([process]) == []

@@ -33,7 +33,7 @@ GIB = 1 << 30
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> tuple[str, dict[str, bool]]:
-    """The loop that the endpoint runs on."""
+    """The event loop that the endpoint runs on."""
     return "asyncio", {"use_uvloop": True}
 
 
@@ -52,21 +52,21 @@ class FolderBucket:
         return await self.describe(url)
 
     def _file(self, url: str) -> Path:
-        file = self._folder / url.removeprefix("s3://models/")
-        if not file.is_file():
-            raise ObjectMissing(f"there is no object '{url}'")
+        file = (self._folder / url.removeprefix("s3://models/")).resolve()
+        if not (file.is_relative_to(self._folder.resolve()) and file.is_file()):
+            raise ObjectMissing(f"the object '{url}' does not exist")
         return file
 
 
 @dataclass
-class Witness:
-    """An observer that remembers."""
+class RecordingObserver:
+    """Keeps all metrics and events."""
 
-    metrics: list[tuple[str, float, Mapping[str, str]]] = field(default_factory=list)
+    metrics: list[tuple[str, float]] = field(default_factory=list)
     events: list[tuple[str, str]] = field(default_factory=list)
 
-    def metric(self, name: str, value: float, unit: str, dimensions: Mapping[str, str]) -> None:
-        self.metrics.append((name, value, dimensions))
+    def metric(self, name: str, value: float, *, variant: str, instance: str, target_model: str) -> None:
+        self.metrics.append((name, value))
 
     def event(self, kind: str, text: str) -> None:
         self.events.append((kind, text))
@@ -75,7 +75,7 @@ class Witness:
         return [text for each, text in self.events if each == kind]
 
     def values(self, name: str) -> list[float]:
-        return [value for each, value, _ in self.metrics if each == name]
+        return [value for each, value in self.metrics if each == name]
 
 
 class Host:
@@ -86,7 +86,7 @@ class Host:
         self.bucket.mkdir()
         self.root = folder / "variant"
         self.log = folder / "endpoint.log"
-        self.witness = Witness()
+        self.observer = RecordingObserver()
         self.objects: ModelObjects = FolderBucket(self.bucket)
         self._started: Variant | None = None
 
@@ -121,7 +121,7 @@ class Host:
             root=self.root,
             log=self.log,
             budgets=Budgets(**limits),
-            observer=self.witness,
+            observer=self.observer,
         )
         return self._started
 

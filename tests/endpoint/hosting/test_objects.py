@@ -30,7 +30,7 @@ def client(url: str) -> Any:
 
 
 class HalfS3(ThreadingHTTPServer):
-    """S3 whose connection breaks in the middle of an object, the first ``breaks`` times."""
+    """An S3 server whose connection breaks in the middle of an object, the first ``breaks`` times."""
 
     def __init__(self, content: bytes, breaks: int) -> None:
         super().__init__(("127.0.0.1", 0), _HalfAnswers)
@@ -38,7 +38,7 @@ class HalfS3(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Silence: clients are meant to give up."""
+        """Print nothing: clients are expected to hang up."""
 
     @property
     def url(self) -> str:
@@ -92,7 +92,7 @@ async def test_an_object_of_s3_arrives_whole(s3: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["s3://models/none", "s3://nowhere/none", "s3://models", "models/none", "s3:///x"])
-async def test_what_is_not_there_is_missing(s3: Any, tmp_path: Path, url: str) -> None:
+async def test_an_object_that_does_not_exist_is_missing(s3: Any, tmp_path: Path, url: str) -> None:
     objects = S3Objects(s3)
     with pytest.raises(ObjectMissing):
         await objects.describe(url)
@@ -121,8 +121,8 @@ async def test_a_download_that_always_breaks_off_leaves_nothing_and_the_next_one
         server.shutdown()
 
 
-async def test_a_disk_that_is_really_full_is_the_models_error_and_unloaded_models_make_way(host: Host) -> None:
-    """On a file system of 12 MiB, with a budget that knows nothing of it."""
+async def test_a_file_system_that_is_full_is_the_models_error_and_unloaded_models_are_deleted(host: Host) -> None:
+    """The file system has 12 MiB, less than the budget."""
     host.root.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", host.root], capture_output=True)
     if mounted.returncode:
@@ -144,7 +144,7 @@ async def test_a_disk_that_is_really_full_is_the_models_error_and_unloaded_model
         subprocess.run(["umount", host.root], check=True)
 
 
-async def test_a_download_that_is_given_up_ends(tmp_path: Path) -> None:
+async def test_a_canceled_download_ends(tmp_path: Path) -> None:
     with HalfS3(LARGE, breaks=1000) as server:
         task = asyncio.create_task(S3Objects(client(server.url)).fetch("s3://models/a", tmp_path / "x"))
         await asyncio.sleep(0.2)

@@ -208,7 +208,7 @@ async def test_a_connection_that_the_server_has_closed_is_not_reused(peer: tuple
 
 
 @pytest.mark.parametrize(
-    "said",
+    "answer",
     [
         b"",
         b"HTTP/1.1 200 OK\r\nContent-Le",
@@ -216,12 +216,12 @@ async def test_a_connection_that_the_server_has_closed_is_not_reused(peer: tuple
         b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab",
     ],
 )
-async def test_an_incomplete_answer_means_that_the_container_died(peer: tuple[Peer, TritonApi], said: bytes) -> None:
+async def test_an_incomplete_answer_means_that_the_container_died(peer: tuple[Peer, TritonApi], answer: bytes) -> None:
     server, api = peer
 
     async def broken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await body_of_request(reader)
-        writer.write(said)
+        writer.write(answer)
 
     server.answer = broken
     with pytest.raises(ContainerDied):

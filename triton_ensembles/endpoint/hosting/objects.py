@@ -26,23 +26,28 @@ class ObjectInfo:
     etag: str
 
 
-class ObjectMissing(EnsembleError):  # noqa: N818 (the absence is the news)
-    """No such object or bucket."""
+class ObjectMissing(EnsembleError):  # noqa: N818
+    """The object or its bucket does not exist."""
 
 
 class DownloadFailed(EnsembleError):  # noqa: N818
-    """The object is there, but could not be read to its end."""
+    """The object exists, but could not be downloaded completely."""
 
 
 class ModelObjects(Protocol):
-    """Read access to ``s3://bucket/key`` URLs. Raises ObjectMissing or DownloadFailed, or OSError for the disk."""
+    """Read access to ``s3://bucket/key`` URLs.
+
+    Raises:
+        ObjectMissing, DownloadFailed
+        OSError: the destination cannot be written.
+    """
 
     async def describe(self, url: str) -> ObjectInfo:
-        """What is stored under ``url``, without reading it."""
+        """Size and ETag of the object, without reading it."""
         ...
 
     async def fetch(self, url: str, destination: Path) -> ObjectInfo:
-        """Write the object to ``destination``. The caller removes what a failure or a cancellation leaves there."""
+        """Write the object to ``destination``. After an error or a cancellation, the caller deletes what is there."""
         ...
 
 
@@ -51,12 +56,12 @@ def split_url(url: str) -> tuple[str, str]:
     scheme, _, rest = url.partition("://")
     bucket, _, key = rest.partition("/")
     if scheme != "s3" or not bucket or not key:
-        raise ObjectMissing(f"'{url}' names no object in S3", cure="write s3://bucket/key")
+        raise ObjectMissing(f"'{url}' is not the URL of an S3 object", cure="write it as s3://bucket/key")
     return bucket, key
 
 
 class S3Objects:
-    """Objects of S3, AWS's or another's, read through a boto3 client (which is safe to share among threads)."""
+    """Objects of an S3 server, read through a boto3 client (which threads may share)."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -73,19 +78,19 @@ class S3Objects:
     async def fetch(self, url: str, destination: Path) -> ObjectInfo:
         bucket, key = split_url(url)
         info = await self.describe(url)
-        given_up = threading.Event()
+        canceled = threading.Event()
 
-        def go_on(_: int) -> None:
-            if given_up.is_set():
-                raise DownloadFailed(f"the download of '{url}' was given up")
+        def check_canceled(_: int) -> None:
+            if canceled.is_set():
+                raise DownloadFailed(f"the download of '{url}' was canceled")
 
         def download() -> None:
-            self._client.download_file(bucket, key, str(destination), Config=_TRANSFER, Callback=go_on)
+            self._client.download_file(bucket, key, str(destination), Config=_TRANSFER, Callback=check_canceled)
 
         try:
             await _in_thread(url, download)
         except asyncio.CancelledError:
-            given_up.set()  # the thread cannot be cancelled, but it asks
+            canceled.set()  # the thread cannot be canceled, but it checks this
             raise
         return info
 
@@ -99,7 +104,7 @@ async def _in_thread(url: str, work: Callable[[], T]) -> T:
     except botocore.exceptions.ClientError as error:
         code = error.response["Error"]["Code"]
         if code in ("404", "NoSuchKey", "NoSuchBucket"):
-            raise ObjectMissing(f"there is no object '{url}'", cure="upload it, or correct the name") from None
+            raise ObjectMissing(f"the object '{url}' does not exist", cure="upload it, or correct the name") from None
         raise DownloadFailed(f"'{url}' cannot be read: {code}: {error.response['Error'].get('Message', '')}") from None
     except (botocore.exceptions.BotoCoreError, boto3.exceptions.Boto3Error) as error:
         raise DownloadFailed(f"'{url}' could not be downloaded: {error}") from error

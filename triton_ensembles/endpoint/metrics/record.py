@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from triton_ensembles.endpoint.events import RecentEvents
-from triton_ensembles.endpoint.hosting.observer import Event, Metric, Unit
+from triton_ensembles.endpoint.hosting import EventKind, MetricName
 from triton_ensembles.endpoint.metrics.cloudwatch import MinuteStatistics
 from triton_ensembles.endpoint.metrics.latency import Latencies
-from triton_ensembles.endpoint.metrics.names import METRICS
 from triton_ensembles.endpoint.metrics.prometheus import Prometheus
 
 _TIMED = ("ModelLatency", "OverheadLatency", "ModelLoadingWaitTime")
@@ -78,17 +76,8 @@ class EndpointObserver:
         self._metrics = metrics
         self._events = events
 
-    def metric(self, name: Metric, value: float, unit: Unit, dimensions: Mapping[str, str]) -> None:
-        if unit != METRICS[name].unit:
-            raise ValueError(f"{name} is in {METRICS[name].unit}, not in {unit}")
-        self._metrics.record(
-            name,
-            value,
-            self._endpoint,
-            dimensions.get("VariantName", ""),
-            dimensions.get("TargetModel", ""),
-            dimensions.get("InstanceIndex", ""),
-        )
+    def metric(self, name: MetricName, value: float, *, variant: str, instance: str, target_model: str) -> None:
+        self._metrics.record(name, value, self._endpoint, variant, target_model, instance)
 
-    def event(self, kind: Event, text: str) -> None:
+    def event(self, kind: EventKind, text: str) -> None:
         self._events.add(self._endpoint, kind, text)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from triton_ensembles.endpoint.deployment import RunningVariant
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import Event, RecentEvents
-from triton_ensembles.endpoint.hosting import Happening, VariantStatus
+from triton_ensembles.endpoint.hosting import RecentError, VariantStatus
 from triton_ensembles.endpoint.metrics import Metrics
 from triton_ensembles.endpoint.metrics.triton import StepTimes
 
@@ -55,7 +55,7 @@ class EndpointView:
     variants: tuple[VariantView, ...]
 
     @property
-    def errors(self) -> list[Happening]:
+    def errors(self) -> list[RecentError]:
         found = [error for variant in self.variants for error in variant.status.errors]
         return sorted(found, key=lambda error: error.time, reverse=True)[:5]
 
