@@ -1,4 +1,4 @@
-"""Archives for the tests: tiny models that the real Triton loads within a second or two."""
+"""Archives for tests: tiny models that the real Triton loads within a second or two."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def packed(files: Mapping[str, bytes], *more: tarfile.TarInfo) -> bytes:
 
 
 def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
-    """A member that is no file: a link, a device."""
+    """A member that is not a file: a link, a device."""
     member = tarfile.TarInfo(name)
     member.type, member.linkname = kind, target
     return member

@@ -1,4 +1,4 @@
-"""Many clients, less room than models, a server that is killed: no wrong answer, and nothing that hangs."""
+"""Many clients, more models than memory, a server that is killed: no wrong answer, and nothing hangs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def test_every_request_gets_its_own_answer_or_an_error_that_says_why(
 
     async with asyncio.timeout(SECONDS + 120):
         await asyncio.gather(killer(), *(client() for _ in range(8)))
-        while True:  # all is in order again
+        while True:  # until everything works again
             try:
                 answers = [await host.ask(name, 1) for name in models]
                 break

@@ -13,7 +13,8 @@ from tests.endpoint.hosting.archives import model
 from tests.endpoint.hosting.conftest import Host, eventually
 from tests.triton.test_server import environments_of
 from triton_ensembles.building.build import Built
-from triton_ensembles.endpoint.hosting import HostingError, Invocation, logfile
+from triton_ensembles.endpoint.hosting import HostingError, Invocation
+from triton_ensembles.endpoint.hosting.variant import trim_log
 from triton_ensembles.examples.folder import read_examples
 from triton_ensembles.examples.request import Request
 from triton_ensembles.paths import ENSEMBLES
@@ -27,7 +28,7 @@ def metrics(url: str) -> str:
         return str(reply.read().decode())
 
 
-async def test_tritons_own_metrics_are_there_on_the_port_that_was_asked_for(host: Host) -> None:
+async def test_tritons_own_metrics_are_on_the_port_that_was_set(host: Host) -> None:
     host.put("one.tar.gz", model())
     with Ports.reserved() as ports:
         await host.start(instances=2, environment={"SAGEMAKER_TRITON_METRICS_PORT": str(ports.metrics)})
@@ -35,8 +36,8 @@ async def test_tritons_own_metrics_are_there_on_the_port_that_was_asked_for(host
     assert first.metrics_url == f"127.0.0.1:{ports.metrics}"
     assert second.metrics_url is not None and second.metrics_url != first.metrics_url
     await host.ask("one.tar.gz")
-    told = "".join(metrics(each.metrics_url) for each in (first, second) if each.metrics_url)
-    assert 'nv_inference_count{model="one.tar.gz"' in told
+    text = "".join(metrics(each.metrics_url) for each in (first, second) if each.metrics_url)
+    assert 'nv_inference_count{model="one.tar.gz"' in text
 
 
 async def test_metrics_that_are_switched_off_are_off(host: Host) -> None:
@@ -44,14 +45,14 @@ async def test_metrics_that_are_switched_off_are_off(host: Host) -> None:
     assert host.variant.snapshot().instances[0].metrics_url is None
 
 
-async def test_a_port_that_is_no_number_is_said(host: Host) -> None:
+async def test_a_port_that_is_not_a_number_is_named(host: Host) -> None:
     with pytest.raises(HostingError, match="SAGEMAKER_TRITON_METRICS_PORT is 'many'; give the number of a port"):
         await host.start(environment={"SAGEMAKER_TRITON_METRICS_PORT": "many"})
 
 
 async def test_a_folder_that_a_shell_would_split_is_refused(host: Host, tmp_path: Path) -> None:
     host.root = tmp_path / "my folder"
-    with pytest.raises(HostingError, match="has blanks or signs in its path"):
+    with pytest.raises(HostingError, match="may only have letters, digits"):
         await host.start()
 
 
@@ -60,9 +61,9 @@ def test_a_log_that_has_grown_too_large_is_emptied_in_place(tmp_path: Path) -> N
     with log.open("ab") as server:
         server.write(b"old" * 10)
         server.flush()
-        logfile.trim(log, 1000)
+        trim_log(log, 1000)
         assert log.stat().st_size == 30
-        logfile.trim(log, 20)
+        trim_log(log, 20)
         server.write(b"new")
     assert log.read_bytes() == b"new"
     assert (tmp_path / "endpoint.log.1").read_bytes() == b"old" * 10
@@ -81,7 +82,7 @@ async def test_this_projects_archives_are_served_and_leave_no_environment_behind
     environments = environments_of(host.processes())
     assert environments
     host.kill()
-    await eventually(lambda: host.witness.of("instance-started")[1:])
+    await eventually(lambda: host.observer.of("instance-started")[1:])
     assert not [each for each in environments if each.exists()]
 
 

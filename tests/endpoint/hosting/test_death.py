@@ -1,4 +1,4 @@
-"""A server that dies at the worst moment: whose request fails, whose load is blamed, and that nobody else suffers."""
+"""A server that dies at the worst moment: which request fails, which load is blamed, and that no other is affected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.endpoint.hosting.conftest import Host, eventually
 from tests.triton.test_server import alive
 from triton_ensembles.endpoint.hosting import InternalFailure
 from triton_ensembles.endpoint.hosting.container_process import Container
-from triton_ensembles.endpoint.hosting.model_cache import Models
+from triton_ensembles.endpoint.hosting.model_cache import ModelCache
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 
 pytestmark = pytest.mark.anyio
@@ -28,9 +28,9 @@ def die(host: Host) -> Kill:
     """Kill the server, and come back when the next one is up."""
 
     async def die() -> None:
-        started = len(host.witness.of("instance-started"))
+        started = len(host.observer.of("instance-started"))
         host.kill()
-        await eventually(lambda: len(host.witness.of("instance-started")) > started)
+        await eventually(lambda: len(host.observer.of("instance-started")) > started)
 
     return die
 
@@ -50,15 +50,15 @@ async def test_a_request_whose_server_has_died_is_not_sent_to_the_next_one(
     host.put("one.tar.gz", model())
     await host.start()
     await host.ask("one.tar.gz")
-    acquire = Models.acquire
+    acquire = ModelCache.acquire
 
-    async def acquire_and_die(self: Models, target_model: str | None) -> Any:
+    async def acquire_and_die(self: ModelCache, target_model: str | None) -> Any:
         acquired = await acquire(self, target_model)
         await die()
         return acquired
 
     with monkeypatch.context() as patch:
-        patch.setattr(Models, "acquire", acquire_and_die)
+        patch.setattr(ModelCache, "acquire", acquire_and_die)
         with pytest.raises(InternalFailure, match=r"ended while it worked on the request.*; try again"):
             await host.ask("one.tar.gz", 2)
     assert await host.ask("one.tar.gz", 3) == [3]
@@ -108,10 +108,10 @@ async def test_a_load_that_meets_a_dead_server_is_tried_once_more(host: Host, mo
     monkeypatch.setattr(TritonApi, "load", die_and_load)
     assert await host.ask("one.tar.gz", 2) == [2]
     assert host.variant.snapshot().instances[0].restarts == 1
-    assert not [text for text in host.witness.of("error") if "one.tar.gz" in text]
+    assert not [text for text in host.observer.of("error") if "one.tar.gz" in text]
 
 
-async def test_a_load_that_meets_two_dead_servers_is_given_up_and_blames_nobody(
+async def test_a_load_that_meets_two_dead_servers_fails_without_blaming_the_model(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host.put("one.tar.gz", model())

@@ -1,4 +1,4 @@
-"""Bodies of requests: read whole or in pieces, never beyond a limit, which is checked while they arrive."""
+"""Bodies of requests, read whole or in pieces. A size limit is enforced while they arrive."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ class Body:
     """The body of one request.
 
     Args:
-        most: bytes that it may have. Raises BodyTooLarge at once when Content-Length says more, and as soon as more has
-            arrived when it says nothing.
+        most: its largest size in bytes.
+
+    Raises:
+        BodyTooLarge: at once when Content-Length exceeds ``most``; otherwise as soon as more than that has arrived.
     """
 
     def __init__(self, request: web.BaseRequest, most: int) -> None:
@@ -46,12 +48,7 @@ class Body:
             yield piece
 
     async def _answer_expectation(self) -> None:
-        """``Expect: 100-continue``, which boto3 sends for S3 uploads and waits for."""
+        """``Expect: 100-continue``, which boto3 sends with S3 uploads: it waits for the answer."""
         if self._request.headers.get("Expect", "").lower() == "100-continue":
             await self._request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             self._request.writer.output_size = 0
-
-
-async def read_whole(request: web.BaseRequest, most: int) -> bytes:
-    """The whole body, or BodyTooLarge."""
-    return await Body(request, most).whole()

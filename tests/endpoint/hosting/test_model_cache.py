@@ -1,4 +1,4 @@
-"""The life of a model: what people see from the first request for it to its end on the disk."""
+"""A model from the first request for it to its deletion from the disk."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ async def test_a_model_is_fetched_loaded_and_answers(host: Host) -> None:
     assert await host.ask("team/one.tar.gz", 4) == [4]
     again = host.model("team/one.tar.gz")
     assert again is not None and (again.hits, again.loads) == (1, 1)
-    assert host.witness.values("ModelCacheHit") == [0, 1]
-    assert host.witness.values("LoadedModelCount") == [1]
-    assert len(host.witness.values("ModelLatency")) == 2
+    assert host.observer.values("ModelCacheHit") == [0, 1]
+    assert host.observer.values("LoadedModelCount") == [1]
+    assert len(host.observer.values("ModelLatency")) == 2
 
 
 async def test_a_hundred_requests_for_a_cold_model_load_it_once(host: Host) -> None:
@@ -39,7 +39,7 @@ async def test_a_hundred_requests_for_a_cold_model_load_it_once(host: Host) -> N
     assert answers == [[number] for number in range(100)]
     status = host.model("one.tar.gz")
     assert status is not None and status.loads == 1
-    assert len(host.witness.values("ModelDownloadingTime")) == 1
+    assert len(host.observer.values("ModelDownloadingTime")) == 1
     assert host.log.read_text().count("Loading SageMaker TargetModel: one.tar.gz") == 1
 
 
@@ -60,7 +60,7 @@ async def test_an_ensemble_answers_and_its_steps_are_not_the_model(host: Host) -
 
 
 async def test_archives_whose_steps_have_the_same_names_answer_for_themselves(host: Host) -> None:
-    """As AWS's example archives have; Triton may load the other archive's steps anew, but must not mix them up."""
+    """AWS's example archives have such steps. Triton may reload the other archive's steps, but must not mix them up."""
     for name, execute in (("one", "x = x + 1"), ("two", "x = x + 2")):
         host.put(f"{name}.tar.gz", ensemble("ensemble", "step") | model("step", execute=execute))
     await host.start()
@@ -76,9 +76,7 @@ async def test_a_config_at_the_root_of_the_archive_is_the_model(host: Host) -> N
     assert await host.ask("flat.tar.gz", 3) == [3]
 
 
-async def test_after_a_minute_the_client_is_told_to_come_back_while_the_load_goes_on(
-    host: Host, tmp_path: Path
-) -> None:
+async def test_after_a_minute_the_client_gets_a_429_while_the_load_goes_on(host: Host, tmp_path: Path) -> None:
     gate = Gate(tmp_path)
     host.put("slow.tar.gz", model(initialize=gate.wait))
     await host.start(invoke_seconds=2)
@@ -95,18 +93,18 @@ async def test_after_a_minute_the_client_is_told_to_come_back_while_the_load_goe
     assert status is not None and status.loads == 1
 
 
-async def test_a_load_without_end_is_ended_and_the_container_started_anew(host: Host) -> None:
+async def test_a_load_that_never_ends_is_ended_by_restarting_the_container(host: Host) -> None:
     host.put("stuck.tar.gz", model(initialize="time.sleep(600)"))
     host.put("good.tar.gz", model())
     await host.start(load_seconds=10)
     before = host.pid()
-    with pytest.raises(ModelError, match="not loaded within 10 s, and the container was started anew"):
+    with pytest.raises(ModelError, match="not loaded within 10 s, so the container was restarted"):
         await host.ask("stuck.tar.gz")
     assert await host.ask("good.tar.gz", 1) == [1]
     assert host.pid() != before
 
 
-async def test_with_the_cache_disabled_a_model_goes_as_soon_as_nobody_uses_it(host: Host) -> None:
+async def test_with_the_cache_disabled_a_model_is_deleted_as_soon_as_no_request_uses_it(host: Host) -> None:
     host.put("one.tar.gz", model())
     await host.start(cache="Disabled")
     assert await asyncio.gather(host.ask("one.tar.gz", 1), host.ask("one.tar.gz", 2)) == [[1], [2]]

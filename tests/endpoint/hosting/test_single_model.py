@@ -1,4 +1,4 @@
-"""Single-model endpoints: one model, an ensemble by name, and what people are told when the container cannot start."""
+"""Single-model endpoints: one model, an ensemble by name, and the error when the container cannot start."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def test_an_ensemble_is_served_by_its_name_and_comes_back_after_a_crash(ho
     await host.start(**ONE, environment={"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "pipe"})
     assert await host.ask(None, 1, 2) == [4, 6]
     host.kill()
-    await eventually(lambda: host.witness.of("instance-died"))
+    await eventually(lambda: host.observer.of("instance-died"))
     assert await host.ask(None, 3) == [8]
 
 
@@ -40,7 +40,7 @@ async def test_an_ensemble_is_served_by_its_name_and_comes_back_after_a_crash(ho
     ("files", "environment", "words"),
     [
         (None, {}, "Failed to download model data"),
-        (b"no gzip", {}, "Failed to extract model data archive"),
+        (b"not gzip", {}, "Failed to extract model data archive"),
         (PIPE, {}, "More than 1 model directory found in model repository: a b pipe; .*DEFAULT_MODEL_NAME"),
         (PIPE, {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "pip"}, "pip does not exist; name one of .*: a, b, pipe"),
         ({"config.pbtxt": b""}, {}, "Incorrect directory structure"),
