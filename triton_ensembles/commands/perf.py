@@ -14,7 +14,8 @@ from triton_ensembles.commands.options import build_all, build_options
 from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import shown
 from triton_ensembles.perf.inputs import UserInputs
-from triton_ensembles.perf.report import SUFFIXES, tables
+from triton_ensembles.perf.report import tables
+from triton_ensembles.perf.report_files import SUFFIXES
 from triton_ensembles.perf.sweep import CONCURRENCIES, SECONDS, measure
 from triton_ensembles.processes import StopSignals
 

@@ -18,7 +18,8 @@ from triton_ensembles.examples.folder import Examples, read_examples
 from triton_ensembles.perf.analyzer import NoAnswerError, read_csv, run_analyzer
 from triton_ensembles.perf.facts import machine, versions, weights_of
 from triton_ensembles.perf.inputs import Inputs, UserInputs, inputs_for
-from triton_ensembles.perf.report import Point, Report, write_report
+from triton_ensembles.perf.report import Point, Report
+from triton_ensembles.perf.report_files import write_report
 from triton_ensembles.perf.steps import Counters, composing_models, read_counters, step_times
 from triton_ensembles.triton.home import TritonHome, find_home
 from triton_ensembles.triton.server import TritonServer
