@@ -55,7 +55,8 @@ def test_a_short_sweep_of_all(built: dict[str, Built], tmp_path: Path) -> None:
         assert report.weights == ("random" if built[name].random else "pretrained")
         _check_files(name, tmp_path)
         assert all(step in tables(report) for step in report.steps)
-        assert sum(line.startswith(f"[{name}] concurrency") for line in said) == 2
+        points = [line for line in said if line.startswith(f"[{name}] concurrency") and "inferences/s" in line]
+        assert len(points) == 2  # besides them, a slow machine reports windows that were too short
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         f"{name}{suffix}" for name in STEPS for suffix in (".csv", ".json", ".png")
     )
