@@ -8,8 +8,8 @@ import pytest
 
 from triton_ensembles.deploy.autoscaling import Metric, Scaling, autoscale, remove_scaling, scaling_of
 from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.deploying import Wish, deploy
-from triton_ensembles.deploy.hosted import tags_of
+from triton_ensembles.deploy.deployment import Wish, deploy
+from triton_ensembles.deploy.sagemaker_endpoint import tags_of
 from triton_ensembles.errors import EnsembleError
 
 ROLE = "arn:aws:iam::123456789012:role/some-role"

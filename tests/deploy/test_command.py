@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from tests.deploy.conftest import MakeArchive
 from triton_ensembles.commands import deploy as command
 from triton_ensembles.commands.invoke import invoke
-from triton_ensembles.deploy import hosted
+from triton_ensembles.deploy import sagemaker_endpoint
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.image import PIP_SERVER

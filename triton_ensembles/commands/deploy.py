@@ -24,11 +24,11 @@ from triton_ensembles.deploy.autoscaling import instance_now as instance_of_endp
 from triton_ensembles.deploy.aws import Aws, doing
 from triton_ensembles.deploy.bucket import Place, find_place, is_uploaded, stored
 from triton_ensembles.deploy.bucket import upload as upload_archives
-from triton_ensembles.deploy.deploying import Wish
-from triton_ensembles.deploy.deploying import deploy as deploy_endpoint
+from triton_ensembles.deploy.deployment import Wish
+from triton_ensembles.deploy.deployment import deploy as deploy_endpoint
 from triton_ensembles.deploy.image import default_image, image_to_check, image_uri
 from triton_ensembles.deploy.price import cost, hosting_price
-from triton_ensembles.deploy.removing import undeploy as undeploy_endpoint
+from triton_ensembles.deploy.removal import undeploy as undeploy_endpoint
 from triton_ensembles.deploy.status import status as status_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import DIST

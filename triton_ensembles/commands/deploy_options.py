@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from triton_ensembles.deploy.names import check_endpoint_name
+from triton_ensembles.deploy.resource_names import check_endpoint_name
 from triton_ensembles.triton.targets import NAMES
 
 Command = Callable[..., Any]

@@ -11,8 +11,8 @@ import click
 from triton_ensembles.commands import deploy_options as options
 from triton_ensembles.deploy.archives import SUFFIX, find_archives, read_archive
 from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.invoking import PATIENCE, Answer
-from triton_ensembles.deploy.invoking import invoke as ask
+from triton_ensembles.deploy.invocation import PATIENCE, Answer
+from triton_ensembles.deploy.invocation import invoke as ask
 from triton_ensembles.deploy.payload import (
     Payload,
     as_json,

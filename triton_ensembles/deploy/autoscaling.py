@@ -10,8 +10,8 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from triton_ensembles.deploy.aws import Aws, doing, is_missing
-from triton_ensembles.deploy.hosted import find_endpoint, refuse_foreign
-from triton_ensembles.deploy.names import AUTOSCALED, VARIANT, written_tags
+from triton_ensembles.deploy.sagemaker_endpoint import find_endpoint, refuse_foreign
+from triton_ensembles.deploy.resource_names import AUTOSCALED, VARIANT, written_tags
 from triton_ensembles.deploy.rollback import Say
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.releases import instance_of

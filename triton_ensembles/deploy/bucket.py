@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from triton_ensembles.deploy.archives import SUFFIX, Archive
 from triton_ensembles.deploy.aws import Aws, code_of, doing
-from triton_ensembles.deploy.names import MADE_BY, OURS, read_tags, written_tags
+from triton_ensembles.deploy.resource_names import MADE_BY, OURS, read_tags, written_tags
 from triton_ensembles.deploy.rollback import Say, Undo
 from triton_ensembles.errors import EnsembleError
 

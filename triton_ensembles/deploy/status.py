@@ -8,8 +8,8 @@ from typing import Any
 from triton_ensembles.deploy.autoscaling import scaling_of
 from triton_ensembles.deploy.aws import Aws, doing
 from triton_ensembles.deploy.bucket import Place, stored, weights_of
-from triton_ensembles.deploy.hosted import find, find_endpoint, tags_of
-from triton_ensembles.deploy.names import AUTOSCALED, MADE_BY, OURS, WEIGHTS
+from triton_ensembles.deploy.sagemaker_endpoint import find, find_endpoint, tags_of
+from triton_ensembles.deploy.resource_names import AUTOSCALED, MADE_BY, OURS, WEIGHTS
 from triton_ensembles.deploy.price import cost, hosting_price
 
 _SHOWN = 50  # archives; each costs a request

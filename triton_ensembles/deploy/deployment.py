@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from triton_ensembles.deploy.aws import Aws, doing
-from triton_ensembles.deploy.hosted import Description, delete_endpoint, find, refuse_foreign, settle
-from triton_ensembles.deploy.leftovers import delete_config, delete_model, remove_superseded
-from triton_ensembles.deploy.names import AUTOSCALED, VARIANT, WEIGHTS, derived_name, written_tags
+from triton_ensembles.deploy.sagemaker_endpoint import Description, delete_endpoint, find, refuse_foreign, settle
+from triton_ensembles.deploy.endpoint_resources import delete_config, delete_model, remove_superseded
+from triton_ensembles.deploy.resource_names import AUTOSCALED, VARIANT, WEIGHTS, derived_name, written_tags
 from triton_ensembles.deploy.rollback import Say, Undo
 from triton_ensembles.errors import EnsembleError
 

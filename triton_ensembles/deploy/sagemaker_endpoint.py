@@ -9,7 +9,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from triton_ensembles.deploy.aws import Aws, is_busy, is_missing
-from triton_ensembles.deploy.names import MADE_BY, OURS, read_tags
+from triton_ensembles.deploy.resource_names import MADE_BY, OURS, read_tags
 from triton_ensembles.deploy.rollback import Say
 from triton_ensembles.errors import EnsembleError
 

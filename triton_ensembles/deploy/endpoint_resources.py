@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 from botocore.exceptions import ClientError
 
 from triton_ensembles.deploy.aws import Aws, is_missing
-from triton_ensembles.deploy.hosted import tags_of
-from triton_ensembles.deploy.names import MADE_BY, OURS, is_derived
+from triton_ensembles.deploy.sagemaker_endpoint import tags_of
+from triton_ensembles.deploy.resource_names import MADE_BY, OURS, is_derived
 from triton_ensembles.deploy.rollback import Say
 
 

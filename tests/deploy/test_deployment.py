@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from triton_ensembles.deploy import hosted
+from triton_ensembles.deploy import sagemaker_endpoint
 from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.deploying import Wish, deploy
-from triton_ensembles.deploy.hosted import tags_of
-from triton_ensembles.deploy.removing import undeploy
+from triton_ensembles.deploy.deployment import Wish, deploy
+from triton_ensembles.deploy.sagemaker_endpoint import tags_of
+from triton_ensembles.deploy.removal import undeploy
 from triton_ensembles.errors import EnsembleError
 
 WISH = Wish(

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from triton_ensembles.deploy.autoscaling import remove_scaling
 from triton_ensembles.deploy.aws import Aws, doing
 from triton_ensembles.deploy.bucket import Place, remove_uploaded
-from triton_ensembles.deploy.hosted import delete_endpoint, find_endpoint, refuse_foreign
-from triton_ensembles.deploy.leftovers import remove_superseded
-from triton_ensembles.deploy.names import AUTOSCALED
+from triton_ensembles.deploy.sagemaker_endpoint import delete_endpoint, find_endpoint, refuse_foreign
+from triton_ensembles.deploy.endpoint_resources import remove_superseded
+from triton_ensembles.deploy.resource_names import AUTOSCALED
 from triton_ensembles.deploy.rollback import Say
 from triton_ensembles.errors import EnsembleError
 

@@ -12,9 +12,9 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from triton_ensembles.deploy import invoking
+from triton_ensembles.deploy import invocation
 from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.invoking import invoke
+from triton_ensembles.deploy.invocation import invoke
 from triton_ensembles.deploy.payload import Payload
 from triton_ensembles.errors import EnsembleError
 
