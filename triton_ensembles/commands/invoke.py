@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from triton_ensembles.commands import deploy_options as options
-from triton_ensembles.deploy.archives import SUFFIX, find_archives, read_archive
+from triton_ensembles.commands.archives import project_archives
+from triton_ensembles.deploy.archives import SUFFIX, read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.invocation import PATIENCE, Answer
 from triton_ensembles.deploy.invocation import invoke as ask
@@ -59,7 +60,7 @@ def invoke(
     Without any, all of dist/TARGET are asked.
     """
     aws = Aws()
-    asked = models or tuple(each.name for each in find_archives(DIST / target))
+    asked = models or tuple(each.name for each in project_archives(target))
     if output and len(asked) > 1:
         raise click.UsageError("--output takes the answer of one MODEL")
     for name in asked:

@@ -1,8 +1,8 @@
-"""InvokeEndpoint with patience for cold starts.
+"""InvokeEndpoint, repeated during cold starts.
 
-The first request for a model makes SageMaker download, extract and load it. What takes longer than 60 s is answered
-with ModelNotReadyException (429) while loading goes on, up to 360 s. botocore's standard retry mode, its default since
-1.44, gives up at once: it never retries that code.
+The first request for a model makes SageMaker download, extract and load it. A request that waits longer than 60 s is
+answered with ModelNotReadyException (429) while loading continues, up to 360 s. botocore's standard retry mode, its
+default since 1.44, never retries that code.
 """
 
 from __future__ import annotations
@@ -14,20 +14,26 @@ from typing import Any
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from triton_ensembles.deploy.aws import Aws, code_of, doing, message_of
+from triton_ensembles.deploy.aws import Aws
+from triton_ensembles.deploy.aws_errors import aws_errors, error_code, error_message
 from triton_ensembles.deploy.payload import Payload
-from triton_ensembles.deploy.rollback import Say
+from triton_ensembles.deploy.rollback import Progress
 from triton_ensembles.errors import EnsembleError
 
-COLD_START = "ModelNotReadyException"
-# 360 s of loading after the 60 s of the first answer, and a little more.
-PATIENCE = 480.0
+_COLD_START = "ModelNotReadyException"
+PATIENCE = 480.0  # seconds: 360 of loading after the 60 of the first answer, and some more
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 20.0
 
 
 @dataclass(frozen=True)
 class Answer:
-    """``seconds`` is from the first try on, ``tries`` counts all of them."""
+    """The model's answer.
+
+    Args:
+        variant: the production variant that answered; "" where AWS does not name it.
+        seconds: since the first try.
+        tries: how often the request was sent.
+    """
 
     body: bytes
     content_type: str
@@ -36,18 +42,24 @@ class Answer:
     tries: int
 
 
-def invoke(aws: Aws, endpoint: str, model: str, payload: Payload, say: Say, patience: float = PATIENCE) -> Answer:
-    """Ask ``model`` (a TargetModel), again and again while it is being loaded.
+def invoke(
+    aws: Aws, endpoint: str, model: str, payload: Payload, progress: Progress, patience: float = PATIENCE
+) -> Answer:
+    """Send a request to one model, again while the model is being loaded.
+
+    Args:
+        model: the TargetModel.
+        patience: seconds that loading may take.
 
     Raises:
-        EnsembleError: not loaded after ``patience`` seconds, or the endpoint's or the model's own reason.
+        EnsembleError: the model is not loaded by then, or the reason of the endpoint or the model.
     """
     started, tries, pause = time.monotonic(), 0, _FIRST_PAUSE
     while True:
         tries += 1
         try:
-            with doing(f"asking {model} at {endpoint}"):
-                return _ask(aws, endpoint, model, payload, started, tries)
+            with aws_errors(f"invoke {model} at {endpoint}"):
+                return _send(aws, endpoint, model, payload, started, tries)
         except EnsembleError as error:
             if not _is_cold_start(error.__cause__):
                 raise
@@ -55,15 +67,15 @@ def invoke(aws: Aws, endpoint: str, model: str, payload: Payload, say: Say, pati
             if waited + pause > patience:
                 raise EnsembleError(
                     f"{model} was still being loaded after {waited:.0f} s and {tries} tries",
-                    cure="look into the endpoint's log; a smaller archive loads faster",
+                    cure="read the endpoint's log; a smaller archive loads faster",
                 ) from error
-        say(f"{model} is being loaded (a cold start); asking again in {pause:.0f} s")
-        # A little chance, so that many clients of one cold model do not all come back at the same moment.
+        progress(f"{model} is being loaded (a cold start); trying again in {pause:.0f} s")
+        # Random, so that the many clients of one cold model do not all return at the same moment.
         time.sleep(pause * random.uniform(0.8, 1.2))
         pause = min(pause * 1.6, _LONGEST_PAUSE)
 
 
-def _ask(aws: Aws, endpoint: str, model: str, payload: Payload, started: float, tries: int) -> Answer:
+def _send(aws: Aws, endpoint: str, model: str, payload: Payload, started: float, tries: int) -> Answer:
     request: dict[str, Any] = {
         "EndpointName": endpoint,
         "TargetModel": model,
@@ -74,7 +86,7 @@ def _ask(aws: Aws, endpoint: str, model: str, payload: Payload, started: float, 
         reply = aws.runtime.invoke_endpoint(**request)
         body = reply["Body"].read()
     except ClientError as error:
-        if code_of(error) == "ModelError":
+        if error_code(error) == "ModelError":
             raise _model_error(error, endpoint, model) from error
         raise
     return Answer(
@@ -87,15 +99,16 @@ def _ask(aws: Aws, endpoint: str, model: str, payload: Payload, started: float, 
 
 
 def _is_cold_start(error: BaseException | None) -> bool:
-    """A read timeout is one too: some proxies cut the first, long request off."""
-    return isinstance(error, ReadTimeoutError) or (isinstance(error, ClientError) and code_of(error) == COLD_START)
+    """A read timeout counts too: some proxies cut off the first, long request."""
+    return isinstance(error, ReadTimeoutError) or (isinstance(error, ClientError) and error_code(error) == _COLD_START)
 
 
 def _model_error(error: ClientError, endpoint: str, model: str) -> EnsembleError:
-    """424: the container answered with an error; its words are in OriginalMessage."""
+    """424: the container answered with an error; its message is in OriginalMessage."""
     status = error.response.get("OriginalStatusCode", "?")
-    words = error.response.get("OriginalMessage") or message_of(error)
+    message = error.response.get("OriginalMessage") or error_message(error)
     log = error.response.get("LogStreamArn", "")
     return EnsembleError(
-        f"{model} at {endpoint} answered {status}: {words}", cure=f"the endpoint's log has more: {log}" if log else ""
+        f"{model} at {endpoint} answered {status}: {message}",
+        cure=f"the endpoint's log has the details: {log}" if log else "",
     )

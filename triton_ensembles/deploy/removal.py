@@ -1,53 +1,59 @@
-"""Everything that the other commands have made, removed: what goes on costing money first."""
+"""Deletion of everything that the other commands created: what costs money by the hour first."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from triton_ensembles.deploy.autoscaling import remove_scaling
-from triton_ensembles.deploy.aws import Aws, doing
-from triton_ensembles.deploy.bucket import Place, remove_uploaded
-from triton_ensembles.deploy.sagemaker_endpoint import delete_endpoint, find_endpoint, refuse_foreign
-from triton_ensembles.deploy.endpoint_resources import remove_superseded
+from triton_ensembles.deploy.aws import Aws
+from triton_ensembles.deploy.aws_errors import aws_errors
+from triton_ensembles.deploy.bucket import S3Prefix
+from triton_ensembles.deploy.endpoint_resources import delete_unused
 from triton_ensembles.deploy.resource_names import AUTOSCALED
-from triton_ensembles.deploy.rollback import Say
+from triton_ensembles.deploy.rollback import Progress
+from triton_ensembles.deploy.sagemaker_endpoint import delete_endpoint, find_endpoint, refuse_foreign
+from triton_ensembles.deploy.uploads import delete_uploaded
 from triton_ensembles.errors import EnsembleError
 
 
-def undeploy(aws: Aws, endpoint: str, place: Place | None, say: Say, limit: float) -> int:
-    """How many things were removed; nothing to remove is no error. A step that fails does not stop the others.
+def undeploy_endpoint(aws: Aws, endpoint: str, place: S3Prefix | None, progress: Progress, timeout: float) -> int:
+    """Delete the endpoint and all that belongs to it. A step that fails does not stop the others.
 
     Args:
         place: where the archives are; None keeps them.
+        timeout: seconds until the endpoint has to be gone.
+
+    Returns:
+        How many resources were deleted; 0 when there was nothing to delete, which is not an error.
 
     Raises:
-        EnsembleError: the endpoint is not ours, or something is still there.
+        EnsembleError: this tool did not create the endpoint, or some resources still exist.
     """
-    with doing(f"looking for {endpoint}"):
+    with aws_errors(f"describe {endpoint}"):
         found = find_endpoint(aws, endpoint)
         tags = refuse_foreign(aws, found) if found else {}
     steps: list[tuple[str, Callable[[], int]]] = []
     if AUTOSCALED in tags:
-        steps.append(("auto scaling", lambda: remove_scaling(aws, endpoint, tags[AUTOSCALED], say)))
-    steps.append(("endpoint", lambda: _remove_endpoint(aws, endpoint, say, limit)))
-    steps.append(("models and configurations", lambda: remove_superseded(aws, endpoint, say)))
+        steps.append(("auto scaling", lambda: remove_scaling(aws, endpoint, tags[AUTOSCALED], progress)))
+    steps.append(("endpoint", lambda: _delete_endpoint(aws, endpoint, progress, timeout)))
+    steps.append(("models and configurations", lambda: delete_unused(aws, endpoint, progress)))
     if place:
-        steps.append(("archives", lambda: remove_uploaded(aws, place, say)))
-    removed, failures = 0, []
+        steps.append(("archives", lambda: delete_uploaded(aws, place, progress)))
+    deleted, failures = 0, []
     for what, step in steps:
         try:
-            with doing(f"removing the {what}"):
-                removed += step()
+            with aws_errors(f"delete the {what}"):
+                deleted += step()
         except EnsembleError as error:
-            say(str(error))
+            progress(str(error))
             failures.append(what)
     if failures:
-        raise EnsembleError(f"of {endpoint} this could not be removed: {', '.join(failures)}", cure="undeploy again")
-    return removed
+        raise EnsembleError(f"could not delete all of {endpoint}: {', '.join(failures)}", cure="run undeploy again")
+    return deleted
 
 
-def _remove_endpoint(aws: Aws, endpoint: str, say: Say, limit: float) -> int:
-    if not delete_endpoint(aws, endpoint, say, limit):
+def _delete_endpoint(aws: Aws, endpoint: str, progress: Progress, timeout: float) -> int:
+    if not delete_endpoint(aws, endpoint, progress, timeout):
         return 0
-    say(f"deleted the endpoint {endpoint}")
+    progress(f"deleted the endpoint {endpoint}")
     return 1
