@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -78,9 +79,16 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="triton-ensembles")
-def main() -> None:
+@click.option(
+    "--project",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The folder that holds ensembles/; build/, dist/ and reports/ are created there.  [default: this checkout]",
+)
+@click.pass_context
+def main(context: click.Context, project: Path | None) -> None:
     """Build, check, serve and deploy Triton ensembles for SageMaker multi-model endpoints.
 
     An ensemble is a folder in ensembles/: a Triton model repository, and ensemble.toml, the recipe for the files that
     git does not hold. It is built into dist/TARGET/NAME.tar.gz, an archive that SageMaker serves as a TargetModel.
     """
+    context.obj = project

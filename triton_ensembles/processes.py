@@ -1,10 +1,11 @@
-"""Processes: signals that stop us, children that never outlive us, and what /proc knows of them."""
+"""Processes: signals that stop this one, children that never outlive it, and what the kernel knows about them."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import os
+import select
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -16,10 +17,10 @@ _LIBC = ctypes.CDLL(None)  # looked up here: a forked child should not import an
 
 
 class StopSignals:
-    """SIGINT and SIGTERM while a command holds servers or runs until it is told to stop; for the main thread.
+    """Handles SIGINT and SIGTERM while a command runs servers; for the main thread, as a context manager.
 
-    The first signal raises KeyboardInterrupt, later ones do nothing: cleaning up is not interrupted. Once ``defer`` has
-    been called no signal raises, and ``received`` says whether one came. SIGINT counts even where it was ignored at the
+    The first signal raises KeyboardInterrupt, later ones do nothing, so that cleaning up is not interrupted. After
+    ``defer`` no signal raises, and ``received`` says whether one came. SIGINT is handled even if it was ignored at the
     start, as in a background job of a shell or on a CI runner.
     """
 
@@ -28,8 +29,9 @@ class StopSignals:
         self._deferred = False
 
     def defer(self) -> None:
+        """From now on, only note signals in ``received``."""
         if self.received:
-            raise KeyboardInterrupt  # once more, should it have been swallowed
+            raise KeyboardInterrupt  # again, in case it was swallowed
         self._deferred = True
 
     def __enter__(self) -> StopSignals:
@@ -50,9 +52,9 @@ class StopSignals:
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Around the start of a process: what a signal raises within Python's hooks for fork() is swallowed.
+    """Delay signals while a process is started, because exceptions in Python's hooks for fork() are swallowed.
 
-    A signal that comes meanwhile is handled at the end.
+    A signal that comes meanwhile is handled at the end of the block.
     """
     came: list[int] = []
     before = []
@@ -71,9 +73,9 @@ def uninterrupted() -> Iterator[None]:
 
 
 def die_with_parent() -> Callable[[], None]:
-    """For ``preexec_fn``: the kernel sends SIGTERM to the child when this process dies, however it dies.
+    """A ``preexec_fn`` after which the kernel sends SIGTERM to the child when this process ends, however it ends.
 
-    The signal comes when the *thread* that started the child ends, so children are started from lasting threads.
+    The kernel sends it when the *thread* that started the child ends, so start children from lasting threads.
     """
     parent = os.getpid()
 
@@ -85,8 +87,27 @@ def die_with_parent() -> Callable[[], None]:
     return prepare
 
 
+def has_ended(pid: int) -> bool:
+    """Whether a child process has ended. It is not reaped, so that its id stays valid."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # it has been reaped
+        return True
+
+
+def wait_for_end(pid: int, seconds: float) -> None:
+    """Wait until the process has ended (it is not reaped), but no longer than ``seconds``."""
+    handle = os.pidfd_open(pid)
+    try:
+        waiter = select.poll()  # not select(): this process may have more than 1024 files open
+        waiter.register(handle, select.POLLIN)
+        waiter.poll(seconds * 1000)
+    finally:
+        os.close(handle)
+
+
 def descendants(pid: int) -> list[int]:
-    """The process ids of all children of ``pid``, and of theirs; none when it has ended."""
+    """The process ids of all children of ``pid`` and of their children; empty when it has ended."""
     found: list[int] = []
     try:
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -98,9 +119,9 @@ def descendants(pid: int) -> list[int]:
 
 
 def proportional_set_size(pids: Iterable[int]) -> int:
-    """Bytes of memory that these processes use together: PSS, in which shared pages count once among their sharers.
+    """Bytes of memory that these processes use together (PSS: shared pages are divided among their users).
 
-    Processes that have ended count nothing.
+    Processes that have ended count as 0.
     """
     kilobytes = 0
     for pid in pids:
@@ -113,7 +134,7 @@ def proportional_set_size(pids: Iterable[int]) -> int:
 
 
 def command_line(pid: int) -> str:
-    """The command line with blanks between its words; "" for a process that has ended."""
+    """The command line with spaces between its words; "" for a process that has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
     except OSError:

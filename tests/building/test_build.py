@@ -20,8 +20,9 @@ import pytest
 from tests.running import running
 from triton_ensembles.building.build import Built, build, choose
 from triton_ensembles.building.places import Places
+from triton_ensembles.building.recipe import find_ensembles
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
+from triton_ensembles.paths import ENSEMBLES, ROOT
 from triton_ensembles.triton.model_config import parse_config
 from triton_ensembles.triton.targets import CPU
 
@@ -52,7 +53,7 @@ def start(places: Places) -> AbstractContextManager[subprocess.Popen[str]]:
     return running(sys.executable, "-u", "-c", code, *map(str, (places.ensembles, places.build, places.dist)))
 
 
-@pytest.mark.parametrize("name", ["bert_trt", "dali_inception", "resnet_pytorch"])
+@pytest.mark.parametrize("name", [folder.name for folder in find_ensembles(ENSEMBLES)])
 def test_building_again_from_nothing_gives_the_same_bytes(
     built: dict[str, Built], places: Places, tmp_path: Path, name: str
 ) -> None:

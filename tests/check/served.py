@@ -18,14 +18,14 @@ from triton_ensembles.triton.server import TritonServer
 
 TIMEOUT = 60.0  # seconds for one load; most take a tenth of one, and the slowest less than two on idle cores
 TRIES = 10  # of a load over which the server was lost
-PATIENCE = 6.0  # seconds after which a load that should have taken a tenth of one counts as hanging
+PATIENCE = 6.0  # seconds after which a load that takes a tenth of a second otherwise counts as hanging
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """``loaded``, and all the server said in its log while it loaded this model or refused it.
+class LoadResult:
+    """Whether the model is ``loaded``, and what the server's log says about it.
 
-    ``survived`` is false when the server hung or went down over it.
+    ``survived`` is false when the server hung or crashed over it.
     """
 
     loaded: bool
@@ -33,11 +33,11 @@ class Verdict:
     survived: bool = True
 
 
-class Judge:
-    """Loads models of one repository into a running server, one after the other; a new one when the server is lost.
+class ModelLoader:
+    """Loads models of one repository into a running server, one after the other; a lost server is replaced.
 
-    Nothing is unloaded and nothing loaded at the same time: on a busy machine the Python backend of 2.51.0 then now and
-    again goes down with a boost::interprocess::lock_exception. And the core itself goes down, by signal 11, over a bad
+    Nothing is unloaded, and no two models are loaded at the same time: on a busy machine the Python backend of 2.51.0
+    then sometimes crashes with a boost::interprocess::lock_exception. The core itself crashes, by signal 11, over a bad
     warm-up: one of nine with one core busy, two of ten with both, five of six with three programs on two cores.
     """
 
@@ -51,7 +51,7 @@ class Judge:
     def url(self) -> str:
         return f"http://{(self._server or self._start()).http_url}"
 
-    def load(self, name: str, timeout: float = TIMEOUT) -> Verdict:
+    def load(self, name: str, timeout: float = TIMEOUT) -> LoadResult:
         server = self._server or self._start()
         try:
             with closing(HTTPConnection(server.http_url, timeout=timeout)) as connection:
@@ -62,23 +62,23 @@ class Judge:
         except (OSError, HTTPException):
             words = "\n".join(server.log.read_text(errors="replace").splitlines()[-40:])
             self.kill()
-            return Verdict(False, f"the server hung or died:\n{words}", survived=False)
+            return LoadResult(False, f"the server hung or died:\n{words}", survived=False)
         if reply.status == 200:
-            return Verdict(True, "")
+            return LoadResult(True, "")
         said = json.loads(body or b"{}").get("error", "")
-        return Verdict(False, f"{said}\n{_said_of(name, server.log)}")
+        return LoadResult(False, f"{said}\n{_said_of(name, server.log)}")
 
-    def load_all(self, names: Sequence[str]) -> dict[str, Verdict]:
-        """Load each; one over which the server was lost is tried again in a new one (see above)."""
-        verdicts: dict[str, Verdict] = {}
+    def load_all(self, names: Sequence[str]) -> dict[str, LoadResult]:
+        """Load each; a load over which the server was lost is repeated in a new one (see above)."""
+        results: dict[str, LoadResult] = {}
         for name in names:
-            verdicts[name] = self.load(name)
+            results[name] = self.load(name)
             for _ in range(TRIES - 1):
-                if not verdicts[name].survived:
-                    verdicts[name] = self.load(name)
-        return verdicts
+                if not results[name].survived:
+                    results[name] = self.load(name)
+        return results
 
-    def __enter__(self) -> Judge:
+    def __enter__(self) -> ModelLoader:
         return self
 
     def __exit__(

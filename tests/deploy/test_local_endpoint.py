@@ -22,7 +22,8 @@ from triton_ensembles.commands.invoke import invoke
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
+from triton_ensembles.examples.folder import examples_folder
+from triton_ensembles.paths import ENSEMBLES, ROOT
 
 ROLE = "arn:aws:iam::123456789012:role/some-role"
 NAME = ("--endpoint", "rehearsal")
@@ -92,11 +93,13 @@ def test_all_ensembles_from_upload_to_undeploy(run: Run, local: LocalEndpoint, b
 
     asked = run(invoke, *NAME)
     assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
-    assert re.search(r"finaloutput FP32 \[4, 384\]\n +1\.000  A cat sleeps", asked.output)
-    assert re.search(r"OUTPUT BYTES \[1, 3\]\n +0\.\d+:\d+:", asked.output)
-    assert re.search(r"OUTPUT__0 BYTES \[1, 3\]\n +\d+\.\d+:\d+:", asked.output)
+    assert re.search(r"finaloutput FP32 \[4, 384\]\n +cosine .*\n +1\.000  A cat sleeps", asked.output)
+    assert re.search(r"OUTPUT BYTES \[1, 3\]\n +0\.\d+ +\d+ ", asked.output)
+    assert re.search(r"OUTPUT__0 BYTES \[1, 3\]\n +\d+\.\d+ +\d+ ", asked.output)
     warm = run(invoke, "bert_trt", *NAME, "--text", "one", "--text", "one")
-    assert re.search(r"2 sentences in \d+ ms\n.*\n +1\.000  one\n +1\.000  one", warm.output)
+    assert re.search(r"2 texts in \d+ ms\n.*\n.*\n +1\.000  one\n +1\.000  one", warm.output)
+    photo = examples_folder(ENSEMBLES / "resnet_pytorch") / "flower.jpg"
+    assert re.search(r"flower\.jpg in \d+ ms", run(invoke, "resnet_pytorch", *NAME, "--photo", photo).output)
 
     shown = run(command.status, *NAME)
     assert shown.exit_code == 0

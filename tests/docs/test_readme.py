@@ -12,7 +12,7 @@ import pytest
 from tests.docs.blocks import Block, blocks_of
 from tests.running import running
 from triton_ensembles.paths import ROOT
-from triton_ensembles.triton.server import Ports
+from triton_ensembles.triton.ports import Ports
 
 README = ROOT / "README.md"
 # What the README calls ./build.py, for a project elsewhere.

@@ -20,15 +20,17 @@ from PIL import Image
 from tests.endpoint.hosting import archives
 from tests.running import running
 from triton_ensembles.building.build import Built
+from triton_ensembles.building.recipe import find_ensembles
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.perf import measure
 from triton_ensembles.perf.inputs import UserInputs
 from triton_ensembles.perf.report import tables
+from triton_ensembles.triton.model_config import CONFIG, read_config
 
 STEPS = {
-    "bert_trt": ["preprocess", "bert-trt", "postprocess"],
-    "dali_inception": ["dali", "inception_graphdef"],
-    "resnet_pytorch": ["resnet"],
+    folder.name: [step.model_name for step in read_config(folder / "ensemble" / CONFIG).ensemble_scheduling.step]
+    for folder in find_ensembles(ENSEMBLES)
 }
 
 
@@ -36,7 +38,9 @@ def test_a_short_sweep_of_all(built: dict[str, Built], tmp_path: Path) -> None:
     """Else `make perf` ends without a report, or with one that lacks a step."""
     said: list[str] = []
     ensembles = [built[name] for name in STEPS]
-    reports = measure(ensembles, concurrencies=(2, 1), output=tmp_path, seconds=3, progress=said.append)
+    reports = measure(
+        ensembles, ensembles=ENSEMBLES, concurrencies=(2, 1), output=tmp_path, seconds=3, progress=said.append
+    )
     assert [report.name for report in reports] == list(STEPS)
     for report in reports:
         name = report.name
@@ -67,6 +71,7 @@ def test_windows_are_lengthened_until_requests_are_answered(tmp_path: Path, prot
     said: list[str] = []
     (report,) = measure(
         [SimpleNamespace(name="slow", repository=tmp_path / "models")],
+        ensembles=tmp_path / "no ensembles",
         concurrencies=(1, 2),
         output=tmp_path / "out",
         seconds=0.3,
@@ -75,7 +80,7 @@ def test_windows_are_lengthened_until_requests_are_answered(tmp_path: Path, prot
         progress=said.append,
     )
     assert (
-        "[slow] concurrency   1: no answer within a window of 0.1 s; measuring again with 0.2 s (at most 60 s)" in said
+        "[slow] no answer within a window of 0.1 s at concurrency 1; measuring again with 0.2 s (at most 60 s)" in said
     )
     one, two = report.points
     assert two.seconds >= one.seconds > 0.3
@@ -86,7 +91,13 @@ def test_windows_are_lengthened_until_requests_are_answered(tmp_path: Path, prot
 def test_over_http(built: dict[str, Built], tmp_path: Path) -> None:
     """Else --protocol http measures gRPC, or hangs: a warm-up over HTTP ended only nine times of ten."""
     (report,) = measure(
-        [built["bert_trt"]], concurrencies=(32,), output=tmp_path, seconds=3, protocol="http", progress=print
+        [built["bert_trt"]],
+        ensembles=ENSEMBLES,
+        concurrencies=(32,),
+        output=tmp_path,
+        seconds=3,
+        protocol="http",
+        progress=print,
     )
     assert report.protocol == "http"
     (point,) = report.points
@@ -113,7 +124,14 @@ def _check_files(name: str, folder: Path) -> None:
 def test_an_ensemble_that_refuses(built: dict[str, Built], tmp_path: Path) -> None:
     """Else an error under load is taken for a measurement, or its reason is lost."""
     with pytest.raises(EnsembleError, match="batch-size must be <= 64 for 'bert_trt'"):
-        measure([built["bert_trt"]], concurrencies=(1,), output=tmp_path / "out", batch=65, progress=print)
+        measure(
+            [built["bert_trt"]],
+            ensembles=ENSEMBLES,
+            concurrencies=(1,),
+            output=tmp_path / "out",
+            batch=65,
+            progress=print,
+        )
     assert not (tmp_path / "out").exists()
 
 
@@ -130,7 +148,13 @@ def test_a_server_that_dies(built: dict[str, Built], tmp_path: Path) -> None:
             os.waitid(os.P_PID, server, os.WEXITED | os.WNOWAIT)
 
     with pytest.raises(EnsembleError, match="tritonserver ended by itself under load of bert_trt"):
-        measure([built["bert_trt"]], concurrencies=(1,), output=tmp_path / "out", progress=end_the_server)
+        measure(
+            [built["bert_trt"]],
+            ensembles=ENSEMBLES,
+            concurrencies=(1,),
+            output=tmp_path / "out",
+            progress=end_the_server,
+        )
     assert not (tmp_path / "out").exists()
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import tritonclient.http as http
 
+from triton_ensembles.examples.folder import read_examples
+from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.perf.analyzer import run_analyzer
 from triton_ensembles.perf.inputs import UserInputs, inputs_for
 from triton_ensembles.perf.steps import Counters, composing_models, read_counters, step_times
@@ -22,7 +24,8 @@ def test_steps_agree_with_perf_analyzer(
 ) -> None:
     """Else the bars of the picture are not what Triton measured."""
     assert composing_models(client, "bert_trt") == STEPS
-    inputs = inputs_for(client.get_model_config("bert_trt"), 1, tmp_path, UserInputs())
+    examples = read_examples(ENSEMBLES / "bert_trt")
+    inputs = inputs_for(client.get_model_config("bert_trt"), examples, 1, tmp_path, UserInputs())
     # 200 requests and no window: its figures and ours are about the very same requests.
     arguments = ["-m", "bert_trt", "-i", "grpc", "-u", server.grpc_url, *inputs.arguments, "--verbose-csv", "-f", "own"]
     before = {step: read_counters(client, step) for step in STEPS}

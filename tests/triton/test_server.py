@@ -22,7 +22,9 @@ from triton_ensembles.building.build import Built
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.processes import descendants
 from triton_ensembles.triton.home import find_home
-from triton_ensembles.triton.server import LOOPBACK, Ports, TritonServer
+from triton_ensembles.triton.ports import LOOPBACK, Ports
+from triton_ensembles.triton.sagemaker_server import SageMakerServer
+from triton_ensembles.triton.server import TritonServer
 
 IDENTITY = """
 import triton_python_backend_utils as pb_utils
@@ -128,7 +130,7 @@ def test_every_port_is_on_the_loopback_interface_alone(tmp_path: Path) -> None:
         for port in (server.ports.http, server.ports.grpc, server.ports.metrics):
             assert listening(port) == {"0100007F"}
     (tmp_path / "empty").mkdir()
-    with TritonServer([tmp_path / "empty"], sagemaker=True, log=tmp_path / "log") as server:
+    with SageMakerServer(tmp_path / "empty", log=tmp_path / "log") as server:
         assert listening(server.ports.sagemaker) == {"0100007F"}
 
 
@@ -147,7 +149,7 @@ def test_stopping_leaves_no_process_and_no_extracted_environment(built: dict[str
         server.stop()
     assert wait_for_end(processes) == []
     assert not [each for each in environments if each.exists()]
-    assert not list(Path("/dev/shm").glob(f"{server._shared_memory}*"))
+    assert not list(Path("/dev/shm").glob(f"{server._leftovers.shared_memory}*"))
 
 
 def test_whether_a_killed_server_is_alive_may_be_asked_and_stopping_still_ends_its_stubs(tmp_path: Path) -> None:
@@ -170,7 +172,7 @@ def test_whether_a_killed_server_is_alive_may_be_asked_and_stopping_still_ends_i
 def test_several_threads_may_stop_a_server_and_only_one_of_them_does(tmp_path: Path) -> None:
     """As when an endpoint is deleted while its server is being started again."""
 
-    class StoppedTwice(TritonServer):
+    class StoppedTwice(SageMakerServer):
         """Another thread stops it in the middle of its being stopped, and goes on when the first one has ended."""
 
         second: Future[None] | None = None
@@ -189,7 +191,7 @@ def test_several_threads_may_stop_a_server_and_only_one_of_them_does(tmp_path: P
 
     (tmp_path / "empty").mkdir()
     with ThreadPoolExecutor() as threads:
-        server = StoppedTwice([tmp_path / "empty"], sagemaker=True, log=tmp_path / "log")
+        server = StoppedTwice(tmp_path / "empty", log=tmp_path / "log")
         server.start()
         first = threads.submit(server.stop)
         first.result()

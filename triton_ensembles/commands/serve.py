@@ -10,7 +10,8 @@ import click
 from triton_ensembles.commands.options import build_all, build_options, server_of
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.processes import StopSignals
-from triton_ensembles.triton.server import Ports, TritonServer
+from triton_ensembles.triton.ports import Ports
+from triton_ensembles.triton.server import TritonServer
 
 
 @click.command()
@@ -42,7 +43,7 @@ def serve(
 
 
 def _wait(signals: StopSignals, server: TritonServer) -> None:
-    """Until a signal, or the server's own end, which is an error."""
+    """Wait for a signal. Raises :class:`EnsembleError` if the server ends before."""
     while not signals.received:
         if not server.alive():
             raise EnsembleError("tritonserver ended by itself", path=server.log)

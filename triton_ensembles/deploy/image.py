@@ -9,6 +9,7 @@ from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.home import VERSION
 from triton_ensembles.triton.releases import instance_of
 from triton_ensembles.triton.targets import CPU
 
@@ -16,7 +17,7 @@ _TABLE = Path(__file__).parent / "accounts.csv"
 _TAG = re.compile(r"(?P<release>\d\d\.\d\d)(-py3(-cpu)?)?")
 # Archives of the cpu target are for the server from PyPI, not for an image of AWS (other Python, other backends). AWS
 # has no image of this name; these archives run only on an endpoint that has one.
-PIP_SERVER = "triton-ensembles/tritonserver:2.51.0-pip"
+PIP_SERVER = f"triton-ensembles/tritonserver:{VERSION}-pip"
 # The newest release in the table whose image still has the TensorFlow backend (triton/releases.csv).
 DEFAULT_RELEASE = "24.09"
 

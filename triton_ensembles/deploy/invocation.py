@@ -42,7 +42,7 @@ class Answer:
     tries: int
 
 
-def invoke(
+def invoke_model(
     aws: Aws, endpoint: str, model: str, payload: Payload, progress: Progress, patience: float = PATIENCE
 ) -> Answer:
     """Send a request to one model, again while the model is being loaded.

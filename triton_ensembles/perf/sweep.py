@@ -1,4 +1,4 @@
-"""The sweep: one server with the ensembles, one run of perf_analyzer for each concurrency, one report an ensemble."""
+"""The sweep: one server for all ensembles, one run of perf_analyzer per concurrency, one report per ensemble."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.examples.folder import Examples, read_examples
 from triton_ensembles.perf.analyzer import NoAnswerError, read_csv, run_analyzer
 from triton_ensembles.perf.facts import machine, versions, weights_of
-from triton_ensembles.perf.files import write_report
 from triton_ensembles.perf.inputs import Inputs, UserInputs, inputs_for
-from triton_ensembles.perf.report import Point, Report
+from triton_ensembles.perf.report import Point, Report, write_report
 from triton_ensembles.perf.steps import Counters, composing_models, read_counters, step_times
 from triton_ensembles.triton.home import TritonHome, find_home
 from triton_ensembles.triton.server import TritonServer
@@ -26,12 +26,12 @@ from triton_ensembles.triton.server import TritonServer
 CONCURRENCIES = (1, 2, 4, 8, 16, 32)
 SECONDS = 6.0
 WINDOWS = 3  # the least that perf_analyzer takes before it calls a measurement stable
-LONGEST_WINDOW = 60.0  # seconds, up to which windows are doubled when no request was answered within one
+LONGEST_WINDOW = 60.0  # seconds; windows are doubled up to this when no request is answered within one
 LIMIT_SECONDS = 120.0  # for requests that are under way together, such as those when the last window closes
 
 
 class Served(Protocol):
-    """What :class:`triton_ensembles.building.build.Built` is: an ensemble and the model repository that holds it."""
+    """An ensemble and the model repository that holds it, such as :class:`triton_ensembles.building.build.Built`."""
 
     @property
     def name(self) -> str: ...
@@ -75,6 +75,7 @@ class _Load:
 def measure(
     built: Sequence[Served],
     *,
+    ensembles: Path,
     concurrencies: Sequence[int] = CONCURRENCIES,
     output: Path,
     seconds: float = SECONDS,
@@ -83,31 +84,32 @@ def measure(
     user: UserInputs | None = None,
     progress: Callable[[str], None],
     log: Path | None = None,
-    home: TritonHome | None = None,
 ) -> list[Report]:
     """Serve the ensembles, load one after the other with perf_analyzer, and write NAME.csv, NAME.json and NAME.png.
 
     Args:
-        concurrencies: requests under way at any moment, one point of the sweep each.
-        output: the folder for the reports. An ensemble's three files are written once its sweep is complete.
-        seconds: how long a point is measured; it takes about a fifth more. Longer, up to three windows of
+        built: the ensembles.
+        ensembles: the folder that holds the ensembles as people write them, with their example requests.
+        concurrencies: numbers of concurrent requests, one point of the sweep each.
+        output: the folder for the reports. An ensemble's three files are written when its sweep is complete.
+        seconds: the duration of a point, which takes about a fifth more. It is lengthened, up to three windows of
             LONGEST_WINDOW, where no request is answered within one window.
         protocol: "grpc" or "http".
         batch: rows in a request.
-        user: what to send instead of the project's own sentences and photographs.
-        log: where tritonserver's log goes; None: into a temporary folder.
+        user: what to send instead of the example requests.
+        progress: called with a line for each step of the work.
+        log: the file for tritonserver's log; by default a temporary one.
 
     Raises:
         EnsembleError: perf_analyzer is missing, the server does not start, or an ensemble answers with errors.
     """
-    home = home or find_home()
+    home = find_home()
     reports = []
     with (
         tempfile.TemporaryDirectory(prefix="perf-") as folder,
         TritonServer(
             [each.repository for each in built],
             log=log,
-            home=home,
             progress=lambda waited: progress(f"loading, {waited:.0f} s"),
         ) as server,
         http.InferenceServerClient(server.http_url) as client,
@@ -115,7 +117,8 @@ def measure(
         load = _Load(home, server, client, Path(folder), protocol, batch, seconds)
         for each in built:
             try:
-                report = _sweep(each, load, sorted(set(concurrencies)), user or UserInputs(), progress)
+                examples = read_examples(ensembles / each.name)
+                report = _sweep(each, examples, load, sorted(set(concurrencies)), user or UserInputs(), progress)
             except (EnsembleError, InferenceServerException, OSError) as error:
                 if not server.alive():
                     raise EnsembleError(f"tritonserver ended by itself under load of {each.name}", path=log) from error
@@ -128,11 +131,16 @@ def measure(
 
 
 def _sweep(
-    each: Served, load: _Load, concurrencies: Sequence[int], user: UserInputs, progress: Callable[[str], None]
+    each: Served,
+    examples: Examples,
+    load: _Load,
+    concurrencies: Sequence[int],
+    user: UserInputs,
+    progress: Callable[[str], None],
 ) -> Report:
     date = datetime.now(UTC)
     facts = machine()
-    inputs = inputs_for(load.client.get_model_config(each.name), load.batch, load.folder, user)
+    inputs = inputs_for(load.client.get_model_config(each.name), examples, load.batch, load.folder, user)
     models = composing_models(load.client, each.name)
     progress(f"[{each.name}] sending {inputs.about}")
     _warm_up(each.name, load, inputs, concurrencies[-1])
@@ -185,7 +193,7 @@ def _point(
                 raise
             longer = min(2 * seconds, WINDOWS * LONGEST_WINDOW)
             progress(
-                f"[{name}] concurrency {concurrency:3}: no answer within a window of {seconds / WINDOWS:.1f} s; "
+                f"[{name}] no answer within a window of {seconds / WINDOWS:.1f} s at concurrency {concurrency}; "
                 f"measuring again with {longer / WINDOWS:.1f} s (at most {LONGEST_WINDOW:.0f} s)"
             )
             seconds = longer

@@ -29,17 +29,14 @@ from triton_ensembles.endpoint.hosting.report import Diary, Report
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 from triton_ensembles.endpoint.hosting.single_model import SingleModel
 from triton_ensembles.endpoint.hosting.status import ModelState, VariantStatus
-from triton_ensembles.triton.sagemaker_serve import MULTI_MODEL
-from triton_ensembles.triton.server import PORT_VARIABLES
+from triton_ensembles.triton.sagemaker_contract import SHELL_CHARACTERS, TARGET_MODEL
+from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL
+from triton_ensembles.triton.sagemaker_server import PORT_VARIABLES
 
 _LOOK_SECONDS = 2.0
 _LOOK_MOST_SECONDS = 10.0
 _PAUSE_AFTER_LOOK = 200  # times what the look took: of a server with many pages and threads it takes tens of ms
 _PLAIN_PATH = re.compile(r"[0-9A-Za-z._/+@=,:-]+")
-# botocore's pattern of TargetModel is \S[\p{Print}]*. Why more is refused here: Triton 2.51.0 starts a lone Python
-# model by a shell command with TargetModel in it; since r25.08 Triton itself refuses such names ("Invalid stub name").
-_TARGET_MODEL = re.compile(r"""[!-~][ -~]{0,1023}""")
-_SHELL = re.compile(r"""[;|&$`<>()\[\]{}\\"'*?~#!]""")
 # Of the states in which an instance may have a model, those that let it answer sooner come first.
 _SOONEST = {ModelState.LOADED: 0, ModelState.ON_DISK: 2, ModelState.UNLOADING: 2, None: 3}
 
@@ -184,7 +181,7 @@ class Variant:
                 "The endpoint is a multi-model endpoint and the request is missing a target model header",
                 cure="name the archive in TargetModel, relative to ModelDataUrl",
             )
-        elif not _TARGET_MODEL.fullmatch(target_model) or _SHELL.search(target_model):
+        elif not TARGET_MODEL.fullmatch(target_model) or SHELL_CHARACTERS.search(target_model):
             raise ValidationError(
                 f"TargetModel {target_model[:200]!r} cannot be used: it may have 1 to 1024 printable characters, "
                 "beginning with no blank, without any of ;|&$`<>()[]{}\\\"'*?~#!",
