@@ -8,11 +8,11 @@ import click
 
 from triton_ensembles.building.recipe import find_ensembles
 from triton_ensembles.commands import deploy_options as options
+from triton_ensembles.commands.archives import project_archives
 from triton_ensembles.commands.project import current_places
-from triton_ensembles.deploy.archives import SUFFIX, find_archives, read_archive
+from triton_ensembles.deploy.archives import SUFFIX, read_archive
 from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.invoking import PATIENCE, Answer
-from triton_ensembles.deploy.invoking import invoke as ask
+from triton_ensembles.deploy.invocation import PATIENCE, Answer, invoke_model
 from triton_ensembles.deploy.payload import Payload, payload_of, read_answer
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.answer import answer_lines
@@ -48,11 +48,11 @@ def invoke(
     """Send models of the endpoint their example requests and print the answers, waiting while a model is being loaded.
 
     A MODEL is an ensemble whose archive is in dist/TARGET (bert_trt), or a TargetModel as it is (my/model.tar.gz).
-    Without any, all of dist/TARGET are asked.
+    Without any, all ensembles of the project that have an archive in dist/TARGET are asked.
     """
     aws, places = Aws(), current_places()
     folder = places.dist / target
-    asked = models or tuple(each.name for each in find_archives(folder))
+    asked = models or tuple(each.name for each in project_archives(target))
     if output and len(asked) > 1:
         raise click.UsageError("--output takes the answer of one MODEL")
     for name in asked:
@@ -64,7 +64,7 @@ def invoke(
         else:
             requests = [(payload_of(each), each) for each in _examples(places.ensembles, name, texts, photo)]
         for payload, example in requests:
-            answer = ask(aws, endpoint, key, payload, click.echo, patience)
+            answer = invoke_model(aws, endpoint, key, payload, click.echo, patience)
             tries = "" if answer.tries == 1 else f", {answer.tries} tries"
             click.echo(f"  {example.label if example else 'answered'} in {answer.seconds * 1000:.0f} ms{tries}")
             if output:
