@@ -73,7 +73,7 @@ def test_random_weights_are_refused_unless_allowed(run: Run, make_archive: MakeA
 
 
 def test_archives_are_checked_for_the_image(run: Run, make_archive: MakeArchive) -> None:
-    """Otherwise a TensorFlow model on an image without TensorFlow would fail ten minutes later, at its first request."""
+    """Otherwise a TensorFlow model on an image without TensorFlow would fail ten minutes later, at a first request."""
     config = 'name: "{name}"\nplatform: "tensorflow_graphdef"\nmax_batch_size: 1\n'
     tensors = 'input [ {{ name: "x" data_type: TYPE_FP32 dims: [ 1 ] }} ]\n'
     tensors += 'output [ {{ name: "y" data_type: TYPE_FP32 dims: [ 1 ] }} ]\n'
