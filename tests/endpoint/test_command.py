@@ -58,7 +58,7 @@ def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
         processes = [local.pid, *descendants(local.pid)]
         assert len(processes) >= 4  # the server, S3, tritonserver, the model's Python
         os.kill(local.pid, number)
-        wait_until(lambda: "stopping: running requests may end" in local.lines)
+        wait_until(lambda: "stopping: waiting for running requests" in local.lines)
         gate.open()
         asking.join(60)
         assert answers == [[2]]
