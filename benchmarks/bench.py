@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -36,18 +35,14 @@ from benchmarks.results import Results, read_results
 from benchmarks.tables import goals_table, plain
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import REPORTS
+from triton_ensembles.processes import StopSignals
 
 WARM_UP = 0.5  # seconds before each measurement that do not count
 RESULTS = "results.json"
 
 
 def bench(
-    groups: Sequence[str],
-    only: Sequence[str],
-    rounds: int,
-    seconds: float,
-    output: Path,
-    say: Callable[[str], None],
+    groups: Sequence[str], only: Sequence[str], rounds: int, seconds: float, output: Path, say: Callable[[str], None]
 ) -> Results:
     """Measure, and write the report after every round.
 
@@ -120,14 +115,14 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=REPORTS / "bench", help="folder of the report (reports/bench)")
     parser.add_argument("--tables", action="store_true", help="measure nothing; write the report of results.json again")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the servers are stopped on the way out
     try:
         if options.tables:
             results = read_results(options.output / RESULTS)
             write_report(results, options.output)
         else:
             say = lambda line: print(line, flush=True)  # noqa: E731
-            results = bench(options.contenders, options.only, options.rounds, options.seconds, options.output, say)
+            with StopSignals():  # the servers are stopped on the way out
+                results = bench(options.contenders, options.only, options.rounds, options.seconds, options.output, say)
     except EnsembleError as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:

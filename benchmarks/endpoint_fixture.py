@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import tritonclient.http as http
 
+from benchmarks.examples import photograph, sentences
 from benchmarks.http_load import Door, ask, post
 from triton_ensembles.archive.write import write_archive
-from triton_ensembles.deploy.payload import Payload, binary, photograph, photograph_as_pixels, sentences
+from triton_ensembles.deploy.payload import Payload, binary
 from triton_ensembles.endpoint.hosting.disk import model_hash
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.demo import photographs
 from triton_ensembles.paths import DIST
 from triton_ensembles.processes import descendants
 
@@ -69,8 +69,8 @@ def doors(local: LocalEndpoint) -> Iterator[tuple[str, Door, Door]]:
         ("echo", "echo", _four_floats()),
         ("bert_trt, 1 sentence", "bert_trt", sentences([_SENTENCE])),
         ("bert_trt, 8 sentences", "bert_trt", sentences([_SENTENCE] * 8)),
-        ("dali_inception, 1 JPEG", "dali_inception", photograph(photographs()[0].read_bytes(), 3)),
-        ("resnet_pytorch, 1 image", "resnet_pytorch", photograph_as_pixels(photographs()[0].read_bytes(), 3)),
+        ("dali_inception, 1 JPEG", "dali_inception", photograph("dali_inception")),
+        ("resnet_pytorch, 1 image", "resnet_pytorch", photograph("resnet_pytorch")),
     ):
         endpoint = endpoint_door(local, name, [payload])
         ask(endpoint)

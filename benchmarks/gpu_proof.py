@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import tritonclient.grpc as grpc
 
+from benchmarks.examples import examples_of, photographs
 from triton_ensembles.building.artifact_builder import Workshop
 from triton_ensembles.building.model_selection import artifacts_for, choose_models
 from triton_ensembles.building.recipe import Artifact, read_recipe
@@ -30,7 +31,6 @@ from triton_ensembles.building.staging import read_models, stage
 from triton_ensembles.building.store import Store
 from triton_ensembles.building.tensorrt_plans import settle_plans
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.imagenet import pixels
 from triton_ensembles.paths import BUILD, ENSEMBLES, ROOT
 from triton_ensembles.tensorrt.machine import find_gpu
 from triton_ensembles.triton.model_config import ModelInstanceGroup
@@ -68,7 +68,8 @@ def decoding(target: Target, say: Say) -> Row:
 
     with served("dali_inception", "dali", target, say) as client:
         differences = []
-        for image in _photographs():
+        for path in photographs():
+            image = path.read_bytes()
             given = grpc.InferInput("DALI_INPUT_0", [1, len(image)], "UINT8")
             given.set_data_from_numpy(np.frombuffer(image, np.uint8)[None])
             answer = client.infer("dali_inception.dali", [given]).as_numpy("DALI_OUTPUT_0")
@@ -85,7 +86,7 @@ def network(target: Target, say: Say) -> Row:
     what = f"ResNet-50 as TorchScript, {ModelInstanceGroup.Kind.Name(target.instance_kind)}, in tritonserver"
     if target.instance_kind == ModelInstanceGroup.KIND_GPU and not torch.cuda.is_available():
         return Row(what, None, f"torch {torch.__version__} has no CUDA here")
-    images = np.stack([pixels(image) for image in _photographs()])
+    images = np.stack([row["INPUT__0"] for row in examples_of("resnet_pytorch").rows()])
     with served("resnet_pytorch", "resnet", target, say) as client:
         given = grpc.InferInput("INPUT__0", list(images.shape), "FP32")
         given.set_data_from_numpy(images)
@@ -140,12 +141,6 @@ def _workshop(name: str, target: Target, say: Say) -> Workshop:
 
 def _model(name: str, step: str, target: Target) -> Artifact:
     return choose_models(read_recipe(ENSEMBLES / name), read_models(ENSEMBLES / name), target)[step].file
-
-
-def _photographs() -> list[bytes]:
-    from triton_ensembles.examples.demo import photographs
-
-    return [path.read_bytes() for path in photographs()]
 
 
 def report(machine: str, rows: list[Row]) -> str:

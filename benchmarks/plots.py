@@ -101,11 +101,7 @@ def steps(results: Results) -> Figure | None:
     return figure
 
 
-PLOTS: Mapping[str, Callable[[Results], Figure | None]] = {
-    "throughput": throughput,
-    "latency": latency,
-    "steps": steps,
-}
+PLOTS: Mapping[str, Callable[[Results], Figure | None]] = {"throughput": throughput, "latency": latency, "steps": steps}
 
 
 def _names(results: Results, loads: Sequence[Load]) -> list[str]:

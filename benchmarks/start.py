@@ -23,15 +23,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import start_tables as tables
+from benchmarks.examples import photograph, sentences
 from benchmarks.reference.build import built_reference
 from benchmarks.start_cold import NO_AUTO_COMPLETE, ColdStart, cold_start
 from benchmarks.start_growth import grow
 from benchmarks.start_size import size_without_weights
 from triton_ensembles.building.build import Built, build
 from triton_ensembles.building.places import Places
-from triton_ensembles.deploy.payload import Payload, photograph, sentences
+from triton_ensembles.deploy.payload import Payload
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.demo import photographs
 from triton_ensembles.paths import BUILD, DIST, ENSEMBLES, REPORTS
 from triton_ensembles.perf.facts import machine
 from triton_ensembles.triton.home import VERSION
@@ -79,7 +79,7 @@ def measure(rounds: int) -> dict[str, Any]:
     """``tables`` and ``ratios``. Raises :class:`EnsembleError` when something cannot be built or does not load."""
     built = {name: _built(name) for name in (OURS, "dali_inception")} | {REFERENCE: built_reference(print)}
     text = sentences(["A cat sleeps on the sofa."])
-    payloads = {OURS: text, REFERENCE: text, "dali_inception": photograph(photographs()[0].read_bytes(), 1)}
+    payloads = {OURS: text, REFERENCE: text, "dali_inception": photograph("dali_inception")}
     starts = [
         Start(f"{name}{WITHOUT if flags else ''}", each, payloads[name], flags)
         for name, each in built.items()

@@ -20,7 +20,7 @@ from benchmarks.start_phases import Phases, time_phases
 from triton_ensembles.deploy.payload import Payload
 from triton_ensembles.endpoint.hosting.extract import extract
 from triton_ensembles.processes import descendants
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 NO_AUTO_COMPLETE = "--disable-auto-complete-config"
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -55,7 +55,7 @@ class ColdStart:
 
 
 @contextmanager
-def multi_model_server(flags: str = "", *, verbose: bool = True) -> Iterator[tuple[TritonServer, Path]]:
+def multi_model_server(flags: str = "", *, verbose: bool = True) -> Iterator[tuple[SageMakerServer, Path]]:
     """An empty server with SageMaker's routes, and a folder for archives.
 
     Args:
@@ -66,11 +66,11 @@ def multi_model_server(flags: str = "", *, verbose: bool = True) -> Iterator[tup
     variables["SAGEMAKER_TRITON_LOG_VERBOSE"] = "true" if verbose else "false"
     with tempfile.TemporaryDirectory(prefix="start-") as scratch:
         (Path(scratch) / "empty").mkdir()
-        with TritonServer([Path(scratch) / "empty"], sagemaker=variables, log=Path(scratch) / "log") as server:
+        with SageMakerServer(Path(scratch) / "empty", variables, log=Path(scratch) / "log") as server:
             yield server, Path(scratch)
 
 
-def ask(server: TritonServer, path: str, target: str, body: bytes, content_type: str = "application/json") -> bytes:
+def ask(server: SageMakerServer, path: str, target: str, body: bytes, content_type: str = "application/json") -> bytes:
     """One POST to SageMaker's port with the TargetModel header. Raises urllib.error.HTTPError."""
     headers = {"X-Amzn-SageMaker-Target-Model": target, "Content-Type": content_type}
     request = urllib.request.Request(f"http://{server.sagemaker_url}{path}", body, headers)
@@ -78,7 +78,7 @@ def ask(server: TritonServer, path: str, target: str, body: bytes, content_type:
         return bytes(reply.read())
 
 
-def load_model(server: TritonServer, hash: str, folder: Path, target: str) -> float:
+def load_model(server: SageMakerServer, hash: str, folder: Path, target: str) -> float:
     """POST /models; gives the seconds until its answer."""
     began = time.perf_counter()
     ask(server, "/models", target, json.dumps({"model_name": hash, "url": os.fspath(folder)}).encode())

@@ -10,10 +10,10 @@ from statistics import median
 from benchmarks.http_load import Door, post, put_under_load
 from benchmarks.start_cold import ask, load_model, multi_model_server
 from benchmarks.start_memory import memory_by_process
-from triton_ensembles.archive.clone import clone, clone_names
+from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.deploy.payload import Payload
 from triton_ensembles.endpoint.hosting.extract import extract
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 CONNECTIONS = 8
 _WARM_UP = 2.0
@@ -58,7 +58,7 @@ def _rate(door: Door, seconds: float) -> float:
     return len(put_under_load(door, CONNECTIONS, seconds, _WARM_UP).finished) / seconds
 
 
-def _door(server: TritonServer, names: Sequence[str], payload: Payload) -> Door:
+def _door(server: SageMakerServer, names: Sequence[str], payload: Payload) -> Door:
     host, port = server.sagemaker_url.split(":")
     requests = [
         post(

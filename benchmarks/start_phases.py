@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.start_log import StepLoad
-from triton_ensembles.environment.tree import clean_environment
+from triton_ensembles.environment.inspection import clean_environment
 from triton_ensembles.triton.home import find_home, server_environment
 
 _SCRIPT = """

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
+from benchmarks.examples import examples_of
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.perf.inputs import sentences
 
 COUNT = 320
 SHORT = range(10, 17)
@@ -37,7 +37,8 @@ def load_tokenizer(repository: Path) -> Tokenizer:
 
 def make_texts(tokenizer: Tokenizer, lengths: Sequence[int], count: int = COUNT) -> list[str]:
     """``count`` different texts; their token counts go round ``lengths`` in an order shuffled anew each time."""
-    words = [word for sentence in sentences() for word in sentence.split()]
+    sentences = [row["INPUT0"][0].decode() for row in examples_of("bert_trt").rows()]
+    words = [word for sentence in sentences for word in sentence.split()]
     draw = random.Random(_SEED)
     made: dict[str, None] = {}
     for length in _rounds(lengths, count, draw):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from triton_ensembles.building.store import Store
 from triton_ensembles.environment import read_environment_file
-from triton_ensembles.environment.commands import CommandError, output_of
+from triton_ensembles.environment.programs import ProgramError, output_of
 from triton_ensembles.environment.providers import install
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import digest, file_digest
@@ -52,7 +52,7 @@ def packed_environment(store: Store, progress: Callable[[str], None]) -> Path:
             ]
             try:
                 output_of(command, environment={**os.environ, "TMPDIR": scratch})
-            except CommandError as error:
+            except ProgramError as error:
                 raise EnsembleError(f"conda-pack can't pack the reference's environment: {error.reason}") from error
         return {"provider": provider}
 
@@ -71,5 +71,5 @@ def _compile(prefix: Path) -> None:
         "--invalidation-mode",
         "unchecked-hash",
     ]
-    with contextlib.suppress(CommandError):  # a few files are templates of Python and cannot be compiled
+    with contextlib.suppress(ProgramError):  # a few files are templates of Python and cannot be compiled
         output_of([*command, prefix / "lib"])

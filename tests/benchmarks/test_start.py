@@ -10,13 +10,14 @@ import pytest
 import tritonclient.http as http
 
 from benchmarks import start_tables as tables
+from benchmarks.examples import sentences
 from benchmarks.start_cold import NO_AUTO_COMPLETE, ColdStart, cold_start
 from benchmarks.start_growth import Grown, grow
 from benchmarks.start_log import Load, read_load
 from benchmarks.start_size import size_without_weights
 from tests.endpoint.hosting.archives import ensemble, model, packed
 from triton_ensembles.building.build import Built
-from triton_ensembles.deploy.payload import binary, sentences
+from triton_ensembles.deploy.payload import binary
 
 TEXT = sentences(["A cat sleeps on the sofa."])
 STEPS = {"bert_trt.preprocess", "bert_trt.bert-trt", "bert_trt.postprocess"}

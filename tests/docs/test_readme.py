@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.commands import running
 from tests.docs.blocks import Block, blocks_of
+from tests.running import running
 from triton_ensembles.paths import ROOT
-from triton_ensembles.triton.server import Ports
+from triton_ensembles.triton.ports import Ports
 
 README = ROOT / "README.md"
 # What the README calls ./build.py, for a project elsewhere.
@@ -50,11 +51,12 @@ def test_the_smallest_ensemble_is_built_served_asked_and_checked(project: Path) 
     """Otherwise the first ensemble that a newcomer writes, by copying, does not work."""
     (written, _), *later = blocks("sh run")
     assert shell(written.text, project) == ""
-    ports = Ports.free()
     ((serve, _),), ((ask, answer),) = blocks("sh serve"), blocks("sh ask")
     (command,) = serve.commands
-    options = [f"--{name}-port={getattr(ports, name)}" for name in ("http", "grpc", "metrics")]
-    with running(*command.split(), *options, cwd=project, stderr=subprocess.STDOUT) as process:
+    with contextlib.ExitStack() as ended:
+        ports = ended.enter_context(Ports.reserved())
+        options = [f"--{name}-port={getattr(ports, name)}" for name in ("http", "grpc", "metrics")]
+        process = ended.enter_context(running(*command.split(), *options, cwd=project, stderr=subprocess.STDOUT))
         assert process.stdout is not None
         printed = []
         for line in process.stdout:

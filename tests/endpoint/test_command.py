@@ -8,6 +8,8 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,38 @@ def serve_slow_model(local: LocalEndpoint, execute: str = "pass") -> Any:
     return runtime
 
 
+@contextmanager
+def ignored(number: int) -> Iterator[None]:
+    """What is started meanwhile ignores the signal, as a background job of a shell ignores SIGINT."""
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+def test_ctrl_c_stops_it_as_soon_as_it_says_so(tmp_path: Path) -> None:
+    """If this fails, a background job that is told to stop at once runs for ever."""
+    with ignored(signal.SIGINT), LocalEndpoint(tmp_path) as local:
+        os.kill(local.pid, signal.SIGINT)
+        assert wait_for_end([local.pid]) == []
+        assert local.stop() == 0
+
+
+def test_a_start_that_is_interrupted_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If this fails, a test that runs into its time limit leaves a server behind."""
+
+    class Interrupt:
+        def match(self, line: str) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("triton_ensembles.endpoint.local._URL", Interrupt())
+    local = LocalEndpoint(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        local.start()
+    assert wait_for_end([local.pid]) == []
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
     tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
@@ -44,7 +78,7 @@ def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
     gate = archives.Gate(tmp_path_factory.mktemp("gate"))
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    with LocalEndpoint(tmp_path / "root") as local:
+    with ignored(signal.SIGINT), LocalEndpoint(tmp_path / "root") as local:
         runtime = serve_slow_model(local, f"if x[0] > 1: {gate.wait}")
         answers: list[Any] = []
 
@@ -60,7 +94,7 @@ def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
         os.kill(local.pid, number)
         wait_until(lambda: "stopping: waiting for running requests" in local.lines)
         gate.open()
-        asking.join(60)
+        asking.join()
         assert answers == [[2]]
         assert wait_for_end(processes) == []
         assert local.stop() == 0

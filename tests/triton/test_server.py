@@ -1,8 +1,7 @@
-"""The real tritonserver as a process: what people see when it cannot start, and that nothing is left behind."""
+"""The real tritonserver as a process: what users see when it cannot start, and that it leaves nothing behind."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import signal
@@ -13,16 +12,19 @@ import time
 import urllib.request
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
+from tests.running import running
 from triton_ensembles.building.build import Built
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
 from triton_ensembles.processes import descendants
 from triton_ensembles.triton.home import find_home
-from triton_ensembles.triton.server import LOOPBACK, Ports, TritonServer
+from triton_ensembles.triton.ports import LOOPBACK, Ports
+from triton_ensembles.triton.sagemaker_server import SageMakerServer
+from triton_ensembles.triton.server import TritonServer
 
 IDENTITY = """
 import triton_python_backend_utils as pb_utils
@@ -68,7 +70,7 @@ def wait_for_end(pids: list[int], seconds: float = 30) -> list[int]:
 def wait_until(true: Callable[[], object], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not true():
-        assert time.monotonic() < deadline, "it does not come true"
+        assert time.monotonic() < deadline, "the condition did not become true in time"
         time.sleep(0.02)
 
 
@@ -94,8 +96,8 @@ def test_a_busy_port_is_named_before_anything_starts(tmp_path: Path) -> None:
             TritonServer([tmp_path], ports=Ports(http=free.http, grpc=port, metrics=free.metrics)).start()
 
 
-def test_nobody_else_gets_the_ports_of_a_server_before_it_has_stopped(tmp_path: Path) -> None:
-    """Two servers that start at the same time would otherwise now and then be given the same free port."""
+def test_no_other_process_gets_the_ports_of_a_server_before_it_has_stopped(tmp_path: Path) -> None:
+    """Otherwise two servers that start at the same time may get the same free port."""
     server = TritonServer([make_repository(tmp_path / "repository")], log=tmp_path / "log")
     with socket.socket() as other, pytest.raises(OSError, match="already in use"):
         other.bind((LOOPBACK, server.ports.http))
@@ -107,7 +109,7 @@ def test_nobody_else_gets_the_ports_of_a_server_before_it_has_stopped(tmp_path: 
         other.listen()
 
 
-def test_a_model_that_fails_to_load_is_named_with_its_own_reason_and_leaves_no_process(tmp_path: Path) -> None:
+def test_a_model_that_fails_to_load_is_reported_with_its_reason(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "repository", 'raise ValueError("the file of weights is missing")')
     server = TritonServer([repository], log=tmp_path / "log")
     with pytest.raises(EnsembleError) as caught:
@@ -123,17 +125,17 @@ def test_a_missing_binary_says_how_to_get_it(tmp_path: Path) -> None:
         find_home(tmp_path)
 
 
-def test_every_port_is_on_the_loopback_interface_alone(tmp_path: Path) -> None:
+def test_every_port_is_on_the_loopback_interface(tmp_path: Path) -> None:
     with TritonServer([make_repository(tmp_path / "repository")], log=tmp_path / "log") as server:
         for port in (server.ports.http, server.ports.grpc, server.ports.metrics):
             assert listening(port) == {"0100007F"}
     (tmp_path / "empty").mkdir()
-    with TritonServer([tmp_path / "empty"], sagemaker=True, log=tmp_path / "log") as server:
+    with SageMakerServer(tmp_path / "empty", log=tmp_path / "log") as server:
         assert listening(server.ports.sagemaker) == {"0100007F"}
 
 
 def test_stopping_leaves_no_process_and_no_extracted_environment(built: dict[str, Built], tmp_path: Path) -> None:
-    """Also with a client that keeps its connection open, for whom tritonserver itself leaves everything behind."""
+    """Otherwise a client that keeps its connection open makes tritonserver leave everything behind."""
     with (
         TritonServer([built["bert_trt"].repository], log=tmp_path / "log") as server,
         socket.create_connection((LOOPBACK, server.ports.http)) as client,
@@ -147,18 +149,18 @@ def test_stopping_leaves_no_process_and_no_extracted_environment(built: dict[str
         server.stop()
     assert wait_for_end(processes) == []
     assert not [each for each in environments if each.exists()]
-    assert not list(Path("/dev/shm").glob(f"{server._shared_memory}*"))
+    assert not list(Path("/dev/shm").glob(f"{server._leftovers.shared_memory}*"))
 
 
-def test_whether_a_killed_server_is_alive_may_be_asked_and_stopping_still_ends_its_stubs(tmp_path: Path) -> None:
-    """Whoever asks must not reap it: only as long as it is there do its stubs have a name to be ended by."""
+def test_stopping_a_killed_server_ends_its_stubs(tmp_path: Path) -> None:
+    """Otherwise alive() reaps the server, and its stubs, which belong to its session, cannot be found any more."""
     repository = make_repository(tmp_path / "repository", "import time; time.sleep(600)")
     server = TritonServer([repository], log=tmp_path / "log")
     server.launch()
     try:
         while not (stubs := descendants(server.pid)):
             time.sleep(0.05)
-        os.kill(stubs[0], signal.SIGSTOP)  # or it would see that its server has gone, and end by itself
+        os.kill(stubs[0], signal.SIGSTOP)  # otherwise it notices that its server is gone, and ends
         os.kill(server.pid, signal.SIGKILL)
         assert wait_for_end([server.pid]) == []
         assert not server.alive()
@@ -167,11 +169,11 @@ def test_whether_a_killed_server_is_alive_may_be_asked_and_stopping_still_ends_i
     assert wait_for_end(stubs) == []
 
 
-def test_several_threads_may_stop_a_server_and_only_one_of_them_does(tmp_path: Path) -> None:
-    """As when an endpoint is deleted while its server is being started again."""
+def test_only_one_of_several_threads_stops_a_server(tmp_path: Path) -> None:
+    """Otherwise deleting an endpoint while its server restarts could stop the wrong process."""
 
-    class StoppedTwice(TritonServer):
-        """Another thread stops it in the middle of its being stopped, and goes on when the first one has ended."""
+    class StoppedTwice(SageMakerServer):
+        """A second thread stops it while it is being stopped, and continues when the first one has ended."""
 
         second: Future[None] | None = None
         entered = 0
@@ -189,7 +191,7 @@ def test_several_threads_may_stop_a_server_and_only_one_of_them_does(tmp_path: P
 
     (tmp_path / "empty").mkdir()
     with ThreadPoolExecutor() as threads:
-        server = StoppedTwice([tmp_path / "empty"], sagemaker=True, log=tmp_path / "log")
+        server = StoppedTwice(tmp_path / "empty", log=tmp_path / "log")
         server.start()
         first = threads.submit(server.stop)
         first.result()
@@ -205,39 +207,56 @@ def test_killing_the_parent_ends_the_server_and_its_stubs(tmp_path: Path, signal
         "import sys, time; from pathlib import Path; from triton_ensembles.triton.server import TritonServer\n"
         f"server = TritonServer([Path({str(repository)!r})]).start(); print(server.pid, flush=True); time.sleep(600)"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT) as parent:
-        try:
-            assert parent.stdout is not None
-            server = int(parent.stdout.readline())
-            processes = [server, *descendants(server)]
-            assert len(processes) >= 2
-            parent.send_signal(signal_number)
-            parent.wait(60)
-        finally:
-            parent.kill()
+    with running(sys.executable, "-c", code) as parent:
+        assert parent.stdout is not None
+        server = int(parent.stdout.readline())
+        processes = [server, *descendants(server)]
+        assert len(processes) >= 2
+        parent.send_signal(signal_number)
+        parent.wait()
     assert wait_for_end(processes) == []
 
 
-def test_serve_says_where_it_listens_and_ctrl_c_stops_it(built: dict[str, Built]) -> None:
-    with contextlib.ExitStack() as ended:
-        ports = ended.enter_context(Ports.reserved())
-        command = [sys.executable, "build.py", "serve", "bert_trt", "--http-port", str(ports.http)]
-        command += ["--grpc-port", str(ports.grpc), "--metrics-port", str(ports.metrics)]
-        process = ended.enter_context(
-            subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True)
-        )
-        ended.callback(process.kill)  # its server ends with it
-        assert process.stdout is not None
-        lines = []
-        for line in process.stdout:
-            lines.append(line)
-            if "Ctrl-C stops it" in line:
-                break
-        assert f"http://127.0.0.1:{ports.http}/v2" in "".join(lines)
+def serve(ports: Ports) -> AbstractContextManager[subprocess.Popen[str]]:
+    """`serve` as a background job of a shell runs it, with SIGINT ignored at the start."""
+    options = [f"--{name}-port={getattr(ports, name)}" for name in ("http", "grpc", "metrics")]
+    command = (sys.executable, "build.py", "serve", "bert_trt", *options)
+    return running(*command, ignoring=signal.SIGINT, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def read_until(process: subprocess.Popen[str], words: str) -> str:
+    """What the process prints up to the line with these words, and nothing after it."""
+    assert process.stdout is not None
+    text = ""
+    for line in process.stdout:
+        text += line
+        if words in line:
+            return text
+    raise AssertionError(f"{words!r} is missing in: {text}")
+
+
+def test_serve_prints_its_addresses_and_ctrl_c_stops_it(built: dict[str, Built]) -> None:
+    with Ports.reserved() as ports, serve(ports) as process:
+        text = read_until(process, "metrics  ")
+        assert f"http://127.0.0.1:{ports.http}/v2" in text
         with urllib.request.urlopen(f"http://127.0.0.1:{ports.metrics}/metrics") as reply:
             assert b"nv_inference_count" in reply.read()
         started = descendants(process.pid)
+        assert started
+        read_until(process, "Ctrl-C stops it")
         os.killpg(process.pid, signal.SIGINT)  # what a terminal sends on Ctrl-C
-        assert process.wait(120) == 0
-        assert process.stdout.read().endswith("stopped\n")
+        output, errors = process.communicate(timeout=300)
+        assert (process.returncode, errors) == (0, "")
+        assert output.endswith("stopped\n")
         assert wait_for_end(started) == []
+
+
+def test_ctrl_c_stops_a_server_that_is_loading(built: dict[str, Built]) -> None:
+    """Otherwise the signal is lost, and the server keeps running."""
+    with Ports.reserved() as ports, serve(ports) as process:
+        read_until(process, "starting tritonserver")
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=300)
+        assert process.returncode == 1, (output, errors)
+        assert "Aborted!" in errors
+        assert "ready" not in output

@@ -11,6 +11,7 @@ from triton_ensembles.endpoint.announcement import LAST_LINE, environment
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.errors import shown
 from triton_ensembles.paths import BUILD
+from triton_ensembles.processes import StopSignals
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>[KMGT]?)(i?B)?", re.IGNORECASE)
@@ -61,27 +62,13 @@ class Size(click.ParamType[int]):
 @click.option(
     "--region", default="us-east-1", show_default=True, envvar="AWS_DEFAULT_REGION", help="Region named in ARNs."
 )
-def endpoint(
-    port: int,
-    root: Path,
-    memory_budget: int,
-    disk_budget: int,
-    s3_url: str | None,
-    region: str,
-) -> None:
+def endpoint(port: int, root: Path, memory_budget: int, disk_budget: int, s3_url: str | None, region: str) -> None:
     """Serve SageMaker's API, its runtime and S3 on one local URL, backed by the real tritonserver.
 
     boto3 code runs against it unchanged once the printed lines are exported.
     """
-    from triton_ensembles.endpoint.server import run_endpoint  # slow to import: --help does without it
-
     settings = Settings(
-        root=root,
-        port=port,
-        memory_budget=memory_budget,
-        disk_budget=disk_budget,
-        s3_url=s3_url,
-        region=region,
+        root=root, port=port, memory_budget=memory_budget, disk_budget=disk_budget, s3_url=s3_url, region=region
     )
 
     def ready(url: str) -> None:
@@ -90,5 +77,8 @@ def endpoint(
             click.echo(f"export {name}={value}")
         click.echo(f"\nlogs in {shown(settings.logs)}; {LAST_LINE}")
 
-    run_endpoint(settings, ready, lambda: click.echo("\nstopping: waiting for running requests"))
+    with StopSignals():  # until run_endpoint has handlers of its own
+        from triton_ensembles.endpoint.server import run_endpoint  # takes a second, which --help need not
+
+        run_endpoint(settings, ready, lambda: click.echo("\nstopping: waiting for running requests"))
     click.echo("stopped")

@@ -77,22 +77,17 @@ class LocalEndpoint:
             start_new_session=True,
             preexec_fn=die_with_parent(),
         )
-        assert self._process.stdout is not None
         try:
-            for line in self._process.stdout:
-                self.lines.append(line.rstrip())
-                if found := _URL.match(line):
-                    self.url = found["url"]
-                if line.rstrip().endswith(LAST_LINE):
-                    threading.Thread(target=self._read, daemon=True).start()
-                    return self
+            if self._ready():
+                threading.Thread(target=self._read, daemon=True).start()
+                return self
         except BaseException:  # Ctrl-C, or the time limit of a test
             self.stop()
             raise
         self._process.wait()
         raise EnsembleError("the endpoint server did not start: " + " / ".join(self.lines))
 
-    def stop(self, seconds: float = 60) -> int:
+    def stop(self, seconds: float = 120) -> int:
         """Send SIGTERM and return the exit status. After ``seconds``, send SIGKILL and raise TimeoutExpired."""
         process = self._running()
         process.send_signal(signal.SIGTERM)
@@ -111,6 +106,18 @@ class LocalEndpoint:
     ) -> None:
         if self._running().poll() is None:
             self.stop()
+
+    def _ready(self) -> bool:
+        """Read until it says that it is ready; False when it ends before."""
+        stream = self._running().stdout
+        assert stream is not None
+        for line in stream:
+            self.lines.append(line.rstrip())
+            if found := _URL.match(line):
+                self.url = found["url"]
+            if line.rstrip().endswith(LAST_LINE):
+                return True
+        return False
 
     def _read(self) -> None:
         stream = self._running().stdout

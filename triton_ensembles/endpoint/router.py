@@ -73,8 +73,7 @@ def _not_supported(service: str) -> Handler:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
         error = NotSupportedLocally(
-            f"{service}{f':{operation}' if operation else ''}",
-            "SageMaker, its runtime, S3, STS and CloudWatch are",
+            f"{service}{f':{operation}' if operation else ''}", "SageMaker, its runtime, S3, STS and CloudWatch are"
         )
         return reply(error.status, {"__type": error.code, "message": error.message})
 

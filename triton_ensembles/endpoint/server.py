@@ -19,7 +19,7 @@ from triton_ensembles.endpoint.platform import Platform
 from triton_ensembles.endpoint.s3.process import S3Process
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.triton.server import LOOPBACK
+from triton_ensembles.triton.ports import LOOPBACK
 
 _BACKLOG = 1024
 _KEEP_ALIVE_SECONDS = 75.0

@@ -64,12 +64,7 @@ def test_names_are_checked_quickly(start: str, end: str) -> None:
             "primaryContainer.environment.key",
             "satisfy regular expression pattern: [a-zA-Z_][a-zA-Z0-9_]*",
         ),
-        (
-            "CreateModel",
-            {"ModelName": "m", "Tags": [{"Key": "k"}]},
-            "tags.1.member.value",
-            "not be null",
-        ),
+        ("CreateModel", {"ModelName": "m", "Tags": [{"Key": "k"}]}, "tags.1.member.value", "not be null"),
     ],
 )
 def test_every_constraint_is_named_with_its_place(

@@ -6,7 +6,6 @@ import shutil
 import urllib.request
 from pathlib import Path
 
-import numpy as np
 import pytest
 import tritonclient.http as http
 
@@ -16,9 +15,10 @@ from tests.triton.test_server import environments_of
 from triton_ensembles.building.build import Built
 from triton_ensembles.endpoint.hosting import HostingError, Invocation
 from triton_ensembles.endpoint.hosting.variant import trim_log
-from triton_ensembles.examples.demo import photographs
-from triton_ensembles.examples.imagenet import pixels
-from triton_ensembles.triton.server import Ports
+from triton_ensembles.examples.folder import read_examples
+from triton_ensembles.examples.request import Request
+from triton_ensembles.paths import ENSEMBLES
+from triton_ensembles.triton.ports import Ports
 
 pytestmark = pytest.mark.anyio
 
@@ -75,16 +75,10 @@ async def test_this_projects_archives_are_served_and_leave_no_environment_behind
     for name, each in built.items():
         shutil.copyfile(each.archive, host.bucket / f"{name}.tar.gz")
     await host.start()
-    text = http.InferInput("INPUT0", [1, 1], "BYTES")
-    text.set_data_from_numpy(np.array([[b"a sentence"]], dtype=np.object_))
-    assert (await answer(host, "bert_trt.tar.gz", text)).as_numpy("finaloutput").shape == (1, 384)
-    image = np.frombuffer(photographs()[0].read_bytes(), np.uint8)[None]
-    photograph = http.InferInput("INPUT", list(image.shape), "UINT8")
-    photograph.set_data_from_numpy(image)
-    assert (await answer(host, "dali_inception.tar.gz", photograph)).as_numpy("OUTPUT").shape == (1, 1001)
-    image = http.InferInput("INPUT__0", [1, 3, 224, 224], "FP32")
-    image.set_data_from_numpy(pixels(photographs()[0].read_bytes())[None])
-    assert (await answer(host, "resnet_pytorch.tar.gz", image)).as_numpy("OUTPUT__0").shape == (1, 1000)
+    for name in built:
+        (request, *_) = read_examples(ENSEMBLES / name).requests
+        answered = await answer(host, f"{name}.tar.gz", request)
+        assert answered.get_response()["outputs"]
     environments = environments_of(host.processes())
     assert environments
     host.kill()
@@ -92,8 +86,8 @@ async def test_this_projects_archives_are_served_and_leave_no_environment_behind
     assert not [each for each in environments if each.exists()]
 
 
-async def answer(host: Host, target: str, tensor: http.InferInput) -> http.InferResult:
-    body, length = http.InferenceServerClient.generate_request_body([tensor])
+async def answer(host: Host, target: str, request: Request) -> http.InferResult:
+    body, length = http.InferenceServerClient.generate_request_body(request.infer_inputs())
     content_type = f"application/vnd.sagemaker-triton.binary+json;json-header-size={length}"
     reply = await host.variant.invoke(Invocation(body, target, content_type))
     assert isinstance(reply.body, bytes)

@@ -147,11 +147,7 @@ def _summary(endpoint: Endpoint) -> dict[str, Any]:
 
 def _variant(running: RunningVariant, endpoint: Endpoint) -> dict[str, Any]:
     plan = running.plan
-    deployed = {
-        "SpecifiedImage": plan.spec.image,
-        "ResolvedImage": plan.spec.image,
-        "ResolutionTime": endpoint.created,
-    }
+    deployed = {"SpecifiedImage": plan.spec.image, "ResolvedImage": plan.spec.image, "ResolutionTime": endpoint.created}
     return {
         "VariantName": plan.name,
         "DeployedImages": [deployed],

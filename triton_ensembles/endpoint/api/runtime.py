@@ -122,11 +122,7 @@ def _faults(member: str, value: str) -> tuple[str, ...]:
 
 
 async def _send(request: web.BaseRequest, reply: Reply, variant: str) -> web.StreamResponse:
-    headers = {
-        **reply.headers,
-        "x-Amzn-Invoked-Production-Variant": variant,
-        "x-amzn-RequestId": _request_id(),
-    }
+    headers = {**reply.headers, "x-Amzn-Invoked-Production-Variant": variant, "x-amzn-RequestId": _request_id()}
     if isinstance(reply.body, bytes):
         return web.Response(status=reply.status, headers=headers, body=reply.body)
     response = web.StreamResponse(status=reply.status, headers=headers)

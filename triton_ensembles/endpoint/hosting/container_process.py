@@ -12,7 +12,7 @@ from pathlib import Path
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.processes import command_line, descendants, proportional_set_size
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 _LONGEST_PAUSE = 30.0  # seconds between attempts to start a server that fails to start
 _GONE_SECONDS = 30.0  # how long the processes of an unloaded model may take to end
@@ -36,7 +36,7 @@ class Container:
         self._startup_seconds = startup_seconds
         self._died: Callable[[str], None] = lambda _: None
         self._restarted: Callable[[], None] = lambda: None
-        self._server: TritonServer | None = None
+        self._server: SageMakerServer | None = None
         self._api: TritonApi | None = None
         self._up = asyncio.Event()
         self._handle = -1
@@ -57,18 +57,14 @@ class Container:
         return self._up.is_set()
 
     @property
-    def server(self) -> TritonServer:
+    def server(self) -> SageMakerServer:
         assert self._server is not None, "the container has not been started"
         return self._server
 
     async def start(self) -> None:
         """Launch the server and wait until it is ready. Raises EnsembleError with Triton's reason."""
-        server = TritonServer(
-            [self._repository],
-            log=self._log,
-            append_log=True,
-            sagemaker=self._environment,
-            ready_seconds=self._startup_seconds,
+        server = SageMakerServer(
+            self._repository, self._environment, log=self._log, append_log=True, ready_seconds=self._startup_seconds
         )
         server.launch()  # in the event loop's thread, which outlives the server
         try:
@@ -130,7 +126,7 @@ class Container:
         return await asyncio.to_thread(self._wait_until_gone, hash)
 
     def log_size(self) -> int:
-        """The present size of the log: where :meth:`TritonServer.reasons` is to begin reading."""
+        """The present size of the log: where :meth:`SageMakerServer.reasons` is to begin reading."""
         return self._log.stat().st_size
 
     def _memory(self) -> int:

@@ -18,7 +18,7 @@ from triton_ensembles.endpoint.hosting.spec import Budgets
 from triton_ensembles.endpoint.hosting.status import ModelState
 from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied, TritonApi
 from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
-from triton_ensembles.triton.server import EXIT_SECONDS
+from triton_ensembles.triton.server_process import EXIT_SECONDS
 
 _SERVERS = 2  # on which a load is tried when the first one dies for another reason
 

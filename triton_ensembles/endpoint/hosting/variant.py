@@ -14,11 +14,7 @@ from pathlib import Path
 
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk, model_hash
-from triton_ensembles.endpoint.hosting.errors import (
-    InternalFailure,
-    ServiceUnavailable,
-    ValidationError,
-)
+from triton_ensembles.endpoint.hosting.errors import InternalFailure, ServiceUnavailable, ValidationError
 from triton_ensembles.endpoint.hosting.instance import Instance, InstanceModels
 from triton_ensembles.endpoint.hosting.model_cache import ModelCache
 from triton_ensembles.endpoint.hosting.objects import ModelObjects
@@ -28,8 +24,8 @@ from triton_ensembles.endpoint.hosting.single_model import SingleModel
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec
 from triton_ensembles.endpoint.hosting.status import ModelState, RecentError, VariantStatus
 from triton_ensembles.triton.sagemaker_contract import SHELL_CHARACTERS, TARGET_MODEL
-from triton_ensembles.triton.sagemaker_serve import MULTI_MODEL
-from triton_ensembles.triton.server import PORT_VARIABLES
+from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL
+from triton_ensembles.triton.sagemaker_server import PORT_VARIABLES
 
 _MEASURE_SECONDS = (2.0, 10.0)  # between measurements: at least and at most
 _PAUSE_FACTOR = 200  # times the duration of the last one: tens of ms for a server with many pages and threads

@@ -11,7 +11,7 @@ from pathlib import Path
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT
 from triton_ensembles.processes import die_with_parent
-from triton_ensembles.triton.server import LOOPBACK
+from triton_ensembles.triton.ports import LOOPBACK
 
 _START_SECONDS = 60
 # Otherwise glibc keeps the memory of every upload's parts, for each thread, instead of returning it.

@@ -15,11 +15,7 @@ import sys
 # Read by moto at import. Larger values go to a file at once: by moto's own default, 5 MB of each stay in memory.
 os.environ.setdefault("MOTO_S3_DEFAULT_KEY_BUFFER_SIZE", str(64 * 1024))
 
-from moto.moto_server.werkzeug_app import (
-    DomainDispatcherApplication,
-    MotoRequestHandler,
-    create_backend_app,
-)
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import make_server
 
 from triton_ensembles.endpoint.s3 import disk
