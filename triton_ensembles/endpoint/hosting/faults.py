@@ -88,9 +88,7 @@ def not_enough_room(target_model: str, what: str, needed: int, budget: int, othe
             f"not enough {what} for model '{target_model}': all other models are in use",
             cure=f"try again, add instances, or raise --{what}-budget",
         )
-    message = (
-        f"Insufficient {what}: with model '{target_model}', {needed >> 20} MiB of {budget >> 20} MiB would be in use"
-    )
+    message = f"Insufficient {what}: with '{target_model}' it would be {needed >> 20} MiB of {budget >> 20} MiB"
     return ModelError(
         message,
         original_status=OUT_OF_RESOURCES,
