@@ -13,10 +13,10 @@ import tritonclient.http as http
 from benchmarks.engines import Array, find_step
 from triton_ensembles.building.build import Built, build
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.recipe import RECIPE
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.client import embed
 from triton_ensembles.paths import BUILD
+from triton_ensembles.recipe.reader import RECIPE
 from triton_ensembles.triton.targets import CPU
 
 FOLDER = BUILD / "bench" / "bf16"

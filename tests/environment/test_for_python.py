@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from triton_ensembles.building.packed_environments import make_environments
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.recipe import read_recipe
 from triton_ensembles.building.store import Store
 from triton_ensembles.environment import EnvironmentSpec, make_packed_environment, read_environment_file
 from triton_ensembles.environment.interpreter import choose_interpreter
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ENSEMBLES
+from triton_ensembles.recipe.reader import read_recipe
 from triton_ensembles.triton.releases import releases
 from triton_ensembles.triton.targets import gpu
 

@@ -29,6 +29,7 @@ from triton_ensembles.triton.loopback import bind_sagemaker_to_loopback
 from triton_ensembles.triton.machine import check_machine, libpython
 
 VERSION = "2.51.0"
+STUB = "triton_python_backend_stub"  # the process that runs a Python model; one in the model's folder is preferred
 WHEELS = ROOT / "requirements" / "triton.txt"
 
 # What perf_analyzer links to, and under which hashed name the server's wheel carries it.
@@ -63,7 +64,7 @@ class TritonHome:
 
     def stub(self, python: str) -> Path:
         """The Triton stub for a Python minor version such as "3.10"."""
-        path = self._wheel / "python_backend_stubs" / python / "triton_python_backend_stub"
+        path = self._wheel / "python_backend_stubs" / python / STUB
         if not path.is_file():
             have = ", ".join(sorted(folder.name for folder in path.parents[1].iterdir()))
             raise EnsembleError(f"Triton {VERSION} has no stub for Python {python}", cure=f"use one of {have}")

@@ -79,6 +79,9 @@ def image_backend(model: Model, target: Destination) -> Iterator[Finding]:
     image, backend = image_of(target), _backend(model)
     if image is None or not backend or backend in image.backends:
         return
+    recipe = model.repository.recipe
+    if recipe and recipe.makes_model_for(model.folder, image):
+        return
     if _brings_backend(model) or not _is_plain(target.image):
         return
     having = [each.release for each in releases().values() if backend in each.backends]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Rule, Scope, Server, rule
-from triton_ensembles.check.source_form import RECIPE
+from triton_ensembles.recipe.reader import RECIPE
 from triton_ensembles.triton.destination import Destination
 
 _UNPACKS = "SageMaker unpacks ModelDataUrl as gzip of tar: AWS, 'Use your own inference code with hosting services'"
@@ -68,8 +68,8 @@ file_unreadable = _reading(
 
 @rule(
     "recipe-unreadable",
-    "ensemble.toml is TOML",
-    source="the build of this project reads it with tomllib",
+    "ensemble.toml is a valid recipe",
+    source="the build of this project reads it: triton_ensembles/recipe",
     scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
     bad=None,

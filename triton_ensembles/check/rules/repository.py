@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.examples import IDENTITY, SCALE, ensemble, python_model
+from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.form import Form
 from triton_ensembles.check.model import NOT_VERSIONS, Model
@@ -226,27 +226,6 @@ def _folders(model: Model) -> list[str]:
     return [name for name in model.tree.folders(model.root) if name not in NOT_VERSIONS]
 
 
-@rule(
-    "ensemble-without-file",
-    "The version folder of an ensemble is not empty",
-    source="git keeps no empty folders, and neither do S3 and many archivers; core then finds no version",
-    severity=Severity.NOTE,
-    server=Server.UNTESTED,
-    bad=None,
-    good=Example(ensemble(SCALE), {"1/README.md": "Triton wants a version folder, and git wants a file in it.\n"}),
-)
-def ensemble_without_file(model: Model, target: Destination) -> Iterator[Finding]:
-    if model.is_ensemble and model.repository.form is Form.SOURCE:
-        for number in model.served_versions():
-            if not model.children(model.versions[number]):
-                yield Finding(
-                    model.place(model.versions[number]),
-                    "this version folder is empty, and git will not keep it",
-                    f"after a clone Triton says: {NO_VERSION} '{model.name}'",
-                    "put a README.md into it",
-                )
-
-
 RULES = (
     name_differs,
     without_config,
@@ -256,5 +235,4 @@ RULES = (
     version_too_large,
     version_missing,
     model_file_missing,
-    ensemble_without_file,
 )
