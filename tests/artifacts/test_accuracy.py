@@ -66,7 +66,7 @@ def test_another_class_fails_unless_fp32_has_a_tie() -> None:
 
 
 def encoder(offset: float) -> bytes:
-    """token_ids, attn_mask [batch, tokens] -> output [batch, tokens, 8]: an embedding with an offset added and subtracted.
+    """token_ids, attn_mask [batch, tokens] -> output [batch, tokens, 8]: an embedding, plus and minus an offset.
 
     fp32 has enough digits for a large one, bf16 does not.
     """

@@ -20,7 +20,7 @@ WEIGHTS = "resnet50.pth"
 
 
 def weights(seed: int) -> dict[str, torch.Tensor]:
-    """The content of torchvision's file: every parameter and statistic, without the count of batches, which is newer."""
+    """The content of torchvision's file: all parameters and statistics, without the count of batches, which is newer."""
     generator = torch.Generator().manual_seed(seed)
     found = {}
     for name, value in ResNet50().state_dict().items():

@@ -73,7 +73,7 @@ def test_a_second_build_does_nothing(built: dict[str, Built], places: Places) ->
 
 
 def test_content_decides_and_not_time_stamps(built: dict[str, Built], places: Places, tmp_path: Path) -> None:
-    """Touching a file builds nothing; changing it builds again, and undoing the change gives the first archive again."""
+    """Touching a file builds nothing; changing it builds again, and undoing that gives the first archive again."""
     copied = tmp_path / "ensembles" / "dali_inception"
     shutil.copytree(places.ensembles / "dali_inception", copied)
     mine = replace(elsewhere(places, tmp_path, keep_artifacts=True), ensembles=copied.parent)

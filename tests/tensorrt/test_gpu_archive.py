@@ -95,7 +95,7 @@ def test_the_real_server_takes_every_config(repository: Path, tmp_path: Path) ->
 
 
 def test_requests_come_in_few_lengths_in_the_images_python(repository: Path, tmp_path: Path) -> None:
-    """Otherwise TensorRT, whose profiles begin at 8 tokens, refuses requests, and batches only those of equal length."""
+    """Otherwise TensorRT refuses short requests (its profiles begin at 8 tokens) and seldom joins two of equal length."""
     flags = ["--model-control-mode=explicit", "--load-model=bert_trt.preprocess"]
     with TritonServer([repository], log=tmp_path / "log", arguments=flags) as server:
         client = http.InferenceServerClient(server.http_url)

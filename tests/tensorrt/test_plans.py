@@ -140,7 +140,7 @@ def test_a_plan_from_elsewhere_for_another_tensorrt_or_gpu_is_refused_by_name(
 def test_a_plan_that_the_recipe_no_longer_asks_for_is_refused(
     mine: Places, engines: Path, target: Target, machine: Machine
 ) -> None:
-    """Otherwise config.pbtxt names profiles that the plan lacks, and SageMaker reports it a quarter of an hour later."""
+    """Otherwise config.pbtxt names profiles that the plan lacks, and SageMaker reports it only after the upload."""
     request = engines / "bert_trt.bert-trt.request.json"
     text = request.read_text().replace("64x32 64x256", "32x32 32x256")
     request.unlink()
