@@ -24,14 +24,14 @@ import numpy as np
 import tritonclient.grpc as grpc
 
 from benchmarks.examples import examples_of, photographs
-from triton_ensembles.building.artifact_builder import Workshop
-from triton_ensembles.building.model_selection import artifacts_for, choose_models
-from triton_ensembles.building.recipe import Artifact, read_recipe
-from triton_ensembles.building.staging import read_models, stage
+from triton_ensembles.building.artifact_builder import ArtifactBuilder
+from triton_ensembles.building.plan import plan_build
+from triton_ensembles.building.staging import stage
 from triton_ensembles.building.store import Store
-from triton_ensembles.building.tensorrt_plans import settle_plans
+from triton_ensembles.building.tensorrt_plans import find_plans
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import BUILD, ENSEMBLES, ROOT
+from triton_ensembles.recipe.schema import Artifact
 from triton_ensembles.tensorrt.machine import find_gpu
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.server import TritonServer
@@ -91,7 +91,7 @@ def network(target: Target, say: Say) -> Row:
         given = grpc.InferInput("INPUT__0", list(images.shape), "FP32")
         given.set_data_from_numpy(images)
         found = client.infer("resnet_pytorch.resnet", [given]).as_numpy("OUTPUT__0")
-    file = _workshop("resnet_pytorch", CPU, say).make(_model("resnet_pytorch", "resnet", CPU)).path
+    file = _builder("resnet_pytorch", CPU, say).make(_model("resnet_pytorch", "resnet", CPU)).path
     with torch.inference_mode():
         expected = torch.jit.load(file, map_location="cpu")(torch.from_numpy(images)).numpy()
     worst = float(np.abs(found - expected).max() / np.abs(expected).max())
@@ -105,10 +105,10 @@ def plan(target: Target, say: Say) -> Row:
     artifact = _model("bert_trt", "bert-trt", target)
     what = "a TensorRT plan of all-MiniLM-L6-v2 against ONNX Runtime"
     try:
-        plans = settle_plans("bert_trt", [artifact], target, None, say)
+        plans = find_plans("bert_trt", [artifact], target, None, say)
     except EnsembleError as error:
         return Row(what, None, error.message)
-    facts = replace(_workshop("bert_trt", target, say), plans=plans).make(artifact).record["facts"]
+    facts = replace(_builder("bert_trt", target, say), plans=plans).make(artifact).record["facts"]
     seen = f"TensorRT {facts['tensorrt']}, {facts['precision']}, profiles {', '.join(facts['profiles'])}: least cosine "
     return Row(what, True, f"{seen}{facts['least_cosine_to_fp32']} on {facts['sentences']} sentences")
 
@@ -116,22 +116,19 @@ def plan(target: Target, say: Say) -> Row:
 @contextmanager
 def served(name: str, step: str, target: Target, say: Say) -> Iterator[Any]:
     """One step of an ensemble, staged for ``target`` and loaded alone in the real tritonserver; yields a client."""
-    recipe = read_recipe(ENSEMBLES / name)
-    chosen = choose_models(recipe, read_models(ENSEMBLES / name), target)
-    workshop = _workshop(name, target, say)
-    made = {each.path: workshop.make(each).path for each in artifacts_for(recipe, chosen) if each.step == step}
+    builder = _builder(name, target, say)
+    made = {each.path: builder.make(each).path for each in builder.plan.artifacts if each.step == step}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "models"
-        stage(ENSEMBLES / name, place, name=name, recipe=recipe, target=target, artifacts=made, environments={})
+        stage(builder.plan, place, artifacts=made, environments={})
         flags = ["--model-control-mode=explicit", f"--load-model={name}.{step}"]
         with TritonServer([place], arguments=flags) as server, grpc.InferenceServerClient(server.grpc_url) as client:
             yield client
 
 
-def _workshop(name: str, target: Target, say: Say) -> Workshop:
-    return Workshop(
-        recipe=read_recipe(ENSEMBLES / name),
-        target=target,
+def _builder(name: str, target: Target, say: Say) -> ArtifactBuilder:
+    return ArtifactBuilder(
+        plan=plan_build(ENSEMBLES / name, target),
         store=Store(BUILD / "store"),
         downloads=BUILD / "downloads",
         progress=say,
@@ -140,7 +137,7 @@ def _workshop(name: str, target: Target, say: Say) -> Workshop:
 
 
 def _model(name: str, step: str, target: Target) -> Artifact:
-    return choose_models(read_recipe(ENSEMBLES / name), read_models(ENSEMBLES / name), target)[step].file
+    return plan_build(ENSEMBLES / name, target).selected[step].file
 
 
 def report(machine: str, rows: list[Row]) -> str:
