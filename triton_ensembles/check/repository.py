@@ -110,6 +110,8 @@ class Model:
         recipe = self.repository.recipe
         for name in recipe.versions_of(self.folder) if recipe else ():
             found.setdefault(int(name), name)
+        if recipe and not found and self.is_ensemble:
+            found[1] = "1"  # it is empty, and git keeps no empty folders
         return found
 
     def served_versions(self) -> list[int]:
