@@ -13,10 +13,10 @@ import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.perf.analyzer import read_csv, run_analyzer
 from triton_ensembles.perf.facts import machine, versions, weights_of
 from triton_ensembles.perf.files import write_report
-from triton_ensembles.perf.inputs import Inputs, UserInputs, inputs_for
+from triton_ensembles.perf.inputs import UserInputs, inputs_for
+from triton_ensembles.perf.load_generator import LIMIT_SECONDS, LoadGenerator
 from triton_ensembles.perf.report import Point, Report
 from triton_ensembles.perf.steps import Counters, composing_models, read_counters, step_times
 from triton_ensembles.triton.home import TritonHome, find_home
@@ -24,8 +24,6 @@ from triton_ensembles.triton.server import TritonServer
 
 CONCURRENCIES = (1, 2, 4, 8, 16, 32)
 SECONDS = 6.0
-WINDOWS = 3  # the least that perf_analyzer takes before it calls a measurement stable
-LIMIT_SECONDS = 120.0  # for the requests that are under way when the last window closes
 
 
 class Served(Protocol):
@@ -48,25 +46,6 @@ class _Load:
     protocol: str
     batch: int
     seconds: float
-
-    def arguments(self, name: str, inputs: Inputs, concurrency: int, protocol: str) -> list[str]:
-        url = self.server.grpc_url if protocol == "grpc" else self.server.http_url
-        return [
-            *("-m", name, "-i", protocol, "-u", url, "-b", str(self.batch), *inputs.arguments),
-            *("--concurrency-range", str(concurrency)),
-        ]
-
-    def window_arguments(self) -> list[str]:
-        """Always three windows, merged into one result of about ``seconds``.
-
-        perf_analyzer reports nothing at all when three windows differ by more than -s, and on a machine that does other
-        work they often do; so -s is set beyond reach, and the reader judges by the percentiles.
-        """
-        window = round(self.seconds * 1000 / WINDOWS)
-        return ["--measurement-mode", "time_windows", "-p", str(window), "-r", str(WINDOWS), "-s", "1000"]
-
-    def run(self, arguments: Sequence[str], limit_seconds: float) -> None:
-        run_analyzer(self.home, arguments, self.folder, limit_seconds)
 
 
 def measure(
@@ -131,10 +110,14 @@ def _sweep(
     inputs = inputs_for(load.client.get_model_config(each.name), load.batch, load.folder, user)
     models = composing_models(load.client, each.name)
     progress(f"[{each.name}] sending {inputs.about}")
-    _warm_up(each.name, load, inputs, concurrencies[-1])
+    generator = LoadGenerator(
+        load.home, load.server, load.folder, each.name, load.protocol, load.batch, inputs.arguments
+    )
+    requests = max(2 * concurrencies[-1], inputs.entries)
+    generator.warm_up(concurrencies[-1], requests, LIMIT_SECONDS + load.seconds)
     points = []
     for concurrency in concurrencies:
-        points.append(_point(each.name, load, inputs, models, concurrency))
+        points.append(_point(generator, load.client, models, concurrency, load.seconds))
         progress(f"[{each.name}] {points[-1].summary()}")
     return Report(
         name=each.name,
@@ -150,32 +133,21 @@ def _sweep(
     )
 
 
-def _warm_up(name: str, load: _Load, inputs: Inputs, most: int) -> None:
-    """First requests are slow: TensorFlow and ONNX Runtime plan at their first run of a shape, arenas grow.
-
-    Over gRPC in any case: with --request-count and HTTP, perf_analyzer waits for ever when the last request is answered
-    before it looks for the first time (8 of 60 runs of 64 short requests, over gRPC none).
-    """
-    count = max(2 * most, inputs.entries)
-    arguments = [*load.arguments(name, inputs, most, "grpc"), "--request-count", str(count)]
-    load.run(arguments, LIMIT_SECONDS + load.seconds)
-
-
-def _point(name: str, load: _Load, inputs: Inputs, models: Sequence[str], concurrency: int) -> Point:
-    file = f"{concurrency}.csv"
-    arguments = load.arguments(name, inputs, concurrency, load.protocol)
-    arguments += [*load.window_arguments(), "--verbose-csv", "-f", file]
-    before = _counters(load.client, (name, *models))
-    load.run(arguments, LIMIT_SECONDS + 2 * load.seconds)
-    spent = {model: after - before[model] for model, after in _counters(load.client, (name, *models)).items()}
+def _point(
+    load: LoadGenerator, client: http.InferenceServerClient, models: Sequence[str], at: int, seconds: float
+) -> Point:
+    name = load.model
+    before = _counters(client, (name, *models))
+    times = load.measure(at, seconds)
+    spent = {model: after - before[model] for model, after in _counters(client, (name, *models)).items()}
     if spent[name].failures:
         raise EnsembleError(f"{name} answered {spent[name].failures} of {spent[name].requests} requests with an error")
     return Point(
-        client=read_csv(load.folder / file),
+        client=times,
         requests=spent[name].requests,
         server_ms=spent[name].average_ms("success"),
         steps=tuple(step_times(name, model, spent[model]) for model in models),
-        command=("perf_analyzer", *arguments),
+        command=("perf_analyzer", *load.arguments(at, seconds)),
     )
 
 
