@@ -28,8 +28,8 @@ TEMPLATE = Path(__file__).with_name("page.md")
 _CONCLUSIONS = (
     "For 32 clients that send one short sentence each, bert_trt has {many_reference} times the throughput of the "
     "reference and {many_peer} times that of the best peer.",
-    "Under that load it reaches {many_limit} of the limit, which is what the cores can compute without a server; with 32 "
-    "sentences per request it reaches {batch_limit}.",
+    "Under that load it reaches {many_limit} of the limit, which is what the cores can compute without a server; with "
+    "32 sentences per request it reaches {batch_limit}.",
     "For a single client that waits for each answer, it has {one_reference} times the throughput of the reference, "
     "{one_peer} times that of the best peer, and {one_limit} of the limit.",
     "Images reach {image_limit} of the limit with one per request, {images_limit} with eight.",
