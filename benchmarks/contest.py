@@ -130,8 +130,7 @@ class Contest:
         return [load for content in contents if content in self._contents for load in served(content)]
 
     def _over(self, name: str, repository: Path, loads: Sequence[Load], protocol: str) -> Contender:
-        about = f"tritonserver, {find_step(repository)}; perf_analyzer"
-        server = self._server(repository)
+        about, server = f"tritonserver, {find_step(repository)}", self._server(repository)
         return Served(name, server, loads, protocol=protocol, texts_from=self._texts, about=about)
 
     def _server(self, repository: Path) -> SharedServer:

@@ -89,7 +89,7 @@ def main() -> None:
     engine = open_engine(step, threads)
     images = any(repository.glob("*/1/model.dali"))
     call = image_ensemble(repository, engine, step.inputs[0], threads) if images else text_ensemble(repository, engine)
-    write({"ready": f"{step}, {threads} threads"})
+    write({"ready": f"{step}, {threads} thread{'s' if threads > 1 else ''}"})
     for line in sys.stdin:
         request = json.loads(line)
         load = Load(request["content"], request["rows"], 0, request["sorted"])

@@ -47,7 +47,8 @@ class Load:
     def __str__(self) -> str:
         rows = f"{self.rows} {noun(self.content, self.rows)}"
         if self.concurrency:
-            return f"{rows} per request, {self.concurrency} at once"
+            requests = "one at a time" if self.concurrency == 1 else f"{self.concurrency} requests at once"
+            return f"{rows} per request, {requests}"
         return f"batches of {rows}{', sorted by length' if self.sorted else ''}"
 
 

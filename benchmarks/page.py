@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from benchmarks.goals import GOALS, start_verdicts, verdicts
@@ -29,7 +30,7 @@ _CONCLUSIONS = (
     "For 32 clients that send one short sentence each, bert_trt has {many_reference} times the throughput of the "
     "reference and {many_peer} times that of the best peer.",
     "Under that load it reaches {many_limit} of the limit, which is what the cores can compute without a server; with "
-    "32 sentences per request it reaches {batch_limit}.",
+    "32 sentences per request it reaches {batch_limit} of it.",
     "For a single client that waits for each answer, it has {one_reference} times the throughput of the reference, "
     "{one_peer} times that of the best peer, and {one_limit} of the limit.",
     "Images reach {image_limit} of the limit with one per request, {images_limit} with eight.",
@@ -53,7 +54,7 @@ def page(results: Results, start: Mapping[str, Any], plots: Mapping[str, str]) -
     tables = [markdown(Table(**table)) for table in start.get("tables", ())]
     heading = f"## Cold start, size, memory\n\nMeasured by `{start['command']}`.\n\n" if tables else ""
     return TEMPLATE.read_text(encoding="utf-8").format(
-        conclusions=" ".join([*conclusions(results, ratios), f"{met} of {len(found)} goals were met."]),
+        conclusions=fill(" ".join([*conclusions(results, ratios), f"{met} of {len(found)} goals were met."]), 120),
         missing="".join(missing),
         goals=markdown(goals_table(found), level=2),
         throughput="\n".join(markdown(table) for table in throughput_tables(results)),

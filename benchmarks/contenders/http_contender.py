@@ -10,6 +10,7 @@ from benchmarks.cells import Cell, percentiles, rate
 from benchmarks.http_load import HttpTarget, run_load
 from benchmarks.loads import Load, texts_of
 from benchmarks.process_usage import cores, seconds_by_process, seconds_of
+from triton_ensembles.errors import EnsembleError
 
 
 class HttpContender:
@@ -36,6 +37,10 @@ class HttpContender:
         before = self._processor_time()
         answers = run_load(target, load.concurrency, seconds, warm_up)
         used = cores(before, self._processor_time(), seconds + warm_up)
+        if not answers.finished or answers.finished[-1] - answers.finished[0] < seconds / 2:
+            raise EnsembleError(
+                f"{self.name} answers too slowly to be measured in {seconds:.1f} s"
+            )  # one burst has no rate
         rows = [load.rows * number for number in range(len(answers.finished))]
         return Cell(rate(answers.finished, rows), percentiles(answers.latencies), used)
 

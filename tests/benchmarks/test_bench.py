@@ -31,4 +31,4 @@ def test_limit_and_ours_are_measured(built: dict[str, Built], tmp_path: Path) ->
     assert set(ours.steps_ms) == {"preprocess", "bert-trt", "postprocess", "request"}
     assert all(batch >= 1 for batch in ours.batches.values())
     assert results.facts["weights"] == {"bert_trt": built["bert_trt"].manifest["weights"]}
-    assert any("1 short sentence per request, 8 at once" in line for line in lines)
+    assert any("1 short sentence per request, 8 requests at once" in line for line in lines)

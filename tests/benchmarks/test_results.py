@@ -54,7 +54,7 @@ def test_a_missed_goal_is_a_sentence_with_its_reason() -> None:
     one, limit = Load("short", 1, 1), Load("short", 1, 0)
     verdict = verdicts(run_of({(OURS, one): [50], (ALL_CORES, limit): [100]}))[list(GOALS).index("one_limit")]
     assert verdict.goal == (
-        "1 short sentence per request, 1 at once: the throughput is at least 0.75 times that of the limit on all "
+        "1 short sentence per request, one at a time: the throughput is at least 0.75 times that of the limit on all "
         "cores, one at a time"
     )
     assert verdict.result.startswith("missed: gRPC and the Python steps take a third of the time")
