@@ -72,6 +72,8 @@ def _pairs(
 
     def measured(target: HttpTarget) -> Measured:
         latencies = run_load(target, connections, seconds, WARM_UP).latencies
+        if not latencies:
+            raise EnsembleError(f"no request was answered within {seconds:g} s", cure="measure longer, with --seconds")
         return 1000 * median(latencies), len(latencies) / seconds
 
     found = []
