@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.cells import Cell, Measured
+from benchmarks.cells import Cell, Measurement
 from benchmarks.contenders.contender import Contender
 from benchmarks.contest import ENSEMBLES, GROUPS, Contest
 from benchmarks.facts import facts
@@ -63,7 +63,7 @@ def bench(
         for number in range(1, rounds + 1):
             for place, (contender, load) in enumerate(cells, start=1):
                 cell = measured(contender, load, seconds * load.duration)
-                results.measured.append(Measured(number, contender.name, load, cell))
+                results.measured.append(Measurement(number, contender.name, load, cell))
                 passed = time.monotonic() - started
                 progress(f"[{passed:5.0f} s, {number}.{place}/{len(cells)}] {described(contender, load, cell)}")
             results.write(output / RESULTS)

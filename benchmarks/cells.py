@@ -34,7 +34,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """A cell and its place in the run; ``round`` counts from 1."""
 
     round: int
@@ -43,7 +43,7 @@ class Measured:
     cell: Cell
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Measured:
+    def from_json(cls, value: Mapping[str, Any]) -> Measurement:
         return cls(value["round"], value["contender"], Load(**value["load"]), Cell(**value["cell"]))
 
 

@@ -76,12 +76,13 @@ class Contest:
         for ensemble in dict.fromkeys(ENSEMBLES[content] for content in self._contents):
             contents = [content for content in self._contents if ENSEMBLES[content] == ensemble]
             if "limit" in self._groups:
-                yield names.ALL_CORES, False, partial(self._limit, ensemble, contents, side_by_side=False)
-                yield names.ONE_THREAD, False, partial(self._limit, ensemble, contents, side_by_side=True)
+                yield names.ALL_CORES, False, partial(Limit, self._repository(ensemble), contents, side_by_side=False)
+                yield names.ONE_THREAD, False, partial(Limit, self._repository(ensemble), contents, side_by_side=True)
             if "ours" in self._groups:
-                yield names.OURS, False, partial(self._ours, ensemble, contents)
-            if "http" in self._groups and {"short", IMAGES} & set(contents):
-                yield names.OURS_HTTP, False, partial(self._ours_over_http, ensemble, contents)
+                yield names.OURS, False, partial(self._ours, names.OURS, ensemble, self._served(*contents), "grpc")
+            # Over HTTP only where the protocol's share of the time is largest, and where the requests are.
+            if "http" in self._groups and (loads := self._served(*{"short", IMAGES}.intersection(contents))):
+                yield names.OURS_HTTP, False, partial(self._ours, names.OURS_HTTP, ensemble, loads, "http")
             if "bf16" in self._groups and contents != ["long"]:
                 yield names.OURS_BF16, True, partial(self._bf16, ensemble, contents)
         if "endpoint" in self._groups and "short" in self._contents:
@@ -92,16 +93,8 @@ class Contest:
             for peer in PEERS:
                 yield peer.name, True, partial(self._peer, peer)
 
-    def _limit(self, ensemble: str, contents: Sequence[str], *, side_by_side: bool) -> Contender:
-        return Limit(self._repository(ensemble), contents, side_by_side=side_by_side)
-
-    def _ours(self, ensemble: str, contents: Sequence[str]) -> Contender:
-        return self._over(names.OURS, self._repository(ensemble), self._served(*contents), "grpc")
-
-    def _ours_over_http(self, ensemble: str, contents: Sequence[str]) -> Contender:
-        """Only where the protocol's share of the time is largest, and where the requests are."""
-        loads = [load for load in self._served("short", IMAGES) if load.content in contents]
-        return self._over(names.OURS_HTTP, self._repository(ensemble), loads, "http")
+    def _ours(self, name: str, ensemble: str, loads: Sequence[Load], protocol: str) -> Contender:
+        return self._over(name, self._repository(ensemble), loads, protocol)
 
     def _bf16(self, ensemble: str, contents: Sequence[str]) -> Contender:
         repository = built_bf16(PLACES.ensembles / ensemble, PLACES, self._progress).repository

@@ -29,10 +29,10 @@ TEMPLATE = Path(__file__).with_name("page.md")
 _CONCLUSIONS = (
     "For 32 clients that send one short sentence each, bert_trt has {many_reference} times the throughput of the "
     "reference and {many_peer} times that of the best peer.",
-    "Under that load it reaches {many_limit} of the limit, which is what the cores can compute without a server; with "
-    "32 sentences per request it reaches {batch_limit} of it.",
-    "For a single client that waits for each answer, it has {one_reference} times the throughput of the reference, "
-    "{one_peer} times that of the best peer, and {one_limit} of the limit.",
+    "With one sentence per request, bert_trt reaches {many_limit} of the limit, which is what the cores can compute "
+    "without a server; with 32 per request it reaches {batch_limit} of it.",
+    "For a single client that waits for each answer, bert_trt has {one_reference} times the throughput of the "
+    "reference, {one_peer} times that of the best peer, and {one_limit} of the limit.",
     "Images reach {image_limit} of the limit with one per request, {images_limit} with eight.",
     "Precision bf16 gives {bf16_batch} times the throughput of fp32 for sentences and {bf16_images} times for images.",
     "The cold start of bert_trt, as `deploy` starts it, is {cold_start_deployed} times shorter than the reference's, "

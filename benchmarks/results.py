@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cells import Cell, Measured
+from benchmarks.cells import Cell, Measurement
 from benchmarks.loads import Load
 from triton_ensembles.files import write_whole
 
@@ -43,7 +43,7 @@ class Results:
     contenders: dict[str, dict[str, str]] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     agreement: dict[str, dict[str, float]] = field(default_factory=dict)
-    measured: list[Measured] = field(default_factory=list)
+    measured: list[Measurement] = field(default_factory=list)
 
     def names(self, load: Load) -> list[str]:
         """The contenders that were measured under the load, in the order of the run."""
@@ -93,4 +93,4 @@ class Results:
 
 def read_results(path: Path) -> Results:
     value: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return Results(**{**value, "measured": [Measured.from_json(each) for each in value["measured"]]})
+    return Results(**{**value, "measured": [Measurement.from_json(each) for each in value["measured"]]})

@@ -19,7 +19,7 @@ _WARM_UP = 2.0
 
 
 @dataclass(frozen=True)
-class Grown:
+class GrowthPoint:
     """With ``loaded`` ensembles in one server.
 
     Attributes:
@@ -34,7 +34,7 @@ class Grown:
     throughput: float
 
 
-def grow(archive: Path, payload: Payload, counts: Sequence[int], seconds: float, rounds: int) -> Iterator[Grown]:
+def grow(archive: Path, payload: Payload, counts: Sequence[int], seconds: float, rounds: int) -> Iterator[GrowthPoint]:
     """Load clones of ``archive``, and measure when there are as many as one of ``counts``."""
     with multi_model_server(verbose=False) as (server, scratch):
         host, port = server.sagemaker_url.split(":")
@@ -52,5 +52,5 @@ def grow(archive: Path, payload: Payload, counts: Sequence[int], seconds: float,
                 rates = [
                     len(run_load(target, CONNECTIONS, seconds, _WARM_UP).finished) / seconds for _ in range(rounds)
                 ]
-                yield Grown(number + 1, median(loads), sum(memory_by_process(server.pid).values()), median(rates))
+                yield GrowthPoint(number + 1, median(loads), sum(memory_by_process(server.pid).values()), median(rates))
                 loads.clear()

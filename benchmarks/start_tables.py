@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 
 from benchmarks.start_cold import ColdStart
-from benchmarks.start_growth import CONNECTIONS, Grown
+from benchmarks.start_growth import CONNECTIONS, GrowthPoint
 from benchmarks.tables import Table
 
 Rounds = Mapping[str, Sequence[ColdStart]]
@@ -49,7 +49,7 @@ def memory(rounds: Rounds) -> Table:
     return Table("Memory of one loaded ensemble", ["", "MiB", "of them, by process"], rows, note)
 
 
-def growth(name: str, found: Sequence[Grown]) -> Table:
+def growth(name: str, found: Sequence[GrowthPoint]) -> Table:
     rows = [
         [
             str(each.loaded),

@@ -37,7 +37,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Steady:
+class SteadyState:
     """First and last reading, and (time, rows answered so far) at every change in between."""
 
     first: Reading
@@ -84,7 +84,7 @@ def _watch(
     running: Future[ClientTimes],
     seconds: float,
     warm_up: float,
-) -> Steady:
+) -> SteadyState:
     def answered() -> int:
         return read_counters(client, models[0]).rows
 
@@ -109,7 +109,7 @@ def _watch(
         running.result()  # raises what went wrong
     if len(times) < LEAST_CHANGES:
         raise EnsembleError(f"{models[0]} answers too slowly to be measured in {seconds:.1f} s")
-    return Steady(first, last, times, rows[1:])
+    return SteadyState(first, last, times, rows[1:])
 
 
 def _counters(client: http.InferenceServerClient, models: Sequence[str]) -> dict[str, Counters]:

@@ -12,7 +12,7 @@ import tritonclient.http as http
 from benchmarks import start_tables as tables
 from benchmarks.start import size_without_weights
 from benchmarks.start_cold import NO_AUTO_COMPLETE, ColdStart, cold_start
-from benchmarks.start_growth import Grown, grow
+from benchmarks.start_growth import GrowthPoint, grow
 from tests.endpoint.hosting.archives import ensemble, model, packed
 from triton_ensembles.building.build import Built
 from triton_ensembles.deploy.payload import binary, sentences
@@ -60,7 +60,7 @@ def test_ratios_compare_neighbors_in_time_and_tables_are_rectangular() -> None:
         tables.cold_starts(rounds),
         tables.sizes({"ours": (2_000_000, 1_000_000)}),
         tables.memory(rounds),
-        tables.growth("ours", [Grown(1, 1.0, 1 << 20, 100), Grown(4, 1.0, 1 << 22, 50)]),
+        tables.growth("ours", [GrowthPoint(1, 1.0, 1 << 20, 100), GrowthPoint(4, 1.0, 1 << 22, 50)]),
     ]
     for table in made:
         assert {len(row) for row in table.rows} == {len(table.header)}
