@@ -77,8 +77,11 @@ status: .venv/ready ## Show the endpoint: state, instances, cost, archives
 undeploy: .venv/ready ## Delete everything that deploy and upload made
 	@$(BUILD) undeploy --endpoint $(ENDPOINT)
 
-lint: .venv/ready ## Check style and types (ruff, mypy)
-	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy
+lint: .venv/ready ## Check style, spelling, layers and types (ruff, codespell, import-linter, mypy)
+	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
+	@.venv/bin/codespell
+	@.venv/bin/lint-imports --no-logo
+	@.venv/bin/mypy
 
 setup: .venv/ready ## Install everything (.venv and .triton); the other targets do it when needed
 

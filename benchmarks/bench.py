@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -33,6 +32,7 @@ from benchmarks.results import Results
 from benchmarks.tables import goals_table, plain, throughput_tables
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import REPORTS
+from triton_ensembles.processes import StopSignals
 
 WARM_UP = 0.5  # seconds before each measurement that do not count
 RESULTS = "results.json"
@@ -116,16 +116,16 @@ def main() -> None:
     parser.add_argument("--contenders", type=_choice_of(GROUPS), default=list(GROUPS), help=f"of {','.join(GROUPS)}")
     parser.add_argument("--output", type=Path, default=REPORTS / "bench", help="folder of the results (reports/bench)")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the servers are stopped on the way out
     try:
-        results = bench(
-            options.contenders,
-            options.only,
-            options.rounds,
-            options.seconds,
-            options.output,
-            lambda line: print(line, flush=True),
-        )
+        with StopSignals():  # the servers are stopped on the way out
+            results = bench(
+                options.contenders,
+                options.only,
+                options.rounds,
+                options.seconds,
+                options.output,
+                lambda line: print(line, flush=True),
+            )
     except EnsembleError as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:

@@ -11,11 +11,11 @@ import numpy as np
 import tritonclient.http as http
 
 from benchmarks.engines import Array, find_step
+from benchmarks.examples import examples_of
 from triton_ensembles.building.build import Built, build
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.recipe import RECIPE
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.client import embed
 from triton_ensembles.paths import BUILD
 from triton_ensembles.triton.targets import CPU
 
@@ -59,8 +59,10 @@ def with_bf16(recipe: str, path: Path) -> str:
 
 def vectors(url: str, model: str, texts: list[str]) -> Array:
     """Unit vectors FP32 [texts, 384] from the server at ``url``."""
+    example = examples_of("bert_trt").requests[0]
+    requests = [example.with_texts(texts[start : start + 32]).infer_inputs() for start in range(0, len(texts), 32)]
     with http.InferenceServerClient(url) as client:
-        return np.concatenate([embed(client, texts[start : start + 32], model) for start in range(0, len(texts), 32)])
+        return np.concatenate([client.infer(model, request).as_numpy("finaloutput") for request in requests])
 
 
 def probabilities(url: str, model: str, images: list[bytes]) -> Array:

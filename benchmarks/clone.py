@@ -25,7 +25,7 @@ from triton_ensembles.paths import DIST
 _CLONES = """
 import sys
 from pathlib import Path
-from triton_ensembles.archive.clone import clone, clone_names
+from triton_ensembles.archive.clones import clone, clone_names
 for _ in clone(Path(sys.argv[1]), clone_names("tenant", int(sys.argv[2])), Path(sys.argv[3])):
     pass
 """

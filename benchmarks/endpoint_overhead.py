@@ -29,10 +29,10 @@ from benchmarks.endpoint_fixture import (
     running_endpoint,
     server_target,
 )
+from benchmarks.examples import photograph, sentences
 from benchmarks.http_load import HttpTarget, request_each, run_load
-from triton_ensembles.deploy.payload import Payload, photograph, photograph_as_pixels, sentences
+from triton_ensembles.deploy.payload import Payload
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.demo import photographs
 
 CONNECTIONS = 32
 WARM_UP = 1.0  # seconds before each measurement that do not count
@@ -41,12 +41,12 @@ Measured = tuple[float, float]  # median latency in ms, requests per second
 
 def requests() -> list[tuple[str, str, Payload]]:
     """What is sent, in words; the ensemble; the request."""
-    sentence, image = "A cat sleeps on the sofa.", photographs()[0].read_bytes()
+    sentence = "A cat sleeps on the sofa."
     return [
         ("bert_trt, 1 sentence", "bert_trt", sentences([sentence])),
         ("bert_trt, 8 sentences", "bert_trt", sentences([sentence] * 8)),
-        ("dali_inception, 1 JPEG", "dali_inception", photograph(image, 3)),
-        ("resnet_pytorch, 1 image", "resnet_pytorch", photograph_as_pixels(image, 3)),
+        ("dali_inception, 1 JPEG", "dali_inception", photograph("dali_inception")),
+        ("resnet_pytorch, 1 image", "resnet_pytorch", photograph("resnet_pytorch")),
     ]
 
 

@@ -1,4 +1,4 @@
-"""The two photographs that scikit-learn ships, as JPEG files of different sizes."""
+"""The two photographs among the example requests, as JPEG files of different sizes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from triton_ensembles.examples.demo import photographs
+from benchmarks.examples import photographs
 
 SIDES = (299, 640, 1280, 3000)
 MIDDLE = 1280  # the side of the one image that a request of several repeats

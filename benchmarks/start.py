@@ -26,6 +26,7 @@ from typing import Any
 
 from benchmarks import start_tables as tables
 from benchmarks.engines import find_step
+from benchmarks.examples import photograph, sentences
 from benchmarks.facts import facts
 from benchmarks.reference.build import built_reference
 from benchmarks.start_cold import NO_AUTO_COMPLETE, ColdStart, cold_start
@@ -34,9 +35,7 @@ from benchmarks.tables import Table, plain
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.build import Built, build
 from triton_ensembles.building.places import PLACES
-from triton_ensembles.deploy.payload import photograph, sentences
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.demo import photographs
 from triton_ensembles.files import write_whole
 from triton_ensembles.paths import REPORTS
 from triton_ensembles.triton.targets import CPU
@@ -51,7 +50,7 @@ def measure(rounds: int, clones: tuple[int, ...] = (1, 4, 16)) -> dict[str, Any]
     """``tables`` and ``ratios``. Raises :class:`EnsembleError` when something cannot be built or does not load."""
     built = {name: _built(name) for name in (OURS, IMAGES)} | {REFERENCE: built_reference(print)}
     text = sentences(["A cat sleeps on the sofa."])
-    payloads = {OURS: text, REFERENCE: text, IMAGES: photograph(photographs()[0].read_bytes(), 1)}
+    payloads = {OURS: text, REFERENCE: text, IMAGES: photograph(IMAGES)}
     colds: dict[str, list[ColdStart]] = {f"{name}{end}": [] for name in built for end in ("", WITHOUT)}
     for number in range(1, rounds + 1):
         for title, found in colds.items():

@@ -17,7 +17,7 @@ from benchmarks.process_usage import memory_by_process, seconds_of
 from triton_ensembles.deploy.payload import Payload
 from triton_ensembles.endpoint.hosting.extract import extract
 from triton_ensembles.processes import descendants
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 NO_AUTO_COMPLETE = "--disable-auto-complete-config"
 
@@ -47,7 +47,7 @@ class ColdStart:
 
 
 @contextmanager
-def multi_model_server(flags: str = "", *, verbose: bool = True) -> Iterator[tuple[TritonServer, Path]]:
+def multi_model_server(flags: str = "", *, verbose: bool = True) -> Iterator[tuple[SageMakerServer, Path]]:
     """An empty server with SageMaker's routes, and a folder for archives.
 
     Args:
@@ -58,11 +58,13 @@ def multi_model_server(flags: str = "", *, verbose: bool = True) -> Iterator[tup
     variables["SAGEMAKER_TRITON_LOG_VERBOSE"] = "true" if verbose else "false"
     with tempfile.TemporaryDirectory(prefix="start-") as scratch:
         (Path(scratch) / "empty").mkdir()
-        with TritonServer([Path(scratch) / "empty"], sagemaker=variables, log=Path(scratch) / "log") as server:
+        with SageMakerServer(Path(scratch) / "empty", variables, log=Path(scratch) / "log") as server:
             yield server, Path(scratch)
 
 
-def request(server: TritonServer, path: str, target: str, body: bytes, content_type: str = "application/json") -> bytes:
+def request(
+    server: SageMakerServer, path: str, target: str, body: bytes, content_type: str = "application/json"
+) -> bytes:
     """One POST to SageMaker's port with the TargetModel header. Raises urllib.error.HTTPError."""
     headers = {"X-Amzn-SageMaker-Target-Model": target, "Content-Type": content_type}
     post = urllib.request.Request(f"http://{server.sagemaker_url}{path}", body, headers)
@@ -70,7 +72,7 @@ def request(server: TritonServer, path: str, target: str, body: bytes, content_t
         return bytes(reply.read())
 
 
-def load_model(server: TritonServer, hash: str, folder: Path, target: str) -> float:
+def load_model(server: SageMakerServer, hash: str, folder: Path, target: str) -> float:
     """POST /models; returns the seconds until its answer."""
     began = time.perf_counter()
     request(server, "/models", target, json.dumps({"model_name": hash, "url": os.fspath(folder)}).encode())

@@ -10,7 +10,7 @@ from statistics import median
 from benchmarks.http_load import HttpTarget, post, run_load
 from benchmarks.process_usage import memory_by_process
 from benchmarks.start_cold import load_model, multi_model_server
-from triton_ensembles.archive.clone import clone, clone_names
+from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.deploy.payload import Payload
 from triton_ensembles.endpoint.hosting.extract import extract
 

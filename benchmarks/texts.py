@@ -1,6 +1,6 @@
-"""Real English texts of exact token counts, cut out of the project's sentences.
+"""Real English texts of exact token counts, cut out of the example requests of bert_trt.
 
-A text is a run of whole words of perf's sentences, one sentence after the other. Where the run begins is drawn with a
+A text is a run of whole words of these sentences, one sentence after the other. Where the run begins is drawn with a
 fixed seed; words are added until the tokenizer counts the wanted number of tokens ([CLS] and [SEP] included).
 """
 
@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
+from benchmarks.examples import examples_of
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.perf.inputs import sentences
 
 COUNT = 320
 SHORT = range(10, 17)
@@ -36,7 +36,8 @@ def load_tokenizer(repository: Path) -> Tokenizer:
 
 def make_texts(tokenizer: Tokenizer, lengths: Sequence[int], count: int = COUNT) -> list[str]:
     """``count`` different texts; their token counts repeat ``lengths``, reshuffled each time."""
-    words = [word for sentence in sentences() for word in sentence.split()]
+    sentences = [row["INPUT0"][0].decode() for row in examples_of("bert_trt").rows()]
+    words = [word for sentence in sentences for word in sentence.split()]
     draw = random.Random(_SEED)
     made: dict[str, None] = {}
     for length in _rounds(lengths, count, draw):

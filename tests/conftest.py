@@ -7,12 +7,17 @@ from pathlib import Path
 
 import pytest
 import tritonclient.http as http
+from hypothesis import HealthCheck, settings
 
 from triton_ensembles.building.build import Built, build, choose
 from triton_ensembles.building.places import Places
 from triton_ensembles.paths import BUILD, DIST, ENSEMBLES
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU
+
+# No test depends on how fast the machine is.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session")

@@ -1,44 +1,52 @@
-"""The command line: which commands there are, and what becomes of errors. Each command is loaded when it is called."""
+"""The command line: its commands, each imported when it is called, and how errors are printed."""
 
 from __future__ import annotations
 
 import importlib
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 from typing_extensions import override
 
+from triton_ensembles import __version__
 from triton_ensembles.errors import EnsembleError
 
-# Name: where the command is, and its line in --help. Loading all of them for that would take seconds.
+# Name: where the command is, and its line in --help, for which importing all commands would take seconds.
 COMMANDS = {
     "setup": ("triton_ensembles.commands.setup:setup", "Check this machine; install tritonserver and perf_analyzer."),
-    "list": ("triton_ensembles.commands.list:listing", "Show every ensemble: steps, artifacts, sizes, digest."),
+    "list": ("triton_ensembles.commands.list:listing", "Show every ensemble: steps, artifacts, sizes and digest."),
     "check": (
         "triton_ensembles.commands.check:check_command",
-        "Find every fault before anything is built or deployed.",
+        "Check model repositories and archives for faults, without a server.",
     ),
-    "graph": ("triton_ensembles.commands.graph:graph", "Draw an ensemble's DAG as mermaid, SVG or PNG."),
+    "graph": ("triton_ensembles.commands.graph:graph", "Draw an ensemble's DAG as Mermaid, SVG, PNG or PDF."),
     "build": ("triton_ensembles.commands.build:build", "Build ensembles into dist/TARGET/NAME.tar.gz."),
-    "engines": ("triton_ensembles.commands.engines:engines", "Write what builds TensorRT plans on another machine."),
-    "diff": ("triton_ensembles.commands.diff:diff", "Show what differs between the cpu and the gpu target."),
-    "clone": ("triton_ensembles.commands.clone:clone", "Write many archives of one ensemble under other names."),
-    "serve": ("triton_ensembles.commands.serve:serve", "Build, then serve with the real tritonserver until Ctrl-C."),
+    "engines": (
+        "triton_ensembles.commands.engines:engines",
+        "Write what another machine needs to build TensorRT plans.",
+    ),
+    "diff": ("triton_ensembles.commands.diff:diff", "Show how the cpu and gpu targets differ."),
+    "clone": ("triton_ensembles.commands.clone:clone", "Copy an ensemble's archive many times, under other names."),
+    "serve": ("triton_ensembles.commands.serve:serve", "Build, then serve with tritonserver until Ctrl-C."),
     "demo": ("triton_ensembles.commands.demo:demo", "Build, serve, send example requests, print the answers, stop."),
-    "endpoint": ("triton_ensembles.commands.endpoint:endpoint", "The SageMaker API on this machine, for boto3 code."),
-    "upload": ("triton_ensembles.commands.deploy:upload", "Put archives into S3."),
+    "endpoint": ("triton_ensembles.commands.endpoint:endpoint", "Serve the SageMaker API here, for boto3 code."),
+    "upload": ("triton_ensembles.commands.upload:upload", "Copy archives to S3."),
     "deploy": ("triton_ensembles.commands.deploy:deploy", "Create or update a multi-model endpoint."),
-    "invoke": ("triton_ensembles.commands.invoke:invoke", "Ask one model of an endpoint."),
-    "autoscale": ("triton_ensembles.commands.deploy:autoscale", "Let the number of instances follow the load."),
-    "status": ("triton_ensembles.commands.deploy:status", "What runs, and what it costs when known."),
-    "undeploy": ("triton_ensembles.commands.deploy:undeploy", "Delete all that deploy made."),
-    "perf": ("triton_ensembles.commands.perf:perf", "Build, then measure with perf_analyzer: CSV, JSON, a plot."),
+    "invoke": ("triton_ensembles.commands.invoke:invoke", "Send requests to the models of an endpoint."),
+    "autoscale": ("triton_ensembles.commands.autoscale:autoscale", "Scale the number of instances with the load."),
+    "status": ("triton_ensembles.commands.status:status", "Show an endpoint's state, instances and cost."),
+    "undeploy": ("triton_ensembles.commands.undeploy:undeploy", "Delete all that upload and deploy created."),
+    "perf": ("triton_ensembles.commands.perf:perf", "Build, then measure with perf_analyzer: CSV, JSON and a plot."),
 }
 
 
 class _Commands(click.Group):
-    """Loads commands late; prints an :class:`EnsembleError` as one line and exits 1 (wrong usage exits 2: click's)."""
+    """Imports a command when it is called. An :class:`EnsembleError` is printed as ``error: ...``, with exit code 1.
+
+    Wrong usage has click's exit code, 2.
+    """
 
     @override
     def list_commands(self, context: click.Context) -> list[str]:
@@ -67,9 +75,17 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-def main() -> None:
-    """Triton ensembles: from a folder of config.pbtxt to a proven archive for SageMaker.
+@click.version_option(__version__, prog_name="triton-ensembles")
+@click.option(
+    "--project",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The folder that holds ensembles/; build/, dist/ and reports/ are created there.  [default: this checkout]",
+)
+@click.pass_context
+def main(context: click.Context, project: Path | None) -> None:
+    """Build, check, serve and deploy Triton ensembles for SageMaker multi-model endpoints.
 
-    An ensemble is a folder in ensembles/: a Triton model repository and ensemble.toml, the recipe for what git cannot
-    hold. It is built into dist/TARGET/NAME.tar.gz, which SageMaker calls a TargetModel.
+    An ensemble is a folder in ensembles/: a Triton model repository, and ensemble.toml, the recipe for the files that
+    git does not hold. It is built into dist/TARGET/NAME.tar.gz, an archive that SageMaker serves as a TargetModel.
     """
+    context.obj = project

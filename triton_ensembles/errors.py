@@ -1,7 +1,7 @@
-"""The one family of errors that is meant for people.
+"""The errors that users see.
 
-Everything that a user can cause or mend is raised as an :class:`EnsembleError`. The command line prints it as one
-line and exits 1. Anything else that escapes is a bug of this project and keeps its traceback.
+Everything that a user can cause or fix is raised as an :class:`EnsembleError`. The command line prints it as one line
+and exits 1. Any other exception is a bug of this project and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from pathlib import Path
 
 
 class EnsembleError(Exception):
-    """A fault with its place and its cure.
+    """A fault, its place and how to fix it.
 
     Args:
-        message: what is wrong, in one sentence without a full stop.
-        path: the file or folder it is about, if any.
+        message: what is wrong, one sentence without a period.
+        path: the file or folder that it is about, if any.
         line: 1-based line in ``path``, if known.
-        cure: what to do or write instead, in one sentence.
+        cure: how to fix it, one sentence without a period.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class EnsembleError(Exception):
 
 
 def shown(path: Path) -> str:
-    """The path as people typed it: relative to the working folder when it lies inside it."""
+    """The path as a user would type it: relative to the working folder if it is inside."""
     try:
         return os.fspath(path.resolve().relative_to(Path.cwd()))
     except ValueError:

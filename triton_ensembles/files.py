@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, digests of files and values, and locks between processes."""
+"""Atomic writes, digests of files and values, and locks between processes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from filelock import FileLock, Timeout
 
 @contextmanager
 def write_whole(path: Path) -> Iterator[Path]:
-    """A hidden path beside ``path`` to write a file to; it takes the place of ``path`` when the block ends.
+    """Yield a hidden path beside ``path`` to write to; it replaces ``path`` when the block ends.
 
-    After an error nothing has changed, and what was written so far is removed. A folder may be written as well, where
-    ``path`` is not a folder yet.
+    After an error ``path`` is unchanged and the hidden path is removed. A folder may be written, too, if ``path`` is
+    not a folder yet.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -34,14 +34,17 @@ def write_whole(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def locked(path: Path, waiting: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Hold an advisory lock that the kernel lets go of when this process dies, however it dies."""
+    """Hold an advisory lock, which the kernel releases when this process ends, however it ends.
+
+    ``waiting`` is called with a line if another process holds the lock.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path)
     try:
         lock.acquire(timeout=0)
     except Timeout:
         if waiting:
-            waiting(f"another build holds {path.name}: waiting for it")
+            waiting(f"waiting for another process that holds {path.name}")
         lock.acquire()
     try:
         yield
@@ -56,5 +59,5 @@ def file_digest(path: Path) -> str:
 
 
 def digest(value: Any) -> str:
-    """sha256 of a JSON-serialisable value; the same value gives the same digits whatever its key order."""
+    """sha256 of a JSON-serializable value, in hexadecimal digits; the order of keys does not matter."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,21 +1,81 @@
-"""Child processes: those that never outlive us, not even after kill -9, and what /proc knows of them."""
+"""Processes: signals that stop this one, children that never outlive it, and what the kernel knows about them."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import select
 import signal
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import FrameType, TracebackType
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)  # looked up here: a forked child should not import anything
 
 
-def die_with_parent() -> Callable[[], None]:
-    """For ``preexec_fn``: the kernel sends SIGTERM to the child when this process dies, however it dies.
+class StopSignals:
+    """Handles SIGINT and SIGTERM while a command runs servers; for the main thread, as a context manager.
 
-    The signal comes when the *thread* that started the child ends, so children are started from lasting threads.
+    The first signal raises KeyboardInterrupt, later ones do nothing, so that cleaning up is not interrupted. After
+    ``defer`` no signal raises, and ``received`` says whether one came. SIGINT is handled even if it was ignored at the
+    start, as in a background job of a shell or on a CI runner.
+    """
+
+    def __init__(self) -> None:
+        self.received = False  # not an Event: its lock may be held by the very code that the signal interrupts
+        self._deferred = False
+
+    def defer(self) -> None:
+        """From now on, only note signals in ``received``."""
+        if self.received:
+            raise KeyboardInterrupt  # again, in case it was swallowed
+        self._deferred = True
+
+    def __enter__(self) -> StopSignals:
+        self._before = [(number, signal.signal(number, self._receive)) for number in (signal.SIGINT, signal.SIGTERM)]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before:
+            signal.signal(number, handler)
+
+    def _receive(self, _number: int, _frame: FrameType | None) -> None:
+        first, self.received = not self.received, True
+        if first and not self._deferred:
+            raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Delay signals while a process is started, because exceptions in Python's hooks for fork() are swallowed.
+
+    A signal that comes meanwhile is handled at the end of the block.
+    """
+    came: list[int] = []
+    before = []
+    if threading.current_thread() is threading.main_thread():  # no other thread runs handlers
+        before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+        before = [(number, handler) for number, handler in before if callable(handler)]
+    for each, _ in before:
+        signal.signal(each, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        for each, handler in before:
+            signal.signal(each, handler)
+    for number in came:
+        signal.raise_signal(number)
+
+
+def die_with_parent() -> Callable[[], None]:
+    """A ``preexec_fn`` after which the kernel sends SIGTERM to the child when this process ends, however it ends.
+
+    The kernel sends it when the *thread* that started the child ends, so start children from lasting threads.
     """
     parent = os.getpid()
 
@@ -27,8 +87,27 @@ def die_with_parent() -> Callable[[], None]:
     return prepare
 
 
+def has_ended(pid: int) -> bool:
+    """Whether a child process has ended. It is not reaped, so that its id stays valid."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # it has been reaped
+        return True
+
+
+def wait_for_end(pid: int, seconds: float) -> None:
+    """Wait until the process has ended (it is not reaped), but no longer than ``seconds``."""
+    handle = os.pidfd_open(pid)
+    try:
+        waiter = select.poll()  # not select(): this process may have more than 1024 files open
+        waiter.register(handle, select.POLLIN)
+        waiter.poll(seconds * 1000)
+    finally:
+        os.close(handle)
+
+
 def descendants(pid: int) -> list[int]:
-    """The process ids of all children of ``pid``, and of theirs; none when it has ended."""
+    """The process ids of all children of ``pid`` and of their children; empty when it has ended."""
     found: list[int] = []
     try:
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -40,9 +119,9 @@ def descendants(pid: int) -> list[int]:
 
 
 def proportional_set_size(pids: Iterable[int]) -> int:
-    """Bytes of memory that these processes use together: PSS, in which shared pages count once among their sharers.
+    """Bytes of memory that these processes use together (PSS: shared pages are divided among their users).
 
-    Processes that have ended count nothing.
+    Processes that have ended count as 0.
     """
     kilobytes = 0
     for pid in pids:
@@ -55,7 +134,7 @@ def proportional_set_size(pids: Iterable[int]) -> int:
 
 
 def command_line(pid: int) -> str:
-    """The command line with blanks between its words; "" for a process that has ended."""
+    """The command line with spaces between its words; "" for a process that has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
     except OSError:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from benchmarks.contenders.http_contender import HttpContender
 from benchmarks.endpoint_fixture import archive_of, endpoint_target, running_endpoint
+from benchmarks.examples import sentences
 from benchmarks.http_load import HttpTarget, request_each
-from triton_ensembles.deploy.payload import sentences
 from triton_ensembles.endpoint.local import LocalEndpoint
 
 ENSEMBLE = "bert_trt"

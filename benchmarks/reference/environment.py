@@ -15,7 +15,7 @@ from pathlib import Path
 
 from triton_ensembles.building.store import Store
 from triton_ensembles.environment import read_environment_file
-from triton_ensembles.environment.commands import CommandError, output_of
+from triton_ensembles.environment.programs import ProgramError, output_of
 from triton_ensembles.environment.providers import install
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import digest, file_digest
@@ -44,7 +44,7 @@ def packed_environment(store: Store, progress: Callable[[str], None]) -> Path:
             command += ["--prefix", prefix, "--output", output]
             try:
                 output_of(command, environment={**os.environ, "TMPDIR": scratch})
-            except CommandError as error:
+            except ProgramError as error:
                 raise EnsembleError(f"conda-pack cannot pack the reference's environment: {error.reason}") from error
         return {"provider": provider}
 
@@ -54,5 +54,5 @@ def packed_environment(store: Store, progress: Callable[[str], None]) -> Path:
 def _compile(prefix: Path) -> None:
     """Byte code for every module, as conda makes it when it installs. Otherwise each start would compile torch."""
     options = ["-m", "compileall", "-q", "-j", "2", "--invalidation-mode", "unchecked-hash"]
-    with contextlib.suppress(CommandError):  # a few files are templates of Python and cannot be compiled
+    with contextlib.suppress(ProgramError):  # a few files are templates of Python and cannot be compiled
         output_of([prefix / "bin" / "python3", *options, prefix / "lib"])

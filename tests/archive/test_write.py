@@ -37,7 +37,7 @@ def test_the_same_tree_gives_the_same_bytes_whatever_its_order_times_and_masks(t
     assert (tmp_path / "one.tar.gz").read_bytes() == (tmp_path / "other.tar.gz").read_bytes()
 
 
-def test_members_stand_at_the_root_sorted_owned_by_root_and_empty_folders_travel(tmp_path: Path) -> None:
+def test_members_lie_at_the_root_sorted_and_owned_by_root_with_empty_folders(tmp_path: Path) -> None:
     write_archive(make_tree(tmp_path / "tree", NAMES), tmp_path / "a.tar.gz")
     with tarfile.open(tmp_path / "a.tar.gz") as tar:
         members = tar.getmembers()
@@ -48,7 +48,7 @@ def test_members_stand_at_the_root_sorted_owned_by_root_and_empty_folders_travel
     assert {member.name: member.mode for member in members}["m/run.sh"] == 0o755
 
 
-def test_a_link_is_refused_by_name_and_the_former_archive_stays(tmp_path: Path) -> None:
+def test_a_link_is_refused_by_name_and_the_previous_archive_stays(tmp_path: Path) -> None:
     tree = make_tree(tmp_path / "tree", NAMES)
     write_archive(tree, tmp_path / "a.tar.gz")
     before = (tmp_path / "a.tar.gz").read_bytes()
@@ -60,7 +60,7 @@ def test_a_link_is_refused_by_name_and_the_former_archive_stays(tmp_path: Path) 
 
 
 def test_a_new_environment_has_a_new_time(tmp_path: Path) -> None:
-    """Triton keeps extracted environments by path and time: with one fixed time an update would run the old one."""
+    """Otherwise an updated step runs in the old environment, which Triton caches by path and time."""
     times = []
     for content in (b"first", b"second"):
         tree = tmp_path / content.decode()
@@ -73,7 +73,7 @@ def test_a_new_environment_has_a_new_time(tmp_path: Path) -> None:
 
 
 def test_weights_are_stored_and_text_is_deflated_and_gunzip_reads_both(tmp_path: Path) -> None:
-    """Inflating weights that shrink by a few per cent was most of what unpacking an archive took."""
+    """Otherwise a cold start spends most of its unpacking on weights that hardly shrink."""
     tree = tmp_path / "tree"
     tree.mkdir()
     content = {"a.txt": b"text " * 700_000, "m.bin": random.Random(0).randbytes(5_000_000), "z.txt": b"more " * 700_000}

@@ -1,4 +1,4 @@
-"""A real tritonserver for each module of this folder, and models written on the spot."""
+"""A real tritonserver for each test module, and models written by the tests."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _KSERVE_TYPES = {"float32": "FP32", "int32": "INT32", "int64": "INT64", "uint8":
 
 
 @dataclass
-class Playground:
-    """A server in explicit mode over an empty repository: tests add models, load them and ask them."""
+class ModelServer:
+    """A server in explicit mode over an empty repository: tests add models, load them and send requests."""
 
     repository: Path
     server: TritonServer
@@ -52,8 +52,8 @@ class Playground:
             self.load(name, config, files)
         return str(caught.value)
 
-    def ask(self, model: str, outputs: Sequence[str], **inputs: Array) -> dict[str, Array]:
-        """Infer: arrays by name in, the named outputs out."""
+    def infer(self, model: str, outputs: Sequence[str], **inputs: Array) -> dict[str, Array]:
+        """Send arrays by input name; return the named outputs."""
         given = []
         for name, array in inputs.items():
             tensor = triton.InferInput(name, list(array.shape), _KSERVE_TYPES[array.dtype.name])
@@ -71,10 +71,10 @@ class Playground:
 
 
 @pytest.fixture(scope="module")
-def playground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
+def model_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
     repository = tmp_path_factory.mktemp("repository")
     with TritonServer([repository], arguments=["--model-control-mode=explicit"]) as server:
-        made = Playground(repository, server)
+        made = ModelServer(repository, server)
         yield made
         made.client.close()
 
@@ -87,7 +87,7 @@ def photographs() -> list[Array]:
 
 @pytest.fixture(scope="session")
 def encode() -> Encode:
-    """Pixels (or a Pillow image) -> the bytes of an image file, uint8 [n]."""
+    """A function from pixels (or a Pillow image) to the bytes of an image file, uint8 [n]."""
 
     def encoded(image: Array | Image.Image, kind: str = "JPEG", **options: Any) -> Array:
         buffer = io.BytesIO()

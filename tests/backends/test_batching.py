@@ -1,4 +1,4 @@
-"""backends/common/batching.py: what every backend does with the requests of a batch."""
+"""backends/common/batching.py joins the requests of a batch and splits the answers."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_ensembles.backends.common.batching import Array, Work, run_batch
+from triton_ensembles.backends.common.batching import Array, Request, run_batch
 
-requests = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3), st.booleans()), min_size=0, max_size=12)
+plans = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3), st.booleans()), min_size=0, max_size=12)
 
 
-@given(requests)
-def test_everybody_gets_their_own_rows_whoever_else_fails(plan: list[tuple[int, int, bool]]) -> None:
-    """Otherwise answers would be swapped, or one bad request would fail its neighbours."""
+@given(plans)
+def test_each_request_gets_its_own_rows_when_others_fail(plan: list[tuple[int, int, bool]]) -> None:
+    """Otherwise answers would be swapped, or one bad request would fail the others."""
     runs: list[int] = []
 
     def double(inputs: Mapping[str, Array], wanted: tuple[str, ...]) -> list[Array]:
@@ -24,19 +24,19 @@ def test_everybody_gets_their_own_rows_whoever_else_fails(plan: list[tuple[int, 
             raise RuntimeError("negative")
         return [inputs["X"] * (2 if name == "DOUBLE" else 1) for name in wanted]
 
-    works = [
-        Work(
+    requests = [
+        Request(
             {"X": np.full((rows, width), -1.0 if bad else number + 1.0)}, ("DOUBLE",) if number % 2 else ("X", "DOUBLE")
         )
         for number, (rows, width, bad) in enumerate(plan)
     ]
-    results = run_batch(works, double, batched=True)
-    for work, result, (_, _, bad) in zip(works, results, plan, strict=True):
+    results = run_batch(requests, double, batched=True)
+    for request, result, (_, _, bad) in zip(requests, results, plan, strict=True):
         if bad:
             assert isinstance(result, RuntimeError)
         else:
             assert not isinstance(result, Exception)
-            assert tuple(sorted(result)) == tuple(sorted(work.wanted))
-            np.testing.assert_array_equal(result["DOUBLE"], work.inputs["X"] * 2)
+            assert tuple(sorted(result)) == tuple(sorted(request.wanted))
+            np.testing.assert_array_equal(result["DOUBLE"], request.inputs["X"] * 2)
     if not any(bad for _, _, bad in plan):
         assert len(runs) == len({width for _, width, _ in plan})  # one run for each shape

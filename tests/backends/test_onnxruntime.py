@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from tests.backends.embedding import TABLE, config, embedding, ids, parameter
 
 if TYPE_CHECKING:
-    from tests.backends.conftest import Array, Playground
+    from tests.backends.conftest import Array, ModelServer
 
 
 def identity_of_text() -> bytes:
@@ -27,19 +27,19 @@ def identity_of_text() -> bytes:
 
 
 @pytest.fixture(scope="module")
-def model(playground: Playground) -> str:
-    playground.load("embedding", config("embedding", "onnxruntime"), {"1/model.onnx": embedding()})
+def model(model_server: ModelServer) -> str:
+    model_server.load("embedding", config("embedding", "onnxruntime"), {"1/model.onnx": embedding()})
     return "embedding"
 
 
-def test_a_bad_request_fails_alone(playground: Playground, model: str) -> None:
-    """Otherwise one token id beyond the vocabulary would take the answers of the whole batch."""
+def test_a_bad_request_fails_alone(model_server: ModelServer, model: str) -> None:
+    """Otherwise one token id beyond the vocabulary would fail the whole batch."""
     given = [ids(seed, 1, 4) for seed in range(5)]
     given[2] = np.full((1, 4), 999, np.int32)
 
     def outcome(array: Array) -> Array | str:
         try:
-            return playground.ask(model, ["VECTORS"], IDS=array)["VECTORS"]
+            return model_server.infer(model, ["VECTORS"], IDS=array)["VECTORS"]
         except triton.InferenceServerException as error:
             return str(error)
 
@@ -50,9 +50,9 @@ def test_a_bad_request_fails_alone(playground: Playground, model: str) -> None:
         np.testing.assert_array_equal(answers[index], TABLE[given[index]])
 
 
-def test_text(playground: Playground) -> None:
-    """Otherwise STRING tensors would arrive as bytes that ONNX Runtime does not take."""
-    playground.load(
+def test_text_tensors(model_server: ModelServer) -> None:
+    """Otherwise STRING tensors would arrive as bytes, which ONNX Runtime refuses."""
+    model_server.load(
         "text",
         """name: "text" backend: "onnxruntime" max_batch_size: 4
         input [ { name: "IN" data_type: TYPE_STRING dims: [ 1 ] } ]
@@ -61,13 +61,13 @@ def test_text(playground: Playground) -> None:
         {"1/model.onnx": identity_of_text()},
     )
     texts = np.array([["Grüße".encode()], ["日本".encode()]], object)
-    assert playground.ask("text", ["OUT"], IN=texts)["OUT"].tolist() == texts.tolist()
+    assert model_server.infer("text", ["OUT"], IN=texts)["OUT"].tolist() == texts.tolist()
     with pytest.raises(triton.InferenceServerException, match=r"IN .*UTF-8"):
-        playground.ask("text", ["OUT"], IN=np.array([[b"\xff"]], object))
+        model_server.infer("text", ["OUT"], IN=np.array([[b"\xff"]], object))
 
 
-def test_options_of_the_native_backend(playground: Playground) -> None:
-    """Otherwise thread counts in a config would have no effect, and a misspelt one would go unnoticed."""
+def test_options_of_the_native_backend(model_server: ModelServer) -> None:
+    """Otherwise thread counts in a config would have no effect, and a misspelled one would go unnoticed."""
     values = {
         "intra_op_thread_count": "1",
         "inter_op_thread_count": "1",
@@ -79,22 +79,22 @@ def test_options_of_the_native_backend(playground: Playground) -> None:
         "intra_op_threads": "1",
     }
     extra = "optimization { graph { level: -1 } }\n" + "".join(parameter(*item) for item in values.items())
-    playground.load("options", config("options", "onnxruntime", extra=extra), {"1/model.onnx": embedding()})
+    model_server.load("options", config("options", "onnxruntime", extra=extra), {"1/model.onnx": embedding()})
     given = ids(2, 1, 3)
-    np.testing.assert_array_equal(playground.ask("options", ["VECTORS"], IDS=given)["VECTORS"], TABLE[given])
+    np.testing.assert_array_equal(model_server.infer("options", ["VECTORS"], IDS=given)["VECTORS"], TABLE[given])
     warnings = re.findall(
-        r"parameter (\S+) of the config is not one that is read here", playground.server.log.read_text()
+        r"parameter (\S+) of the config is unknown to this backend", model_server.server.log.read_text()
     )
     assert warnings == ["intra_op_threads"]
 
 
-def test_two_instances(playground: Playground) -> None:
-    """Otherwise the second instance would change answers: alone and side by side they compute with other threads."""
+def test_two_instances(model_server: ModelServer) -> None:
+    """Otherwise answers would depend on how many instances compute, which changes their numbers of threads."""
     text = config("twice", "onnxruntime").replace("count: 1", "count: 2")
-    playground.load("twice", text, {"1/model.onnx": embedding()})
+    model_server.load("twice", text, {"1/model.onnx": embedding()})
     given = [ids(seed, 3, 5) for seed in range(40)]
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda array: playground.ask("twice", ["VECTORS"], IDS=array)["VECTORS"], given))
+        answers = list(pool.map(lambda array: model_server.infer("twice", ["VECTORS"], IDS=array)["VECTORS"], given))
     for array, answer in zip(given, answers, strict=True):
         np.testing.assert_array_equal(answer, TABLE[array])
 
@@ -106,13 +106,13 @@ def test_two_instances(playground: Playground) -> None:
         ("optimization { graph { level: 7 } }", "graph.level is 7, but must be one of -1, 0, 1, 2"),
     ],
 )
-def test_options_that_do_not_exist(playground: Playground, extra: str, message: str) -> None:
+def test_invalid_options_are_refused(model_server: ModelServer, extra: str, message: str) -> None:
     """Otherwise a wrong option would have no effect, unnoticed."""
     text = config("bad", "onnxruntime", extra=extra)
-    assert re.search(message, playground.refusal("bad", text, {"1/model.onnx": embedding()}))
+    assert re.search(message, model_server.refusal("bad", text, {"1/model.onnx": embedding()}))
 
 
-def test_a_file_without_a_batch_axis(playground: Playground) -> None:
+def test_a_file_without_a_batch_axis_is_refused(model_server: ModelServer) -> None:
     """Otherwise every batch would fail."""
-    reason = playground.refusal("bad", config("bad", "onnxruntime"), {"1/model.onnx": embedding(batch=1)})
+    reason = model_server.refusal("bad", config("bad", "onnxruntime"), {"1/model.onnx": embedding(batch=1)})
     assert 'max_batch_size is 16, but input "IDS" of the file has no batch axis of any size in front: [1, -1]' in reason

@@ -16,13 +16,13 @@ import tritonclient.grpc as triton
 from tests.backends.embedding import TABLE, WIDTH, config, embedding, ids, parameter
 
 if TYPE_CHECKING:
-    from tests.backends.conftest import Array, Playground
+    from tests.backends.conftest import Array, ModelServer
 
 KERNEL = np.random.default_rng(1).standard_normal((4, 3)).astype(np.float32)
 
 
 def frozen_graph(batch: int | None = None) -> bytes:
-    """input [batch, 4] -> scores [batch, 3], and behind them shifted [batch, 3]."""
+    """input [batch, 4] -> scores [batch, 3], and after them shifted [batch, 3]."""
     with tf.Graph().as_default() as graph:
         given = tf.compat.v1.placeholder(tf.float32, [batch, 4], name="input")
         scores = tf.matmul(given, KERNEL, name="layer/scores")
@@ -42,40 +42,40 @@ instance_group [ {{ count: 1 kind: KIND_CPU }} ]
 
 @pytest.mark.parametrize("batch", [None, 1])
 @pytest.mark.parametrize("output", ["shifted", "layer/scores"])
-def test_frozen_graph(playground: Playground, output: str, batch: int | None) -> None:
-    """Otherwise InceptionV3's graph would not load: its softmax is not its end, and its export's batch size is 1."""
+def test_frozen_graph(model_server: ModelServer, output: str, batch: int | None) -> None:
+    """Otherwise InceptionV3's graph would not load: its softmax is not its last tensor, and it has batch size 1."""
     name = f"graph_{output[:5]}_{batch}"
-    playground.load(name, graph_config(name, output), {"1/model.graphdef": frozen_graph(batch)})
+    model_server.load(name, graph_config(name, output), {"1/model.graphdef": frozen_graph(batch)})
     given = np.random.default_rng(2).standard_normal((3, 4)).astype(np.float32)
-    answer = playground.ask(name, [output], input=given)[output]
+    answer = model_server.infer(name, [output], input=given)[output]
     np.testing.assert_allclose(answer, given @ KERNEL + (1 if output == "shifted" else 0), rtol=1e-5, atol=1e-6)
 
 
-def test_a_tensor_that_the_graph_lacks(playground: Playground) -> None:
-    """Otherwise a misspelt output would be an unreadable error of OpenVINO."""
-    reason = playground.refusal("bad", graph_config("bad", "scores"), {"1/model.graphdef": frozen_graph()})
+def test_a_tensor_that_the_graph_lacks(model_server: ModelServer) -> None:
+    """Otherwise a misspelled output would be an unreadable error of OpenVINO."""
+    reason = model_server.refusal("bad", graph_config("bad", "scores"), {"1/model.graphdef": frozen_graph()})
     assert 'has output "scores", but the file has "shifted"' in reason
 
 
-def test_its_own_format_is_the_default(playground: Playground, tmp_path: Path) -> None:
+def test_its_own_format_is_the_default(model_server: ModelServer, tmp_path: Path) -> None:
     """Otherwise a model.xml as the native backend serves it would not be found."""
     (tmp_path / "model.onnx").write_bytes(embedding())
     ov.save_model(ov.Core().read_model(tmp_path / "model.onnx"), tmp_path / "model.xml", compress_to_fp16=False)
     files = {f"1/{name}": (tmp_path / name).read_bytes() for name in ("model.xml", "model.bin")}
-    playground.load("own", config("own", "openvino").replace('default_model_filename: "model.onnx"', ""), files)
+    model_server.load("own", config("own", "openvino").replace('default_model_filename: "model.onnx"', ""), files)
     given = ids(3, 2, 4)
-    np.testing.assert_array_equal(playground.ask("own", ["VECTORS"], IDS=given)["VECTORS"], TABLE[given])
+    np.testing.assert_array_equal(model_server.infer("own", ["VECTORS"], IDS=given)["VECTORS"], TABLE[given])
 
 
-def test_a_bad_request_fails_alone(playground: Playground) -> None:
+def test_a_bad_request_fails_alone(model_server: ModelServer) -> None:
     """Otherwise a length that the file does not take would fail the whole batch."""
-    playground.load("four", config("four", "openvino"), {"1/model.onnx": embedding(length=4)})
+    model_server.load("four", config("four", "openvino"), {"1/model.onnx": embedding(length=4)})
     given = [ids(seed, 1, 4) for seed in range(5)]
     given[2] = ids(2, 1, 5)
 
     def outcome(array: Array) -> Array | str:
         try:
-            return playground.ask("four", ["VECTORS"], IDS=array)["VECTORS"]
+            return model_server.infer("four", ["VECTORS"], IDS=array)["VECTORS"]
         except triton.InferenceServerException as error:
             return str(error)
 
@@ -86,41 +86,43 @@ def test_a_bad_request_fails_alone(playground: Playground) -> None:
         np.testing.assert_array_equal(answers[index], TABLE[given[index]])
 
 
-def test_precision_is_what_the_config_says(playground: Playground) -> None:
-    """Otherwise OpenVINO would compute in bf16 wherever the CPU has it, and fp32 would be a lie; or never."""
+def test_precision_is_what_the_config_says(model_server: ModelServer) -> None:
+    """Otherwise OpenVINO would compute in bf16 wherever the CPU has it, or nowhere."""
     given = np.random.default_rng(4).standard_normal((8, 4)).astype(np.float32)
     exact = given @ KERNEL
     errors = {}
     for name, hint in (("fp32", ""), ("bf16", parameter("HINT_BF16", "YES"))):
-        playground.load(name, graph_config(name, "layer/scores") + hint, {"1/model.graphdef": frozen_graph()})
-        errors[name] = np.abs(playground.ask(name, ["layer/scores"], input=given)["layer/scores"] - exact).max()
+        model_server.load(name, graph_config(name, "layer/scores") + hint, {"1/model.graphdef": frozen_graph()})
+        errors[name] = np.abs(model_server.infer(name, ["layer/scores"], input=given)["layer/scores"] - exact).max()
     assert errors["fp32"] < 1e-5
     if "BF16" in ov.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
         assert 1e-4 < errors["bf16"] < 0.1
     else:
         assert errors["bf16"] < 1e-5
-        assert "this CPU has no bf16 instructions" in playground.server.log.read_text()
+        assert "this CPU has no bf16 instructions" in model_server.server.log.read_text()
 
 
-def test_options_of_the_native_backend(playground: Playground) -> None:
+def test_options_of_the_native_backend(model_server: ModelServer) -> None:
     """Otherwise a thread count in a config would have no effect, and an option that is not read would go unnoticed."""
     extra = parameter("INFERENCE_NUM_THREADS", "1") + parameter("CPU_EXTENSION_PATH", "/none.so")
-    playground.load("options", config("options", "openvino", extra=extra), {"1/model.onnx": embedding()})
+    model_server.load("options", config("options", "openvino", extra=extra), {"1/model.onnx": embedding()})
     given = ids(5, 1, 3)
-    assert playground.ask("options", ["SUMS"], IDS=given)["SUMS"].shape == (1, WIDTH)
-    log = playground.server.log.read_text()
-    assert re.findall(r"options: parameter (\S+) of the config is not one that is read", log) == ["CPU_EXTENSION_PATH"]
+    assert model_server.infer("options", ["SUMS"], IDS=given)["SUMS"].shape == (1, WIDTH)
+    log = model_server.server.log.read_text()
+    assert re.findall(r"options: parameter (\S+) of the config is unknown to this backend", log) == [
+        "CPU_EXTENSION_PATH"
+    ]
 
 
-def test_a_thread_count_that_is_none(playground: Playground) -> None:
-    """Otherwise it would have no effect, unnoticed."""
+def test_a_thread_count_that_is_none(model_server: ModelServer) -> None:
+    """Otherwise an invalid value would be ignored silently."""
     text = config("bad", "openvino", extra=parameter("INFERENCE_NUM_THREADS", "two"))
-    reason = playground.refusal("bad", text, {"1/model.onnx": embedding()})
+    reason = model_server.refusal("bad", text, {"1/model.onnx": embedding()})
     assert re.search("INFERENCE_NUM_THREADS is .two., but must be a whole number", reason), reason
 
 
-def test_padding_needs_an_axis_of_any_size(playground: Playground) -> None:
+def test_padding_needs_an_axis_of_any_size(model_server: ModelServer) -> None:
     """Otherwise padded_batching would cut the wrong axis."""
     text = config("bad", "openvino", extra=parameter("padded_batching", "true"))
-    reason = playground.refusal("bad", text, {"1/model.onnx": embedding(length=4)})
-    assert "padded_batching needs an axis of any size in the file's inputs, and there is none" in reason
+    reason = model_server.refusal("bad", text, {"1/model.onnx": embedding(length=4)})
+    assert "padded_batching needs an axis of any size in the file's inputs, but there is none" in reason

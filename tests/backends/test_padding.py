@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_ensembles.backends.common.batching import Array, BadInputError, Work
-from triton_ensembles.backends.common.declared import LoadError
-from triton_ensembles.backends.common.grouping import RUN_COST, cheapest_groups
+from triton_ensembles.backends.common.batching import Array, BadInputError, Request
+from triton_ensembles.backends.common.model_instance import LoadError
 from triton_ensembles.backends.common.padding import find_axes, run_padded
+from triton_ensembles.backends.common.row_groups import RUN_COST, cheapest_groups
 
 AXES = find_axes(
     {"IDS": ["batch", "tokens"], "MASK": ["batch", "tokens"]}, {"Y": ["batch", "tokens", 2], "N": ["batch"]}
@@ -20,26 +20,26 @@ AXES = find_axes(
 
 
 def encode(inputs: Mapping[str, Array], wanted: tuple[str, ...]) -> list[Array]:
-    """A stand-in for an encoder that masks: every token's answer depends on all unmasked tokens of its row."""
+    """Like an encoder that masks: the output of each token depends on all unmasked tokens of its row."""
     total = (inputs["IDS"] * inputs["MASK"]).sum(axis=1)
     outputs = {"Y": np.stack([inputs["IDS"], np.broadcast_to(total[:, None], inputs["IDS"].shape)], axis=2), "N": total}
     return [outputs[name] for name in wanted]
 
 
-def work(lengths: list[int], seed: int) -> Work:
+def request(lengths: list[int], seed: int) -> Request:
     """One request with rows of these lengths, as wide as the longest of them."""
     inside = np.arange(max(lengths)) < np.array(lengths)[:, None]
     ids = np.random.default_rng(seed).integers(1, 100, inside.shape)
-    return Work({"IDS": ids * inside, "MASK": inside.astype(int)}, ("Y", "N"))
+    return Request({"IDS": ids * inside, "MASK": inside.astype(int)}, ("Y", "N"))
 
 
-requests = st.lists(st.lists(st.integers(1, 60), min_size=1, max_size=5), max_size=10)
+plans = st.lists(st.lists(st.integers(1, 60), min_size=1, max_size=5), max_size=10)
 
 
-@given(requests)
-def test_everybody_gets_what_they_would_get_alone(plan: list[list[int]]) -> None:
-    works = [work(lengths, seed) for seed, lengths in enumerate(plan)]
-    for each, result in zip(works, run_padded(works, encode, AXES), strict=True):
+@given(plans)
+def test_each_request_gets_the_answer_that_it_would_get_alone(plan: list[list[int]]) -> None:
+    requests = [request(lengths, seed) for seed, lengths in enumerate(plan)]
+    for each, result in zip(requests, run_padded(requests, encode, AXES), strict=True):
         assert not isinstance(result, Exception)
         vectors, totals = encode(each.inputs, ("Y", "N"))
         np.testing.assert_array_equal(result["N"], totals)
@@ -55,7 +55,7 @@ def test_long_rows_of_a_request_do_not_lengthen_its_short_ones() -> None:
         shapes.append(inputs["IDS"].shape)
         return encode(inputs, wanted)
 
-    run_padded([work([10, 128, 12], 0), work([14], 1)], run, AXES)
+    run_padded([request([10, 128, 12], 0), request([14], 1)], run, AXES)
     assert sorted(shapes) == [(1, 128), (3, 14)]
 
 
@@ -81,8 +81,8 @@ def test_no_split_is_cheaper(lengths: list[int]) -> None:
 
 
 def test_a_request_whose_inputs_disagree_fails_alone() -> None:
-    bad = Work({"IDS": np.ones((1, 3), int), "MASK": np.ones((1, 4), int)}, ("N",))
-    good = work([5, 3], 0)
+    bad = Request({"IDS": np.ones((1, 3), int), "MASK": np.ones((1, 4), int)}, ("N",))
+    good = request([5, 3], 0)
     results = run_padded([bad, good], encode, AXES)
     assert isinstance(results[0], BadInputError)
     assert not isinstance(results[1], Exception)
@@ -94,18 +94,18 @@ def test_a_request_that_the_engine_refuses_fails_alone() -> None:
             raise RuntimeError("999 is beyond the vocabulary")
         return encode(inputs, wanted)
 
-    works = [work([4, 9], 0), work([5], 1), work([70, 5], 2)]
-    works[1].inputs["IDS"][0, 0] = 999
-    first, second, third = run_padded(works, run, AXES)
+    requests = [request([4, 9], 0), request([5], 1), request([70, 5], 2)]
+    requests[1].inputs["IDS"][0, 0] = 999
+    first, second, third = run_padded(requests, run, AXES)
     assert "999" in str(second)
-    for each, result in ((works[0], first), (works[2], third)):
+    for each, result in ((requests[0], first), (requests[2], third)):
         assert not isinstance(result, Exception)
         np.testing.assert_array_equal(result["N"], encode(each.inputs, ("N",))[0])
 
 
-def test_a_row_of_nothing_but_padding_is_answered() -> None:
+def test_a_row_of_only_padding_is_answered() -> None:
     (result,) = run_padded(
-        [Work({"IDS": np.zeros((2, 3), int), "MASK": np.zeros((2, 3), int)}, ("Y", "N"))], encode, AXES
+        [Request({"IDS": np.zeros((2, 3), int), "MASK": np.zeros((2, 3), int)}, ("Y", "N"))], encode, AXES
     )
     assert not isinstance(result, Exception)
     assert result["Y"].shape == (2, 3, 2) and result["N"].tolist() == [0, 0]

@@ -11,9 +11,9 @@ import pytest
 import tritonclient.http as http
 
 from benchmarks.reference.build import HERE, MEMBER, NAME, add_environments, built_models
+from tests.ensembles.clients import embed
 from tests.ensembles.sentences import SENTENCES
 from triton_ensembles.building.build import Built
-from triton_ensembles.examples.client import embed
 from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.triton.model_config import read_config
 from triton_ensembles.triton.server import TritonServer

@@ -11,15 +11,18 @@ import subprocess
 import sys
 import tarfile
 import time
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.running import running
 from triton_ensembles.building.build import Built, build, choose
 from triton_ensembles.building.places import Places
+from triton_ensembles.building.recipe import find_ensembles
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
+from triton_ensembles.paths import ENSEMBLES, ROOT
 from triton_ensembles.triton.model_config import parse_config
 from triton_ensembles.triton.targets import CPU
 
@@ -38,19 +41,19 @@ def make(places: Places, name: str = "dali_inception", *, allow_random: bool = T
     return build(folder, CPU, places, allow_random=allow_random, weights_dir=None, progress=said.append), said
 
 
-def start(places: Places) -> subprocess.Popen[str]:
+def start(places: Places) -> AbstractContextManager[subprocess.Popen[str]]:
     code = (
         "import sys; from pathlib import Path\n"
-        "from triton_ensembles.building.build import Places, build; from triton_ensembles.triton.targets import CPU\n"
+        "from triton_ensembles.building.build import build; from triton_ensembles.building.places import Places\n"
+        "from triton_ensembles.triton.targets import CPU\n"
         "places = Places(*map(Path, sys.argv[1:])); folder = places.ensembles / 'dali_inception'\n"
         "built = build(folder, CPU, places, allow_random=True, weights_dir=None, progress=print)\n"
         "print(built.sha256, built.changed)"
     )
-    command = [sys.executable, "-u", "-c", code, *map(str, (places.ensembles, places.build, places.dist))]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    return running(sys.executable, "-u", "-c", code, *map(str, (places.ensembles, places.build, places.dist)))
 
 
-@pytest.mark.parametrize("name", ["bert_trt", "dali_inception", "resnet_pytorch"])
+@pytest.mark.parametrize("name", [folder.name for folder in find_ensembles(ENSEMBLES)])
 def test_building_again_from_nothing_gives_the_same_bytes(
     built: dict[str, Built], places: Places, tmp_path: Path, name: str
 ) -> None:
@@ -103,10 +106,10 @@ def test_a_killed_build_leaves_no_broken_archive_and_the_next_one_heals(
     built: dict[str, Built], places: Places, tmp_path: Path, seconds: float
 ) -> None:
     mine = elsewhere(places, tmp_path, keep_artifacts=True)
-    process = start(mine)
-    time.sleep(seconds)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    with start(mine) as process:
+        time.sleep(seconds)  # whatever it is doing then
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
     for archive in mine.dist.rglob("*.tar.gz"):
         if not archive.name.startswith("."):
             gzip.decompress(archive.read_bytes())
@@ -118,7 +121,8 @@ def test_a_killed_build_leaves_no_broken_archive_and_the_next_one_heals(
 
 def test_two_builds_at_once_make_one_archive(built: dict[str, Built], places: Places, tmp_path: Path) -> None:
     mine = elsewhere(places, tmp_path, keep_artifacts=True)
-    outputs = [process.communicate()[0] for process in [start(mine), start(mine)]]
+    with start(mine) as one, start(mine) as other:
+        outputs = [process.communicate()[0] for process in (one, other)]
     results = sorted(output.splitlines()[-1] for output in outputs)
     sha256 = built["dali_inception"].sha256
     assert results == [f"{sha256} False", f"{sha256} True"]

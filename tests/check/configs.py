@@ -1,4 +1,4 @@
-"""hypothesis strategies: any ModelConfig at all, and texts near to a config.pbtxt."""
+"""hypothesis strategies: arbitrary ModelConfigs, and texts that are almost a config.pbtxt."""
 
 from __future__ import annotations
 

@@ -5,27 +5,27 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
-import urllib.error
-import urllib.request
+import select
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote
 
 from triton_ensembles.triton.server import TritonServer
 
-TIMEOUT = 15.0  # seconds for one load; most take a tenth of one, and the slowest less than two
+TIMEOUT = 60.0  # seconds for one load; most take a tenth of one, and the slowest less than two on idle cores
 TRIES = 10  # of a load over which the server was lost
-PATIENCE = 6.0  # seconds after which a load that should have taken a tenth of one counts as hanging
+PATIENCE = 6.0  # seconds after which a load that takes a tenth of a second otherwise counts as hanging
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """``loaded``, and all the server said in its log while it loaded this model or refused it.
+class LoadResult:
+    """Whether the model is ``loaded``, and what the server's log says about it.
 
-    ``survived`` is false when the server hung or went down over it.
+    ``survived`` is false when the server hung or crashed over it.
     """
 
     loaded: bool
@@ -33,11 +33,11 @@ class Verdict:
     survived: bool = True
 
 
-class Judge:
-    """Loads models of one repository into a running server, one after the other; a new one when the server is lost.
+class ModelLoader:
+    """Loads models of one repository into a running server, one after the other; a lost server is replaced.
 
-    Nothing is unloaded and nothing loaded at the same time: on a busy machine the Python backend of 2.51.0 then now and
-    again goes down with a boost::interprocess::lock_exception. And the core itself goes down, by signal 11, over a bad
+    Nothing is unloaded, and no two models are loaded at the same time: on a busy machine the Python backend of 2.51.0
+    then sometimes crashes with a boost::interprocess::lock_exception. The core itself crashes, by signal 11, over a bad
     warm-up: one of nine with one core busy, two of ten with both, five of six with three programs on two cores.
     """
 
@@ -51,31 +51,34 @@ class Judge:
     def url(self) -> str:
         return f"http://{(self._server or self._start()).http_url}"
 
-    def load(self, name: str, timeout: float = TIMEOUT) -> Verdict:
+    def load(self, name: str, timeout: float = TIMEOUT) -> LoadResult:
         server = self._server or self._start()
-        url = f"{self.url}/v2/repository/models/{quote(name)}/load"
         try:
-            with urllib.request.urlopen(urllib.request.Request(url, b"{}", method="POST"), timeout=timeout):
-                return Verdict(True, "")
-        except urllib.error.HTTPError as error:
-            said = json.loads(error.read() or b"{}").get("error", "")
-            return Verdict(False, f"{said}\n{_said_of(name, server.log)}")
-        except OSError:  # a time-out, or a connection that broke
+            with closing(HTTPConnection(server.http_url, timeout=timeout)) as connection:
+                connection.request("POST", f"/v2/repository/models/{quote(name)}/load", b"{}")
+                _wait_for_answer(connection, server.pid, timeout)
+                reply = connection.getresponse()
+                body = reply.read()
+        except (OSError, HTTPException):
             words = "\n".join(server.log.read_text(errors="replace").splitlines()[-40:])
             self.kill()
-            return Verdict(False, f"the server hung or died:\n{words}", survived=False)
+            return LoadResult(False, f"the server hung or died:\n{words}", survived=False)
+        if reply.status == 200:
+            return LoadResult(True, "")
+        said = json.loads(body or b"{}").get("error", "")
+        return LoadResult(False, f"{said}\n{_said_of(name, server.log)}")
 
-    def load_all(self, names: Sequence[str]) -> dict[str, Verdict]:
-        """Load each; one over which the server was lost is tried again in a new one (see above)."""
-        verdicts: dict[str, Verdict] = {}
+    def load_all(self, names: Sequence[str]) -> dict[str, LoadResult]:
+        """Load each; a load over which the server was lost is repeated in a new one (see above)."""
+        results: dict[str, LoadResult] = {}
         for name in names:
-            verdicts[name] = self.load(name)
+            results[name] = self.load(name)
             for _ in range(TRIES - 1):
-                if not verdicts[name].survived:
-                    verdicts[name] = self.load(name)
-        return verdicts
+                if not results[name].survived:
+                    results[name] = self.load(name)
+        return results
 
-    def __enter__(self) -> Judge:
+    def __enter__(self) -> ModelLoader:
         return self
 
     def __exit__(
@@ -93,10 +96,27 @@ class Judge:
     def kill(self) -> None:
         """End a server that no longer answers; the next load starts another one."""
         server, self._server = self._server, None
-        if server and server.alive():
-            os.kill(server.pid, signal.SIGKILL)
         if server:
-            server.stop()
+            server.stop(at_once=True)
+
+
+def _wait_for_answer(connection: HTTPConnection, pid: int, seconds: float) -> None:
+    """Until it can be read. Raises OSError when the server ends or the time is over before.
+
+    The connection alone does not tell of the server's end: Python stubs have inherited it.
+    """
+    handle = os.pidfd_open(pid)
+    try:
+        waiter = select.poll()
+        waiter.register(handle, select.POLLIN)
+        waiter.register(connection.sock, select.POLLIN)
+        ready = {file for file, _ in waiter.poll(seconds * 1000)}
+    finally:
+        os.close(handle)
+    if handle in ready:
+        raise ConnectionError("the server has ended")
+    if not ready:
+        raise TimeoutError("no answer")
 
 
 def _said_of(name: str, log: Path) -> str:

@@ -1,4 +1,4 @@
-"""Rules whose bad example Triton loads: what they say happens to requests does happen."""
+"""Rules whose bad example Triton loads: the effect that they report on requests is real."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.check.served import Judge
+from tests.check.served import ModelLoader
 from triton_ensembles.check.examples import SCALE, ensemble, python_model, step
 from triton_ensembles.check.registry import RULES
 from triton_ensembles.check.rule import Example
@@ -29,7 +29,7 @@ BY_ID = {rule.id: rule for rule in RULES}
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelLoader]:
     folder = tmp_path_factory.mktemp("effects")
     stage(Example(python_model(), {"1/model.py": DOUBLE}), folder / "models", "double")
     stage(Example(ensemble(SCALE, size=0)), folder / "models", "no-batching")
@@ -39,11 +39,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
         example = BY_ID[rule].bad
         assert example
         stage(example, folder / "models", rule)
-    with Judge(folder / "models", folder) as server:
+    with ModelLoader(folder / "models", folder) as server:
         yield server
 
 
-def ask(server: Judge, model: str, shape: list[int], timeout: float = 10) -> str:
+def ask(server: ModelLoader, model: str, shape: list[int], timeout: float = 120) -> str:
     """What Triton says to a request with FP32 zeros as X."""
     assert server.load(model).loaded
     zeros = [0.0] * math.prod(shape)
@@ -57,31 +57,31 @@ def ask(server: Judge, model: str, shape: list[int], timeout: float = 10) -> str
 
 
 @pytest.mark.parametrize(("rows", "refused"), [(1, False), (2, True)])
-def test_a_batch_of_one_is_the_largest(server: Judge, rows: int, refused: bool) -> None:
-    """If this fails, the checker warns of an ensemble that takes batches."""
+def test_a_batch_of_one_is_the_largest(server: ModelLoader, rows: int, refused: bool) -> None:
+    """Otherwise the checker warns of an ensemble that accepts batches."""
     said = ask(server, "ensemble-batch-of-one", [rows, 3, 4])
     assert ("unexpected shape for input 'X' for model 'whole'" in said) == refused
 
 
-def test_a_step_that_batches_in_an_ensemble_that_does_not(server: Judge) -> None:
-    """If this fails, such an ensemble does not work, and the checker says nothing of it."""
+def test_a_step_that_batches_in_an_ensemble_that_does_not(server: ModelLoader) -> None:
+    """Otherwise such an ensemble does not work, and the checker does not report it."""
     assert "outputs" in ask(server, "no-batching", [4])
 
 
 @pytest.mark.parametrize(("length", "step"), [(4, "pair-sum"), (2, "scale")])
-def test_a_hidden_shape_clash_refuses_every_request(server: Judge, length: int, step: str) -> None:
-    """If this fails, the checker warns of an ensemble that works."""
+def test_a_hidden_shape_clash_refuses_every_request(server: ModelLoader, length: int, step: str) -> None:
+    """Otherwise the checker warns of an ensemble that works."""
     said = ask(server, "ensemble-shape-clash-hidden", [1, length])
     assert "unexpected shape for input" in said and step in said
 
 
-def test_two_inputs_of_one_name_refuse_every_request(server: Judge) -> None:
-    """If this fails, the checker stops people over a model that works."""
+def test_two_inputs_of_one_name_refuse_every_request(server: ModelLoader) -> None:
+    """Otherwise the checker refuses a model that works."""
     assert "expected 2 inputs but got 1" in ask(server, "input-name-twice", [1, 4])
 
 
-def test_an_input_that_a_step_overwrites_hangs_every_request(server: Judge) -> None:
-    """If this fails, the checker stops people over an ensemble that works. Last, as it costs the server."""
+def test_an_input_that_a_step_overwrites_hangs_every_request(server: ModelLoader) -> None:
+    """Otherwise the checker refuses an ensemble that works. This test is the last because it kills the server."""
     try:
         with pytest.raises(TimeoutError):
             ask(server, "overwritten", [1, 4], timeout=3)

@@ -1,4 +1,4 @@
-"""What several archives do to each other on one endpoint."""
+"""Conflicts between several archives on one endpoint."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def _with_manifest(name: str, **values: str) -> dict[str, Content]:
     return {**members(name), "manifest.json": json.dumps(values)}
 
 
-def test_names_of_their_own_are_no_fault(tmp_path: Path) -> None:
-    """If this fails, a good endpoint is called bad."""
+def test_unique_names_are_not_a_fault(tmp_path: Path) -> None:
+    """Otherwise a good endpoint is reported."""
     paths = [write(tmp_path / f"{name}.tar.gz", members(name)) for name in ("a", "b", "c")]
     assert faults(*paths) == []
 
 
 def test_shared_steps_are_named_with_both_places(tmp_path: Path) -> None:
-    """If this fails, loading one archive reloads the Python steps of another, and nobody knows why."""
+    """Otherwise loading one archive reloads the Python steps of another, and nobody knows why."""
     paths = [write(tmp_path / f"{name}.tar.gz", members("same")) for name in ("a", "b", "c")]
     (fault,) = faults(*paths)
     assert fault.rule == "endpoint-shared-step"
@@ -30,7 +30,7 @@ def test_shared_steps_are_named_with_both_places(tmp_path: Path) -> None:
 
 
 def test_the_name_of_the_ensemble_may_be_the_same(tmp_path: Path) -> None:
-    """If this fails, AWS's habit of calling every ensemble 'ensemble' is called a fault."""
+    """Otherwise archives cannot all call their ensemble 'ensemble', as AWS's examples do."""
     one, two = ({name.replace("x/", "ensemble/", 1): text for name, text in members("x").items()} for _ in range(2))
     two = {name.replace("x.step", "y.step"): text for name, text in two.items()}
     two["ensemble/config.pbtxt"] = str(two["ensemble/config.pbtxt"]).replace("x.step", "y.step")
@@ -38,14 +38,14 @@ def test_the_name_of_the_ensemble_may_be_the_same(tmp_path: Path) -> None:
 
 
 def test_one_name_in_two_folders(tmp_path: Path) -> None:
-    """If this fails, the second upload replaces the first."""
+    """Otherwise the second upload replaces the first."""
     paths = write(tmp_path / "a" / "m.tar.gz", members("a")), write(tmp_path / "b" / "m.tar.gz", members("b"))
     assert rules(*paths) == {"endpoint-same-target-model"}
     assert rules(paths[0], paths[0]) == set()
 
 
 def test_an_environment_in_many_archives(tmp_path: Path) -> None:
-    """If this fails, nobody sees that the disk of the endpoint fills with copies."""
+    """Otherwise nobody sees that the disk of the endpoint fills with copies."""
     packed = environment("3.10")
     paths = [
         write(tmp_path / f"{name}.tar.gz", {**members(name, ENV), f"{name}.step/env.tar.gz": packed}) for name in "abc"
@@ -55,21 +55,21 @@ def test_an_environment_in_many_archives(tmp_path: Path) -> None:
 
 
 def test_an_environment_twice_in_one_archive(tmp_path: Path) -> None:
-    """If this fails, AWS's example (the same environment in both steps) is extracted twice in silence."""
+    """Otherwise AWS's example (the same environment in both steps) is silently extracted twice."""
     files = {**members("a", ENV), "a.step/env.tar.gz": environment("3.10"), "a/env.tar.gz": environment("3.10")}
     assert rules(write(tmp_path / "a.tar.gz", files)) == {"environment-stored-twice"}
 
 
 def test_mixed_targets(tmp_path: Path) -> None:
-    """If this fails, an archive for CPUs is deployed beside one for GPUs."""
+    """Otherwise an archive for CPUs is deployed beside one for GPUs."""
     one = write(tmp_path / "a.tar.gz", _with_manifest("a", target="cpu", triton="2.51.0"))
     two = write(tmp_path / "b.tar.gz", _with_manifest("b", target="gpu", triton="2.51.0"))
     assert rules(one, two) == {"endpoint-mixed-targets"}
     assert rules(one) == set()
 
 
-def test_needs_that_no_image_meets(tmp_path: Path) -> None:
-    """If this fails, one of two archives can never load, whatever image is taken."""
+def test_requirements_that_no_image_meets(tmp_path: Path) -> None:
+    """Otherwise one of two archives can never load, in any image."""
     old = write(tmp_path / "old.tar.gz", {**members("a", ENV), "a.step/env.tar.gz": environment("3.8")})
     new = write(tmp_path / "new.tar.gz", {**members("b", ENV), "b.step/env.tar.gz": environment("3.12")})
     (fault,) = faults(old, new)

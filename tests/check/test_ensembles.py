@@ -1,4 +1,4 @@
-"""Ensembles with a fault: its cause is reported, once, at its place, and not what follows from it."""
+"""Ensembles with a fault: its cause is reported once, at its place, and not its consequences."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def faults(tmp_path: Path, config: str) -> list[Fault]:
         ("data_type: TYPE_FP32", "data_type: FP32", "config-unknown-enum", "TYPE_FP32"),
     ],
 )
-def test_one_slip_is_one_fault(tmp_path: Path, old: str, new: str, rule: str, cure: str) -> None:
-    """If this fails, one wrong word is reported under several names, or under none."""
+def test_one_mistake_is_one_fault(tmp_path: Path, old: str, new: str, rule: str, cure: str) -> None:
+    """Otherwise one wrong word is reported under several names, or under none."""
     assert old in GOOD
     found = faults(tmp_path, GOOD.replace(old, new, 1))
     assert {fault.rule for fault in found if fault.rule != "ensemble-batch-size"} <= {rule}
@@ -56,7 +56,7 @@ def test_one_slip_is_one_fault(tmp_path: Path, old: str, new: str, rule: str, cu
 
 
 def test_no_fault_hides_another(tmp_path: Path) -> None:
-    """If this fails, people mend one fault only to be told the next."""
+    """Otherwise people fix one fault only to hear of the next."""
     config = GOOD.replace("max_batch_size: 8", "max_batch_size: 32").replace("dims: [ 4 ]", "dims: [ 0, 5 ]", 1)
     config = config.replace('key: "A", value: "scaled"', 'key: "AA", value: "missing"').replace('"whole"', '"hole"')
     assert {fault.rule for fault in faults(tmp_path, config)} >= {
@@ -68,8 +68,8 @@ def test_no_fault_hides_another(tmp_path: Path) -> None:
     }
 
 
-def test_the_place_of_a_clash_is_the_line_that_joins_the_two(tmp_path: Path) -> None:
-    """If this fails, people are sent to a line that is right."""
+def test_the_place_of_a_clash_is_the_line_that_connects_the_two(tmp_path: Path) -> None:
+    """Otherwise people are sent to a line that is right."""
     config = GOOD.replace("data_type: TYPE_FP32", "data_type: TYPE_INT32", 1)
     found = faults(tmp_path, config)
     lines = config.splitlines()
@@ -80,8 +80,8 @@ def test_the_place_of_a_clash_is_the_line_that_joins_the_two(tmp_path: Path) -> 
     }
 
 
-def test_circles_are_told_apart(tmp_path: Path) -> None:
-    """If this fails, of two circles in an ensemble only one is found."""
+def test_every_cycle_is_reported(tmp_path: Path) -> None:
+    """Otherwise only one of two cycles in an ensemble is found."""
     config = ensemble(
         step("scale", {"X": "X"}, {"Y": "Y"}),
         *(step("scale", {"X": f"{name}1"}, {"Y": f"{name}2"}) for name in "ab"),
@@ -92,8 +92,8 @@ def test_circles_are_told_apart(tmp_path: Path) -> None:
     assert len({fault.place for fault in found}) == 2
 
 
-def test_a_step_without_config_is_not_guessed_at(tmp_path: Path) -> None:
-    """If this fails, a model that a server would complete by itself is called wrong."""
+def test_the_tensors_of_a_step_without_config_are_not_guessed(tmp_path: Path) -> None:
+    """Otherwise a model that a server would complete itself is reported."""
     stage(Example(ensemble(step("detector", {"IMAGE": "X"}, {"BOXES": "Y"}))), tmp_path, "pipeline")
     (tmp_path / "detector" / "1").mkdir(parents=True)
     (tmp_path / "detector" / "1" / "model.onnx").write_bytes(b"")

@@ -1,4 +1,4 @@
-"""Packed environments: found where the config says, with what the server and the code need."""
+"""Packed environments: where they are, and whether they have what the server and the code need."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _archive(folder: Path, packed: bytes, model_py: str = MODEL_PY, **more: Cont
 
 
 def test_a_good_environment_has_no_fault(tmp_path: Path) -> None:
-    """If this fails, a good environment is called bad."""
+    """Otherwise a good environment is reported."""
     assert faults(_archive(tmp_path, environment("3.10")), image="24.09", instance="ml.c5.xlarge") == []
 
 
@@ -37,7 +37,7 @@ def test_a_good_environment_has_no_fault(tmp_path: Path) -> None:
     ],
 )
 def test_where_the_environment_lies(path: str, rule: str | None, tmp_path: Path) -> None:
-    """If this fails, the step does not start: Failed to get the canonical path."""
+    """Otherwise the step does not start: Failed to get the canonical path."""
     packed = environment("3.10")
     files = {**members("a", path), "a.step/env.tar.gz": packed}
     if "root" in path:
@@ -93,12 +93,12 @@ def test_where_the_environment_lies(path: str, rule: str | None, tmp_path: Path)
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_each_fault_of_an_environment_is_named(packed: bytes, rule: str, tmp_path: Path) -> None:
-    """If this fails, the step does not start on SageMaker, or answers wrongly, a quarter of an hour later."""
+    """Otherwise a quarter of an hour later the step does not start on SageMaker, or gives wrong answers."""
     assert rule in rules(_archive(tmp_path, packed), image="24.09")
 
 
-def test_what_is_only_a_record_is_no_fault(tmp_path: Path) -> None:
-    """If this fails, a package installed from a local wheel is called editable."""
+def test_a_record_of_a_local_wheel_is_not_a_fault(tmp_path: Path) -> None:
+    """Otherwise a package installed from a local wheel is reported as editable."""
     extra: dict[str, Content] = {
         f"{SITE}/mine-1.dist-info/direct_url.json": json.dumps({"url": "file:///wheels/mine.whl", "archive_info": {}}),
         f"{SITE}/distutils-precedence.pth": "import os; os.environ",
@@ -108,8 +108,8 @@ def test_what_is_only_a_record_is_no_fault(tmp_path: Path) -> None:
     assert rules(_archive(tmp_path, environment("3.10", extra)), image="24.09", instance="ml.c5.xlarge") == set()
 
 
-def test_a_stub_in_the_models_folder_brings_its_own_python(tmp_path: Path) -> None:
-    """If this fails, a step with a stub of its own is told to change its Python."""
+def test_a_stub_in_the_models_folder_has_its_own_python(tmp_path: Path) -> None:
+    """Otherwise a step with its own stub is told to change its Python."""
     more: dict[str, Content] = {"a.step/triton_python_backend_stub": b"\x7fELF"}
     assert rules(_archive(tmp_path, environment("3.11"), **more), image="24.09") == set()
 
@@ -128,7 +128,7 @@ def test_a_stub_in_the_models_folder_brings_its_own_python(tmp_path: Path) -> No
     ],
 )
 def test_imports_against_the_environment(code: str, rule: str | None, tmp_path: Path) -> None:
-    """If this fails, the step ends in ModuleNotFoundError on the endpoint."""
+    """Otherwise the step ends in ModuleNotFoundError on the endpoint."""
     extra: dict[str, Content] = {"lib/python3.10/typing.py": ""}
     more: dict[str, Content] = {"a.step/1/helper.py": "import torch\n", "a.step/beside.py": "X = 1\n"}
     path = _archive(tmp_path, environment("3.10", extra), code + MODEL_PY, **more)
@@ -141,7 +141,7 @@ def test_imports_against_the_environment(code: str, rule: str | None, tmp_path: 
 
 
 def test_numpy_2_is_right_for_newer_images(tmp_path: Path) -> None:
-    """If this fails, people are kept from numpy 2 where it works."""
+    """Otherwise numpy 2 is refused where it works."""
     extra: dict[str, Content] = {"lib/python3.12/site-packages/numpy-2.1.0.dist-info/METADATA": ""}
     gone = [f"lib/python3.12/site-packages/numpy-1.26.4.dist-info/{name}" for name in ("METADATA", "WHEEL")]
     path = _archive(tmp_path, environment("3.12", extra, gone))

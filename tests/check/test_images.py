@@ -1,4 +1,4 @@
-"""The tables of releases and instances, and what they say about archives."""
+"""The tables of releases and instances, and the faults that they reveal in archives."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def _plan(**facts: str) -> dict[str, Content]:
     return {**PLAN, "manifest.json": json.dumps({"artifacts": {"one/1/model.plan": {"facts": facts}}})}
 
 
-def test_the_release_table_is_whole() -> None:
-    """If this fails, a release is missing or a version was mistyped."""
+def test_the_release_table_is_complete() -> None:
+    """Otherwise a release is missing or a version is misspelled."""
     table = releases()
     assert list(table) == sorted(table)
     assert table["24.10"].triton == "2.51.0"
@@ -45,13 +45,13 @@ def test_the_release_table_is_whole() -> None:
     ],
 )
 def test_an_image_is_named_in_many_ways(image: str, release: str | None) -> None:
-    """If this fails, the checker looks at another release than the one that will run."""
+    """Otherwise the checker looks at another release than the one that will run."""
     found = release_of(Destination(image=image))
     assert (found.release if found else None) == release
 
 
 def test_instances() -> None:
-    """If this fails, a plan is compared with the wrong GPU."""
+    """Otherwise a plan is compared with the wrong GPU."""
     g5 = instance_of("ml.g5.xlarge")
     assert g5 and (g5.gpu, g5.compute_capability, g5.gpus) == ("A10G", "8.6", 1)
     c5 = instance_of("ml.c5.xlarge")
@@ -97,7 +97,7 @@ def test_instances() -> None:
 def test_image_and_instance(
     files: dict[str, Content], target: dict[str, str], expected: set[str], tmp_path: Path
 ) -> None:
-    """If this fails, a model is deployed to an image or a GPU that cannot run it, or a guess is sold as knowledge."""
+    """Otherwise a model is deployed to an image or a GPU that cannot run it, or a guess is reported as a fact."""
     assert rules(write(tmp_path / "a.tar.gz", files), **target) == expected
 
 
@@ -113,7 +113,7 @@ def test_image_and_instance(
     ],
 )
 def test_a_plan_of_another_tensorrt(built: str, image: str, faulty: bool, tmp_path: Path) -> None:
-    """If this fails, plans are deployed that the image's TensorRT refuses, or good ones are called bad."""
+    """Otherwise plans are deployed that the image's TensorRT refuses, or good ones are reported."""
     assert ("plan-tensorrt" in rules(write(tmp_path / "a.tar.gz", _plan(tensorrt=built)), image=image)) is faulty
 
 
@@ -128,7 +128,7 @@ def test_a_plan_of_another_tensorrt(built: str, image: str, faulty: bool, tmp_pa
     ],
 )
 def test_a_pipeline_of_a_newer_dali(record: dict[str, object], faulty: bool, tmp_path: Path) -> None:
-    """If this fails, the image's DALI meets operators that it does not know."""
+    """Otherwise the image's DALI fails on unknown operators."""
     config = 'backend: "dali"\nmax_batch_size: 8\n' + IO
     files: dict[str, Content] = {
         "one/config.pbtxt": config,
@@ -154,7 +154,7 @@ def test_a_pipeline_of_a_newer_dali(record: dict[str, object], faulty: bool, tmp
     ],
 )
 def test_a_broken_manifest_stops_nothing(text: str, tmp_path: Path) -> None:
-    """If this fails, an archive that another tool made takes the checker down."""
+    """Otherwise an archive that another tool made crashes the checker."""
     one = write(tmp_path / "a.tar.gz", {**PLAN, "manifest.json": text})
     two = write(tmp_path / "b.tar.gz", {**PLAN, "manifest.json": "{}"})
     found = faults(one, two, image="24.09", instance="ml.g5.xlarge")

@@ -1,4 +1,4 @@
-"""Good repositories, changed at random: the checker never fails, and the real server agrees with what it says."""
+"""Good repositories, changed at random: the checker never fails, and the real server agrees with it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.check.configs import changed, messages, mutated
-from tests.check.served import Judge
+from tests.check.served import ModelLoader
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.check.checker import check_repositories
 from triton_ensembles.check.examples import Y, ensemble, python_model, step
 from triton_ensembles.check.fault import Fault
-from triton_ensembles.check.form import Form
 from triton_ensembles.check.registry import RULES
-from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.repository import Form, Repository
 from triton_ensembles.check.rule import Example, Server
 from triton_ensembles.check.staging_example import stage
 from triton_ensembles.triton.destination import Destination
@@ -77,7 +76,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     st.sampled_from(["1", "01", "-1", "1.0", "99999999999999999999", "x", "configs"]),
 )
 def test_the_checker_never_fails(tmp_path: Path, text: str, version: str) -> None:
-    """If this fails, odd input makes a rule crash: its own fault then says so and asks to report it."""
+    """Otherwise odd input makes a rule crash: its own fault then says so and asks to report it."""
     shutil.rmtree(tmp_path / "models", ignore_errors=True)
     stage(Example(text, {f"{version}/model.py": "x = 1\n"}), tmp_path / "models", "model")
     for fault in check_folder(tmp_path / "models"):
@@ -86,9 +85,9 @@ def test_the_checker_never_fails(tmp_path: Path, text: str, version: str) -> Non
 
 @pytest.mark.parametrize("text", [ENSEMBLE, MODEL], ids=["ensemble", "model"])
 def test_the_server_agrees_on_changed_models(text: str, tmp_path: Path) -> None:
-    """If this fails, the checker passes what Triton refuses, or refuses what Triton loads."""
+    """Otherwise the checker passes what Triton refuses, or refuses what Triton loads."""
     models, numbers = tmp_path / "models", itertools.count()
-    with Judge(models, tmp_path) as server:
+    with ModelLoader(models, tmp_path) as server:
 
         @SERVED
         @given(changed(parse_config(text, "")))
@@ -102,7 +101,7 @@ def test_the_server_agrees_on_changed_models(text: str, tmp_path: Path) -> None:
             if Server.DIES in said:
                 return
             stage(Example(printed), models, name)
-            verdict = server.load_all([name])[name]
-            assert verdict.loaded == (Server.REFUSES not in said), (printed, faults, verdict.words)
+            result = server.load_all([name])[name]
+            assert result.loaded == (Server.REFUSES not in said), (printed, faults, result.words)
 
         compare()

@@ -1,26 +1,38 @@
-"""docs/rules.md says what the rules say."""
+"""docs/rules.md, and the rules as a list."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
+from triton_ensembles.check.explanation import text_examples
+from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.registry import RULES
-from triton_ensembles.check.rules_page import PAGE, page, sketches
+from triton_ensembles.check.repository import Model
+from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rules_page import PAGE, page
 
 
 def test_the_page_is_up_to_date() -> None:
-    """If this fails, people read about rules as they were: run python -m triton_ensembles.check.rules_page."""
+    """Otherwise the page describes old rules: run python -m triton_ensembles.check.rules_page."""
     assert PAGE.read_text(encoding="utf-8") == page()
 
 
-def test_every_rule_has_a_name_of_its_own() -> None:
-    """If this fails, a fault's name in brackets leads to the wrong rule."""
-    names = [rule.id for rule in RULES]
-    assert len(names) == len(set(names))
+def test_two_rules_cannot_have_the_same_name() -> None:
+    """Otherwise the name in brackets leads to the wrong rule."""
+
+    def find(model: Model) -> Iterator[Finding]:
+        yield Finding(model.place(), "never called")
+
+    with pytest.raises(ValueError, match="there are two rules called"):
+        rule(RULES[0].id, "", source="")(find)
 
 
 def test_every_rule_has_a_bad_and_a_good_example() -> None:
-    """An example that is loaded into the real server, or else a sketch of how one comes to it; never both."""
+    """Otherwise --explain has nothing to show. An example is a model that the tests can load, or a text, never both."""
     for each in RULES:
-        sketch = sketches().get(each.id, {})
-        assert (each.bad is None) == ("bad" in sketch), each.id
-        assert (each.good is None) == ("good" in sketch), each.id
-    assert set(sketches()) <= {each.id for each in RULES}
+        texts = text_examples().get(each.id, {})
+        assert (each.bad is None) == ("bad" in texts), each.id
+        assert (each.good is None) == ("good" in texts), each.id
+    assert set(text_examples()) <= {each.id for each in RULES}

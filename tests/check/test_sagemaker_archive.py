@@ -1,4 +1,4 @@
-"""Archives for SageMaker: what its front end picks, and what may lie in them."""
+"""Archives for SageMaker: what its front end serves, and what they may contain."""
 
 from __future__ import annotations
 
@@ -7,24 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.check.packing import (
-    MODEL_PY,
-    Content,
-    ensemble_of,
-    faults,
-    link,
-    members,
-    packed,
-    python_step,
-    rules,
-    write,
-)
+from tests.check.packing import MODEL_PY, Content, ensemble_of, faults, link, members, packed, python_step, rules, write
 
 STEP: dict[str, Content] = {"step/config.pbtxt": python_step(), "step/1/model.py": MODEL_PY}
 
 
 def test_a_good_archive_has_no_fault(tmp_path: Path) -> None:
-    """If this fails, people learn to ignore the checker."""
+    """Otherwise people learn to ignore the checker."""
     assert faults(write(tmp_path / "good.tar.gz", members()), instance="ml.c5.xlarge") == []
 
 
@@ -60,20 +49,20 @@ def test_a_good_archive_has_no_fault(tmp_path: Path) -> None:
     ],
 )
 def test_each_fault_of_an_archive_is_named(files: dict[str, Content], rule: str, tmp_path: Path) -> None:
-    """If this fails, SageMaker refuses the archive, or serves another model, a quarter of an hour later."""
+    """Otherwise a quarter of an hour later SageMaker refuses the archive, or serves another model."""
     assert rule in rules(write(tmp_path / "bad.tar.gz", files))
 
 
 @pytest.mark.parametrize("space", ["", " ", "\t", "\n  "])
-def test_all_that_the_front_end_sees_is_accepted(space: str, tmp_path: Path) -> None:
-    """If this fails, the checker asks for one way of writing where SageMaker takes several."""
+def test_every_spelling_that_the_front_end_accepts_passes(space: str, tmp_path: Path) -> None:
+    """Otherwise the checker insists on one spelling where SageMaker accepts several."""
     files = members()
     files["one/config.pbtxt"] = ensemble_of("one.step", f'platform:{space}"ensemble"')
     assert rules(write(tmp_path / "a.tar.gz", files)) == set()
 
 
 def test_two_faults_do_not_hide_each_other(tmp_path: Path) -> None:
-    """If this fails, people mend their archive one upload at a time."""
+    """Otherwise people fix their archive one upload at a time."""
     files = {**members(), "link": link("link", "one"), "two/config.pbtxt": ensemble_of("one.step"), "two/1": None}
     found = rules(write(tmp_path / "a.tar.gz", files))
     assert {"sagemaker-symbolic-link", "sagemaker-several-ensembles"} <= found
@@ -83,26 +72,26 @@ def test_two_faults_do_not_hide_each_other(tmp_path: Path) -> None:
     ("name", "ok"),
     [("modell-1.tar.gz", True), ("team two.tar.gz", True), ("modèle.tar.gz", False), (" a.tar.gz", False)],
 )
-def test_a_name_that_no_request_can_say(name: str, ok: bool, tmp_path: Path) -> None:
-    """If this fails, an uploaded model can never be invoked."""
+def test_a_name_that_no_request_can_contain(name: str, ok: bool, tmp_path: Path) -> None:
+    """Otherwise an uploaded model can never be invoked."""
     assert ("sagemaker-target-model" in rules(write(tmp_path / name, members()))) is not ok
 
 
-def test_a_lone_python_model_may_not_have_a_name_of_the_shell(tmp_path: Path) -> None:
-    """If this fails, releases from 25.08 refuse the model as an invalid stub name."""
+def test_a_single_python_model_cannot_have_shell_characters_in_its_name(tmp_path: Path) -> None:
+    """Otherwise releases from 25.08 refuse the model as an invalid stub name."""
     assert "sagemaker-stub-name" in rules(write(tmp_path / "model (1).tar.gz", STEP))
     assert "sagemaker-stub-name" not in rules(write(tmp_path / "model-1.tar.gz", STEP))
 
 
-def test_a_decoupled_step_makes_the_ensemble_decoupled(tmp_path: Path) -> None:
-    """If this fails, every request to the endpoint is answered with 400."""
+def test_a_decoupled_step_makes_its_ensemble_decoupled(tmp_path: Path) -> None:
+    """Otherwise every request to the endpoint is answered with 400."""
     files = members()
     files["one.step/config.pbtxt"] = python_step() + "model_transaction_policy { decoupled: true }\n"
     assert "sagemaker-decoupled" in rules(write(tmp_path / "a.tar.gz", files))
 
 
-def test_a_called_model_has_to_be_a_step(tmp_path: Path) -> None:
-    """If this fails, a model that works on a desk fails on SageMaker for each request."""
+def test_a_model_that_model_py_calls_has_to_be_a_step(tmp_path: Path) -> None:
+    """Otherwise a model that works locally fails on SageMaker for each request."""
     call = """\
 import triton_python_backend_utils as p
 TARGET = "helper"
@@ -122,8 +111,8 @@ def ask(x):
     assert rules(write(tmp_path / "b.tar.gz", good)) == set()
 
 
-def test_junk_is_a_fault_and_no_crash(tmp_path: Path) -> None:
-    """If this fails, a broken upload stops the check of all the others."""
+def test_junk_is_a_fault_and_does_not_crash(tmp_path: Path) -> None:
+    """Otherwise a broken upload stops the check of all the others."""
     for number, data in enumerate((b"", b"junk" * 99, packed(members())[:200])):
         path = tmp_path / f"{number}.tar.gz"
         path.write_bytes(data)

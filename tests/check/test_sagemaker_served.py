@@ -14,7 +14,7 @@ import pytest
 
 from tests.check.packing import MODEL_PY, Content, ensemble_of, members, packed, python_step, rules
 from triton_ensembles.building.build import Built
-from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 TARGET = "X-Amzn-SageMaker-Target-Model"
 
@@ -22,7 +22,7 @@ TARGET = "X-Amzn-SageMaker-Target-Model"
 class Endpoint:
     """What SageMaker does: unpack the archive, load it under the name of its file, invoke it."""
 
-    def __init__(self, server: TritonServer, folder: Path) -> None:
+    def __init__(self, server: SageMakerServer, folder: Path) -> None:
         self.server, self.folder = server, folder
         self._number = 0
 
@@ -68,14 +68,12 @@ class Endpoint:
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     folder = tmp_path_factory.mktemp("endpoint")
     (folder / "empty").mkdir()
-    with TritonServer(
-        [folder / "empty"], sagemaker=True, log=folder / "triton.log", arguments=["--log-verbose=1"]
-    ) as server:
+    with SageMakerServer(folder / "empty", log=folder / "triton.log") as server:  # SageMaker's log is verbose
         yield Endpoint(server, folder)
 
 
 def test_a_good_archive_is_served(endpoint: Endpoint) -> None:
-    """If this fails, the other tests of this file prove nothing."""
+    """Otherwise the other tests of this file prove nothing."""
     assert endpoint.load("good", members("good"))[0] == 200
     assert endpoint.rules == set()
     status, body = endpoint.invoke()
@@ -83,14 +81,14 @@ def test_a_good_archive_is_served(endpoint: Endpoint) -> None:
 
 
 def test_a_wrapped_archive_is_refused(endpoint: Endpoint) -> None:
-    """If this fails, the rule about wrapping folders is wrong."""
+    """Otherwise the rule about wrapping folders is wrong."""
     status, body = endpoint.load("wrapped", {f"repository/{name}": text for name, text in members("wr").items()})
     assert status == 400 and "at least one version must be available under the version policy" in body
     assert "sagemaker-wrapped-archive" in endpoint.rules
 
 
 def test_of_two_ensembles_one_is_served(endpoint: Endpoint) -> None:
-    """If this fails, archives of two ensembles are refused by mistake."""
+    """Otherwise the rule about several ensembles is wrong."""
     files = {**members("two"), "two_more/config.pbtxt": ensemble_of("two.step"), "two_more/1/README.md": ""}
     assert endpoint.load("two", files)[0] == 200
     assert endpoint.rules == {"sagemaker-several-ensembles"}
@@ -99,7 +97,7 @@ def test_of_two_ensembles_one_is_served(endpoint: Endpoint) -> None:
 
 
 def test_without_an_ensemble_one_of_the_models_is_served(endpoint: Endpoint) -> None:
-    """If this fails, the rule about archives without an ensemble is wrong."""
+    """Otherwise the rule about archives without an ensemble is wrong."""
     files = {
         f"{name}/{file}": text
         for name in ("uno", "due")
@@ -110,7 +108,7 @@ def test_without_an_ensemble_one_of_the_models_is_served(endpoint: Endpoint) -> 
 
 
 def test_single_quotes_hide_the_ensemble(endpoint: Endpoint) -> None:
-    """If this fails, the checker asks for a way of writing that the front end does not need."""
+    """Otherwise the checker insists on a spelling that the front end does not need."""
     files = members("quoted")
     files["quoted/config.pbtxt"] = ensemble_of("quoted.step", "platform: 'ensemble'")
     endpoint.load("quoted", files)
@@ -118,8 +116,19 @@ def test_single_quotes_hide_the_ensemble(endpoint: Endpoint) -> None:
     assert not endpoint.said(f"detected an Ensemble config at path: {endpoint.url}")
 
 
+@pytest.mark.parametrize(("space", "seen"), [("\n\t\r\f ", True), ("\v", False)])
+def test_the_front_end_skips_five_characters_before_the_platform(endpoint: Endpoint, space: str, seen: bool) -> None:
+    """Otherwise the checker and the endpoint see another ensemble than SageMaker: protobuf skips \\v, RE2 does not."""
+    name = "spaced" if seen else "vertical"
+    files = members(name)
+    files[f"{name}/config.pbtxt"] = ensemble_of(f"{name}.step", f'platform:{space}"ensemble"')
+    endpoint.load(name, files)
+    assert bool(endpoint.said(f"detected an Ensemble config at path: {endpoint.url}")) is seen
+    assert endpoint.rules == (set() if seen else {"sagemaker-ensemble-not-seen"})
+
+
 def test_a_comment_is_taken_for_an_ensemble(endpoint: Endpoint) -> None:
-    """If this fails, the checker is afraid of a harmless comment."""
+    """Otherwise the checker reports a harmless comment."""
     files = members("comment")
     files["comment.step/config.pbtxt"] = f'# a step of a platform: "ensemble" model\n{python_step()}'
     endpoint.load("comment", files)
@@ -127,8 +136,8 @@ def test_a_comment_is_taken_for_an_ensemble(endpoint: Endpoint) -> None:
     assert endpoint.said(f"detected an Ensemble config at path: {endpoint.url}/comment.step/config.pbtxt")
 
 
-def test_a_decoupled_step_is_never_invoked(endpoint: Endpoint) -> None:
-    """If this fails, the rule about decoupled models is wrong."""
+def test_requests_to_a_decoupled_step_are_refused(endpoint: Endpoint) -> None:
+    """Otherwise the rule about decoupled models is wrong."""
     files = members("stream")
     files["stream.step/config.pbtxt"] = python_step() + "model_transaction_policy { decoupled: true }\n"
     assert endpoint.load("stream", files)[0] == 200
@@ -137,8 +146,8 @@ def test_a_decoupled_step_is_never_invoked(endpoint: Endpoint) -> None:
     assert endpoint.rules == {"sagemaker-decoupled"}
 
 
-def test_a_called_model_is_not_loaded(endpoint: Endpoint) -> None:
-    """If this fails, models called from model.py are loaded after all."""
+def test_a_model_that_model_py_calls_is_not_loaded(endpoint: Endpoint) -> None:
+    """Otherwise the checker reports a call of a model that is loaded."""
     code = """\
 import triton_python_backend_utils as pb_utils
 
@@ -157,7 +166,7 @@ class TritonPythonModel:
 
 
 def test_shared_steps_are_loaded_again(endpoint: Endpoint, tmp_path: Path) -> None:
-    """If this fails, archives may share the names of steps."""
+    """Otherwise the checker reports archives that may share the names of their steps."""
     assert endpoint.load("first", members("shared"))[0] == 200
     loading = f"loading: {endpoint.url}::shared.step:1"
     before, first = endpoint.said(loading), endpoint.archive
@@ -168,7 +177,7 @@ def test_shared_steps_are_loaded_again(endpoint: Endpoint, tmp_path: Path) -> No
 
 
 def test_one_target_model_twice_is_refused(endpoint: Endpoint) -> None:
-    """If this fails, an endpoint takes two models of one name."""
+    """Otherwise the checker reports two models of one name that an endpoint accepts."""
     assert endpoint.load("same", members("same1"))[0] == 200
     status, body = endpoint.load("same", members("same2"))
     assert status == 409 and "conflicting mapping" in body
@@ -183,7 +192,7 @@ def test_one_target_model_twice_is_refused(endpoint: Endpoint) -> None:
     ],
 )
 def test_a_model_loads_and_fails_for_each_request(endpoint: Endpoint, model_py: str, rule: str, words: str) -> None:
-    """If this fails, the rule's words are not the server's."""
+    """Otherwise the rule quotes words that the server does not use."""
     assert endpoint.load(rule, members(rule, model_py=model_py))[0] == 200
     status, body = endpoint.invoke()
     assert status == 400 and words in body, body
@@ -191,7 +200,7 @@ def test_a_model_loads_and_fails_for_each_request(endpoint: Endpoint, model_py: 
 
 
 def test_an_output_of_another_name_is_dropped(endpoint: Endpoint) -> None:
-    """If this fails, the rule about outputs that the config does not have is wrong."""
+    """Otherwise the rule about outputs that the config does not have is wrong."""
     wrong = MODEL_PY.replace('"Y"', '"y"')
     assert endpoint.load("last", members("last", model_py=wrong))[0] == 200
     status, body = endpoint.invoke()
@@ -208,14 +217,14 @@ def test_an_output_of_another_name_is_dropped(endpoint: Endpoint) -> None:
 
 
 def test_an_archive_without_a_model_is_refused(endpoint: Endpoint) -> None:
-    """If this fails, the rule about empty archives is wrong."""
+    """Otherwise the rule about empty archives is wrong."""
     status, body = endpoint.load("empty", {"README.md": "nothing"})
     assert status == 400 and "at least one version must be available under the version policy" in body
     assert endpoint.rules == {"sagemaker-no-model"}
 
 
 def test_an_import_that_the_environment_lacks(endpoint: Endpoint, built: dict[str, Built]) -> None:
-    """If this fails, packages come from elsewhere than the packed environment, or from nowhere."""
+    """Otherwise the rule about imports looks for packages in the wrong place."""
     environment = (built["bert_trt"].repository / "processing_env.tar.gz").read_bytes()
     place = "$$TRITON_MODEL_DIRECTORY/env.tar.gz"
     good = {**members("env", place, "import tokenizers\n" + MODEL_PY), "env.step/env.tar.gz": environment}
@@ -228,7 +237,7 @@ def test_an_import_that_the_environment_lacks(endpoint: Endpoint, built: dict[st
 
 
 def test_an_environment_without_activate(endpoint: Endpoint) -> None:
-    """If this fails, Triton takes environments without bin/activate."""
+    """Otherwise the checker reports environments without bin/activate that Triton accepts."""
     place = "$$TRITON_MODEL_DIRECTORY/env.tar.gz"
     for name, content, words, rule in (
         ("bare", packed({"lib/python3.11/os.py": ""}), "/bin/activate does not exist", "environment-no-activate"),

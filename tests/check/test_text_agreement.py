@@ -1,4 +1,4 @@
-"""The reader of config.pbtxt and protobuf's own must agree on what is a ModelConfig."""
+"""The reader of config.pbtxt and protobuf's own agree on what is a ModelConfig."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.check.configs import messages, mutated
-from triton_ensembles.check.text.parser import TextFault, parse
+from triton_ensembles.check.text.parsed import TextFault
+from triton_ensembles.check.text.parser import parse
 from triton_ensembles.triton.model_config import ModelConfig, format_config
 
 # protobuf reads some of the odd escape sequences that hypothesis makes, and Python warns of them.
@@ -33,7 +34,7 @@ HARMLESS = {"config-map-key-twice", "config-not-utf8"}
 @settings(max_examples=150, deadline=None)
 @given(messages())
 def test_what_is_written_is_read_back(message: Message) -> None:
-    """If this fails, a correct config.pbtxt gets a fault, or the rules see another model than Triton does."""
+    """Otherwise a correct config.pbtxt gets a fault, or the rules see another model than Triton does."""
     printed = [text_format.MessageToString(message, as_one_line=one_line) for one_line in (False, True)]
     for text in (format_config(message), *printed):
         parsed = parse(text, ModelConfig())
@@ -45,7 +46,7 @@ def test_what_is_written_is_read_back(message: Message) -> None:
 @given(st.one_of(mutated(CONFIG), st.text(max_size=60)))
 @example("// comment\n")
 def test_what_protobuf_refuses_has_a_fault(text: str) -> None:
-    """If this fails, Triton may refuse a config.pbtxt of which the checker says nothing."""
+    """Otherwise Triton may refuse a config.pbtxt that passes the checker."""
     parsed = parse(text, ModelConfig())
     if re.search(r"-[\s#]", text):  # Python refuses "- 1", the server takes it: test_text_served.py
         return
@@ -58,7 +59,7 @@ def test_what_protobuf_refuses_has_a_fault(text: str) -> None:
 @settings(max_examples=600, deadline=None)
 @given(mutated(CONFIG))
 def test_what_protobuf_takes_has_no_fault(text: str) -> None:
-    """If this fails, the checker refuses what Triton takes.
+    """Otherwise the checker refuses what Triton accepts.
 
     Left out is where Python's protobuf is laxer than the server's C++: test_text_served.py holds those to the server.
     """

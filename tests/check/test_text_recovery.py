@@ -1,4 +1,4 @@
-"""Faults in the text of a config.pbtxt: all of them, at their place, with a cure, and the rest is read all the same."""
+"""Faults in the text of a config.pbtxt: all are reported, at their place, with a fix, and the rest is read anyway."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def found(text: str) -> list[tuple[int, str]]:
 
 
 def test_all_faults_are_found_at_their_lines() -> None:
-    """If this fails, people mend one fault only to be told the next."""
+    """Otherwise people fix one fault only to hear of the next."""
     assert found(MANY) == [
         (1, "config-wrong-type"),
         (2, "config-unknown-field"),
@@ -44,8 +44,8 @@ def test_all_faults_are_found_at_their_lines() -> None:
     ]
 
 
-def test_what_was_meant_is_read() -> None:
-    """If this fails, one misspelt word makes a second fault somewhere else."""
+def test_the_intended_value_is_read() -> None:
+    """Otherwise one misspelt word makes a second fault somewhere else."""
     config = ConfigFile("config.pbtxt", MANY).config
     assert (config.name, config.backend, config.max_batch_size) == ("scale", "python", 8)
     assert [(tensor.name, list(tensor.dims)) for tensor in config.input] == [("X", [4, -1]), ("Z", [4, 5])]
@@ -71,8 +71,8 @@ def test_what_was_meant_is_read() -> None:
         ('backend: "python', 'write backend: "python"'),
     ],
 )
-def test_the_cure_can_be_copied(text: str, cure: str) -> None:
-    """If this fails, the cure sends people the wrong way."""
+def test_the_fix_can_be_copied(text: str, cure: str) -> None:
+    """Otherwise the fix misleads people."""
     (fault,) = ConfigFile("config.pbtxt", text).faults
     assert fault.cure == cure
 
@@ -88,14 +88,14 @@ def test_the_cure_can_be_copied(text: str, cure: str) -> None:
     ],
 )
 def test_a_missing_bracket_is_one_fault(text: str) -> None:
-    """If this fails, a forgotten bracket drowns in faults that only follow from it."""
+    """Otherwise a forgotten bracket drowns in faults that only follow from it."""
     file = ConfigFile("config.pbtxt", text)
     assert [fault.rule for fault in file.faults] == ["config-unclosed"]
     assert [tensor.name for tensor in (*file.config.input, *file.config.output)] == ["X", "Y"]
 
 
 def test_places_of_everything() -> None:
-    """If this fails, faults are shown beside the wrong line."""
+    """Otherwise faults are shown beside the wrong line."""
     file = ConfigFile(
         "m/config.pbtxt",
         'input {\n  name: "X"\n  dims: [ 4,\n    5 ]\n}\n'
@@ -117,6 +117,6 @@ def test_places_of_everything() -> None:
     ids=lambda text: text[:10],
 )  # fmt: skip
 def test_hostile_texts_end(text: str) -> None:
-    """If this fails, a broken or hostile config.pbtxt hangs the checker or fills the screen."""
+    """Otherwise a broken or hostile config.pbtxt hangs the checker or fills the screen."""
     faults = ConfigFile("config.pbtxt", text).faults
     assert 0 < len(faults) <= 102

@@ -1,10 +1,10 @@
-"""Where protobuf's readers differ, the reader of config.pbtxt has to side with the real server."""
+"""Where protobuf's readers differ, the reader of config.pbtxt agrees with the real server."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.check.served import Judge, Verdict
+from tests.check.served import LoadResult, ModelLoader
 from triton_ensembles.check.config_file import ConfigFile
 from triton_ensembles.check.examples import SCALE, ensemble
 from triton_ensembles.check.rule import Example
@@ -62,16 +62,16 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LoadResult]:
     folder = tmp_path_factory.mktemp("texts")
     names = [stage(Example(text), folder / "models", name) for name, text in TEXTS.items()]
-    with Judge(folder / "models", folder) as server:
+    with ModelLoader(folder / "models", folder) as server:
         return server.load_all(names)
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_the_server_reads_it_too(name: str, verdicts: dict[str, Verdict]) -> None:
-    """If this fails, the checker and Triton disagree on what is a config.pbtxt."""
+def test_the_server_reads_it_too(name: str, results: dict[str, LoadResult]) -> None:
+    """Otherwise the checker and Triton disagree on what is a config.pbtxt."""
     text = TEXTS[name].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     faults = [fault for fault in ConfigFile("config.pbtxt", text).faults if fault.rule not in HARMLESS]
-    assert verdicts[name].loaded == (not faults), (faults, verdicts[name].words)
+    assert results[name].loaded == (not faults), (faults, results[name].words)

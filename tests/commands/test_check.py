@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from triton_ensembles.check.examples import ensemble, python_model, step
-from triton_ensembles.check.rule import Example
+from triton_ensembles.check.registry import RULES
+from triton_ensembles.check.rule import Example, Rule
 from triton_ensembles.check.staging_example import stage
 from triton_ensembles.commands.check import check_command
 from triton_ensembles.paths import ENSEMBLES
@@ -20,7 +21,7 @@ def run(*arguments: object) -> Result:
 
 
 def test_the_ensembles_of_this_project_have_no_fault() -> None:
-    """If this fails, so does the build."""
+    """Otherwise the build refuses them."""
     result = run()
     assert result.exit_code == 0, result.output
     repositories = len([path for path in ENSEMBLES.iterdir() if (path / "ensemble.toml").is_file()])
@@ -28,7 +29,7 @@ def test_the_ensembles_of_this_project_have_no_fault() -> None:
 
 
 def test_a_fault_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If this fails, editors cannot jump to the line, or people are not told what to write."""
+    """Otherwise editors cannot jump to the line, or people are not told what to write."""
     monkeypatch.chdir(tmp_path)
     stage(Example(python_model(size=-1)), tmp_path / "models", "scale")
     result = run("models")
@@ -36,12 +37,12 @@ def test_a_fault_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert result.exit_code == 1
     assert lines[0] == "models/scale/config.pbtxt:2:17: error[max-batch-size-negative]: max_batch_size is -1"
     assert lines[1].startswith("    Triton refuses it: 'max_batch_size' must be non-negative value")
-    assert lines[2] == "    cure: write max_batch_size: 0 for a model that does not batch"
+    assert lines[2] == "    fix: write max_batch_size: 0 for a model that does not batch"
     assert lines[3].startswith("1 error in 1 repository (")
 
 
 def test_a_fault_as_json(tmp_path: Path) -> None:
-    """If this fails, programs that read the faults break."""
+    """Otherwise programs that read the faults break."""
     stage(Example(python_model(size=-1)), tmp_path, "scale")
     data = json.loads(run(tmp_path, "--format", "json").output)
     assert (data["errors"], data["repositories"]) == (1, 1)
@@ -52,7 +53,7 @@ def test_a_fault_as_json(tmp_path: Path) -> None:
 
 
 def test_a_fault_for_github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If this fails, GitHub shows nothing beside the line."""
+    """Otherwise GitHub shows nothing beside the line."""
     monkeypatch.chdir(tmp_path)
     stage(Example(python_model(size=-1)), tmp_path / "models", "scale")
     line = run("models", "--format", "github").output.splitlines()[0]
@@ -62,7 +63,7 @@ def test_a_fault_for_github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_warnings_alone_exit_0(tmp_path: Path) -> None:
-    """If this fails, a warning stops a build."""
+    """Otherwise a warning stops a build."""
     stage(Example(python_model("version_policy { specific { versions: [ 1, 2 ] } }")), tmp_path, "scale")
     result = run(tmp_path)
     assert result.exit_code == 0
@@ -70,20 +71,55 @@ def test_warnings_alone_exit_0(tmp_path: Path) -> None:
 
 
 def test_a_newer_image_knows_newer_fields(tmp_path: Path) -> None:
-    """If this fails, --image changes nothing."""
+    """Otherwise --image changes nothing."""
     config = ensemble(step("scale", {"X": "X"}, {"Y": "Y"})).replace("  step [", "  max_inflight_requests: 4\n  step [")
     stage(Example(config), tmp_path, "pipeline")
     assert "error[config-field-too-new]" in run(tmp_path).output
     assert "config-field-too-new" not in run(tmp_path, "--image", "25.12").output
 
 
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_every_rule_is_explained(rule: Rule) -> None:
+    """Otherwise people see a fault's name and cannot find out what it means."""
+    result = run("--explain", rule.id)
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith(f"{rule.id} ({rule.severity})\n{rule.title}\n")
+    assert "\nBad:\n" in result.output and "\nGood:\n" in result.output
+    assert f"\nSource: {rule.source}" in result.output
+    if rule.bad:
+        assert f"{rule.severity}[{rule.id}]: " in result.output and "\n        fix: " in result.output
+    if rule.words:
+        assert f"\nServer: tritonserver 2.51.0 refuses the bad example: {rule.words}" in result.output
+
+
+def test_explain_without_a_name_lists_all_rules() -> None:
+    """Otherwise nobody knows which names there are."""
+    lines = run("--explain").output.splitlines()
+    assert [line.split()[0] for line in lines] == [rule.id for rule in RULES]
+    assert lines[0] == "archive-bomb                        error    An archive unpacks to a plausible size"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("max-batch-size", "did you mean 'max-batch-size-negative'?"),
+        ("step_model_mising", "did you mean 'step-model-missing'?"),
+        ("xyz", "--explain without a name lists all rules"),
+    ],
+)
+def test_an_unknown_rule_is_refused(name: str, words: str) -> None:
+    """Otherwise a misspelled name prints nothing, and nobody learns the right one."""
+    result = run("--explain", name)
+    assert result.exit_code == 2 and f"there is no rule '{name}'; {words}" in result.output
+
+
 @pytest.mark.parametrize("arguments", [["missing"], ["--target", "tpu"], ["--format", "xml"]])
 def test_wrong_usage_exits_2(arguments: list[str]) -> None:
-    """If this fails, a script takes a misspelt path for a clean one."""
+    """Otherwise a script takes a misspelled path for a clean one."""
     assert run(*arguments).exit_code == 2
 
 
 def test_an_empty_folder_is_wrong_usage(tmp_path: Path) -> None:
-    """If this fails, a folder without models passes."""
+    """Otherwise a folder without models passes."""
     result = run(tmp_path)
     assert result.exit_code == 2 and "there is no model here" in result.output

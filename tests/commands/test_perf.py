@@ -8,14 +8,31 @@ from click.testing import CliRunner
 from triton_ensembles.commands.perf import perf
 
 
-def test_concurrencies() -> None:
-    """Else a sweep measures other points than it was asked for."""
+def test_concurrencies_are_a_list() -> None:
+    """Otherwise a sweep measures other points than requested."""
     assert perf.make_context("perf", ["--concurrency", "1,2, 64"]).params["concurrencies"] == (1, 2, 64)
 
 
 @pytest.mark.parametrize("text", ["", "0", "1,x", "1:4"])
-def test_wrong_concurrencies(text: str) -> None:
-    """Else a slip of the finger costs the time of starting a server."""
+def test_wrong_concurrencies_are_refused(text: str) -> None:
+    """Otherwise a typo costs the time of starting a server."""
     result = CliRunner().invoke(perf, ["--concurrency", text])
     assert result.exit_code == 2
     assert "is not a list such as 1,2,4" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["bert_trt", "--shape", "NONE:3"], "--shape: bert_trt has no input 'NONE'; it has INPUT0"),
+        (["bert_trt", "--shape", "INPUT0=3"], "'INPUT0=3' is not a shape such as IMAGE:3,224,224"),
+        (["--shape", "INPUT0:3"], "--input-data and --shape are for one ensemble: name it"),
+        (["--input-data", __file__], "--input-data and --shape are for one ensemble: name it"),
+    ],
+)
+def test_wrong_inputs_are_refused_before_anything_is_built(arguments: list[str], words: str) -> None:
+    """Otherwise a typo costs minutes of building and starting a server."""
+    result = CliRunner().invoke(perf, arguments)
+    assert result.exit_code == 2
+    assert words in result.output
+    assert "sha256" not in result.output

@@ -1,4 +1,4 @@
-"""A pretended AWS in this process (moto), and small archives that the checker accepts."""
+"""AWS simulated in this process by moto, and small archives in which check finds no errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from moto import mock_aws
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.deploy.archives import Archive, read_archive
 from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.bucket import Place
+from triton_ensembles.deploy.bucket import S3Prefix
 
 CONFIG = """name: "{name}"
 backend: "python"
@@ -39,7 +39,7 @@ MakeArchive = Callable[..., Archive]
 
 @pytest.fixture
 def make_archive(tmp_path: Path) -> MakeArchive:
-    """``make_archive("echo")``: a packed model that gives back its input; ``weights`` goes into its manifest."""
+    """``make_archive("echo")`` packs a model that returns its input; ``weights`` goes into its manifest."""
 
     def make(name: str = "echo", weights: str = "pretrained", config: str = CONFIG, note: str = "") -> Archive:
         tree = tmp_path / f"tree-{name}"
@@ -66,17 +66,17 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def aws(credentials: None) -> Iterator[Aws]:
-    """S3, SageMaker's control plane and auto scaling, pretended by moto."""
+    """S3, SageMaker's control plane and auto scaling, simulated by moto."""
     with mock_aws():
         yield Aws()
 
 
 @pytest.fixture
-def place() -> Place:
-    return Place("some-bucket", "some-endpoint")
+def place() -> S3Prefix:
+    return S3Prefix("some-bucket", "some-endpoint")
 
 
 @pytest.fixture
-def told() -> list[str]:
-    """What the commands say, line by line: pass ``told.append``."""
+def lines() -> list[str]:
+    """What is reported as progress, line by line: pass ``lines.append``."""
     return []

@@ -1,4 +1,4 @@
-"""Target tracking, against moto's Application Auto Scaling."""
+"""Auto scaling of an endpoint, with moto's Application Auto Scaling."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ from typing import Any
 
 import pytest
 
-from triton_ensembles.deploy.autoscaling import Metric, Scaling, autoscale, remove_scaling, scaling_of
+from triton_ensembles.deploy.autoscaling import autoscale_endpoint, describe_scaling, remove_scaling
 from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.deploying import Wish, deploy
-from triton_ensembles.deploy.hosted import tags_of
+from triton_ensembles.deploy.deployment import deploy_endpoint
+from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
+from triton_ensembles.deploy.sagemaker_endpoint import tags_of
+from triton_ensembles.deploy.scaling_policy import Metric, ScalingPolicy
 from triton_ensembles.errors import EnsembleError
 
 ROLE = "arn:aws:iam::123456789012:role/some-role"
 
 
 def deployed(aws: Aws, instance: str) -> None:
-    deploy(aws, Wish("an-endpoint", ROLE, "an/image:1", instance, 1, "s3://some-bucket/x/"), print, 60)
+    deploy_endpoint(
+        aws, DesiredEndpoint("an-endpoint", ROLE, "an/image:1", instance, 1, "s3://some-bucket/x/"), print, 60
+    )
 
 
 def policies(aws: Aws) -> list[dict[str, Any]]:
@@ -24,9 +28,10 @@ def policies(aws: Aws) -> list[dict[str, Any]]:
     return found
 
 
-def test_gpu_utilization(aws: Aws, told: list[str]) -> None:
+def test_a_policy_on_the_utilization_of_the_gpu(aws: Aws, lines: list[str]) -> None:
+    """The endpoint gets exactly the policy that AWS's documentation asks for."""
     deployed(aws, "ml.g4dn.xlarge")
-    autoscale(aws, "an-endpoint", Scaling(Metric.GPU, 60, 1, 5), told.append)
+    autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.GPU, 60, 1, 5), lines.append)
     (policy,) = policies(aws)
     assert policy["ResourceId"] == "endpoint/an-endpoint/variant/AllTraffic"
     assert policy["ScalableDimension"] == "sagemaker:variant:DesiredInstanceCount"
@@ -49,10 +54,11 @@ def test_gpu_utilization(aws: Aws, told: list[str]) -> None:
     assert (registered["MinCapacity"], registered["MaxCapacity"]) == (1, 5)
 
 
-def test_invocations_and_saying_it_again_changes_it(aws: Aws, told: list[str]) -> None:
+def test_a_second_policy_replaces_the_first(aws: Aws, lines: list[str]) -> None:
+    """Otherwise the endpoint would scale by the larger of the two."""
     deployed(aws, "ml.c5.xlarge")
-    autoscale(aws, "an-endpoint", Scaling(Metric.INVOCATIONS, 70, 1, 2), told.append)
-    autoscale(aws, "an-endpoint", Scaling(Metric.INVOCATIONS, 90, 2, 4, 300, 30), told.append)
+    autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.INVOCATIONS, 70, 1, 2), lines.append)
+    autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.INVOCATIONS, 90, 2, 4, 300, 30), lines.append)
     (policy,) = policies(aws)
     assert policy["TargetTrackingScalingPolicyConfiguration"] == {
         "TargetValue": 90.0,
@@ -60,30 +66,32 @@ def test_invocations_and_saying_it_again_changes_it(aws: Aws, told: list[str]) -
         "ScaleInCooldown": 300,
         "ScaleOutCooldown": 30,
     }
-    assert scaling_of(aws, "an-endpoint", "AllTraffic") == [
+    assert describe_scaling(aws, "an-endpoint", "AllTraffic") == [
         "2 to 4 instances",
         "an-endpoint-target-tracking: SageMakerVariantInvocationsPerInstance at 90, cooldown 300 s in, 30 s out",
     ]
 
 
-def test_an_instance_without_gpu_cannot_follow_it(aws: Aws, told: list[str]) -> None:
-    """The metric would never come and the endpoint never scale."""
+def test_a_gpu_policy_is_refused_for_an_instance_without_gpu(aws: Aws, lines: list[str]) -> None:
+    """Otherwise the metric would never be reported and the endpoint never scale."""
     deployed(aws, "ml.c5.xlarge")
     with pytest.raises(EnsembleError, match=r"ml\.c5\.xlarge has no GPU"):
-        autoscale(aws, "an-endpoint", Scaling(Metric.GPU, 60, 1, 2), told.append)
+        autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.GPU, 60, 1, 2), lines.append)
     assert policies(aws) == []
 
 
-def test_it_is_removed_with_its_policy_and_removing_it_again_is_no_error(aws: Aws, told: list[str]) -> None:
+def test_scaling_is_removed_with_its_policy(aws: Aws, lines: list[str]) -> None:
+    """Removing it a second time is not an error."""
     deployed(aws, "ml.c5.xlarge")
-    autoscale(aws, "an-endpoint", Scaling(Metric.INVOCATIONS, 70, 1, 2), told.append)
+    autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.INVOCATIONS, 70, 1, 2), lines.append)
     arn = aws.sagemaker.describe_endpoint(EndpointName="an-endpoint")["EndpointArn"]
     assert tags_of(aws, arn)["triton-ensembles:autoscaled"] == "AllTraffic"
-    assert remove_scaling(aws, "an-endpoint", "AllTraffic", told.append) == 2
+    assert remove_scaling(aws, "an-endpoint", "AllTraffic", lines.append) == 2
     assert policies(aws) == []
-    assert remove_scaling(aws, "an-endpoint", "AllTraffic", told.append) == 0
+    assert remove_scaling(aws, "an-endpoint", "AllTraffic", lines.append) == 0
 
 
-def test_an_endpoint_that_is_not_there(aws: Aws, told: list[str]) -> None:
-    with pytest.raises(EnsembleError, match="not there"):
-        autoscale(aws, "an-endpoint", Scaling(Metric.INVOCATIONS, 70, 1, 2), told.append)
+def test_an_endpoint_that_does_not_exist_is_refused(aws: Aws, lines: list[str]) -> None:
+    """The error says to deploy it first."""
+    with pytest.raises(EnsembleError, match="does not exist; deploy it first"):
+        autoscale_endpoint(aws, "an-endpoint", ScalingPolicy(Metric.INVOCATIONS, 70, 1, 2), lines.append)

@@ -1,4 +1,4 @@
-"""The image's URI by region and tag."""
+"""The URI of the image, by region and tag."""
 
 from __future__ import annotations
 
@@ -47,46 +47,51 @@ from triton_ensembles.errors import EnsembleError
         ),
     ],
 )
-def test_it_is_what_the_sources_say(tag: str, region: str, instance: str, uri: str) -> None:
-    """A user would otherwise deploy an image that does not exist, and learn it ten minutes later."""
+def test_the_uri_is_that_of_the_sources(tag: str, region: str, instance: str, uri: str) -> None:
+    """Otherwise a user would deploy an image that does not exist, and learn of it ten minutes later."""
     assert image_uri(tag, region, instance) == uri
 
 
 @pytest.mark.parametrize(
     ("tag", "region", "words"),
     [
-        ("24.10", "us-east-1", "known there: 23.03, 23.12"),
-        ("24.09", "us-gov-west-1", "not known where AWS keeps release 24.09"),
-        ("24.09", "ap-south-2", "known there: 25.04"),
-        ("latest", "us-east-1", "no tag of SageMaker's"),
+        ("24.10", "us-east-1", "known releases there: 23.03, 23.12"),
+        ("24.09", "us-gov-west-1", "AWS keeps release 24.09 of its Triton image in us-gov-west-1 is unknown"),
+        ("24.09", "ap-south-2", "known releases there: 25.04"),
+        ("latest", "us-east-1", "is not a tag of SageMaker's"),
     ],
 )
-def test_what_no_source_says_is_not_guessed(tag: str, region: str, words: str) -> None:
+def test_an_unknown_image_is_not_guessed(tag: str, region: str, words: str) -> None:
+    """The error names --image-uri instead."""
     with pytest.raises(EnsembleError, match=re.escape(words)) as caught:
         image_uri(tag, region, "ml.g4dn.xlarge")
     assert "--image-uri" in str(caught.value)
 
 
-def test_an_unknown_instance_needs_the_whole_tag() -> None:
+def test_an_unknown_instance_needs_the_complete_tag() -> None:
+    """Whether it has a GPU decides the tag."""
     with pytest.raises(EnsembleError, match=r"--image 24\.09-py3 or 24\.09-py3-cpu"):
         image_uri("24.09", "us-east-1", "ml.z9.large")
     assert image_uri("24.09-py3", "us-east-1", "ml.z9.large").endswith(":24.09-py3")
 
 
-def test_archives_of_the_cpu_target_get_the_server_that_they_are_made_for() -> None:
+def test_archives_of_the_cpu_target_get_their_own_server() -> None:
+    """No image of AWS could run them; those of the gpu target get the image that they were built for."""
     assert default_image("cpu", "", "us-east-1", "ml.c5.xlarge") == PIP_SERVER
     assert default_image("gpu", "", "us-east-1", "ml.g5.xlarge").endswith("sagemaker-tritonserver:24.09-py3")
     assert default_image("gpu", "25.04", "us-east-1", "ml.g5.xlarge").endswith("sagemaker-tritonserver:25.04-py3")
 
 
-def test_only_an_image_that_names_a_release_can_be_checked_against_it() -> None:
+def test_archives_are_checked_against_an_image_whose_tag_names_a_release() -> None:
+    """What other images hold is unknown."""
     known = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:24.09-py3"
     assert image_to_check(known) == known
     assert image_to_check(PIP_SERVER) == ""
     assert image_to_check("123456789012.dkr.ecr.us-east-1.amazonaws.com/mine:7") == ""
 
 
-def test_the_table_is_sound() -> None:
+def test_the_table_has_one_account_for_each_region_and_release() -> None:
+    """Otherwise the account of an image would depend on the order of the rows."""
     with image._TABLE.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     assert all(re.fullmatch(r"\d{12}", row["account"]) for row in rows)

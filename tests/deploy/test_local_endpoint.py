@@ -1,4 +1,4 @@
-"""The commands and the example against the real local endpoint: boto3, HTTP, tritonserver."""
+"""The commands and the example with the real local endpoint: boto3, HTTP, tritonserver."""
 
 from __future__ import annotations
 
@@ -16,13 +16,18 @@ from click.testing import CliRunner, Result
 
 from tests.deploy.conftest import MakeArchive
 from triton_ensembles.building.build import Built
-from triton_ensembles.commands import deploy as command
+from triton_ensembles.commands.autoscale import autoscale
+from triton_ensembles.commands.deploy import deploy
 from triton_ensembles.commands.endpoint import environment
 from triton_ensembles.commands.invoke import invoke
+from triton_ensembles.commands.status import status
+from triton_ensembles.commands.undeploy import undeploy
+from triton_ensembles.commands.upload import upload
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
+from triton_ensembles.examples.folder import examples_folder
+from triton_ensembles.paths import ENSEMBLES, ROOT
 
 ROLE = "arn:aws:iam::123456789012:role/some-role"
 NAME = ("--endpoint", "rehearsal")
@@ -38,7 +43,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
 
 @pytest.fixture
 def run(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """As people run the commands: the three exported lines, and nothing that says where they run."""
+    """Runs a command as people do: three exported variables, and nothing else that tells where it runs."""
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment(local.url, "us-east-1").items():
@@ -48,7 +53,7 @@ def run(local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
         return CliRunner().invoke(wanted, [str(each) for each in arguments])
 
     yield call
-    call(command.undeploy, *NAME)
+    call(undeploy, *NAME)
 
 
 def nothing_left(local: LocalEndpoint) -> bool:
@@ -78,47 +83,50 @@ def request(folder: Path, *numbers: int) -> Path:
 
 
 def test_all_ensembles_from_upload_to_undeploy(run: Run, local: LocalEndpoint, built: dict[str, Built]) -> None:
-    """make upload deploy invoke undeploy."""
+    """What make upload deploy invoke status undeploy do."""
     random = [each.name for each in built.values() if each.manifest["weights"] == "random"]
     allow = ["--allow-random"] if random else []
     if random:
-        assert "random weights" in str(run(command.upload, *NAME).exception)
-    assert run(command.upload, *NAME, *allow).exit_code == 0
-    deployed = run(command.deploy, *DEPLOY, *allow)
+        assert "random weights" in str(run(upload, *NAME).exception)
+    assert run(upload, *NAME, *allow).exit_code == 0
+    deployed = run(deploy, *DEPLOY, *allow)
     assert deployed.exit_code == 0, f"{deployed.output}{deployed.exception}"
-    assert "the price is not known here" in deployed.output
-    # Our configs are complete: each Python step would load a second later for nothing.
+    assert "the price is not available" in deployed.output
+    # The configs are complete; completing them again takes a second for each Python step.
     assert additional_arguments(local) == ["--disable-auto-complete-config"]
 
     asked = run(invoke, *NAME)
     assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
-    assert re.search(r"finaloutput FP32 \[4, 384\]\n +1\.000  A cat sleeps", asked.output)
-    assert re.search(r"OUTPUT BYTES \[1, 3\]\n +0\.\d+:\d+:", asked.output)
-    assert re.search(r"OUTPUT__0 BYTES \[1, 3\]\n +\d+\.\d+:\d+:", asked.output)
+    assert re.search(r"finaloutput FP32 \[4, 384\]\n +cosine .*\n +1\.000  A cat sleeps", asked.output)
+    assert re.search(r"OUTPUT BYTES \[1, 3\]\n +0\.\d+ +\d+ ", asked.output)
+    assert re.search(r"OUTPUT__0 BYTES \[1, 3\]\n +\d+\.\d+ +\d+ ", asked.output)
     warm = run(invoke, "bert_trt", *NAME, "--text", "one", "--text", "one")
-    assert re.search(r"2 sentences in \d+ ms\n.*\n +1\.000  one\n +1\.000  one", warm.output)
+    assert re.search(r"2 texts in \d+ ms\n.*\n.*\n +1\.000  one\n +1\.000  one", warm.output)
+    photo = examples_folder(ENSEMBLES / "resnet_pytorch") / "flower.jpg"
+    assert re.search(r"flower\.jpg in \d+ ms", run(invoke, "resnet_pytorch", *NAME, "--photo", photo).output)
 
-    shown = run(command.status, *NAME)
+    shown = run(status, *NAME)
     assert shown.exit_code == 0
     assert "rehearsal: InService" in shown.output
     assert ("weights  RANDOM" in shown.output) == bool(random)
-    assert run(command.undeploy, *NAME).exit_code == 0
+    assert run(undeploy, *NAME).exit_code == 0
     assert nothing_left(local)
 
 
-def test_what_changes_is_updated_while_the_rest_stays(
+def test_a_changed_endpoint_is_updated(
     run: Run, local: LocalEndpoint, make_archive: MakeArchive, tmp_path: Path
 ) -> None:
+    """An update replaces the model and the configuration, and the endpoint answers afterwards."""
     archive = make_archive("echo", weights="")
-    run(command.upload, archive.path, *NAME)
-    assert "created" in run(command.deploy, archive.path, *DEPLOY).output
+    run(upload, archive.path, *NAME)
+    assert "created" in run(deploy, archive.path, *DEPLOY).output
     assert additional_arguments(local) == [""]  # not built here: its config may need completion
-    assert "unchanged" in run(command.deploy, archive.path, *DEPLOY).output
-    again = run(command.deploy, archive.path, *DEPLOY, "--count", "2", "--no-cache")
+    assert "unchanged" in run(deploy, archive.path, *DEPLOY).output
+    again = run(deploy, archive.path, *DEPLOY, "--count", "2", "--no-cache")
     assert "updated" in again.output, f"{again.output}{again.exception}"
     client = local.client("sagemaker")
     assert len(client.list_models()["Models"]) == len(client.list_endpoint_configs()["EndpointConfigs"]) == 1
-    assert "AllTraffic: 2 of 2 ml.c5.xlarge" in run(command.status, *NAME).output
+    assert "AllTraffic: 2 of 2 ml.c5.xlarge" in run(status, *NAME).output
 
     answer = tmp_path / "answer.json"
     body = request(tmp_path, 1, 2, 3)
@@ -128,11 +136,12 @@ def test_what_changes_is_updated_while_the_rest_stays(
 
 
 def test_a_new_archive_needs_no_new_endpoint(run: Run, make_archive: MakeArchive, tmp_path: Path) -> None:
+    """It is served as soon as it is uploaded."""
     first = make_archive("first")
-    run(command.upload, first.path, *NAME)
-    run(command.deploy, first.path, *DEPLOY)
+    run(upload, first.path, *NAME)
+    run(deploy, first.path, *DEPLOY)
     second = make_archive("second")
-    run(command.upload, second.path, *NAME)
+    run(upload, second.path, *NAME)
     asked = run(invoke, second.key, *NAME, "--body", request(tmp_path, 7))
     assert asked.exit_code == 0, f"{asked.output}{asked.exception}"
 
@@ -140,7 +149,7 @@ def test_a_new_archive_needs_no_new_endpoint(run: Run, make_archive: MakeArchive
 @pytest.fixture
 def uploaded(run: Run, make_archive: MakeArchive) -> Archive:
     archive = make_archive("echo")
-    assert run(command.upload, archive.path, *NAME).exit_code == 0
+    assert run(upload, archive.path, *NAME).exit_code == 0
     return archive
 
 
@@ -148,8 +157,8 @@ BROKEN = ("--env", "SAGEMAKER_TRITON_ADDITIONAL_ARGS=--no-such-flag")
 
 
 def test_an_endpoint_that_cannot_start_leaves_nothing(run: Run, local: LocalEndpoint, uploaded: Archive) -> None:
-    """On AWS it would go on costing money."""
-    result = run(command.deploy, uploaded.path, *DEPLOY, *BROKEN)
+    """Otherwise it would go on costing money on AWS."""
+    result = run(deploy, uploaded.path, *DEPLOY, *BROKEN)
     assert isinstance(result.exception, EnsembleError)
     assert "did not get into service: The container did not pass the ping health check" in str(result.exception)
     client = local.client("sagemaker")
@@ -157,20 +166,22 @@ def test_an_endpoint_that_cannot_start_leaves_nothing(run: Run, local: LocalEndp
     assert client.list_models()["Models"] == []
 
 
-def test_an_update_that_fails_leaves_the_old_one_serving(
+def test_an_update_that_fails_leaves_the_old_configuration_serving(
     run: Run, local: LocalEndpoint, uploaded: Archive, tmp_path: Path
 ) -> None:
-    assert run(command.deploy, uploaded.path, *DEPLOY).exit_code == 0
+    """Otherwise a mistake in a variable would take down what worked."""
+    assert run(deploy, uploaded.path, *DEPLOY).exit_code == 0
     client = local.client("sagemaker")
     before = client.describe_endpoint(EndpointName="rehearsal")["EndpointConfigName"]
-    assert "did not get into service" in str(run(command.deploy, uploaded.path, *DEPLOY, *BROKEN).exception)
+    assert "did not get into service" in str(run(deploy, uploaded.path, *DEPLOY, *BROKEN).exception)
     assert client.describe_endpoint(EndpointName="rehearsal")["EndpointConfigName"] == before
     assert [each["EndpointConfigName"] for each in client.list_endpoint_configs()["EndpointConfigs"]] == [before]
     assert run(invoke, uploaded.key, *NAME, "--body", request(tmp_path, 5)).exit_code == 0
 
 
-def test_errors_of_the_model_and_of_the_platform_are_readable(run: Run, uploaded: Archive, tmp_path: Path) -> None:
-    run(command.deploy, uploaded.path, *DEPLOY)
+def test_errors_of_the_model_and_of_the_endpoint_are_shown(run: Run, uploaded: Archive, tmp_path: Path) -> None:
+    """Triton's own words for a wrong request, SageMaker's for an archive that does not exist."""
+    run(deploy, uploaded.path, *DEPLOY)
     wrong = tmp_path / "wrong.json"
     wrong.write_text('{"inputs": []}')
     refused = run(invoke, uploaded.key, *NAME, "--body", wrong)
@@ -179,13 +190,15 @@ def test_errors_of_the_model_and_of_the_platform_are_readable(run: Run, uploaded
     assert "ValidationError: Failed to download model data" in str(missing.exception)
 
 
-def test_auto_scaling_is_not_pretended(run: Run, uploaded: Archive) -> None:
-    run(command.deploy, uploaded.path, *DEPLOY)
-    result = run(command.autoscale, *NAME, "--target-value", "70")
+def test_auto_scaling_is_refused_locally(run: Run, uploaded: Archive) -> None:
+    """The local endpoint does not pretend to scale."""
+    run(deploy, uploaded.path, *DEPLOY)
+    result = run(autoscale, *NAME, "--target-value", "70")
     assert "not supported locally" in str(result.exception)
 
 
-def test_the_example_runs_as_it_is_printed(local: LocalEndpoint, built: dict[str, Built]) -> None:
+def test_the_example_runs(local: LocalEndpoint, built: dict[str, Built]) -> None:
+    """It prints sensible answers and deletes all that it created."""
     example = ROOT / "examples" / "sagemaker_mme.py"
     done = subprocess.run(
         [sys.executable, os.fspath(example)],
@@ -203,7 +216,8 @@ def test_the_example_runs_as_it_is_printed(local: LocalEndpoint, built: dict[str
     assert nothing_left(local)
 
 
-def test_the_example_knows_nothing_of_where_it_runs() -> None:
+def test_the_example_and_the_commands_run_unchanged_on_aws() -> None:
+    """They name no address: only AWS_ENDPOINT_URL decides where they run."""
     text = (ROOT / "examples" / "sagemaker_mme.py").read_text()
     assert not re.search(r"endpoint_url|127\.0\.0\.1|localhost|AWS_ENDPOINT_URL", text)
     for path in (ROOT / "triton_ensembles" / "deploy").glob("*.py"):

@@ -1,4 +1,4 @@
-"""What an hour costs: AWS's own price list, or an honest "not known"."""
+"""The cost per hour: from AWS's own price list, or not available."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def asked(answer: Any) -> Price | None:
     return price
 
 
-def test_the_price_list_is_asked_for_hosting_in_the_region(credentials: None) -> None:
+def test_the_price_is_that_of_hosting_in_the_region(credentials: None) -> None:
+    """Otherwise the price of training, or of another region, would be shown."""
     assert asked([product("Hrs")]) == Price(0.921, "2026-05-01")
 
 
@@ -52,17 +53,19 @@ def test_the_price_list_is_asked_for_hosting_in_the_region(credentials: None) ->
     "answer",
     [[], [product("Hrs"), product("Hrs")], [product("GB-Mo")], [product("Hrs", "Hrs")], ["{}"], ["[]"], ["no JSON"]],
 )
-def test_an_answer_that_is_not_clear_is_no_price(credentials: None, answer: list[str]) -> None:
-    """A user would otherwise be told a wrong price, which is worse than none."""
+def test_an_ambiguous_answer_gives_no_price(credentials: None, answer: list[str]) -> None:
+    """Otherwise a user would be shown a wrong price, which is worse than none."""
     assert asked(answer) is None
 
 
 @pytest.mark.parametrize("code", ["AccessDeniedException", "UnknownOperationException"])
-def test_nobody_needs_the_price_list_to_deploy(credentials: None, code: str) -> None:
+def test_deploying_does_not_need_the_price_list(credentials: None, code: str) -> None:
+    """Its errors only mean that there is no price."""
     assert asked(code) is None
 
 
-def test_the_sentence() -> None:
-    assert "USD 1.84 an hour (2 x ml.g4dn.xlarge at 0.921" in cost(Price(0.921, "2026-05-01"), "ml.g4dn.xlarge", 2, 2)
-    assert "USD 0.92 to 2.76 an hour (1 to 3 x" in cost(Price(0.921, "2026-05-01"), "ml.g4dn.xlarge", 1, 3)
-    assert "the price is not known here" in cost(None, "ml.g4dn.xlarge", 1, 1)
+def test_the_cost_of_one_or_of_a_range_of_instances() -> None:
+    """The sentence has the sum, the price of one instance, or where to find it."""
+    assert "USD 1.84 per hour (2 x ml.g4dn.xlarge at 0.921" in cost(Price(0.921, "2026-05-01"), "ml.g4dn.xlarge", 2, 2)
+    assert "USD 0.92 to 2.76 per hour (1 to 3 x" in cost(Price(0.921, "2026-05-01"), "ml.g4dn.xlarge", 1, 3)
+    assert "the price is not available" in cost(None, "ml.g4dn.xlarge", 1, 1)

@@ -51,8 +51,13 @@ class Browser:
             stdout=subprocess.DEVNULL,
         )
         assert self._process.stderr is not None
-        found = next(filter(None, map(_LISTENING.match, self._process.stderr)))
-        self._loop.run_until_complete(self._connect(found["url"].decode()))
+        try:
+            found = next(filter(None, map(_LISTENING.match, self._process.stderr)))
+            self._loop.run_until_complete(self._connect(found["url"].decode()))
+        except BaseException:
+            self._process.kill()
+            self._process.wait()
+            raise
         return self
 
     def __exit__(
@@ -61,7 +66,7 @@ class Browser:
         self._loop.run_until_complete(self._session.close())
         self._loop.close()
         self._process.send_signal(signal.SIGTERM)
-        self._process.wait(20)
+        self._process.wait(120)
         assert self._process.stderr is not None
         self._process.stderr.close()
         self._profile.cleanup()
@@ -76,7 +81,7 @@ class Browser:
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
-    def wait(self, expression: str, seconds: float = 20) -> Any:
+    def wait(self, expression: str, seconds: float = 120) -> Any:
         """Until JavaScript is true."""
         deadline = time.monotonic() + seconds
         while not (value := self.evaluate(expression)):

@@ -101,7 +101,9 @@ def deployer(local: LocalEndpoint, sagemaker: Any) -> Iterator[Deployer]:
         with suppress(ClientError):
             sagemaker.delete_endpoint(EndpointName=name)
     for name in deployer.made:
-        sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=name, WaiterConfig={"Delay": 1})
+        sagemaker.get_waiter("endpoint_deleted").wait(
+            EndpointName=name, WaiterConfig={"Delay": 0.1, "MaxAttempts": 3000}
+        )
 
 
 @pytest.fixture

@@ -12,17 +12,17 @@ from typing import Any
 
 from tests.endpoint.browser import Browser
 from tests.endpoint.conftest import BUCKET, Deployer
-from triton_ensembles.deploy.payload import Payload, photograph, sentences
+from triton_ensembles.deploy.payload import Payload, payload_of
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.examples.demo import photographs
-from triton_ensembles.paths import DIST, ROOT
+from triton_ensembles.examples.folder import read_examples
+from triton_ensembles.paths import DIST, ENSEMBLES, ROOT
 
 PICTURE = ROOT / "docs" / "images" / "endpoint.png"
-_SENTENCES = ["A cat sleeps on the sofa.", "The kitten naps on the couch."]
 
 
 def main(picture: Path) -> None:
-    texts, image = sentences(_SENTENCES), photograph(photographs()[0].read_bytes(), 3)
+    examples = (read_examples(ENSEMBLES / name).requests[0] for name in ("bert_trt", "dali_inception"))
+    texts, image = (payload_of(request) for request in examples)
     with tempfile.TemporaryDirectory() as folder, LocalEndpoint(Path(folder), "--memory-budget", "1400M") as local:
         upload(local)
         deployer = Deployer(local, local.client("sagemaker"), [])

@@ -1,4 +1,4 @@
-"""The command `endpoint`: what it prints, what it refuses, and that nothing of it is left."""
+"""The command `endpoint`: what it prints, what it refuses, and that it leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import socket
 import subprocess
 import sys
 import threading
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from click.testing import CliRunner
 
 from tests.endpoint.conftest import BUCKET, Deployer
 from tests.endpoint.hosting import archives
-from tests.triton.test_server import listening, wait_for_end
+from tests.triton.test_server import listening, wait_for_end, wait_until
 from triton_ensembles.commands.endpoint import endpoint
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
@@ -26,11 +27,11 @@ from triton_ensembles.paths import ROOT
 from triton_ensembles.processes import descendants
 
 
-def serve_slow_model(local: LocalEndpoint) -> Any:
-    """A running endpoint "e" with a model that takes as many seconds as it is told; a client."""
+def serve_slow_model(local: LocalEndpoint, execute: str = "pass") -> Any:
+    """A running endpoint "e" with a model that runs this line of Python; a client."""
     s3 = local.client("s3")
     s3.create_bucket(Bucket=BUCKET)
-    files = archives.model("slow", execute="time.sleep(float(x[0]))")
+    files = archives.model("slow", execute=execute)
     s3.put_object(Bucket=BUCKET, Key="slow.tar.gz", Body=archives.packed(files))
     Deployer(local, local.client("sagemaker"), []).multi_model("e")
     runtime = local.client("sagemaker-runtime", retries={"total_max_attempts": 1})
@@ -38,14 +39,47 @@ def serve_slow_model(local: LocalEndpoint) -> Any:
     return runtime
 
 
+@contextmanager
+def ignored(number: int) -> Iterator[None]:
+    """What is started meanwhile ignores the signal, as a background job of a shell ignores SIGINT."""
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+def test_ctrl_c_stops_it_as_soon_as_it_says_so(tmp_path: Path) -> None:
+    """If this fails, a background job that is told to stop at once runs for ever."""
+    with ignored(signal.SIGINT), LocalEndpoint(tmp_path) as local:
+        os.kill(local.pid, signal.SIGINT)
+        assert wait_for_end([local.pid]) == []
+        assert local.stop() == 0
+
+
+def test_a_start_that_is_interrupted_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If this fails, a test that runs into its time limit leaves a server behind."""
+
+    class Interrupt:
+        def match(self, line: str) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("triton_ensembles.endpoint.local._URL", Interrupt())
+    local = LocalEndpoint(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        local.start()
+    assert wait_for_end([local.pid]) == []
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
-    tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
+    gate = archives.Gate(tmp_path_factory.mktemp("gate"))
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    with LocalEndpoint(tmp_path / "root") as local:
-        runtime = serve_slow_model(local)
+    with ignored(signal.SIGINT), LocalEndpoint(tmp_path / "root") as local:
+        runtime = serve_slow_model(local, f"if x[0] > 1: {gate.wait}")
         answers: list[Any] = []
 
         def ask() -> None:
@@ -54,13 +88,15 @@ def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
 
         asking = threading.Thread(target=ask)
         asking.start()
-        time.sleep(0.5)
+        wait_until(gate.reached)
         processes = [local.pid, *descendants(local.pid)]
         assert len(processes) >= 4  # the server, S3, tritonserver, the model's Python
         os.kill(local.pid, number)
-        asking.join(30)
+        wait_until(lambda: "stopping: waiting for running requests" in local.lines)
+        gate.open()
+        asking.join()
         assert answers == [[2]]
-        assert wait_for_end(processes, 30) == []
+        assert wait_for_end(processes) == []
         assert local.stop() == 0
         assert local.lines[-1] == "stopped"
     left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
@@ -93,7 +129,7 @@ def test_the_printed_lines_are_all_that_unchanged_code_needs(local: LocalEndpoin
     assert done.stdout.startswith("[")
 
 
-def test_everything_listens_on_the_loopback_interface_alone(local: LocalEndpoint, shared: str) -> None:
+def test_everything_listens_on_the_loopback_interface_only(local: LocalEndpoint, shared: str) -> None:
     inodes = set()
     for pid in [local.pid, *descendants(local.pid)]:
         for link in Path(f"/proc/{pid}/fd").iterdir():
@@ -109,19 +145,15 @@ def test_everything_listens_on_the_loopback_interface_alone(local: LocalEndpoint
 def test_a_busy_port_and_a_busy_folder_are_named(local: LocalEndpoint, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy, pytest.raises(EnsembleError, match=r"cannot be used.*--port"):
         LocalEndpoint(tmp_path, "--port", str(busy.getsockname()[1])).start()
-    with pytest.raises(EnsembleError, match=r"another endpoint server works in this folder.*--root"):
+    with pytest.raises(EnsembleError, match=r"another endpoint server uses this folder.*--root"):
         LocalEndpoint(local.root).start()
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--memory-budget", "much"], "no size such as 500M or 8G"),
-        (["--memory-budget", "0"], "no size such as 500M or 8G"),
-        (["--bucket", "models"], "is not NAME=FOLDER"),
-        (["--bucket", "UPPER=/tmp"], "is not NAME=FOLDER"),
-        (["--bucket", "models=/no/such/folder"], "is not there"),
-        (["--bucket", "models=/tmp", "--s3-url", "http://127.0.0.1:1"], "give one of them"),
+        (["--memory-budget", "much"], "'much' is not a valid size: write it as 500M or 8G"),
+        (["--memory-budget", "0"], "'0' is not a valid size"),
         (["--port", "70000"], "is not in the range"),
     ],
 )
@@ -131,7 +163,7 @@ def test_wrong_usage_exits_2(arguments: list[str], words: str) -> None:
     assert words in done.output
 
 
-def test_a_folder_that_triton_would_hand_to_a_shell_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_a_shell_would_split_is_refused(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "triton_ensembles", "endpoint", "--root", os.fspath(tmp_path / "a b")],
         cwd=ROOT,

@@ -1,8 +1,7 @@
-"""What is counted: at /metrics, through CloudWatch's API, and the arithmetic behind it."""
+"""What is counted: at /metrics, in CloudWatch's API, and how it is added up."""
 
 from __future__ import annotations
 
-import time
 import urllib.request
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -14,10 +13,10 @@ from prometheus_client.samples import Sample
 
 from tests.endpoint.conftest import Deployer
 from tests.endpoint.hosting import archives
-from triton_ensembles.endpoint.events import Feed
+from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.endpoint.metrics import Metrics, gathered
-from triton_ensembles.endpoint.metrics.cloudwatch import Minutes
+from triton_ensembles.endpoint.metrics import Metrics, cloudwatch
+from triton_ensembles.endpoint.metrics.cloudwatch import MinuteStatistics
 from triton_ensembles.endpoint.metrics.latency import percentiles
 from triton_ensembles.endpoint.metrics.triton import step_times
 
@@ -58,7 +57,7 @@ def test_two_archives_with_equal_insides_are_counted_apart(
     assert one(found, "sagemaker_LoadedModelCount", instance="0") == 2
 
 
-def test_errors_of_the_container_are_counted_and_typing_errors_make_no_series(
+def test_errors_of_the_container_are_counted_and_mistyped_models_get_no_series(
     deployer: Deployer, shared: str, local: LocalEndpoint, runtime: Any
 ) -> None:
     deployer.multi_model("erring")
@@ -106,50 +105,61 @@ def test_cloudwatch_answers_from_the_same_numbers(
     assert sum(result["Values"]) == 4
 
 
-def test_values_of_one_minute_become_one_set_and_are_told_once() -> None:
-    minutes = Minutes()
+def test_the_values_of_one_minute_are_published_once_as_one_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cloudwatch.time, "time", lambda: 130.0)
+    minutes = MinuteStatistics()
     for value in (3.0, 1.0):
         minutes.record("ModelLatency", value, "e", "v")
-    taken = minutes.take()
-    (datum,) = taken["AWS/SageMaker"]
+    (datum,) = minutes.take()["AWS/SageMaker"]
     assert datum["StatisticValues"] == {"SampleCount": 2, "Sum": 4.0, "Minimum": 1.0, "Maximum": 3.0}
     assert datum["Unit"] == "Microseconds"
-    assert abs(datum["Timestamp"].timestamp() - time.time()) < 120
+    assert datum["Timestamp"].timestamp() == 120
     assert minutes.take() == {}
 
 
-def test_whoever_looks_sees_every_value_up_to_now() -> None:
-    """Values wait to be added up together; a number that lags behind would be a wrong one."""
-    metrics = Metrics(Feed())
-    for count in range(1, 2502):  # more than wait at most, and a rest
+def test_a_recorded_value_is_in_all_three_places() -> None:
+    """/metrics, CloudWatch and the status page would otherwise contradict each other."""
+    metrics = Metrics(RecentEvents())
+    for count in range(1, 2502):
         metrics.record("ModelLatency", float(count), "e", "v", "m")
-        metrics.record("Invocations", 1, "e", "v", "m")
     families = text_string_to_metric_families(metrics.prometheus.text().decode())
     found = [sample for family in families for sample in family.samples]
-    assert one(found, "sagemaker_Invocations_total", target_model="m") == 2501
     assert one(found, "sagemaker_ModelLatency_microseconds_count", target_model="m") == 2501
     assert one(found, "sagemaker_ModelLatency_microseconds_sum", target_model="m") == 2501 * 2502 / 2
     assert one(found, "sagemaker_ModelLatency_microseconds_bucket", target_model="m", le="500.0") == 500
     assert metrics.latencies.models("e", "v") == ["m"]
     last = metrics.latencies.of("e", "v", "m", "ModelLatency")
     assert last is not None
-    assert (last.count, last.p50) == (1000, 2.001)  # milliseconds, of the last thousand
-    assert sum(each["StatisticValues"]["SampleCount"] for each in metrics.minutes.take()["AWS/SageMaker"]) == 2 * 2501
+    assert (last.count, last.p50) == (1000, 2.0015)  # milliseconds, of the last thousand
+    data = metrics.minutes.take()["AWS/SageMaker"]
+    assert sum(datum["StatisticValues"]["SampleCount"] for datum in data) == 2501
+
+
+def test_a_deleted_endpoint_keeps_its_counts_and_loses_its_gauges() -> None:
+    metrics = Metrics(RecentEvents())
+    for endpoint in ("kept", "deleted"):
+        metrics.record("Invocations", 1, endpoint, "v", "m")
+        metrics.record("MemoryUtilization", 50, endpoint, "v", instance="0")
+    metrics.forget("deleted")
+    text = metrics.prometheus.text().decode()
+    assert 'sagemaker_MemoryUtilization_percent{endpoint="kept",instance="0",variant="v"} 50.0' in text
+    assert 'sagemaker_MemoryUtilization_percent{endpoint="deleted"' not in text
+    assert 'sagemaker_Invocations_total{endpoint="deleted",target_model="m",variant="v"} 1.0' in text
 
 
 def test_values_count_for_the_minute_in_which_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    metrics = Metrics(Feed())
+    metrics = Metrics(RecentEvents())
     for now, value in ((59.9, 1.0), (60.1, 10.0), (119.0, 100.0), (400.0, 1000.0)):
-        monkeypatch.setattr(gathered.time, "time", lambda now=now: now)
+        monkeypatch.setattr(cloudwatch.time, "time", lambda now=now: now)
         metrics.record("ModelLatency", value, "e", "v", "m")
     data = metrics.minutes.take()["AWS/SageMaker"]
     sums = {each["Timestamp"].timestamp(): each["StatisticValues"]["Sum"] for each in data}
     assert sums == {0.0: 1.0, 60.0: 110.0, 360.0: 1000.0}
 
 
-def test_percentiles_are_values_that_came() -> None:
-    found = percentiles([1000.0 * n for n in range(1, 101)])
-    assert (found.count, found.p50, found.p90, found.p99) == (100, 50, 90, 99)
+def test_percentiles_are_in_milliseconds_and_exist_for_a_single_value() -> None:
+    found = percentiles([1000.0 * n for n in range(101)])
+    assert (found.count, found.p50, found.p90, found.p99) == (101, 50, 90, 99)
     assert percentiles([5000.0]).p99 == 5
 
 

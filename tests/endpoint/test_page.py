@@ -1,4 +1,4 @@
-"""The status page in a real Chromium: what people see, and that they see it as it happens."""
+"""The status page in a real Chromium: what it shows, and that it updates by itself."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def test_the_page_is_whole_without_a_script(local: LocalEndpoint, shared: str) -
     assert "InService" in html
 
 
-def test_people_see_models_come_and_go_without_reloading(
+def test_models_appear_and_disappear_without_a_reload(
     browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Put
 ) -> None:
     browser.open(local.url)
     browser.wait("document.getElementById('connection').textContent == 'live'")
-    browser.evaluate("window.mark = 1")  # gone if the page were loaded anew
+    browser.evaluate("window.mark = 1")  # a reload would remove it
     put("seen/one.tar.gz", archives.model("one"))
     config = deployer.config("seen", deployer.model("seen", MultiModelConfig={"ModelCacheSetting": "Disabled"}))
     deployer.endpoint("seen", config)
@@ -76,7 +76,7 @@ def test_what_is_loaded_how_often_and_how_long_it_took(
     assert "one" in latencies.split()  # a step, in Triton's own times
 
 
-def test_errors_are_shown_with_their_cure_and_nobodys_markup_runs(
+def test_errors_are_shown_with_their_fix_and_markup_in_them_does_not_run(
     browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Put
 ) -> None:
     put("evil.tar.gz", archives.model("evil", "raise ValueError('<img src=x onerror=window.owned=1>')"))
@@ -92,9 +92,9 @@ def test_errors_are_shown_with_their_cure_and_nobodys_markup_runs(
     assert browser.evaluate("window.owned") is None
 
 
-def test_a_server_that_goes_away_is_noticed(browser: Browser, tmp_path: Path) -> None:
+def test_a_server_that_stops_is_noticed(browser: Browser, tmp_path: Path) -> None:
     with LocalEndpoint(tmp_path) as local:
         browser.open(local.url)
         browser.wait("document.getElementById('connection').textContent == 'live'")
-        assert "No endpoint yet" in browser.text()
+        assert "There is no endpoint yet" in browser.text()
     browser.wait("document.getElementById('connection').className == 'lost'")

@@ -10,6 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import tritonclient.http as triton
 
 from tests.endpoint.conftest import Deployer
 from tests.endpoint.hosting import archives
+from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.api.runtime import BODY_BYTES
 from triton_ensembles.endpoint.local import LocalEndpoint
 
@@ -68,7 +70,7 @@ def test_json_goes_in_and_comes_out(shared: str, runtime: Any) -> None:
 def test_a_connection_stays_open_as_long_as_the_client_wants(
     local: LocalEndpoint, shared: str, version: str, header: bytes, stays_open: bool
 ) -> None:
-    """A client that waits for the end of the connection must get it; any other would pay for a new one each time."""
+    """A client that waits for the end of the connection must get it; others must not need a new one each time."""
     host, port = local.url.removeprefix("http://").split(":")
     body = archives.body(4)
     request = (
@@ -166,7 +168,7 @@ def test_requests_that_cannot_be_served_are_validation_errors(
     assert words in message
 
 
-def test_what_the_model_says_is_a_model_error_with_its_own_words(shared: str, runtime: Any) -> None:
+def test_an_error_of_the_model_is_a_model_error_with_its_message(shared: str, runtime: Any) -> None:
     with pytest.raises(runtime.exceptions.ModelError) as caught:
         runtime.invoke_endpoint(EndpointName=shared, TargetModel="one.tar.gz", Body=b'{"inputs": 1}')
     error = caught.value.response
@@ -219,11 +221,12 @@ def test_requests_are_shared_among_variants_by_weight(deployer: Deployer, runtim
 
 
 def test_running_requests_are_answered_when_their_endpoint_is_deleted(
-    deployer: Deployer, shared: str, sagemaker: Any, runtime: Any, refused: Refused
+    deployer: Deployer, sagemaker: Any, runtime: Any, put: Put, refused: Refused, tmp_path: Path
 ) -> None:
-    """``shared`` has uploaded the slow model."""
+    gate = archives.Gate(tmp_path)
+    put("held.tar.gz", archives.model("held", execute=f"if x[0] > 1: {gate.wait}"))
     deployer.multi_model("leaving")
-    call: dict[str, Any] = {"EndpointName": "leaving", "TargetModel": "slow.tar.gz"}
+    call: dict[str, Any] = {"EndpointName": "leaving", "TargetModel": "held.tar.gz"}
     runtime.invoke_endpoint(Body=archives.body(0), **call)["Body"].read()
     answers: list[list[float]] = []
 
@@ -232,16 +235,17 @@ def test_running_requests_are_answered_when_their_endpoint_is_deleted(
 
     thread = threading.Thread(target=ask)
     thread.start()
-    time.sleep(0.5)
+    wait_until(gate.reached)
     sagemaker.delete_endpoint(EndpointName="leaving")
     assert sagemaker.describe_endpoint(EndpointName="leaving")["EndpointStatus"] == "Deleting"
     code, message = refused(runtime.invoke_endpoint, Body=archives.body(0), **call)
     assert (code, message) == ("ValidationError", "Endpoint leaving of account 123456789012 not found. It is Deleting")
+    gate.open()
     thread.join()
     assert answers == [[2]]
 
 
-def test_a_client_that_hangs_up_takes_nothing_with_it(local: LocalEndpoint, shared: str, runtime: Any) -> None:
+def test_a_client_that_hangs_up_affects_no_other(local: LocalEndpoint, shared: str, runtime: Any) -> None:
     body = archives.body(1)
     runtime.invoke_endpoint(EndpointName=shared, TargetModel="slow.tar.gz", Body=archives.body(0))["Body"].read()
     host, port = local.url.removeprefix("http://").split(":")
@@ -255,7 +259,9 @@ def test_a_client_that_hangs_up_takes_nothing_with_it(local: LocalEndpoint, shar
     assert archives.values(reply["Body"].read()) == [0]
 
 
-def test_operations_that_are_not_here_say_so(shared: str, local: LocalEndpoint, runtime: Any, refused: Refused) -> None:
+def test_unsupported_operations_are_refused_by_name(
+    shared: str, local: LocalEndpoint, runtime: Any, refused: Refused
+) -> None:
     code, message = refused(
         runtime.invoke_endpoint_async, EndpointName=shared, InputLocation="s3://models/input", ContentType="a/b"
     )
@@ -263,8 +269,8 @@ def test_operations_that_are_not_here_say_so(shared: str, local: LocalEndpoint, 
     assert "not supported locally" in message
 
 
-def test_curl_needs_no_signature_and_other_peoples_web_pages_get_no_answer(local: LocalEndpoint, shared: str) -> None:
-    """A browser sends requests to 127.0.0.1 for any page; whoever may create models here may run code."""
+def test_curl_needs_no_signature_and_foreign_web_pages_get_no_answer(local: LocalEndpoint, shared: str) -> None:
+    """A browser sends requests to 127.0.0.1 for any page, and whoever can create models here can run code."""
     path, target = f"/endpoints/{shared}/invocations", {"X-Amzn-SageMaker-Target-Model": "one.tar.gz"}
     assert post(local, path, archives.body(1), target)[0] == 200
     foreign = target | {"Origin": "https://example.org"}

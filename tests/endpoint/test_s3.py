@@ -6,7 +6,7 @@ import filecmp
 import os
 import re
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from moto.moto_server.threaded_moto_server import ThreadedMotoServer
 
 from tests.endpoint.conftest import BUCKET, Deployer
 from tests.endpoint.hosting import archives
+from tests.triton.test_server import wait_for_end
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.processes import descendants
 
@@ -34,7 +35,7 @@ def large(tmp_path: Path) -> Path:
 
 
 def anonymous_megabytes(pid: int) -> float:
-    """What of the memory is not a file's."""
+    """The process's memory that does not belong to a file."""
     found = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
     assert found is not None
     return int(found[1]) / 1024
@@ -48,7 +49,7 @@ def moto_process(local: LocalEndpoint) -> int:
 
 
 def test_a_large_object_goes_through_the_disk(local: LocalEndpoint, s3: Any, large: Path, tmp_path: Path) -> None:
-    """In parts, as upload_file and download_file do it, and as one stream; an archive may be larger than memory."""
+    """In parts, as upload_file and download_file transfer it, and as one stream; an archive may exceed the memory."""
     process = moto_process(local)
     config = TransferConfig(max_concurrency=2)
     s3.upload_file(str(large), BUCKET, "large/file one.bin", Config=config)
@@ -98,59 +99,7 @@ def test_a_bucket_may_be_part_of_the_hosts_name(local: LocalEndpoint, s3: Any) -
         assert reply.read() == b"abc"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("bucket")
-    (folder / "team").mkdir()
-    (folder / "team" / "one.tar.gz").write_bytes(archives.packed(archives.model("one")))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def beside(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
-    """A server with a local folder that stands as a bucket."""
-    with LocalEndpoint(tmp_path_factory.mktemp("beside"), "--bucket", f"disk={folder}") as local:
-        yield local
-
-
-def test_a_folder_is_a_bucket_and_the_bucket_the_folder(
-    beside: LocalEndpoint, folder: Path, large: Path, refused: Refused
-) -> None:
-    s3 = beside.client("s3")
-
-    def keys() -> list[str]:
-        return [each["Key"] for each in s3.list_objects_v2(Bucket="disk").get("Contents", [])]
-
-    assert keys() == ["team/one.tar.gz"]
-    (folder / "new.txt").write_text("a")
-    assert s3.get_object(Bucket="disk", Key="new.txt")["Body"].read() == b"a"
-    (folder / "new.txt").write_text("changed")
-    assert s3.get_object(Bucket="disk", Key="new.txt")["Body"].read() == b"changed"
-    s3.upload_file(str(large), "disk", "up/large.bin", Config=TransferConfig(max_concurrency=2))
-    assert filecmp.cmp(large, folder / "up" / "large.bin", shallow=False)
-    s3.put_object(Bucket="disk", Key="small", Body=b"small", ContentType="text/x")
-    assert (folder / "small").read_bytes() == b"small"
-    assert s3.head_object(Bucket="disk", Key="small")["ContentType"] == "text/x"
-    s3.delete_object(Bucket="disk", Key="new.txt")
-    assert not (folder / "new.txt").exists()
-    (folder / "small").unlink()
-    assert keys() == ["team/one.tar.gz", "up/large.bin"]
-    for key in ("../outside", "up/", "/absolute"):
-        assert refused(s3.put_object, Bucket="disk", Key=key, Body=b"x")[0] == "InvalidArgument"
-    assert not (folder.parent / "outside").exists()
-    s3.delete_object(Bucket="disk", Key="up/large.bin")
-
-
-def test_an_endpoint_is_fed_from_a_folder(beside: LocalEndpoint) -> None:
-    deployer = Deployer(beside, beside.client("sagemaker"), [])
-    deployer.model("fed", "s3://disk/team/")
-    deployer.endpoint("fed", deployer.config("fed", "fed"))
-    runtime = beside.client("sagemaker-runtime")
-    reply = runtime.invoke_endpoint(EndpointName="fed", TargetModel="one.tar.gz", Body=archives.body(1))
-    assert archives.values(reply["Body"].read()) == [1]
-
-
-def test_another_s3_may_be_pointed_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
+def test_archives_can_come_from_another_s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "own")
     other = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
@@ -175,10 +124,11 @@ def test_another_s3_may_be_pointed_at(tmp_path: Path, monkeypatch: pytest.Monkey
         other.stop()
 
 
-def test_when_the_s3_process_is_gone_callers_are_told(tmp_path: Path, refused: Refused) -> None:
+def test_when_the_s3_process_has_ended_requests_get_an_error(tmp_path: Path, refused: Refused) -> None:
     with LocalEndpoint(tmp_path) as local:
-        os.kill(moto_process(local), 9)
+        os.kill(process := moto_process(local), 9)
+        assert wait_for_end([process]) == []
         s3 = local.client("s3", retries={"total_max_attempts": 1})
         code, message = refused(s3.list_buckets)
         assert code == "ServiceUnavailable"
-        assert "the local S3 is gone" in message
+        assert "the local S3 server has stopped" in message

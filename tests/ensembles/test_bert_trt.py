@@ -15,8 +15,8 @@ import tritonclient.grpc as grpc
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
+from tests.ensembles.clients import embed
 from tests.ensembles.sentences import SENTENCES
-from triton_ensembles.examples.client import embed
 from triton_ensembles.processes import descendants
 from triton_ensembles.triton.server import TritonServer
 

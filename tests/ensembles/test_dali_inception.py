@@ -17,9 +17,8 @@ from PIL import Image
 from tritonclient.utils import InferenceServerException
 
 from pipelines.dali_pipe import preprocess
+from tests.ensembles.clients import PHOTOGRAPHS, classify
 from triton_ensembles.building.build import Built
-from triton_ensembles.examples.client import classify
-from triton_ensembles.examples.demo import photographs
 from triton_ensembles.triton.server import TritonServer
 
 TOLERANCE = 1e-5
@@ -28,7 +27,7 @@ TOLERANCE = 1e-5
 def encoded_photographs() -> dict[str, bytes]:
     """Real photographs as JPEG and PNG, from 97 to 1200 pixels wide."""
     images = {}
-    for path in photographs():
+    for path in PHOTOGRAPHS:
         photograph = Image.open(path).convert("RGB")
         for width in (97, 299, 640, 1200):
             size = (width, round(width * photograph.height / photograph.width))
@@ -84,7 +83,7 @@ def test_answers_are_those_of_tensorflow_on_dalis_output(client: Any, expected: 
     for name, image in IMAGES.items():
         np.testing.assert_allclose(infer(client, [image])[0], expected[name], atol=TOLERANCE)
     # The network tells the two photographs apart; else agreement would prove nothing.
-    first, second = (expected[f"{path.stem}-640"] for path in photographs())
+    first, second = (expected[f"{path.stem}-640"] for path in PHOTOGRAPHS)
     assert np.abs(first - second).max() > 100 * TOLERANCE
 
 
@@ -146,11 +145,7 @@ def test_fifty_concurrent_clients_of_mixed_sizes_get_their_own_answers(server: T
     assert runs < images / 2, "images of different lengths were not decoded in one batch"
 
 
-BAD = {
-    "text": b"this is not an image at all",
-    "empty": bytes(64),
-    "cut": IMAGES["china-640"][:2000],
-}
+BAD = {"text": b"this is not an image at all", "empty": bytes(64), "cut": IMAGES["china-640"][:2000]}
 
 
 def test_bad_images_name_their_row_and_fail_alone(server: TritonServer, expected: Any) -> None:

@@ -16,12 +16,10 @@ import tritonclient.http as http
 from sklearn.datasets import load_sample_images
 from tritonclient.utils import InferenceServerException
 
+from tests.ensembles.clients import PHOTOGRAPHS, classify_pixels, imagenet_pixels
 from tests.ensembles.resnet import eager_network
 from triton_ensembles.building.build import Built
 from triton_ensembles.building.places import Places
-from triton_ensembles.examples.client import classify_pixels
-from triton_ensembles.examples.demo import photographs
-from triton_ensembles.examples.imagenet import pixels
 from triton_ensembles.triton.server import TritonServer
 
 TOLERANCE = 1e-4  # of the largest logit
@@ -33,13 +31,13 @@ def views() -> Array:
     """The two photographs whole, their mirror images and their quarters, as clients preprocess them."""
     from PIL import Image
 
-    made = [pixels(path.read_bytes()) for path in photographs()]
+    made = [imagenet_pixels(path.read_bytes()) for path in PHOTOGRAPHS]
     made += [image[:, :, ::-1] for image in made[:2]]
     for picture in load_sample_images().images:
         height, width = picture.shape[0] // 2, picture.shape[1] // 2
         for top in (0, height):
             for left in (0, width):
-                made.append(pixels(_png(Image.fromarray(picture[top : top + height, left : left + width]))))
+                made.append(imagenet_pixels(_png(Image.fromarray(picture[top : top + height, left : left + width]))))
     return np.ascontiguousarray(np.stack(made))
 
 

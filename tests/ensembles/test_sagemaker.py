@@ -15,21 +15,24 @@ import pytest
 import tritonclient.http as http
 
 from triton_ensembles.building.build import Built
-from triton_ensembles.examples.demo import photographs
-from triton_ensembles.examples.imagenet import pixels
+from triton_ensembles.building.recipe import find_ensembles
+from triton_ensembles.examples.folder import read_examples
+from triton_ensembles.paths import ENSEMBLES
+from triton_ensembles.triton.model_config import read_config
+from triton_ensembles.triton.sagemaker_server import SageMakerServer
 from triton_ensembles.triton.server import TritonServer
 
 
 @pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TritonServer]:
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SageMakerServer]:
     folder = tmp_path_factory.mktemp("sagemaker")
     (folder / "dummy").mkdir()
-    with TritonServer([folder / "dummy"], sagemaker=True, log=folder / "tritonserver.log") as server:
+    with SageMakerServer(folder / "dummy", log=folder / "tritonserver.log") as server:
         yield server
 
 
 def call(
-    server: TritonServer, method: str, path: str, model: str, body: bytes = b"", **headers: str
+    server: SageMakerServer, method: str, path: str, model: str, body: bytes = b"", **headers: str
 ) -> tuple[int, bytes]:
     """One request with the TargetModel header, which SageMaker sends on load, invoke and unload alike."""
     request = urllib.request.Request(f"http://{server.sagemaker_url}{path}", body or None, method=method)
@@ -43,29 +46,9 @@ def call(
         return error.code, error.read()
 
 
-def request_body(name: str) -> tuple[bytes, int, str]:
-    """A tritonclient request body, its header length, and the output that it asks for."""
-    if name == "bert_trt":
-        tensor = http.InferInput("INPUT0", [2, 1], "BYTES")
-        tensor.set_data_from_numpy(np.array([[b"one sentence"], [b"and another, longer one"]], dtype=np.object_))
-        output = "finaloutput"
-    elif name == "resnet_pytorch":
-        images = np.stack([pixels(path.read_bytes()) for path in photographs()])
-        tensor = http.InferInput("INPUT__0", list(images.shape), "FP32")
-        tensor.set_data_from_numpy(images)
-        output = "OUTPUT__0"
-    else:
-        image = np.frombuffer(photographs()[0].read_bytes(), np.uint8)[None]
-        tensor = http.InferInput("INPUT", list(image.shape), "UINT8")
-        tensor.set_data_from_numpy(image)
-        output = "OUTPUT"
-    body, length = http.InferenceServerClient.generate_request_body([tensor])
-    return body, length, output
-
-
-@pytest.mark.parametrize("name", ["bert_trt", "dali_inception", "resnet_pytorch"])
+@pytest.mark.parametrize("name", [folder.name for folder in find_ensembles(ENSEMBLES)])
 def test_the_archive_loads_answers_and_unloads(
-    endpoint: TritonServer, server: TritonServer, built: dict[str, Built], tmp_path: Path, name: str
+    endpoint: SageMakerServer, server: TritonServer, built: dict[str, Built], tmp_path: Path, name: str
 ) -> None:
     place = tmp_path / "models" / f"{name}0123" / "model"
     place.mkdir(parents=True)
@@ -76,11 +59,13 @@ def test_the_archive_loads_answers_and_unloads(
     assert call(endpoint, "POST", "/models", target, load) == (200, b"")
     assert call(endpoint, "POST", "/models", target, load)[0] == 409
 
-    body, length, output = request_body(name)
+    config = read_config(ENSEMBLES / name / "ensemble" / "config.pbtxt")
+    tensors = read_examples(ENSEMBLES / name).requests[0].infer_inputs()
+    body, length = http.InferenceServerClient.generate_request_body(tensors)
     content_type = f"application/vnd.sagemaker-triton.binary+json;json-header-size={length}"
     status, answer = call(endpoint, "POST", f"/models/{hashed}/invoke", target, body, Content_Type=content_type)
     assert status == 200
-    assert_same_as_kserve(server, name, body, length, output, answer)
+    assert_same_as_kserve(server, name, body, length, config.output[0].name, answer)
 
     assert call(endpoint, "DELETE", f"/models/{hashed}", target)[0] == 200
     assert call(endpoint, "POST", f"/models/{hashed}/invoke", target, body, Content_Type=content_type)[0] == 404

@@ -1,4 +1,4 @@
-"""A conda channel in a folder, with real packages made here: py-rattler solves, installs and links them as any."""
+"""A conda channel in a folder, with real packages made here that py-rattler solves, installs and links."""
 
 from __future__ import annotations
 

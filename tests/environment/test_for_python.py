@@ -1,4 +1,4 @@
-"""One environment file, packed for the Python of another server: what an image runs, and no other."""
+"""One environment file is packed for exactly the Python of the image that will run it."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def has(minor: str) -> bool:
     minor=st.sampled_from(MINORS),
     others=st.lists(st.sampled_from(["numpy==1.26.4", "python-dateutil=2.9", "tokenizers"]), unique=True, min_size=1),
 )
-def test_only_the_python_is_another(
+def test_only_the_python_changes(
     tmp_path_factory: pytest.TempPathFactory, pinned: str | None, minor: str, others: list[str]
 ) -> None:
-    """conda programs read the text, py-rattler the list of specs, pip the interpreter: all must be told the same."""
+    """Otherwise conda (reads the text), py-rattler (the specs) and pip (the interpreter) install different Pythons."""
     lines = [line for line in (pinned, *others) if line]
     path = tmp_path_factory.mktemp("spec") / "environment.yml"
     path.write_text("name: x\nchannels:\n  - conda-forge\ndependencies:\n" + "".join(f"  - {line}\n" for line in lines))
@@ -58,8 +58,8 @@ def test_only_the_python_is_another(
     )
 
 
-def test_a_python_that_is_not_here_is_refused_and_not_replaced() -> None:
-    """An image starts its own Python only: another one would fail fifteen minutes after the upload."""
+def test_a_missing_python_is_refused_when_it_is_required() -> None:
+    """Otherwise the image, which starts only its own Python, fails fifteen minutes after the upload."""
     with pytest.raises(EnsembleError, match=r"there is no Python 3\.1 with a shared library here"):
         choose_interpreter("3.1", exactly=True)
 
@@ -105,8 +105,8 @@ def test_it_starts_as_every_release_of_triton_starts_it(packed: Path, release: s
     assert (packed / "lib" / f"libpython{minor}.so.1.0").is_file()
 
 
-def test_what_needs_a_newer_c_library_than_the_image_has_is_refused(places: Places) -> None:
-    """A Python that was built here starts here, and not in an image that is older."""
+def test_an_environment_that_needs_a_newer_glibc_than_the_image_has_is_refused(places: Places) -> None:
+    """Otherwise a Python built on this machine does not start in an older image."""
     if not has("3.10"):
         pytest.skip("there is no Python 3.10 with a shared library on this machine")
     target = gpu("24.10")

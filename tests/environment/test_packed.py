@@ -1,4 +1,4 @@
-"""The archive made from PyPI and an installed Python: it must run on another machine, and be the same each time."""
+"""The archive made from PyPI and an installed Python runs on another machine and is the same in every build."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_it_says_what_is_in_it(packed: PackedEnvironment) -> None:
+def test_the_result_describes_the_archive(packed: PackedEnvironment) -> None:
     assert packed.provider == "pypi"
     assert (packed.packages["numpy"], packed.packages["tokenizers"]) == ("1.26.4", "0.22.1")
     assert packed.packages["python"].startswith(packed.python + ".")
@@ -34,7 +34,7 @@ def test_it_says_what_is_in_it(packed: PackedEnvironment) -> None:
 
 
 @pytest.mark.parametrize("with_library_path", [False, True], ids=["bare", "as Triton starts it"])
-def test_it_runs_elsewhere_on_its_own_files(unpacked: Path, with_library_path: bool) -> None:
+def test_it_runs_in_another_folder_with_its_own_libraries(unpacked: Path, with_library_path: bool) -> None:
     """Otherwise a step runs on the build machine only, or silently on another Python's libraries."""
     settings = {"LD_LIBRARY_PATH": f"{unpacked}/lib"} if with_library_path else {}
     loaded = run_bare(
@@ -51,12 +51,12 @@ def test_it_runs_elsewhere_on_its_own_files(unpacked: Path, with_library_path: b
     assert outside <= systems, loaded
 
 
-def test_tritons_stub_finds_what_it_wants(packed: PackedEnvironment, unpacked: Path) -> None:
+def test_the_files_that_tritons_stub_needs_are_there(packed: PackedEnvironment, unpacked: Path) -> None:
     assert (unpacked / "bin" / "activate").is_file()
     assert (unpacked / "lib" / f"libpython{packed.python}.so.1.0").is_file()
 
 
-def test_no_path_of_the_build_is_in_its_texts(unpacked: Path) -> None:
+def test_no_text_file_names_a_folder_of_the_build(unpacked: Path) -> None:
     known = (tempfile.gettempdir() + "/triton-environment-", sys.prefix, sysconfig.get_config_var("prefix"))
     for path in unpacked.rglob("*"):
         if path.is_file() and not path.is_symlink() and path.suffix in ("", ".py", ".json", ".txt", ".cfg"):
@@ -65,8 +65,8 @@ def test_no_path_of_the_build_is_in_its_texts(unpacked: Path) -> None:
                 assert not [name for name in known if name != "/usr" and name.encode() in content], path
 
 
-def test_byte_code_is_there_for_what_is_imported_and_for_no_more(unpacked: Path) -> None:
-    """Without it a cold start compiles 150 modules; with all of it the archive is a fifth bigger."""
+def test_only_imported_modules_have_byte_code(unpacked: Path) -> None:
+    """Otherwise a cold start compiles 150 modules, or the archive is a fifth larger."""
     modules = run_bare(
         unpacked / "bin" / "python3",
         "import asyncio, json, numpy, os, struct, tokenizers, sys\n"
@@ -78,7 +78,7 @@ def test_byte_code_is_there_for_what_is_imported_and_for_no_more(unpacked: Path)
     assert {str(path) for path in unpacked.rglob("*.pyc")} <= set(modules)
 
 
-def test_the_same_file_gives_the_same_bytes_and_leaves_nothing(
+def test_the_same_file_gives_the_same_bytes_and_leaves_no_temporary_files(
     packed: PackedEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise every build uploads, downloads and unpacks the environment again."""
@@ -95,7 +95,7 @@ def test_the_same_file_gives_the_same_bytes_and_leaves_nothing(
     assert names(tmp_path / "new") == ["other.tar.gz"]
 
 
-def test_members_belong_to_nobody_in_particular(packed: PackedEnvironment) -> None:
+def test_owners_times_and_modes_of_members_are_fixed(packed: PackedEnvironment) -> None:
     with tarfile.open(packed.path) as archive:
         members = archive.getmembers()
     assert [member.name for member in members] == sorted(member.name for member in members)
@@ -106,17 +106,17 @@ def test_members_belong_to_nobody_in_particular(packed: PackedEnvironment) -> No
 def test_an_environment_that_cannot_be_imported_is_not_written(environment_file: WriteFile, tmp_path: Path) -> None:
     destination = tmp_path / "out" / "env.tar.gz"
     destination.parent.mkdir()
-    destination.write_bytes(b"the one before")
+    destination.write_bytes(b"the previous archive")
     spec = environment_file("dependencies:\n  - certifi\n  - idna==3.10\n")
-    with pytest.raises(EnsembleError, match=r"idna\.core|doesn't work"):
+    with pytest.raises(EnsembleError, match=r"idna\.core|does not work"):
         make_packed_environment(spec, destination=destination, exclude=("*/idna/core.py",), provider="pypi")
     with pytest.raises(EnsembleError, match="nothing is left of idna"):
         make_packed_environment(spec, destination=destination, exclude=("*/idna/*",), provider="pypi")
-    assert destination.read_bytes() == b"the one before"
+    assert destination.read_bytes() == b"the previous archive"
     assert names(destination.parent) == ["env.tar.gz"]
 
 
-def test_ctrl_c_leaves_nothing(environment_file: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_leaves_no_files(environment_file: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
 

@@ -1,7 +1,7 @@
-"""Who is asked, in which order, and what happens when he can't.
+"""Which provider is used, and what happens when it fails.
 
-There is no conda program on a machine with pip only. The stand-ins here print what the real ones print; what is under
-test is how the build reads it.
+A machine with only pip has no conda program. The scripts here print what the real programs print; the tests are about
+how the build reads that.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from triton_ensembles.environment import make_packed_environment
-from triton_ensembles.environment.errors import ProviderUnavailableError
+from triton_ensembles.environment.conda import ProviderUnavailableError
 from triton_ensembles.environment.providers import PROVIDERS, install
 from triton_ensembles.errors import EnsembleError
 
@@ -36,12 +36,12 @@ NO_NETWORK = {
 
 
 @pytest.mark.parametrize("program", NO_NETWORK)
-def test_a_program_without_network_goes_on_to_the_next(
+def test_after_a_program_without_network_the_next_provider_is_tried(
     program: str, environment_file: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arguments = put_on_path(tmp_path / "bin", program, NO_NETWORK[program], monkeypatch)
     spec = environment_file("dependencies: ['idna==3.10']\n")
-    with pytest.raises(ProviderUnavailableError, match=f"{program} can't reach its channels"):
+    with pytest.raises(ProviderUnavailableError, match=f"{program} cannot reach its channels"):
         PROVIDERS[program](spec, tmp_path / "prefix", lambda _: None)
     assert arguments.read_text().split()[-1] == str(spec.path)
     assert str(tmp_path / "prefix") in arguments.read_text()
@@ -57,13 +57,13 @@ def test_a_program_that_finds_no_solution_stops_the_build(
         monkeypatch,
     )
     spec = environment_file("dependencies: ['idna==99']\n")
-    with pytest.raises(EnsembleError, match=r"micromamba can't make this environment.*Could not solve"):
+    with pytest.raises(EnsembleError, match=r"micromamba cannot make this environment.*Could not solve"):
         install(spec, tmp_path / "prefix", lambda _: None)
 
 
-def test_a_forced_provider_that_is_not_there_is_an_error(environment_file: WriteFile, tmp_path: Path) -> None:
+def test_a_missing_provider_that_was_asked_for_is_an_error(environment_file: WriteFile, tmp_path: Path) -> None:
     spec = environment_file("dependencies: ['idna==3.10']\n")
-    with pytest.raises(EnsembleError, match="micromamba isn't on PATH"):
+    with pytest.raises(EnsembleError, match="micromamba is not on PATH"):
         make_packed_environment(spec, destination=tmp_path / "e.tar.gz", provider="micromamba")
     with pytest.raises(EnsembleError, match="no provider 'poetry'"):
         make_packed_environment(spec, destination=tmp_path / "e.tar.gz", provider="poetry")

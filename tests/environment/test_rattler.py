@@ -1,4 +1,4 @@
-"""The way through a conda channel, with py-rattler and real packages in a folder."""
+"""py-rattler installs real packages from a conda channel in a folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from triton_ensembles.environment import make_packed_environment
-from triton_ensembles.environment.interpreter import ask
+from triton_ensembles.environment.interpreter import inspect_interpreter
 from triton_ensembles.environment.prefix import make_prefix
 from triton_ensembles.errors import EnsembleError
 
@@ -25,7 +25,7 @@ MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 def channel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """``python`` out of the running interpreter's files, and the pure Python package ``greeting`` with a script."""
     folder = tmp_path_factory.mktemp("channel")
-    interpreter = ask(sys.executable)
+    interpreter = inspect_interpreter(sys.executable)
     assert interpreter is not None
     prefix = tmp_path_factory.mktemp("python") / "prefix"
     make_prefix(interpreter, prefix, lambda _: None)
@@ -60,7 +60,7 @@ def spec_text(channel: Path, greeting: str) -> str:
     return f"name: local\nchannels:\n  - file://{channel}\ndependencies:\n  - python={MINOR}\n  - {greeting}\n"
 
 
-def test_solved_installed_packed_and_running_elsewhere(
+def test_an_environment_from_a_channel_runs_in_another_folder(
     channel: Path, environment_file: WriteFile, tmp_path: Path
 ) -> None:
     """Otherwise a machine with py-rattler and a channel gets no environment, or one bound to its folder."""
@@ -87,16 +87,18 @@ def test_solved_installed_packed_and_running_elsewhere(
     assert again.sha256 == packed.sha256
 
 
-def test_no_such_version_stops_the_build(channel: Path, environment_file: WriteFile, tmp_path: Path) -> None:
-    """It mustn't fall through to PyPI, where another package may have that name."""
+def test_a_version_that_does_not_exist_stops_the_build(
+    channel: Path, environment_file: WriteFile, tmp_path: Path
+) -> None:
+    """Otherwise the packages come from PyPI, where another package may have that name."""
     spec = environment_file(spec_text(channel, "greeting=3"))
     with pytest.raises(EnsembleError, match=r"no solution.*greeting"):
         make_packed_environment(spec, destination=tmp_path / "env.tar.gz")
 
 
-def test_a_channel_that_is_not_there_goes_on_to_the_next(environment_file: WriteFile, tmp_path: Path) -> None:
+def test_after_a_missing_channel_the_next_provider_is_tried(environment_file: WriteFile, tmp_path: Path) -> None:
     text = f"channels: ['file://{tmp_path}/none']\ndependencies: ['idna==3.10']\n"
     lines: list[str] = []
     packed = make_packed_environment(environment_file(text), destination=tmp_path / "env.tar.gz", progress=lines.append)
     assert packed.provider == "pypi"
-    assert any(line.startswith("py-rattler can't reach its channels") for line in lines)
+    assert any(line.startswith("py-rattler cannot reach its channels") for line in lines)

@@ -13,7 +13,7 @@ from triton_ensembles.errors import EnsembleError
 from .conftest import PROCESSING, WriteFile
 
 
-def test_the_projects_own_file_says_what_the_steps_import() -> None:
+def test_the_projects_own_file_lists_what_the_steps_import() -> None:
     spec = read_environment_file(PROCESSING)
     assert (spec.name, spec.python, spec.channels) == ("processing", "3.11", ("conda-forge",))
     assert [package.name for package in spec.packages] == ["numpy", "tokenizers"]
@@ -62,14 +62,14 @@ def test_python_is_one_minor_version_or_left_open(environment_file: WriteFile, w
         ("", None, "mapping"),
     ],
 )
-def test_a_fault_is_named_with_its_line(environment_file: WriteFile, text: str, line: int | None, word: str) -> None:
+def test_a_fault_is_reported_with_its_line(environment_file: WriteFile, text: str, line: int | None, word: str) -> None:
     with pytest.raises(EnsembleError, match=word) as caught:
         environment_file(text)
     assert caught.value.line == line
     assert caught.value.path is not None
 
 
-def test_a_missing_file_is_a_fault_for_people(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(EnsembleError, match="no such environment file"):
         read_environment_file(tmp_path / "none.yml")
 

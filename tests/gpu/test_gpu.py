@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpc
 
+from benchmarks.examples import examples_of, photographs
 from tests.gpu.steps import ON_CPU, ON_GPU, model_file, served, workshop
 from triton_ensembles.building.tensorrt_plans import settle_plans
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.demo import photographs
-from triton_ensembles.examples.imagenet import pixels
 from triton_ensembles.triton.targets import CPU, Target, gpu
 
 RELEASE = "24.10"  # for the profiles and the environment of the plan; any TensorRT will do here
@@ -64,7 +63,7 @@ def test_resnet_computes_the_same_logits_in_tritonserver(
 
     if target is ON_GPU and not torch.cuda.is_available():
         pytest.skip(f"torch {torch.__version__} has no CUDA here")
-    images = np.stack([pixels(path.read_bytes()) for path in photographs()])
+    images = np.stack([row["INPUT__0"] for row in examples_of("resnet_pytorch").rows()])
     with served("resnet_pytorch", "resnet", target) as client:
         given = grpc.InferInput("INPUT__0", list(images.shape), "FP32")
         given.set_data_from_numpy(images)

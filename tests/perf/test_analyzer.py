@@ -1,4 +1,4 @@
-"""What perf_analyzer writes is read as it is meant."""
+"""The CSV files and error messages of perf_analyzer are read correctly."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ Thread [1] had error: in ensemble 'dali_inception', row 0 of DALI_INPUT_0: not a
 """
 
 
-def test_a_real_csv(tmp_path: Path) -> None:
-    """Else a report holds numbers of the wrong column, or microseconds under the name of milliseconds."""
+def test_a_real_csv_file_is_read(tmp_path: Path) -> None:
+    """Otherwise a report has numbers of the wrong column, or microseconds labeled as milliseconds."""
     path = tmp_path / "point.csv"
     path.write_text(REAL)
     assert read_csv(path) == ClientTimes(32, 63.8941, 186.725, 200.222, 201.563, 209.466, 159.609, 0.006, 0.003)
 
 
 @pytest.mark.parametrize("text", ["", REAL.splitlines()[0] + "\n", REAL + REAL.splitlines()[1] + "\n", "a,b\n1,2\n"])
-def test_a_csv_that_is_something_else(tmp_path: Path, text: str) -> None:
-    """Else a run that measured nothing ends in a traceback."""
+def test_another_csv_file_is_refused(tmp_path: Path, text: str) -> None:
+    """Otherwise a run that measured nothing ends in a traceback."""
     path = tmp_path / "point.csv"
     path.write_text(text)
     with pytest.raises(EnsembleError, match=r"point\.csv: this is not a report of perf_analyzer"):
@@ -62,18 +62,18 @@ def test_a_csv_that_is_something_else(tmp_path: Path, text: str) -> None:
         ("", ""),
     ],
 )
-def test_the_reason_of_a_failure(messages: str, expected: str) -> None:
-    """Else people read that load could not be maintained, and not why."""
+def test_the_reason_of_a_failure_is_found(messages: str, expected: str) -> None:
+    """Otherwise users see that load could not be maintained, and not why."""
     assert reason(messages) == expected
 
 
 @given(st.text())
 def test_any_message_gives_one_line(messages: str) -> None:
-    """Else an error breaks the rule of one line."""
+    """Otherwise an error takes more than one line."""
     assert len(reason(messages).splitlines()) <= 1
 
 
-def test_no_perf_analyzer(tmp_path: Path) -> None:
-    """Else a home without it ends in a traceback instead of the command that installs it."""
+def test_a_missing_perf_analyzer_is_reported(tmp_path: Path) -> None:
+    """Otherwise a missing program gives a traceback instead of the command that installs it."""
     with pytest.raises(EnsembleError, match="perf_analyzer is missing; run: make setup"):
         run_analyzer(TritonHome(tmp_path), [], tmp_path, 1)

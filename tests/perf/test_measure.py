@@ -12,27 +12,35 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PIL import Image
 
+from tests.endpoint.hosting import archives
+from tests.running import running
 from triton_ensembles.building.build import Built
+from triton_ensembles.building.recipe import find_ensembles
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.perf import measure
+from triton_ensembles.perf.inputs import UserInputs
 from triton_ensembles.perf.report import tables
+from triton_ensembles.triton.model_config import CONFIG, read_config
 
 STEPS = {
-    "bert_trt": ["preprocess", "bert-trt", "postprocess"],
-    "dali_inception": ["dali", "inception_graphdef"],
-    "resnet_pytorch": ["resnet"],
+    folder.name: [step.model_name for step in read_config(folder / "ensemble" / CONFIG).ensemble_scheduling.step]
+    for folder in find_ensembles(ENSEMBLES)
 }
 
 
 def test_a_short_sweep_of_all(built: dict[str, Built], tmp_path: Path) -> None:
-    """Else `make perf` ends without a report, or with one that lacks a step."""
+    """Otherwise `make perf` ends without a report, or with one that lacks a step."""
     said: list[str] = []
     ensembles = [built[name] for name in STEPS]
-    reports = measure(ensembles, concurrencies=(2, 1), output=tmp_path, seconds=3, progress=said.append)
+    reports = measure(
+        ensembles, ensembles=ENSEMBLES, concurrencies=(2, 1), output=tmp_path, seconds=3, progress=said.append
+    )
     assert [report.name for report in reports] == list(STEPS)
     for report in reports:
         name = report.name
@@ -47,16 +55,50 @@ def test_a_short_sweep_of_all(built: dict[str, Built], tmp_path: Path) -> None:
         assert report.weights == ("random" if built[name].random else "pretrained")
         _check_files(name, tmp_path)
         assert all(step in tables(report) for step in report.steps)
-        assert sum(line.startswith(f"[{name}] concurrency") for line in said) == 2
+        points = [line for line in said if line.startswith(f"[{name}] concurrency") and "inferences/s" in line]
+        assert len(points) == 2  # besides them, a slow machine reports windows that were too short
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         f"{name}{suffix}" for name in STEPS for suffix in (".csv", ".json", ".png")
     )
 
 
-def test_over_http(built: dict[str, Built], tmp_path: Path) -> None:
-    """Else --protocol http measures gRPC, or hangs: a warm-up over HTTP ended only nine times of ten."""
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_windows_are_lengthened_until_requests_are_answered(tmp_path: Path, protocol: str) -> None:
+    """Otherwise a slow machine or a large model gets no report, only the advice to allow more seconds."""
+    files = archives.model("slow", execute="time.sleep(0.5)")
+    for name, content in files.items():
+        (tmp_path / "models" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "models" / name).write_bytes(content)
+    said: list[str] = []
     (report,) = measure(
-        [built["bert_trt"]], concurrencies=(32,), output=tmp_path, seconds=3, protocol="http", progress=print
+        [SimpleNamespace(name="slow", repository=tmp_path / "models")],
+        ensembles=tmp_path / "no ensembles",
+        concurrencies=(1, 2),
+        output=tmp_path / "out",
+        seconds=0.3,
+        protocol=protocol,
+        user=UserInputs(shapes=("X:1",)),
+        progress=said.append,
+    )
+    assert (
+        "[slow] no answer within a window of 0.1 s at concurrency 1; measuring again with 0.2 s (at most 60 s)" in said
+    )
+    one, two = report.points
+    assert two.seconds >= one.seconds > 0.3
+    assert one.client.p50_ms >= 500 and one.client.throughput > 0
+    assert two.client.p50_ms >= 1000 and two.client.throughput > 0  # one after the other
+
+
+def test_a_sweep_over_http(built: dict[str, Built], tmp_path: Path) -> None:
+    """Otherwise --protocol http measures gRPC, or hangs, as one of ten warm-ups over HTTP did."""
+    (report,) = measure(
+        [built["bert_trt"]],
+        ensembles=ENSEMBLES,
+        concurrencies=(32,),
+        output=tmp_path,
+        seconds=3,
+        protocol="http",
+        progress=print,
     )
     assert report.protocol == "http"
     (point,) = report.points
@@ -80,80 +122,74 @@ def _check_files(name: str, folder: Path) -> None:
         assert image.size == (1500, 1200)
 
 
-def test_an_ensemble_that_refuses(built: dict[str, Built], tmp_path: Path) -> None:
-    """Else an error under load is taken for a measurement, or its reason is lost."""
+def test_an_ensemble_that_refuses_requests_is_an_error(built: dict[str, Built], tmp_path: Path) -> None:
+    """Otherwise an error under load is taken for a measurement, or its reason is lost."""
     with pytest.raises(EnsembleError, match="batch-size must be <= 64 for 'bert_trt'"):
-        measure([built["bert_trt"]], concurrencies=(1,), output=tmp_path / "out", batch=65, progress=print)
+        measure(
+            [built["bert_trt"]],
+            ensembles=ENSEMBLES,
+            concurrencies=(1,),
+            output=tmp_path / "out",
+            batch=65,
+            progress=print,
+        )
     assert not (tmp_path / "out").exists()
 
 
-def test_a_server_that_dies(built: dict[str, Built], tmp_path: Path) -> None:
-    """Else people read of a closed socket and look for the fault in their network."""
+def test_a_server_that_ends_under_load_is_reported(built: dict[str, Built], tmp_path: Path) -> None:
+    """Otherwise users see a closed socket and search their network for the fault."""
     others = _names(os.getpid())  # the suite's own server may be up
 
     def end_the_server(line: str) -> None:
         if "sending" in line:
-            (server,) = (pid for pid in _names(os.getpid()) if pid not in others)
-            os.kill(server, signal.SIGTERM)  # after SIGKILL its stubs and shared memory would stay
+            (server,) = (
+                pid for pid, name in _names(os.getpid()).items() if name == "tritonserver" and pid not in others
+            )
+            os.kill(server, signal.SIGTERM)  # after SIGKILL its stubs and shared memory would remain
             os.waitid(os.P_PID, server, os.WEXITED | os.WNOWAIT)
 
     with pytest.raises(EnsembleError, match="tritonserver ended by itself under load of bert_trt"):
-        measure([built["bert_trt"]], concurrencies=(1,), output=tmp_path / "out", progress=end_the_server)
+        measure(
+            [built["bert_trt"]],
+            ensembles=ENSEMBLES,
+            concurrencies=(1,),
+            output=tmp_path / "out",
+            progress=end_the_server,
+        )
     assert not (tmp_path / "out").exists()
 
 
-_SWEEP = """
-import sys
-from pathlib import Path
-from types import SimpleNamespace
-from triton_ensembles.perf import measure
-
-built = SimpleNamespace(name="bert_trt", repository=Path(sys.argv[1]))
-say = lambda line: print(line, flush=True)
-measure([built], concurrencies=(1, 2), output=Path(sys.argv[2]), seconds=60, progress=say)
-"""
-
-
-def test_ctrl_c(built: dict[str, Built], tmp_path: Path) -> None:
-    """Else Ctrl-C leaves a server, perf_analyzer, a temporary folder or half a report behind."""
+def test_ctrl_c_leaves_nothing_behind(built: dict[str, Built], tmp_path: Path) -> None:
+    """Otherwise Ctrl-C leaves a server, perf_analyzer, a temporary folder or half of a report behind."""
     output = tmp_path / "out"
     temporary = tmp_path / "tmp"
     temporary.mkdir()
-    process = subprocess.Popen(
-        [sys.executable, "-c", _SWEEP, str(built["bert_trt"].repository), str(output)],
-        env=os.environ | {"TMPDIR": str(temporary)},
-        stderr=subprocess.PIPE,
-        # A suite that runs in the background of a shell has SIGINT ignored, and so would what it starts.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    try:
-        children = _children(process.pid, {"tritonserver", "perf_analyzer"})
+    command = [sys.executable, "build.py", "perf", "bert_trt", "--seconds", "60", "--output", str(output)]
+    options = {"env": os.environ | {"TMPDIR": str(temporary)}, "stderr": subprocess.PIPE}
+    with running(*command, ignoring=signal.SIGINT, **options) as process:
+        children = _children(process, {"tritonserver", "perf_analyzer"})
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert errors.rstrip().endswith(b"KeyboardInterrupt")
+        _, errors = process.communicate(timeout=300)
+    assert errors.rstrip().endswith("Aborted!")
     assert not [child for child in children if Path(f"/proc/{child}").exists()]
     assert not output.exists()
     assert not list(temporary.glob("perf-*"))
 
 
-def _children(parent: int, wanted: set[str]) -> list[int]:
+def _children(parent: subprocess.Popen[str], wanted: set[str]) -> list[int]:
     """The children of ``parent`` that run the wanted programs, once there is one of each."""
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        names = _names(parent)
-        found = [pid for pid, name in names.items() if name in wanted]
+    while parent.poll() is None:
+        names = _names(parent.pid)
         if wanted <= set(names.values()):
-            return found
+            return [pid for pid, name in names.items() if name in wanted]
         time.sleep(0.1)
-    raise AssertionError(f"only {names} were started")
+    raise AssertionError(parent.communicate())
 
 
 def _names(parent: int) -> dict[int, str]:
     found = {}
     for file in Path(f"/proc/{parent}/task").glob("*/children"):
-        for pid in file.read_text().split():
-            with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):  # threads and processes end at any moment
+            for pid in file.read_text().split():
                 found[int(pid)] = Path(f"/proc/{pid}/comm").read_text().strip()
     return found

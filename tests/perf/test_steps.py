@@ -1,4 +1,4 @@
-"""The time of every step, against what perf_analyzer itself says of the same requests."""
+"""The time of every step, compared with what perf_analyzer reports for the same requests."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import tritonclient.http as http
 
+from triton_ensembles.examples.folder import read_examples
+from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.perf.analyzer import run_analyzer
 from triton_ensembles.perf.inputs import UserInputs, inputs_for
 from triton_ensembles.perf.steps import Counters, composing_models, read_counters, step_times
@@ -20,9 +22,10 @@ STEPS = ["bert_trt.preprocess", "bert_trt.bert-trt", "bert_trt.postprocess"]
 def test_steps_agree_with_perf_analyzer(
     server: TritonServer, client: http.InferenceServerClient, tmp_path: Path
 ) -> None:
-    """Else the bars of the picture are not what Triton measured."""
+    """Otherwise the bars of the plot do not show what Triton measured."""
     assert composing_models(client, "bert_trt") == STEPS
-    inputs = inputs_for(client.get_model_config("bert_trt"), 1, tmp_path, UserInputs())
+    examples = read_examples(ENSEMBLES / "bert_trt")
+    inputs = inputs_for(client.get_model_config("bert_trt"), examples, 1, tmp_path, UserInputs())
     # 200 requests and no window: its figures and ours are about the very same requests.
     arguments = ["-m", "bert_trt", "-i", "grpc", "-u", server.grpc_url, *inputs.arguments, "--verbose-csv", "-f", "own"]
     before = {step: read_counters(client, step) for step in STEPS}
@@ -40,8 +43,8 @@ def test_steps_agree_with_perf_analyzer(
         assert times.compute_output_ms == pytest.approx(float(row["Server Compute Output"]) / 1000, rel=0.1, abs=0.1)
 
 
-def test_a_step_that_did_not_run() -> None:
-    """Else a step of a branch that was not taken ends a sweep with a division by zero."""
+def test_a_step_that_did_not_run_has_no_times() -> None:
+    """Otherwise a step of a branch that was not taken ends a sweep with a division by zero."""
     idle = Counters(
         0, 0, 0, 0, dict.fromkeys(("success", "queue", "compute_input", "compute_infer", "compute_output"), 0)
     )

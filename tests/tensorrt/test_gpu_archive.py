@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 import tritonclient.http as http
 
-from tests.check.served import Judge
+from tests.check.served import ModelLoader
 from tests.tensorrt.conftest import IMAGE
 from triton_ensembles.building.build import Built, build
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.staging import STUB
-from triton_ensembles.check import check_paths
+from triton_ensembles.check import check
 from triton_ensembles.check.fault import Severity
+from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.model_config import ModelInstanceGroup, read_config
 from triton_ensembles.triton.server import TritonServer
@@ -57,9 +58,9 @@ def repository(archive: Built, tmp_path_factory: pytest.TempPathFactory) -> Path
 def test_the_archive_passes_check_for_its_image_and_instance(archive: Built) -> None:
     """The same check would refuse it at deploy; for another GPU it must."""
     assert archive.archive.parent.name == "gpu"
-    found = check_paths([archive.archive], target="gpu", image=IMAGE, instance="ml.g5.xlarge")
+    found = check([archive.archive], Destination("gpu", "ml.g5.xlarge", IMAGE)).faults
     assert [fault for fault in found if fault.severity is not Severity.NOTE] == []
-    found = check_paths([archive.archive], target="gpu", image=IMAGE, instance="ml.g4dn.xlarge")
+    found = check([archive.archive], Destination("gpu", "ml.g4dn.xlarge", IMAGE)).faults
     assert [fault.rule for fault in found if fault.severity is Severity.ERROR] == ["plan-compute-capability"]
 
 
@@ -86,7 +87,7 @@ def test_the_config_of_the_plan_is_for_a_gpu_that_sagemaker_chooses(archive: Bui
 def test_the_real_server_takes_every_config(repository: Path, tmp_path: Path) -> None:
     """All that it lacks is the backend that only NVIDIA's image has: a field that it does not know, or a contradiction
     in the DAG, would be another refusal."""
-    with Judge(repository, tmp_path) as judge:
+    with ModelLoader(repository, tmp_path) as judge:
         verdicts = judge.load_all(["bert_trt.preprocess", "bert_trt.postprocess", "bert_trt.bert-trt", "bert_trt"])
     assert verdicts["bert_trt.preprocess"].loaded, verdicts["bert_trt.preprocess"].words
     assert verdicts["bert_trt.postprocess"].loaded, verdicts["bert_trt.postprocess"].words

@@ -1,4 +1,4 @@
-"""config.pbtxt: what is written is read by Triton and by SageMaker's regular expression; faults name their line."""
+"""Triton and SageMaker's regular expression read what is written to config.pbtxt; faults name their line."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_what_is_written_reads_back_the_same(config: Any) -> None:
 
 @given(configs())
 def test_sagemaker_finds_the_ensemble_by_its_regular_expression(config: Any) -> None:
-    """sagemaker_server.h: without this match the front end picks any folder."""
+    """Otherwise SageMaker's front end picks any folder (sagemaker_server.h)."""
     config.platform = "ensemble"
     assert re.search(r"platform:(\s)*\"ensemble\"", format_config(config))
 

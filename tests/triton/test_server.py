@@ -1,24 +1,30 @@
-"""The real tritonserver as a process: what people see when it cannot start, and that nothing is left behind."""
+"""The real tritonserver as a process: what users see when it cannot start, and that it leaves nothing behind."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
+from tests.running import running
 from triton_ensembles.building.build import Built
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
 from triton_ensembles.processes import descendants
 from triton_ensembles.triton.home import find_home
-from triton_ensembles.triton.server import LOOPBACK, Ports, TritonServer
+from triton_ensembles.triton.ports import LOOPBACK, Ports
+from triton_ensembles.triton.sagemaker_server import SageMakerServer
+from triton_ensembles.triton.server import TritonServer
 
 IDENTITY = """
 import triton_python_backend_utils as pb_utils
@@ -61,6 +67,21 @@ def wait_for_end(pids: list[int], seconds: float = 30) -> list[int]:
     return left
 
 
+def wait_until(true: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "the condition did not become true in time"
+        time.sleep(0.02)
+
+
+def environments_of(pids: list[int]) -> set[Path]:
+    """The folders below /tmp into which Triton has extracted packed environments for these processes."""
+    found: set[bytes] = set()
+    for pid in pids:
+        found.update(re.findall(rb"/tmp/python_env_\w+", Path(f"/proc/{pid}/environ").read_bytes()))
+    return {Path(os.fsdecode(each)) for each in found}
+
+
 def listening(port: int) -> set[str]:
     """The addresses on which this port is listened on: the last four bytes, as /proc/net/tcp and tcp6 write them."""
     lines = [line for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
@@ -71,12 +92,24 @@ def listening(port: int) -> set[str]:
 def test_a_busy_port_is_named_before_anything_starts(tmp_path: Path) -> None:
     with socket.create_server((LOOPBACK, 0)) as busy:
         port = busy.getsockname()[1]
-        free = Ports.free()
-        with pytest.raises(EnsembleError, match=rf"port {port} \(grpc\).*--grpc-port"):
+        with Ports.reserved() as free, pytest.raises(EnsembleError, match=rf"port {port} \(grpc\).*--grpc-port"):
             TritonServer([tmp_path], ports=Ports(http=free.http, grpc=port, metrics=free.metrics)).start()
 
 
-def test_a_model_that_fails_to_load_is_named_with_its_own_reason_and_leaves_no_process(tmp_path: Path) -> None:
+def test_no_other_process_gets_the_ports_of_a_server_before_it_has_stopped(tmp_path: Path) -> None:
+    """Otherwise two servers that start at the same time may get the same free port."""
+    server = TritonServer([make_repository(tmp_path / "repository")], log=tmp_path / "log")
+    with socket.socket() as other, pytest.raises(OSError, match="already in use"):
+        other.bind((LOOPBACK, server.ports.http))
+    with server, socket.socket() as other, pytest.raises(OSError, match="already in use"):
+        other.bind((LOOPBACK, server.ports.http))
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind((LOOPBACK, server.ports.http))
+        other.listen()
+
+
+def test_a_model_that_fails_to_load_is_reported_with_its_reason(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "repository", 'raise ValueError("the file of weights is missing")')
     server = TritonServer([repository], log=tmp_path / "log")
     with pytest.raises(EnsembleError) as caught:
@@ -92,29 +125,79 @@ def test_a_missing_binary_says_how_to_get_it(tmp_path: Path) -> None:
         find_home(tmp_path)
 
 
-def test_every_port_is_on_the_loopback_interface_alone(tmp_path: Path) -> None:
+def test_every_port_is_on_the_loopback_interface(tmp_path: Path) -> None:
     with TritonServer([make_repository(tmp_path / "repository")], log=tmp_path / "log") as server:
         for port in (server.ports.http, server.ports.grpc, server.ports.metrics):
             assert listening(port) == {"0100007F"}
     (tmp_path / "empty").mkdir()
-    with TritonServer([tmp_path / "empty"], sagemaker=True, log=tmp_path / "log") as server:
+    with SageMakerServer(tmp_path / "empty", log=tmp_path / "log") as server:
         assert listening(server.ports.sagemaker) == {"0100007F"}
 
 
 def test_stopping_leaves_no_process_and_no_extracted_environment(built: dict[str, Built], tmp_path: Path) -> None:
-    """Also with a client that keeps its connection open, for whom tritonserver itself leaves everything behind."""
-    before = set(Path("/tmp").glob("python_env_*/*"))
-    server = TritonServer([built["bert_trt"].repository], log=tmp_path / "log").start()
-    with socket.create_connection((LOOPBACK, server.ports.http)) as client:
+    """Otherwise a client that keeps its connection open makes tritonserver leave everything behind."""
+    with (
+        TritonServer([built["bert_trt"].repository], log=tmp_path / "log") as server,
+        socket.create_connection((LOOPBACK, server.ports.http)) as client,
+    ):
         client.sendall(b"GET /v2/health/ready HTTP/1.1\r\nHost: x\r\n\r\n")
         assert client.recv(15) == b"HTTP/1.1 200 OK"
         processes = [server.pid, *descendants(server.pid)]
         assert len(processes) >= 4
-        assert set(Path("/tmp").glob("python_env_*/*")) - before
+        environments = environments_of(processes)
+        assert environments
         server.stop()
-    assert wait_for_end(processes, 5) == []
-    assert not set(Path("/tmp").glob("python_env_*/*")) - before
-    assert not list(Path("/dev/shm").glob(f"{server._shared_memory}*"))
+    assert wait_for_end(processes) == []
+    assert not [each for each in environments if each.exists()]
+    assert not list(Path("/dev/shm").glob(f"{server._leftovers.shared_memory}*"))
+
+
+def test_stopping_a_killed_server_ends_its_stubs(tmp_path: Path) -> None:
+    """Otherwise alive() reaps the server, and its stubs, which belong to its session, cannot be found any more."""
+    repository = make_repository(tmp_path / "repository", "import time; time.sleep(600)")
+    server = TritonServer([repository], log=tmp_path / "log")
+    server.launch()
+    try:
+        while not (stubs := descendants(server.pid)):
+            time.sleep(0.05)
+        os.kill(stubs[0], signal.SIGSTOP)  # otherwise it notices that its server is gone, and ends
+        os.kill(server.pid, signal.SIGKILL)
+        assert wait_for_end([server.pid]) == []
+        assert not server.alive()
+    finally:
+        server.stop()
+    assert wait_for_end(stubs) == []
+
+
+def test_only_one_of_several_threads_stops_a_server(tmp_path: Path) -> None:
+    """Otherwise deleting an endpoint while its server restarts could stop the wrong process."""
+
+    class StoppedTwice(SageMakerServer):
+        """A second thread stops it while it is being stopped, and continues when the first one has ended."""
+
+        second: Future[None] | None = None
+        entered = 0
+
+        def note_environments(self) -> None:
+            super().note_environments()
+            self.entered += 1
+            if self.second is not None:
+                first.result()
+                return
+            self.second = threads.submit(self.stop)
+            deadline = time.monotonic() + 1
+            while self.entered < 2 and time.monotonic() < deadline:
+                time.sleep(0.01)
+
+    (tmp_path / "empty").mkdir()
+    with ThreadPoolExecutor() as threads:
+        server = StoppedTwice(tmp_path / "empty", log=tmp_path / "log")
+        server.start()
+        first = threads.submit(server.stop)
+        first.result()
+        assert server.second is not None
+        server.second.result()
+    assert server.entered == 1
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM])
@@ -124,34 +207,56 @@ def test_killing_the_parent_ends_the_server_and_its_stubs(tmp_path: Path, signal
         "import sys, time; from pathlib import Path; from triton_ensembles.triton.server import TritonServer\n"
         f"server = TritonServer([Path({str(repository)!r})]).start(); print(server.pid, flush=True); time.sleep(600)"
     )
-    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    assert parent.stdout is not None
-    with parent.stdout:
+    with running(sys.executable, "-c", code) as parent:
+        assert parent.stdout is not None
         server = int(parent.stdout.readline())
-    processes = [server, *descendants(server)]
-    assert len(processes) >= 2
-    parent.send_signal(signal_number)
-    parent.wait()
+        processes = [server, *descendants(server)]
+        assert len(processes) >= 2
+        parent.send_signal(signal_number)
+        parent.wait()
     assert wait_for_end(processes) == []
 
 
-def test_serve_says_where_it_listens_and_ctrl_c_stops_it(built: dict[str, Built]) -> None:
-    ports = Ports.free()
-    command = [sys.executable, "build.py", "serve", "bert_trt", "--http-port", str(ports.http)]
-    command += ["--grpc-port", str(ports.grpc), "--metrics-port", str(ports.metrics)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True)
+def serve(ports: Ports) -> AbstractContextManager[subprocess.Popen[str]]:
+    """`serve` as a background job of a shell runs it, with SIGINT ignored at the start."""
+    options = [f"--{name}-port={getattr(ports, name)}" for name in ("http", "grpc", "metrics")]
+    command = (sys.executable, "build.py", "serve", "bert_trt", *options)
+    return running(*command, ignoring=signal.SIGINT, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def read_until(process: subprocess.Popen[str], words: str) -> str:
+    """What the process prints up to the line with these words, and nothing after it."""
     assert process.stdout is not None
-    lines = []
+    text = ""
     for line in process.stdout:
-        lines.append(line)
-        if "Ctrl-C stops it" in line:
-            break
-    assert f"http://127.0.0.1:{ports.http}/v2" in "".join(lines)
-    with urllib.request.urlopen(f"http://127.0.0.1:{ports.metrics}/metrics") as reply:
-        assert b"nv_inference_count" in reply.read()
-    started = descendants(process.pid)
-    os.killpg(process.pid, signal.SIGINT)  # what a terminal sends on Ctrl-C
-    assert process.wait(40) == 0
-    assert process.stdout.read().endswith("stopped\n")
-    process.stdout.close()
-    assert wait_for_end(started, 5) == []
+        text += line
+        if words in line:
+            return text
+    raise AssertionError(f"{words!r} is missing in: {text}")
+
+
+def test_serve_prints_its_addresses_and_ctrl_c_stops_it(built: dict[str, Built]) -> None:
+    with Ports.reserved() as ports, serve(ports) as process:
+        text = read_until(process, "metrics  ")
+        assert f"http://127.0.0.1:{ports.http}/v2" in text
+        with urllib.request.urlopen(f"http://127.0.0.1:{ports.metrics}/metrics") as reply:
+            assert b"nv_inference_count" in reply.read()
+        started = descendants(process.pid)
+        assert started
+        read_until(process, "Ctrl-C stops it")
+        os.killpg(process.pid, signal.SIGINT)  # what a terminal sends on Ctrl-C
+        output, errors = process.communicate(timeout=300)
+        assert (process.returncode, errors) == (0, "")
+        assert output.endswith("stopped\n")
+        assert wait_for_end(started) == []
+
+
+def test_ctrl_c_stops_a_server_that_is_loading(built: dict[str, Built]) -> None:
+    """Otherwise the signal is lost, and the server keeps running."""
+    with Ports.reserved() as ports, serve(ports) as process:
+        read_until(process, "starting tritonserver")
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=300)
+        assert process.returncode == 1, (output, errors)
+        assert "Aborted!" in errors
+        assert "ready" not in output

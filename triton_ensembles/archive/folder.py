@@ -1,21 +1,22 @@
-"""A folder on disk as a :class:`Tree`. Links to folders are named, not followed; nothing is executed or imported."""
+"""A folder on disk as a :class:`Tree`. Links to folders are listed, not followed; nothing is executed or imported."""
 
 from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from triton_ensembles.archive.tar import read_archive
-from triton_ensembles.archive.tree import MOST_ENTRIES, MOST_TEXT, Entry, Kind, Problem, Tree, is_archive, is_text
+from triton_ensembles.archive.tree import MOST_ENTRIES, MOST_TEXT, Entry, Kind, Problem, Tree, is_archive, is_text, join
 
-# What tools leave behind and Triton does not care about.
+# Files of other tools, which Triton ignores.
 _SKIPPED = frozenset({".git", "__pycache__", ".ipynb_checkpoints", ".DS_Store"})
 
 
 def read_folder(root: Path) -> Tree:
-    """Every entry below ``root``; what cannot be read becomes a :class:`Problem`."""
+    """Every entry below ``root``; each that cannot be read becomes a :class:`Problem`."""
     members: list[Entry] = []
     problems: list[Problem] = []
     budget = MOST_TEXT
@@ -28,11 +29,11 @@ def read_folder(root: Path) -> Tree:
             problems.append(_unreadable(folder, error))
             continue
         for item in found:
-            path = f"{folder}/{item.name}" if folder else item.name
+            path = join(folder, item.name)
             if item.name in _SKIPPED:
                 continue
             if len(members) >= MOST_ENTRIES:
-                message = f"there are more than {MOST_ENTRIES} files and folders here; the rest is not looked at"
+                message = f"there are more than {MOST_ENTRIES} files and folders here; the rest is not checked"
                 problems.append(Problem("repository-too-large", "", message))
                 return Tree.of(members, problems)
             entry = _entry(item, path)
@@ -45,7 +46,7 @@ def read_folder(root: Path) -> Tree:
                     problems.append(_unreadable(path, error))
                 else:
                     budget -= len(data)
-                    entry = Entry(**{**entry.__dict__, "data": data, "size": len(data)})
+                    entry = replace(entry, data=data, size=len(data))
             members.append(entry)
 
     @cache

@@ -1,4 +1,4 @@
-"""A gzip member that deflates what shrinks and stores what hardly does."""
+"""A gzip member whose blocks are deflated, or stored where deflating gains little."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from typing import BinaryIO
 _LEVEL = 6  # level 9 takes three times as long for less than 1 %
 BLOCK = 1 << 20  # bytes: write in pieces of this size
 # A block that would shrink by less than a tenth is stored: fp32 weights shrink by 8 %, a packed environment not at all,
-# and inflating them was most of what unpacking bert_trt took. Stored, they cost little more than a copy.
+# and inflating them took most of the time of unpacking bert_trt. Stored, they cost little more than a copy.
 _WORTHWHILE = 0.9
 _LARGEST_STORED = 0xFFFF  # bytes in one stored block of deflate (RFC 1951, 3.2.4)
 
 
 class GzipMember:
-    """One gzip member, written to ``raw`` block by block: each block deflated, or stored where that gains little."""
+    """One gzip member, written to ``raw`` block by block. Leaving its context ends the member; ``raw`` stays open.
+
+    ``taken`` is the number of uncompressed bytes so far.
+    """
 
     def __init__(self, raw: BinaryIO) -> None:
         self.taken = 0
@@ -30,7 +33,7 @@ class GzipMember:
         if len(zlib.compress(block, 1)) < _WORTHWHILE * len(block):
             self._raw.write(self._deflate.compress(block))
             return len(block)
-        # A full flush ends at a whole byte, and nothing after it refers to what is before it.
+        # A full flush ends on a byte boundary, and nothing after it refers to data before it.
         self._raw.write(self._deflate.flush(zlib.Z_FULL_FLUSH))
         for start in range(0, len(block), _LARGEST_STORED):
             part = block[start : start + _LARGEST_STORED]

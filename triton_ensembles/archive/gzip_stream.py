@@ -1,4 +1,4 @@
-"""gzip decompressed as a stream with limits, so that a bomb of a few bytes costs neither the memory nor the day."""
+"""gzip decompressed as a stream with limits, so that a decompression bomb exhausts neither memory nor time."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import BinaryIO
 
 from isal import isal_zlib
 
-_CHUNK = 1 << 17  # what is not inflated yet is copied at every read, so not much more
+_CHUNK = 1 << 17  # the input not inflated yet is copied at every read, so keep it small
 # deflate can reach 1032:1; models and Python environments reach 2:1 to 20:1.
 HIGHEST_RATIO = 100
-FREE_BYTES = 64 << 20  # a small archive of text may be denser than that
-MOST_BYTES = 64 << 30
+FREE_BYTES = 64 << 20  # bytes below which the ratio is not checked: a small archive of text may be denser
+MOST_BYTES = 64 << 30  # of any archive, unpacked
 
 
 class ArchiveError(Exception):
-    """The archive cannot be read any further. ``rule`` is the id of the rule that stands for it."""
+    """The archive cannot be read any further. ``rule`` is the id of the checker's rule that reports it."""
 
     def __init__(self, rule: str, message: str) -> None:
         super().__init__(message)
@@ -34,13 +34,14 @@ class GzipStream(io.RawIOBase):
         self._taken = 0
         self._made = 0
         self._members = 0
+        self._made_in_member = 0
         self._ended = False
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """Up to ``size`` bytes, fewer when less is at hand, b"" at the end."""
+        """Up to ``size`` bytes, fewer when less is available, b"" at the end."""
         wanted = _CHUNK if size < 0 else size
         while not self._ended:
             if not self._input and not self._fill():
@@ -49,7 +50,7 @@ class GzipStream(io.RawIOBase):
                 made = self._inflate.decompress(self._input, wanted)
             except isal_zlib.error as error:  # type: ignore[misc]  # its type stubs have a variable there
                 if self._members and not self._made_in_member:
-                    self._ended = True  # gzip, too, takes trailing bytes for padding
+                    self._ended = True  # gzip, too, ignores trailing bytes as padding
                     break
                 raise self._broken(error) from None
             self._input = self._inflate.unconsumed_tail
@@ -60,8 +61,6 @@ class GzipStream(io.RawIOBase):
             if made:
                 return made
         return b""
-
-    _made_in_member = 0
 
     def _fill(self) -> bool:
         self._input = self._source.read(_CHUNK)
@@ -76,7 +75,7 @@ class GzipStream(io.RawIOBase):
         raise ArchiveError("archive-truncated", "the gzip data breaks off before its end")
 
     def _next_member(self) -> None:
-        """gzip files may be several in a row; zeros after the last are padding."""
+        """A gzip file may have several members in a row; zeros after the last are padding."""
         self._input = self._inflate.unused_data.lstrip(b"\0")
         self._inflate = isal_zlib.decompressobj(31)
         self._members += 1

@@ -1,3 +1,3 @@
-"""manifest.json at the root of every archive that this project builds: what it was built from, and for which target."""
+"""manifest.json, at the root of every archive that this project builds: its inputs and its target."""
 
 MANIFEST = "manifest.json"

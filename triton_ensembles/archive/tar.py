@@ -1,4 +1,4 @@
-"""A .tar.gz as a :class:`Tree`, read in one pass and never unpacked."""
+"""A .tar.gz as a :class:`Tree`, read in one pass and never unpacked to disk."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from triton_ensembles.archive.gzip_stream import ArchiveError, GzipStream
 from triton_ensembles.archive.tree import MOST_ENTRIES, MOST_TEXT, Entry, Kind, Problem, Tree, is_archive, is_text
 
 _CHUNK = 1 << 20
-# tarfile copies what is left of its buffer at every read: with a mebibyte that is most of the time.
+# tarfile copies the rest of its buffer at every read: with one mebibyte that takes most of the time.
 TAR_BUFFER = 1 << 18
-_LARGEST_HEADER = 1 << 20  # long names and pax records; tarfile reads them into memory as a whole
-_DEEPEST = 1  # env.tar.gz inside an archive is read, an archive inside that is not
-# The same environment lies in many archives of an endpoint: up to this size it is recognised, read once and shared.
+_LARGEST_HEADER = 1 << 20  # long names and pax records, which tarfile reads into memory
+_DEEPEST = 1  # env.tar.gz inside an archive is read, an archive inside env.tar.gz is not
+# Many archives of an endpoint hold the same environment: up to this size it is recognized, read once and shared.
 _LARGEST_SHARED = 128 << 20
 _SHARED: WeakValueDictionary[bytes, Tree] = WeakValueDictionary()
 _READ_WHOLE = (
@@ -31,11 +31,11 @@ _KINDS = {tarfile.SYMTYPE: Kind.SYMLINK, tarfile.LNKTYPE: Kind.HARDLINK, tarfile
 
 
 class BadHeaderError(ArchiveError):
-    """What stands where the header of a member belongs is none."""
+    """There is no valid header where the header of a member belongs."""
 
 
 class StrictHeader(tarfile.TarInfo):
-    """tarfile takes a broken header for the end of the archive and a pax header of any size for good: this does not."""
+    """Refuses broken headers, which tarfile takes for the end of the archive, and pax headers of any size."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> StrictHeader:
@@ -47,7 +47,7 @@ class StrictHeader(tarfile.TarInfo):
             raise BadHeaderError("archive-truncated", f"the tar data is damaged or breaks off ({error})") from None
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
-        if self.type == tarfile.GNUTYPE_SPARSE:  # its map of holes may go on for ever
+        if self.type == tarfile.GNUTYPE_SPARSE:  # its map of holes may be endless
             raise ArchiveError("archive-unreadable", f"'{self.name}' is stored as a sparse file (GNU tar --sparse)")
         if self.type in _READ_WHOLE and self.size > _LARGEST_HEADER:
             raise ArchiveError("archive-bomb", f"a header of the tar data claims to be {self.size} bytes long")
@@ -55,32 +55,32 @@ class StrictHeader(tarfile.TarInfo):
 
 
 def read_archive(path: Path) -> Tree:
-    """The entries of the archive at ``path``. What cannot be read becomes a :class:`Problem`."""
+    """The entries of the archive at ``path``; a part that cannot be read becomes a :class:`Problem`."""
     try:
         with path.open("rb") as file:
-            return read_stream(file)
+            return _read_stream(file)
     except OSError as error:
         return Tree.of((), [Problem("archive-unreadable", "", f"this cannot be read: {error.strerror or error}")])
 
 
-def read_stream(source: BinaryIO, depth: int = 0) -> Tree:
+def _read_stream(source: BinaryIO, depth: int = 0) -> Tree:
     members: list[Entry] = []
     problems: list[Problem] = []
     inner: dict[str, Tree] = {}
     stream = GzipStream(source)
     try:
         _read(stream, members, inner, depth)
-        while stream.read(_CHUNK):  # to the end: only there gzip tells whether all of it arrived
+        while stream.read(_CHUNK):  # to the end, where gzip has its checksum
             pass
     except BadHeaderError as error:
-        message = error.message if members else "this is not a tar archive in gzip"
+        message = error.message if members else "this is not a gzip-compressed tar archive"
         problems.append(Problem(error.rule if members else "archive-unreadable", "", message))
     except ArchiveError as error:
         problems.append(Problem(error.rule, "", error.message))
     except tarfile.TarError as error:
         rule = "archive-truncated" if members else "archive-unreadable"
-        problems.append(Problem(rule, "", f"this is not a tar archive in gzip ({error})"))
-    except (ValueError, OverflowError, EOFError, OSError) as error:  # tarfile lets these through on crafted headers
+        problems.append(Problem(rule, "", f"this is not a gzip-compressed tar archive ({error})"))
+    except (ValueError, OverflowError, EOFError, OSError) as error:  # tarfile raises these for crafted headers
         problems.append(Problem("archive-truncated", "", f"the tar data is damaged ({error})"))
     return Tree.of(members, problems, inner.get)
 
@@ -111,17 +111,17 @@ def _read(stream: GzipStream, members: list[Entry], inner: dict[str, Tree], dept
 
 def _nested(file: IO[bytes], size: int, depth: int) -> Tree:
     if size > _LARGEST_SHARED:
-        return read_stream(io.BufferedReader(_Plain(file), _CHUNK), depth)
+        return _read_stream(io.BufferedReader(_Plain(file), _CHUNK), depth)
     data = file.read()
     digest = hashlib.sha256(data).digest()
     tree = _SHARED.get(digest)
     if tree is None:
-        tree = _SHARED[digest] = read_stream(io.BytesIO(data), depth)
+        tree = _SHARED[digest] = _read_stream(io.BytesIO(data), depth)
     return tree
 
 
 class _Plain(io.RawIOBase):
-    """A member of a streamed archive for BufferedReader, which would otherwise try to seek in it."""
+    """A member of a streamed archive without seek(), which BufferedReader would otherwise call."""
 
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__()
@@ -137,7 +137,7 @@ class _Plain(io.RawIOBase):
 
 
 def safe_path(name: str) -> str:
-    """``./a//b/`` as ``a/b``; "" for the root itself and for every name that leads out of it."""
+    """``./a//b/`` as ``a/b``; "" for the root itself and for every name that leads outside."""
     if name.startswith("/") or "\0" in name:
         return ""
     parts = [part for part in PurePosixPath(name).parts if part != "."]

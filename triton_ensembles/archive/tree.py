@@ -1,4 +1,4 @@
-"""The files of a repository as the rules see them: names, kinds and sizes of all, the content of a few small texts."""
+"""The files of a repository as the checker's rules see them: names, kinds and sizes, and the content of small texts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import PurePosixPath
 
-LARGEST_TEXT = 256 * 1024  # bytes; larger than any config, model.py or list of labels ought to be
+LARGEST_TEXT = 256 * 1024  # bytes: more than any config, model.py or list of labels needs
 MOST_TEXT = 64 * 1024 * 1024  # bytes of text kept for one repository
 MOST_ENTRIES = 200_000
 
@@ -28,12 +28,14 @@ class Entry:
     """One file, folder or link.
 
     Args:
-        path: relative to the repository, with ``/``, no ``.`` or ``..`` in it.
+        path: relative to the repository, with ``/`` and without ``.`` or ``..``.
+        kind: file, folder, link or something else.
+        size: bytes; 0 unless this is a file (or a link to one on disk).
         written: the name as the archive has it (``./a``, ``/etc/passwd``, ``../x``); ``path`` for folders on disk.
-        size: bytes; 0 for what is no file.
         target: where a link points to.
-        data: the content, for the small texts that rules read (see :func:`is_text`), else None.
+        data: the content of the small texts that rules read (see :func:`is_text`), otherwise None.
         leads_to_folder: true for a symbolic link (on disk) that resolves to a folder.
+        mode: permission bits.
     """
 
     path: str
@@ -51,13 +53,21 @@ class Entry:
 
     @property
     def text(self) -> str | None:
-        """The content as text, what is not UTF-8 replaced; None when it was not kept."""
+        """The content as text, with invalid UTF-8 replaced; None when it was not kept."""
         return None if self.data is None else self.data.decode("utf-8", "replace")
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a repository could not be read, or not to its end; ``rule`` is the id of the rule that stands for it."""
+    """Why a repository could not be read, or not completely.
+
+    Args:
+        rule: the id of the checker's rule that reports it.
+        path: of the file it is about; "" for the whole repository.
+        message: what is wrong.
+        effect: what the server does then; "" for what the rule says.
+        cure: what to do; "" for what the rule says.
+    """
 
     rule: str
     path: str
@@ -74,8 +84,11 @@ def _no_archives(path: str) -> Tree | None:  # noqa: ARG001
 class Tree:
     """All entries below one folder or in one archive.
 
-    ``members`` has them in the order of the archive, unsafe names and repetitions included; ``entries`` has those that
-    would be there after unpacking, by path. ``nested`` reads an archive inside (``step/env.tar.gz``) as a tree.
+    Args:
+        entries: those that would exist after unpacking, by path.
+        members: all in the order of the archive, with unsafe names and repetitions.
+        problems: what could not be read.
+        nested: reads an archive inside (``step/env.tar.gz``) as a tree; None if there is none at that path.
     """
 
     entries: Mapping[str, Entry]
@@ -91,6 +104,7 @@ class Tree:
         problems: Iterable[Problem] = (),
         nested: Callable[[str], Tree | None] = _no_archives,
     ) -> Tree:
+        """The tree of these members; folders that an archive does not list are added to ``entries``."""
         listed = tuple(members)
         entries = {entry.path: entry for entry in listed if entry.path}
         for entry in list(entries.values()):  # archives need not name the folders of their files
@@ -132,7 +146,7 @@ def join(folder: str, name: str) -> str:
 
 
 def is_text(path: str, size: int) -> bool:
-    """Whether rules read this file, so that its content is kept."""
+    """Whether rules read this file, so that its content is kept. ``size`` in bytes."""
     name = path.rpartition("/")[2]
     return size <= LARGEST_TEXT and (name.endswith(_TEXT_SUFFIXES) or name in _TEXT_NAMES)
 

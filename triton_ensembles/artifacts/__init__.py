@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from triton_ensembles.paths import ROOT
+
 MAKERS = {
     "copy": "triton_ensembles.artifacts.copy",
     "member": "triton_ensembles.artifacts.member",
@@ -48,3 +50,4 @@ class Job:
     options: dict[str, Any]
     dali_device: str
     dali_version: str
+    root: Path = ROOT  # of the project; paths in options are relative to it

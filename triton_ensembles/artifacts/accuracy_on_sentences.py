@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TOOLS = ("openvino", "tokenizers")
-READS = ("triton_ensembles/artifacts/accuracy.py", "triton_ensembles/perf/sentences.txt")
+READS = ("triton_ensembles/artifacts/accuracy.py", "ensembles/bert_trt/ensemble/examples/sentences.txt")
 OUTPUT = "output"
 WIDTH = 8  # tokens: rows are padded to a multiple, as the gpu target's preprocess does
 

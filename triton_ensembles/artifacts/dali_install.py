@@ -10,7 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from triton_ensembles.environment.commands import CommandError, output_of
+from triton_ensembles.environment.programs import ProgramError, output_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import locked
 from triton_ensembles.paths import BUILD
@@ -49,7 +49,7 @@ def dali_folder(version: str, tools: Path = TOOLS) -> Path:
         try:
             output_of([*command, *requirements], environment=os.environ | {"PIP_USER": "0", "PYTHONNOUSERSITE": "1"})
             partial.rename(folder)
-        except CommandError as error:
+        except ProgramError as error:
             raise EnsembleError(
                 f"the image's DALI {version} is needed to serialise the pipeline, and {_reason(error)}",
                 cure=f"put the wheel of {requirements[0]} into a folder that PIP_FIND_LINKS names, or build where pip "
@@ -72,7 +72,7 @@ def serialize_with(version: str, script: Path, output: Path, device: str, tools:
     command: list[str | Path] = [sys.executable, "-S", "-B", script, output, "--device", device]
     try:
         output_of(command, environment=os.environ | {"PYTHONPATH": os.fspath(folder)})
-    except CommandError as error:
+    except ProgramError as error:
         if device == "mixed" and any(word in error.output for word in ("libcuda", "cuInit", "CUDA driver")):
             raise EnsembleError(
                 f"DALI {full_version(version)} writes a pipeline that decodes on the GPU only where there is a GPU",
@@ -82,7 +82,7 @@ def serialize_with(version: str, script: Path, output: Path, device: str, tools:
         raise EnsembleError(f"with DALI {full_version(version)} it fails: {error.reason}", path=script) from error
 
 
-def _reason(error: CommandError) -> str:
+def _reason(error: ProgramError) -> str:
     if "No module named pip" in error.output:
         return f"{sys.executable} has no pip"
     if "placeholder package" in error.output:  # from 1.36 to 1.52 the public index has no more than that

@@ -10,14 +10,13 @@ from importlib.metadata import version
 
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.artifacts.dali_install import full_version, serialize_with
-from triton_ensembles.paths import ROOT
 
 TOOLS = ("nvidia-dali-cuda130",)
 DIFFERS_BY_DALI = True
 
 
 def make(job: Job) -> Facts:
-    path = ROOT / str(job.options["pipeline"])
+    path = job.root / str(job.options["pipeline"])
     installed = version(TOOLS[0])
     wanted = full_version(job.dali_version) if job.dali_version else installed
     if wanted != installed:

@@ -23,6 +23,7 @@ def main() -> None:
         options=given["options"],
         dali_device=given["dali_device"],
         dali_version=given["dali_version"],
+        root=Path(given["root"]),
     )
     try:
         facts = importlib.import_module((MAKERS | ACCURACY)[sys.argv[1]]).make(job)

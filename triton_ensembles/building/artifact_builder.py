@@ -106,6 +106,7 @@ class Workshop:
         allow_random: go on with seeded random weights where a source cannot be had (WEIGHTS=auto).
         weights_dir: a folder in which the user has put source files.
         plans: who builds TensorRT plans; None where none is needed.
+        root: the folder of the project, which paths in the recipe are relative to.
     """
 
     recipe: Recipe
@@ -116,6 +117,7 @@ class Workshop:
     allow_random: bool
     weights_dir: Path | None = None
     plans: PlanMaker | None = None
+    root: Path = ROOT
 
     def make(self, artifact: Artifact) -> Made:
         """Make one artifact, or its stand-in with random weights where its source cannot be had and that is allowed.
@@ -168,10 +170,10 @@ class Workshop:
             **maker.identity(),
             "file": materials.file,
             "source": materials.sha256,
-            "reads": {path: file_digest(ROOT / path) for path in artifact.reads},
+            "reads": {path: file_digest(self.root / path) for path in artifact.reads},
             **dali,
         }
-        job = {"files": materials.files, "file": materials.file, "options": maker.options, **dali}
+        job = {"files": materials.files, "file": materials.file, "options": maker.options, "root": self.root, **dali}
         started = time.monotonic()
         entry, made = self.store.get_or_make(
             digest(origin), artifact.name, lambda output: _run(maker.name, job, output, artifact.path, self.progress)
@@ -207,6 +209,7 @@ class Workshop:
             "files": materials.files | {artifact.name: made.path},
             "file": artifact.name,
             "options": measure.options,
+            "root": self.root,
             **measure.dali_of(self.target),
         }
         what = f"{artifact.path} in {precision}"

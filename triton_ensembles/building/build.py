@@ -24,9 +24,9 @@ from triton_ensembles.building.store import Store
 from triton_ensembles.building.tensorrt_plans import settle_plans
 from triton_ensembles.check import check
 from triton_ensembles.check.formats import as_text
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.examples.folder import examples_folder
 from triton_ensembles.files import digest, file_digest, locked
-from triton_ensembles.paths import ROOT
 from triton_ensembles.triton import backends, model_config, releases, targets
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import server_python
@@ -87,7 +87,7 @@ def build(
         _refuse_faults(folder, target)
         chosen = choose_models(recipe, read_models(folder), target)
         artifacts = artifacts_for(recipe, chosen)
-        inputs = digest(_inputs(folder, recipe, artifacts, target, engines_from))
+        inputs = digest(_inputs(folder, recipe, artifacts, target, engines_from, places.root))
         retry_weights = weights_dir is not None or not allow_random
         if built := _unchanged(name, target, places, inputs, retry_weights):
             return built
@@ -105,8 +105,9 @@ def build(
             allow_random=allow_random,
             weights_dir=weights_dir,
             plans=plans,
+            root=places.root,
         )
-        environments, environment_records = make_environments(recipe, target, workshop.store, progress)
+        environments, environment_records = make_environments(recipe, target, workshop.store, progress, places.root)
         made = {artifact.path: workshop.make(artifact) for artifact in artifacts}
         manifest = {
             "ensemble": name,
@@ -168,20 +169,22 @@ def _unchanged(name: str, target: Target, places: Places, inputs: str, retry_wei
 
 
 def _inputs(
-    folder: Path, recipe: Recipe, artifacts: Sequence[Artifact], target: Target, engines_from: Path | None
+    folder: Path, recipe: Recipe, artifacts: Sequence[Artifact], target: Target, engines_from: Path | None, root: Path
 ) -> dict[str, Any]:
     """All that decides the archive's content and can be known without a network."""
     made = with_needs(recipe, artifacts)
     read = {path for artifact in made for path in artifact.reads}
     read |= {environment.file for environment in recipe.environments.values()}
-    written = [path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
+    examples = examples_folder(folder)  # archives leave them out
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
+    written = [path for path in files if not path.is_relative_to(examples)]
     plans = sorted(engines_from.glob(f"{folder.name}.*")) if engines_from else []
     return {
         "target": [target.name, target.image, target.instance],
         "python": server_python(),
         "files": {path.relative_to(folder).as_posix(): file_digest(path) for path in written},
         "plans": {path.name: file_digest(path) for path in plans if path.is_file()},
-        "reads": {path: file_digest(_project_file(path, folder)) for path in sorted(read)},
+        "reads": {path: file_digest(_project_file(root / path, folder)) for path in sorted(read)},
         "makers": [maker.identity() for artifact in made for maker in makers_of(artifact)],
         "code": code_of(
             *(
@@ -202,10 +205,10 @@ def _inputs(
     }
 
 
-def _project_file(path: str, folder: Path) -> Path:
-    if not (ROOT / path).is_file():
-        raise EnsembleError(f"the recipe names {path}, which does not exist", path=folder / "ensemble.toml")
-    return ROOT / path
+def _project_file(path: Path, folder: Path) -> Path:
+    if not path.is_file():
+        raise EnsembleError(f"the recipe names {shown(path)}, which does not exist", path=folder / "ensemble.toml")
+    return path
 
 
 def _write(path: Path, value: dict[str, Any]) -> None:

@@ -23,18 +23,21 @@ _STORED = "environment.tar.gz"  # in the store; an archive names it after the re
 
 
 def make_environments(
-    recipe: Recipe, target: Target, store: Store, progress: Progress
+    recipe: Recipe, target: Target, store: Store, progress: Progress, root: Path = ROOT
 ) -> tuple[dict[str, StagedEnvironment], dict[str, Any]]:
     """Every environment of the recipe, packed, by name; and what the manifest says of it.
+
+    Args:
+        root: the folder of the project, which the paths of environment files are relative to.
 
     Raises:
         EnsembleError: none can be made, or the one that was made does not run in the target's image.
     """
     staged, records = {}, {}
     for name, wanted in recipe.environments.items():
-        entry = _make(wanted, target, store, progress)
-        _refuse_newer_glibc(entry, wanted, target)
-        stub = _stub(entry.facts["python"], wanted, target)
+        entry = _make(root / wanted.file, wanted, target, store, progress)
+        _refuse_newer_glibc(entry, root / wanted.file, target)
+        stub = _stub(entry.facts["python"], root / wanted.file, target)
         staged[name] = StagedEnvironment(entry.path, stub)
         size = entry.path.stat().st_size
         records[name] = {"sha256": entry.sha256, "size": size, "file": wanted.file, **entry.facts}
@@ -52,8 +55,8 @@ def environment_code() -> dict[str, str]:
     return {f"environment.{path.stem}": file_digest(path) for path in files} | code_of(write, gzip_member)
 
 
-def _make(wanted: Environment, target: Target, store: Store, progress: Progress) -> Entry:
-    spec = read_environment_file(ROOT / wanted.file)
+def _make(file: Path, wanted: Environment, target: Target, store: Store, progress: Progress) -> Entry:
+    spec = read_environment_file(file)
     if target.python:
         spec = spec.for_python(target.python, exactly=target.release.triton != VERSION)
 
@@ -67,7 +70,7 @@ def _make(wanted: Environment, target: Target, store: Store, progress: Progress)
         }
 
     origin = {
-        "file": file_digest(ROOT / wanted.file),
+        "file": file_digest(file),
         "exclude": wanted.exclude,
         "python": target.python or server_python(),
         "code": environment_code(),
@@ -75,26 +78,26 @@ def _make(wanted: Environment, target: Target, store: Store, progress: Progress)
     return store.get_or_make(digest(origin), _STORED, make)[0]
 
 
-def _stub(python: str, wanted: Environment, target: Target) -> Path | None:
+def _stub(python: str, file: Path, target: Target) -> Path | None:
     """The stub that an archive brings, because its Python is not the server's. Stubs are of one release of Triton."""
     if python == (target.python or server_python()):
         return None
     if target.release.triton != VERSION:
         raise EnsembleError(
             f"the environment has Python {python}, and {target.server} has a stub for Python {target.python} only",
-            path=ROOT / wanted.file,
+            path=file,
             cure=f"install Python {target.python} with its shared library where you build",
         )
     return find_home().stub(python)
 
 
-def _refuse_newer_glibc(entry: Entry, wanted: Environment, target: Target) -> None:
+def _refuse_newer_glibc(entry: Entry, file: Path, target: Target) -> None:
     """A Python of this machine may need a newer C library than the image has; it would not start there."""
     has = target.release.glibc if target.image else None
     if has and version(entry.facts["glibc"]) > has:
         raise EnsembleError(
             f"the environment that was made here needs glibc {entry.facts['glibc']}, and {target.server} "
             f"(Ubuntu {target.release.ubuntu}) has {'.'.join(map(str, has))}",
-            path=ROOT / wanted.file,
+            path=file,
             cure="let a conda channel be within reach, or build on a distribution that is not newer than the image's",
         )

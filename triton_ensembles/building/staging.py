@@ -17,6 +17,7 @@ from triton_ensembles.building.config_rewrite import adapt
 from triton_ensembles.building.model_selection import choose_models
 from triton_ensembles.building.recipe import RECIPE, Recipe
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.examples.folder import examples_folder
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, format_config, read_config
 from triton_ensembles.triton.targets import Target
 
@@ -66,13 +67,14 @@ def stage(
         environments: packed environments by the recipe's name.
     """
     configs = staged_configs(folder, name, recipe, target)
+    examples = examples_folder(folder)
     for step, config in configs.items():
         place = destination / config.name
         place.mkdir(parents=True)
         for wanted, environment in environments.items():
             if step in recipe.environments[wanted].steps and environment.stub is not None:
                 shutil.copy2(environment.stub, place / STUB)
-        for source in _written_by_people(folder / step):
+        for source in _written_by_people(folder / step, examples):
             copy = place / source.relative_to(folder / step)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, copy)
@@ -126,9 +128,10 @@ def _refuse_unknown_steps(folder: Path, recipe: Recipe, configs: Mapping[str, Mo
         )
 
 
-def _written_by_people(step: Path) -> Iterator[Path]:
+def _written_by_people(step: Path, examples: Path) -> Iterator[Path]:
     for path in sorted(step.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts and path != step / CONFIG:
+        served = "__pycache__" not in path.parts and not path.is_relative_to(examples)
+        if path.is_file() and served and path != step / CONFIG:
             yield path
 
 

@@ -1,8 +1,13 @@
-"""The offline checker: every fault of model repositories, archives and endpoints, before anything is built."""
+"""The offline checker: every fault of model repositories, archives and endpoints, before anything is built.
+
+Each rule carries its own examples, a bad and a good one: ``check --explain RULE`` prints them, and the tests load both
+into the real tritonserver. That is why model.py texts, small models and the code that writes them to disk are here
+(:mod:`~triton_ensembles.check.examples`, :mod:`~triton_ensembles.check.staging_example`) and not among the tests.
+"""
 
 from __future__ import annotations
 
-from triton_ensembles.check.checker import Report, check, check_paths
+from triton_ensembles.check.checker import Report, check
 from triton_ensembles.check.fault import Fault, Place, Severity
 
-__all__ = ["Fault", "Place", "Report", "Severity", "check", "check_paths"]
+__all__ = ["Fault", "Place", "Report", "Severity", "check"]

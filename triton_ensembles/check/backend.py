@@ -8,15 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from triton_ensembles.archive.tree import join
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.triton.backends import KNOWN, TENSORFLOW_FILES
 
 
 @dataclass(frozen=True)
 class Backend:
-    """``file`` is what has to be in each version folder, "" when that is not known (custom backends).
+    """``file`` is what each version folder must have, "" when that is not known (custom backends).
 
-    ``inferred`` tells that the config names no backend and the files of the version folder decided.
+    ``inferred``: the config names no backend, and the files of the version folder determined it.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Backend:
 
 
 def backend_of(model: Model) -> Backend:
-    """The backend, platform and file that Triton settles on; ``name`` is "" when it cannot tell."""
+    """The backend, platform and file that Triton chooses; ``name`` is "" when it cannot."""
     config = model.config
     name, platform, file = config.backend, config.platform, config.default_model_filename
     content = _first_version(model)
@@ -63,7 +63,7 @@ def _fits(candidate: str, platform: str, file: str, open_choice: bool, content: 
 
 
 def _first_version(model: Model) -> dict[str, bool]:
-    """What lies in the first folder of the model, by name, and whether each is a folder: only that one is looked at."""
+    """The content of the model's first folder, by name, and whether each is a folder: Triton looks only at that one."""
     folders = model.tree.folders(model.root)
     if not folders:
         return {}

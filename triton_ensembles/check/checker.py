@@ -11,7 +11,7 @@ from typing import Any
 from triton_ensembles.check.fault import Fault, Place, Severity
 from triton_ensembles.check.registry import RULES
 from triton_ensembles.check.repository import Repository, find_repositories
-from triton_ensembles.check.rule import Rule, Scope
+from triton_ensembles.check.rule import ANYWHERE, Rule, Scope
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 
@@ -28,25 +28,16 @@ class Report:
         return sum(fault.severity is Severity.ERROR for fault in self.faults)
 
 
-def check_paths(
-    paths: Sequence[Path], *, target: str | None = None, instance: str | None = None, image: str | None = None
-) -> list[Fault]:
-    """Every fault of the repositories at ``paths``, sorted by path and line. Nothing is executed, imported or unpacked.
+def check(paths: Sequence[Path], destination: Destination = ANYWHERE) -> Report:
+    """Every fault of the repositories at ``paths``. Nothing is executed, imported or unpacked.
 
     Args:
         paths: model repositories, folders of such, or .tar.gz archives (several: the members of one endpoint).
-        target: "cpu" or "gpu".
-        instance: an instance type such as "ml.g5.xlarge".
-        image: a release or image such as "24.09".
+        destination: the device, the instance and the image that the models are meant for, as far as they are known.
 
     Raises:
         EnsembleError: when a path does not exist, or there is no model at all.
     """
-    return list(check(paths, Destination(target or "", instance or "", image or "")).faults)
-
-
-def check(paths: Sequence[Path], target: Destination) -> Report:
-    """As :func:`check_paths`, with the number of repositories. Raises :class:`EnsembleError`."""
     repositories: list[Repository] = []
     for path in paths:
         if not path.exists():
@@ -59,20 +50,24 @@ def check(paths: Sequence[Path], target: Destination) -> Report:
                 cure="name the model repository (the folder whose folders are the models) or a .tar.gz",
             )
         repositories += found
-    return Report(tuple(_sorted(check_repositories(repositories, target))), len(repositories))
+    return Report(tuple(_sorted(check_repositories(repositories, destination))), len(repositories))
 
 
 def check_repositories(
-    repositories: Sequence[Repository], target: Destination, rules: Iterable[Rule] = RULES
+    repositories: Sequence[Repository], destination: Destination, rules: Iterable[Rule] = RULES
 ) -> Iterator[Fault]:
-    """Every fault, in no order."""
+    """Every fault, in no particular order."""
     for each in rules:
-        for subject, place in _subjects(each.scope, repositories):
-            yield from _guarded(each, subject, target, place)
+        for subject, place in _subjects(each.scope, repositories, destination):
+            yield from _guarded(each, subject, destination, place)
 
 
-def _subjects(scope: Scope, repositories: Sequence[Repository]) -> Iterator[tuple[Any, Place]]:
-    if scope is Scope.ENDPOINT:
+def _subjects(
+    scope: Scope, repositories: Sequence[Repository], destination: Destination
+) -> Iterator[tuple[Any, Place]]:
+    if scope is Scope.DESTINATION:
+        yield destination, repositories[0].place()
+    elif scope is Scope.ENDPOINT:
         yield tuple(repositories), repositories[0].place()
     else:
         for repository in repositories:
@@ -83,10 +78,10 @@ def _subjects(scope: Scope, repositories: Sequence[Repository]) -> Iterator[tupl
                     yield model, model.place()
 
 
-def _guarded(each: Rule, subject: Any, target: Destination, place: Place) -> Iterator[Fault]:
+def _guarded(each: Rule, subject: Any, destination: Destination, place: Place) -> Iterator[Fault]:
     """A rule that fails on odd input must not hide what the others found."""
     try:
-        yield from each.faults(subject, target)
+        yield from each.faults(subject, destination)
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         yield Fault(
@@ -94,7 +89,7 @@ def _guarded(each: Rule, subject: Any, target: Destination, place: Place) -> Ite
             each.id,
             place,
             f"this rule itself failed: {type(error).__name__}: {error}",
-            "what it looks for may be here or not",
+            "the fault that it looks for may be here or not",
             f"this is a bug of the checker ({Path(where.filename).name}:{where.lineno}): please report it",
         )
 

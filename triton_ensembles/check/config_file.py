@@ -9,13 +9,14 @@ from functools import cached_property
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
 from triton_ensembles.check.fault import Place
-from triton_ensembles.check.text.parser import Parsed, Path, TextFault, parse
+from triton_ensembles.check.text.parsed import Parsed, Path, TextFault
+from triton_ensembles.check.text.parser import parse
 from triton_ensembles.check.text.tokens import Lines
 
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """What stands in the config.pbtxt shown as ``shown``.
+    """The content of a config.pbtxt, whose path is shown as ``shown``.
 
     ``config`` is as complete as the text allows: see :mod:`triton_ensembles.check.text.parser` for the recovery.
     """
@@ -35,7 +36,7 @@ class ConfigFile:
         return Place(self.shown, *self._lines.at(offset))
 
     def at(self, *path: str | int | bool) -> Place:
-        """Where the field at ``path`` stands, or the nearest one around it that the text has.
+        """The place of the field at ``path``, or of the nearest one around it that the text has.
 
         ``at("input", 0, "dims", 1)``; map entries by key: ``at("parameters", "EXECUTION_ENV_PATH", "value",
         "string_value")``; a step's map: ``at("ensemble_scheduling", "step", 2, "input_map", "INPUT0", "value")``.
@@ -52,11 +53,11 @@ class ConfigFile:
 
     def damaged(self, *path: str | int | bool) -> bool:
         """Whether the text at, around or below ``path`` has a fault, so that its value cannot be relied on."""
-        return any(_overlap(path, hurt) for hurt in self._parsed.damaged)
+        return any(_overlap(path, damaged) for damaged in self._parsed.damaged)
 
     @property
-    def hurt(self) -> set[Path]:
-        """The paths whose text has a fault that no guess could mend."""
+    def damaged_paths(self) -> set[Path]:
+        """The paths whose value is lost because no guess could fix their text."""
         return self._parsed.damaged
 
     def line_text(self, place: Place) -> str:
@@ -67,7 +68,7 @@ class ConfigFile:
     @cached_property
     def _parsed(self) -> Parsed:
         nul = self.text.find("\0")
-        if nul >= 0:  # not text at all: one fault says it
+        if nul >= 0:  # not text at all: one fault is enough
             fault = TextFault("config-not-text", nul, "this is not a text file", "write a config.pbtxt in UTF-8")
             return Parsed(ModelConfig(), [fault], damaged={()})
         return parse(self.text, ModelConfig())

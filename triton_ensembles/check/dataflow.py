@@ -1,7 +1,7 @@
-"""Who writes and who reads each tensor of an ensemble, and what is wrong with that.
+"""Which steps write and read each tensor of an ensemble, and what is wrong with that.
 
 Core (r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig) stops at the first fault it meets in a hash map's
-order, which is often only a consequence. Here each cause is found once, and its consequences are left out.
+order, which is often only a consequence. Here each cause is found once, without its consequences.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.spelling import nearest
 
 
@@ -24,6 +24,8 @@ class Use:
 
 @dataclass(frozen=True)
 class Dataflow:
+    """The tensors of an ensemble: its inputs and outputs, and for each tensor the steps that write and read it."""
+
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     reads: tuple[frozenset[str], ...]  # for each step
@@ -64,20 +66,20 @@ class Dataflow:
     @cached_property
     def unused_inputs(self) -> list[str]:
         """Inputs of the ensemble that no step mentions."""
-        return [name for name in self.inputs if name and not self._mentioned(name) and name not in self._explained]
+        return [name for name in self.inputs if name and not self._mentioned(name) and name not in self._misspelled]
 
     @cached_property
     def unused_tensors(self) -> list[str]:
-        """Tensors that a step writes and nobody reads."""
+        """Tensors that a step writes and nothing reads."""
         return [
             name
             for name in self.writers
-            if name not in self.readers and name not in self.outputs and name not in self._explained
+            if name not in self.readers and name not in self.outputs and name not in self._misspelled
         ]
 
     @cached_property
     def cycles(self) -> list[list[int]]:
-        """Steps that wait for each other, as lists of step numbers; one list for each separate circle."""
+        """Steps that depend on each other, as lists of step numbers; one list for each separate cycle."""
         ready = {*self.inputs, *self.never_written}
         found: list[list[int]] = []
         waiting = set(range(len(self.reads)))
@@ -87,13 +89,13 @@ class Dataflow:
                 ready.update(*(self.writes[step] for step in done))
             if not waiting:
                 return found
-            circle = self._circle(min(waiting), waiting, ready)
-            found.append(circle)
-            for step in circle:  # taken for done, so that what only follows from it is not reported
+            cycle = self._cycle(min(waiting), waiting, ready)
+            found.append(cycle)
+            for step in cycle:  # treated as done, so that its consequences are not reported
                 ready |= self.reads[step]
 
-    def _circle(self, start: int, waiting: set[int], ready: set[str]) -> list[int]:
-        """Walk back from ``start`` along tensors that are not ready, until a step comes again."""
+    def _cycle(self, start: int, waiting: set[int], ready: set[str]) -> list[int]:
+        """Walk back from ``start`` along tensors that are not ready, until a step repeats."""
         path, step = [start], start
         while True:
             lacking = min(self.reads[step] - ready)
@@ -106,12 +108,12 @@ class Dataflow:
         return name in self.writers or name in self.readers
 
     def _meant(self, name: str, known: list[str]) -> str | None:
-        """Prefer names that nobody uses: a misspelling leaves the right name unused."""
+        """Prefer unused names: a misspelling leaves the right name unused."""
         unused = [item for item in known if item not in self.readers and item not in self.outputs]
         return nearest(name, unused) or nearest(name, known)
 
     @property
-    def _explained(self) -> set[str]:
-        """Names that stand unused only because somebody misspelt them elsewhere."""
+    def _misspelled(self) -> set[str]:
+        """Names that are unused only because they are misspelled elsewhere."""
         meant = [*self.never_written.values(), *self.missing_outputs.values()]
         return {name for name in meant if name is not None}

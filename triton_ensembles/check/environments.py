@@ -14,59 +14,60 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, join
-from triton_ensembles.check.model import Model
-from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.repository import Model, Repository
+from triton_ensembles.triton.home import STUB
 
 PARAMETER = "EXECUTION_ENV_PATH"
 MODEL_FOLDER = "$$TRITON_MODEL_DIRECTORY"
-STUB = "triton_python_backend_stub"
 _PYTHON = re.compile(r"lib/python(3\.\d+)$")
 _DIST = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*?)-(?P<version>[^-]+)\.(?:dist|egg)-info$")
 _CONDA = re.compile(r"conda-meta/(?P<name>.+)-(?P<version>[^-]+)-[^-]+\.json$")
 
 
-class Where(Enum):
+class Location(Enum):
+    """Where EXECUTION_ENV_PATH points to."""
+
     MODEL = auto()  # in the model's folder
     REPOSITORY = auto()  # outside of it, within the repository
-    OUTSIDE = auto()  # .. leads out of the repository
-    ABSOLUTE = auto()  # a path of the machine
+    OUTSIDE = auto()  # .. points outside the repository
+    ABSOLUTE = auto()  # an absolute path
     RELATIVE = auto()  # no $$TRITON_MODEL_DIRECTORY: relative to the folder in which tritonserver was started
 
 
 @dataclass(frozen=True)
 class Reference:
-    """EXECUTION_ENV_PATH of a model: ``path`` is within the repository, "" when it is not in there."""
+    """EXECUTION_ENV_PATH of a model: ``path`` is within the repository, "" when it is not inside."""
 
     written: str
-    where: Where
+    location: Location
     path: str = ""
 
 
 def reference(model: Model) -> Reference | None:
-    """None when the model has no environment of its own (or is no Python model's config)."""
+    """The environment that the model names, None when it names none."""
     if PARAMETER not in model.config.parameters:
         return None
     written = model.config.parameters[PARAMETER].string_value
     start = written.find(MODEL_FOLDER)
     if start < 0:
-        return Reference(written, Where.ABSOLUTE if written.startswith("/") else Where.RELATIVE)
+        return Reference(written, Location.ABSOLUTE if written.startswith("/") else Location.RELATIVE)
     parts = list(PurePosixPath(model.root).parts) if model.root else []
     depth = len(parts)
     for part in written[start + len(MODEL_FOLDER) :].split("/"):
         if part == "..":
             if not parts:
-                return Reference(written, Where.OUTSIDE)
+                return Reference(written, Location.OUTSIDE)
             parts.pop()
         elif part not in ("", "."):
             parts.append(part)
     path = "/".join(parts)
     inside = len(parts) > depth and parts[:depth] == list(PurePosixPath(model.root).parts)
-    return Reference(written, Where.MODEL if inside else Where.REPOSITORY, path)
+    return Reference(written, Location.MODEL if inside else Location.REPOSITORY, path)
 
 
 @dataclass(frozen=True)
 class Environment:
-    """A packed (or unpacked) environment: ``tree`` is what is in it, ``path`` where it lies in the repository."""
+    """A packed (or unpacked) environment: ``tree`` is what is in it, ``path`` where it is in the repository."""
 
     path: str
     tree: Tree
@@ -74,7 +75,7 @@ class Environment:
 
     @cached_property
     def pythons(self) -> tuple[str, ...]:
-        """Minor versions (``3.11``) that it has a folder for; those with the standard library when there are such."""
+        """Minor versions (``3.11``) that it has a folder for; only those with the standard library if there are any."""
         matches = [match for name in self.tree.folders("lib") if (match := _PYTHON.fullmatch(f"lib/{name}"))]
         found = tuple(match[1] for match in matches)
         return tuple(python for python in found if self.tree.get(f"lib/python{python}/os.py")) or found
@@ -126,7 +127,7 @@ class Environment:
 
     @cached_property
     def fingerprint(self) -> int:
-        """The same for the same content, as far as names, sizes and links tell, and however it was packed."""
+        """Equal for equal content, judged by names, sizes and links, however it was packed."""
         return hash(frozenset((entry.path, entry.kind, entry.size, entry.target) for entry in self.tree.members))
 
     @cached_property
@@ -140,7 +141,7 @@ _KEPT: dict[int, tuple[weakref.ref[Tree], dict[str, Environment | None]]] = {}
 
 
 def environment(repository: Repository, path: str) -> Environment | None:
-    """The environment at ``path``; None when there is none, or when it is no archive that can be read as one."""
+    """The environment at ``path``; None when there is none, or when the archive cannot be read."""
     kept = _kept(repository.tree)
     if path not in kept:
         kept[path] = _read(repository.tree, path)
@@ -162,7 +163,7 @@ def environment_of(model: Model) -> Environment | None:
 
 
 def has_stub(model: Model) -> bool:
-    """Whether the model brings a stub of its own, which Triton prefers to the image's."""
+    """Whether the model has its own stub, which Triton prefers to the image's."""
     return model.get(STUB) is not None
 
 
@@ -186,7 +187,7 @@ def _read(tree: Tree, path: str) -> Environment | None:
     nested = tree.nested(path) if is_archive(path) else None
     if nested is None or not nested.members:
         return None
-    # Archives that hold the same environment may share the tree of it; then what is derived from it is shared, too.
+    # Archives with the same environment may share its tree; then what is derived from it is shared, too.
     key = (id(nested), path)
     shared = _SHARED.get(key) or Environment(path, nested, entry.size)
     _SHARED[key] = shared
@@ -194,7 +195,7 @@ def _read(tree: Tree, path: str) -> Environment | None:
 
 
 def _kept(tree: Tree) -> dict[str, Environment | None]:
-    """Environments are big and many rules want them; they are kept as long as the tree that they are in."""
+    """Environments are large and many rules read them; they are kept as long as the tree that they are in."""
     key = id(tree)
     if key not in _KEPT:
         _KEPT[key] = (weakref.ref(tree, lambda _: _KEPT.pop(key, None)), {})

@@ -20,7 +20,7 @@ def _step(config: str) -> Example:
     return Example(config, {"1/model.py": IDENTITY})
 
 
-# Each is small and says one thing that an ensemble may get wrong.
+# Each is small and has one property that an ensemble may get wrong.
 STEPS: dict[str, Example] = {
     # FP32 [4] -> FP32 [4], in batches of up to 8
     "scale": _step("""\

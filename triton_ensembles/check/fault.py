@@ -16,7 +16,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """Where something stands: a file as people know it (``a.tar.gz!step/config.pbtxt`` inside an archive).
+    """A file, as people write it (``a.tar.gz!step/config.pbtxt`` inside an archive), and a position in it.
 
     ``line`` and ``column`` count from 1; 0 means the file (or folder) as a whole.
     """
@@ -34,9 +34,10 @@ class Finding:
     """What a rule's function yields; the rule itself adds its id and severity.
 
     Args:
-        place: where the cure is to be applied.
+        place: where to apply the cure.
         message: what is wrong, one sentence without a full stop.
-        effect: what Triton or SageMaker does with it, in the server's own words where they are known.
+        effect: what Triton or SageMaker does with it, in the server's own words where they are known. By default
+            the words of the rule.
         cure: what to write instead.
     """
 

@@ -10,12 +10,18 @@ from triton_ensembles.check.fault import Fault, Severity
 
 
 def as_text(report: Report, seconds: float) -> str:
-    """``path:line:column: error[rule-id]: message``, its effect and cure below it, and a summary at the end."""
-    lines: list[str] = []
-    for fault in report.faults:
-        lines.append(f"{fault.place}: {fault.severity}[{fault.rule}]: {fault.message}")
-        lines += [f"    {part}" for part in (fault.effect, fault.cure and f"cure: {fault.cure}") if part]
+    """The faults, each with its effect and its fix below it, and a summary at the end."""
+    lines = [line for fault in report.faults for line in fault_lines(fault)]
     return "\n".join([*lines, f"{summary(report)} ({seconds:.2f} s)"])
+
+
+def fault_lines(fault: Fault) -> list[str]:
+    """``path:line:column: error[rule-id]: message``, the effect, and the fix."""
+    parts = (fault.effect, fault.cure and f"fix: {fault.cure}")
+    return [
+        f"{fault.place}: {fault.severity}[{fault.rule}]: {fault.message}",
+        *(f"    {part}" for part in parts if part),
+    ]
 
 
 def summary(report: Report) -> str:

@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from triton_ensembles.archive.tree import join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.fault import Place
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 
 MODEL_PY = "model.py"
 UTILS = "triton_python_backend_utils"
@@ -19,8 +19,8 @@ _MOST_FILES = 200  # of one model
 
 
 @dataclass(frozen=True)
-class Broken:
-    """Why a file is no Python of the checker's own version."""
+class ParseError:
+    """Why a file is not valid in the Python that runs the checker."""
 
     message: str
     line: int
@@ -56,18 +56,18 @@ class PythonFile:
         return found if isinstance(found, ast.Module) else None
 
     @property
-    def broken(self) -> Broken | None:
+    def error(self) -> ParseError | None:
         found = _parse(self.data)
-        return found if isinstance(found, Broken) else None
+        return found if isinstance(found, ParseError) else None
 
-    def place(self, node: ast.AST | Import | Broken) -> Place:
+    def place(self, node: ast.AST | Import | ParseError) -> Place:
         if isinstance(node, ast.AST):
             return Place(self.shown, getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1)
         return Place(self.shown, node.line, node.column)
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """What the names that imports bind stand for: ``{"pb_utils": "triton_python_backend_utils"}``."""
+        """The full names of what imports bind: ``{"pb_utils": "triton_python_backend_utils"}``."""
         bound: dict[str, str] = {}
         for node in ast.walk(self.module) if self.module else ():
             if isinstance(node, ast.Import):
@@ -170,7 +170,7 @@ def all_files(model: Model, first: PythonFile) -> list[PythonFile]:
 
 
 def is_local(model: Model, first: PythonFile, package: str) -> bool:
-    """Whether the model brings the package itself: a file or folder beside model.py or in the model's folder."""
+    """Whether the model has the package itself: a file or folder beside model.py or in the model's folder."""
     for root in (first.path.rpartition("/")[0], ""):
         names = {name.partition(".")[0] for name in model.children(root)}
         if package in names:
@@ -208,15 +208,15 @@ def _file(model: Model, path: str) -> PythonFile | None:
 
 
 @lru_cache(maxsize=512)
-def _parse(data: bytes) -> ast.Module | Broken:
+def _parse(data: bytes) -> ast.Module | ParseError:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(data)
     except SyntaxError as error:
-        return Broken(error.msg, error.lineno or 1, max(error.offset or 1, 1))
+        return ParseError(error.msg, error.lineno or 1, max(error.offset or 1, 1))
     except (ValueError, RecursionError, MemoryError) as error:  # NUL bytes, nesting, an unknown encoding
-        return Broken(str(error) or "it is nested too deep", 1, 1)
+        return ParseError(str(error) or "it is nested too deeply", 1, 1)
 
 
 def _imports(module: ast.Module) -> Iterator[Import]:

@@ -1,25 +1,146 @@
-"""A model repository, in one of three forms, and the search for repositories below a path."""
+"""A model repository as the rules see it, its models, and the search for repositories below a path."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
+from tritonclient.grpc.model_config_pb2 import ModelConfig
+
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.archive.tar import read_archive
-from triton_ensembles.archive.tree import Tree, is_archive
+from triton_ensembles.archive.tree import Entry, Tree, is_archive, join
+from triton_ensembles.check.config_file import ConfigFile
 from triton_ensembles.check.fault import Place
-from triton_ensembles.check.form import Form
-from triton_ensembles.check.model import Model
 from triton_ensembles.check.source_form import RECIPE, Recipe, read_recipe
 from triton_ensembles.errors import shown as shown_path
 from triton_ensembles.triton.model_config import CONFIG
 
+# core r24.10 model_lifecycle.cc VersionsToLoad: folders of a model that are not versions.
+NOT_VERSIONS = ("warmup", "initial_state", "configs")
+_NUMBER = re.compile(r"\s*[+-]?\d+")  # std::stoll: leading blanks and a sign are taken, and what follows is ignored
+
+
+class Form(StrEnum):
+    """How a model repository is stored."""
+
+    FOLDER = "folder"  # a model repository as Triton reads it
+    ARCHIVE = "archive"  # what SageMaker downloads and unpacks
+    SOURCE = "source"  # a folder of ensembles/: the build renames its models and makes their files
+
+
+@dataclass(frozen=True)
+class Model:
+    """One model folder.
+
+    Args:
+        folder: its name, which is the model's name for Triton.
+        root: its path within the tree, "" when the repository itself is the one model.
+        shown: the path that people see.
+        repository: the one it belongs to.
+    """
+
+    folder: str
+    root: str
+    shown: str
+    repository: Repository = field(repr=False, compare=False)
+
+    @property
+    def tree(self) -> Tree:
+        """The files of the whole repository."""
+        return self.repository.tree
+
+    @property
+    def config(self) -> ModelConfig:
+        """The ModelConfig, empty when there is no config.pbtxt (see :attr:`has_config`)."""
+        return self.file.config
+
+    @property
+    def has_config(self) -> bool:
+        return self.tree.get(join(self.root, CONFIG)) is not None
+
+    @cached_property
+    def file(self) -> ConfigFile:
+        entry = self.tree.get(join(self.root, CONFIG))
+        return ConfigFile(f"{self.shown}/{CONFIG}", (entry.text if entry else None) or "")
+
+    def at(self, *path: str | int | bool) -> Place:
+        """The place of a field of config.pbtxt; see :meth:`ConfigFile.at`."""
+        return self.file.at(*path)
+
+    def place(self, path: str = "") -> Place:
+        """The place of a file or folder of the model as a whole."""
+        return Place(join(self.shown, path) if path else self.shown)
+
+    def get(self, path: str) -> Entry | None:
+        """The entry at ``path`` within the model's folder."""
+        return self.tree.get(join(self.root, path))
+
+    def children(self, folder: str = "") -> list[str]:
+        return self.tree.children(join(self.root, folder) if folder else self.root)
+
+    @property
+    def name(self) -> str:
+        """The name the model goes by: the config may leave it out."""
+        return self.config.name or self.folder
+
+    @property
+    def is_ensemble(self) -> bool:
+        return bool(self.config.HasField("ensemble_scheduling")) or self.config.platform == "ensemble"
+
+    @cached_property
+    def versions(self) -> dict[int, str]:
+        """Version numbers and the names of their folders, as core r24.10 VersionsToLoad finds them.
+
+        In ensembles/ those that the build makes count too.
+        """
+        found: dict[int, str] = {}
+        for name in self.tree.folders(self.root):
+            if name in NOT_VERSIONS or (len(name) > 1 and name.startswith("0")):
+                continue
+            if match := _NUMBER.match(name[:40]):
+                number = int(match.group())
+                if -(2**63) <= number < 2**63:
+                    found.setdefault(number, name)
+        recipe = self.repository.recipe
+        for name in recipe.versions_of(self.folder) if recipe else ():
+            found.setdefault(int(name), name)
+        return found
+
+    def served_versions(self) -> list[int]:
+        """The versions that the version policy picks, the newest first."""
+        newest_first = sorted(self.versions, reverse=True)
+        policy = self.config.version_policy
+        kind = policy.WhichOneof("policy_choice")
+        if kind == "specific":
+            return [number for number in newest_first if number in set(policy.specific.versions)]
+        if kind == "all":
+            return newest_first
+        # A version_policy { } without a choice is neither: core then takes all of them.
+        if kind is None and self.config.HasField("version_policy"):
+            return newest_first
+        # latest { } without a number means num_versions 0, that is, none.
+        return newest_first[: policy.latest.num_versions if kind == "latest" else 1]
+
+    def is_damaged(self, *path: str | int | bool) -> bool:
+        return self.file.damaged(*path)
+
 
 @dataclass(frozen=True)
 class Repository:
+    """A model repository.
+
+    Args:
+        path: the folder or archive on disk.
+        shown: the path that people see.
+        form: how it is stored.
+        tree: its files.
+    """
+
     path: Path
     shown: str
     form: Form
@@ -31,7 +152,7 @@ class Repository:
 
     @cached_property
     def models(self) -> tuple[Model, ...]:
-        """One for each folder, as Triton sees it; the repository itself when it has a config.pbtxt of its own."""
+        """One for each folder, as Triton sees it; the repository itself when it has a config.pbtxt."""
         if self.is_one_model:
             return (Model(self.path.resolve().name, "", self.shown, self),)
         names = self.tree.folders()
@@ -53,7 +174,7 @@ class Repository:
 
     @cached_property
     def recipe(self) -> Recipe | None:
-        """What ensemble.toml says, for a folder of ensembles/."""
+        """The content of ensemble.toml, for a folder of ensembles/."""
         entry = self.tree.get(RECIPE)
         return read_recipe(entry.text or "") if self.form is Form.SOURCE and entry else None
 
@@ -67,10 +188,10 @@ class Repository:
 
 
 def find_repositories(path: Path) -> Iterator[Repository]:
-    """The repositories that ``path`` stands for.
+    """The repositories at ``path``.
 
-    A file is an archive. A folder is one repository when it, or a folder in it, holds a config.pbtxt; otherwise each
-    folder in it that does is one, and so is each .tar.gz in it. Nothing is yielded when there is none at all.
+    A file is an archive. A folder is one repository when it, or a folder in it, has a config.pbtxt; otherwise each
+    folder in it that does is one, and so is each .tar.gz in it.
     """
     if not path.is_dir():
         yield Repository(path, shown_path(path), Form.ARCHIVE, read_archive(path))
@@ -84,7 +205,7 @@ def find_repositories(path: Path) -> Iterator[Repository]:
 
 
 def is_repository(folder: Path) -> bool:
-    """Whether ``folder`` is a model, holds one, or has a recipe."""
+    """Whether ``folder`` is a model, contains one, or has a recipe."""
     if (folder / RECIPE).is_file() or (folder / CONFIG).is_file():
         return True
     return any(_is_model(child) for child in folder.iterdir() if child.is_dir())

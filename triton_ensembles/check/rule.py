@@ -1,7 +1,8 @@
-"""A rule of the checker: its name, where it comes from, how it looks when broken, and the function that looks."""
+"""A rule of the checker: its name, its source, an example of the fault, and the function that finds it."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -10,37 +11,38 @@ from typing import Any
 from triton_ensembles.check.fault import Fault, Finding, Severity
 from triton_ensembles.triton.destination import Destination
 
-ANY_TARGET = Destination()
+ANYWHERE = Destination()
 Finder = Callable[..., Iterator[Finding]]
 
 
 class Scope(StrEnum):
-    """What a rule's function gets as its first argument; the second is always the :class:`Destination`."""
+    """What a rule looks at, which is the name of its function's first parameter."""
 
     MODEL = "model"  # one Model
     REPOSITORY = "repository"  # one Repository with all its models
-    ENDPOINT = "endpoint"  # a tuple of all the Repository values given, as members of one endpoint
+    DESTINATION = "destination"  # the Destination alone
+    ENDPOINT = "repositories"  # a tuple of all the Repository values given, as members of one endpoint
 
 
 class Server(StrEnum):
-    """What the real tritonserver does with the bad example of a rule: the tests hold it to that."""
+    """What the real tritonserver does with the bad example of a rule; the tests hold it to that."""
 
     REFUSES = "refuses"  # the load fails, and the log has ``Rule.words``
-    DIES = "dies"  # the load never ends, or the server itself goes down
-    ACCEPTS = "accepts"  # it loads, and something else goes wrong later or in silence
-    UNTESTED = "untested"  # cannot be shown on a laptop (needs a GPU, SageMaker or another release)
+    DIES = "dies"  # the load never ends, or the server crashes
+    ACCEPTS = "accepts"  # it loads, and something else goes wrong later or silently
+    UNTESTED = "untested"  # a laptop cannot show it (it takes a GPU, SageMaker or another release)
 
 
 @dataclass(frozen=True)
 class Example:
-    """A model for tests and for docs/rules.md.
+    """A model for the tests and for ``check --explain``.
 
     Args:
         config: its config.pbtxt. Leave ``name`` out, so that it can be staged under any folder name. Steps may be
             those of :mod:`triton_ensembles.check.examples`.
-        files: what else lies in its folder: path to text, None for an empty folder. When not given, what the config
-            needs: ``1/`` for an ensemble, else ``1/model.py`` of an identity model.
-        beside: further files of the repository, by path (``other/config.pbtxt``); give them names of their own.
+        files: what else is in its folder: path to text, None for an empty folder. By default what the config needs:
+            ``1/`` for an ensemble, else ``1/model.py`` of an identity model.
+        beside: further files of the repository, by path (``other/config.pbtxt``); give them unique names.
         folder: the name of the model's folder, when it matters.
     """
 
@@ -57,20 +59,31 @@ class Rule:
     id: str
     title: str
     source: str
-    scope: Scope
     severity: Severity
     bad: Example | None
     good: Example | None
     server: Server
     words: str
     since: str
-    target: Destination
+    destination: Destination
     good_loads: bool
     find: Finder
+    scope: Scope
+    reads_destination: bool
 
-    def faults(self, subject: Any, target: Any) -> Iterator[Fault]:
-        for found in self.find(subject, target):
-            yield Fault(self.severity, self.id, found.place, found.message, found.effect, found.cure)
+    def faults(self, subject: Any, destination: Destination) -> Iterator[Fault]:
+        """The faults of ``subject``, which is what :attr:`scope` says."""
+        default = f"Triton refuses it: {self.words}" if self.words and self.server is Server.REFUSES else ""
+        for found in self.find(subject, destination) if self.reads_destination else self.find(subject):
+            yield Fault(self.severity, self.id, found.place, found.message, found.effect or default, found.cure)
+
+
+_REGISTERED: dict[str, Rule] = {}
+
+
+def registered() -> tuple[Rule, ...]:
+    """Every rule that was made so far, sorted by name; :mod:`triton_ensembles.check.registry` has them all."""
+    return tuple(_REGISTERED[id] for id in sorted(_REGISTERED))
 
 
 def rule(
@@ -78,35 +91,57 @@ def rule(
     title: str,
     *,
     source: str,
-    bad: str | Example | None,
-    good: str | Example | None,
-    scope: Scope = Scope.MODEL,
+    bad: str | Example | None = None,
+    good: str | Example | None = None,
     severity: Severity = Severity.ERROR,
     server: Server = Server.REFUSES,
     words: str = "",
     since: str = "",
-    target: Destination = ANY_TARGET,
+    destination: Destination = ANYWHERE,
     good_loads: bool = True,
 ) -> Callable[[Finder], Rule]:
-    """Make a :class:`Rule` of a function ``find(subject, target) -> Iterator[Finding]``.
+    """Make a :class:`Rule` of a function that yields a :class:`Finding` for each fault, and register it.
+
+    The function asks by the names of its parameters for what it looks at: first ``model``, ``repository``,
+    ``repositories`` or ``destination`` (see :class:`Scope`), then ``destination`` if its findings depend on it too.
+    A finding without an effect gets "Triton refuses it: " and ``words``.
 
     Args:
         id: short, kebab-case, never changed: people write it down.
         title: the rule in one line, for docs/rules.md.
         source: where the rule comes from: a function of core at r24.10, an AWS page, a measurement.
         bad, good: examples; a string is the config.pbtxt of an :class:`Example`. The bad one gets exactly this fault,
-            the good one none at all, and the real server refuses or loads them accordingly.
+            the good one none at all, and the real server refuses or loads them accordingly. A rule about archives,
+            endpoints or environments may describe them in examples.toml instead.
         server: what the real server does with ``bad``.
-        words: a part of what the real server says when it refuses ``bad``.
+        words: what the real server says when it refuses ``bad``, or a part of it; "…" stands for anything.
         since: the first release of Triton that has the rule, when 24.10 does not.
-        target: what the examples are checked for, when the rule depends on it.
+        destination: what the examples are checked for, when the rule depends on it.
         good_loads: false when the good example needs what a laptop lacks (a GPU, TensorRT), so that only the checker
             can be held to it.
     """
 
     def make(find: Finder) -> Rule:
-        bad_, good_ = _example(bad), _example(good)
-        return Rule(id, title, source, scope, severity, bad_, good_, server, words, since, target, good_loads, find)
+        subject, *others = inspect.signature(find).parameters
+        made = Rule(
+            id,
+            title,
+            source,
+            severity,
+            _example(bad),
+            _example(good),
+            server,
+            words,
+            since,
+            destination,
+            good_loads,
+            find,
+            Scope(subject),
+            bool(others),
+        )
+        if _REGISTERED.setdefault(id, made) is not made:
+            raise ValueError(f"there are two rules called {id}")
+        return made
 
     return make
 

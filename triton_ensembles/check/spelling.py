@@ -1,4 +1,4 @@
-"""Did you mean …? One place decides how near a name has to be."""
+"""Did you mean …? The one place that decides how close a name has to be."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 _NEAR = 0.7
-_LONGEST = 80  # difflib is quadratic, and nobody misspells a name of a thousand letters
+_LONGEST = 80  # difflib is quadratic, and a name of a thousand letters is not a misspelling
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
@@ -22,10 +22,19 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 def choices(known: Iterable[str], most: int = 12) -> str:
     """``'a', 'b' or 'c'`` for a message; at most ``most`` of them."""
+    return _joined(known, most, "or")
+
+
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """``'a', 'b' and 'c'`` for a message; at most ``most`` of them."""
+    return _joined(names, most, "and")
+
+
+def _joined(known: Iterable[str], most: int, word: str) -> str:
     names = [f"'{name}'" for name in sorted(known)]
     if len(names) > most:
         names = [*names[:most], f"{len(names) - most} more"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}" if names else "nothing"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}" if names else "nothing"
 
 
 def _key(name: str) -> str:

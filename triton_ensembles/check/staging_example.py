@@ -14,9 +14,9 @@ _MODEL_NAME = re.compile(r'model_name:\s*"([\w-]+)"')
 
 
 def stage(example: Example, repository: Path, folder: str) -> str:
-    """Write ``example`` as the model ``folder`` (or the folder that it insists on) with the steps it uses.
+    """Write ``example`` as the model ``folder`` (or the folder that it requires) with the steps it uses.
 
-    Returns the name of the model's folder. What is there already stays, so many examples can share a repository.
+    Returns the name of the model's folder. Existing files stay, so many examples can share a repository.
     """
     name = example.folder or folder
     files = default_files(example) if example.files is None else example.files

@@ -8,41 +8,69 @@ from pathlib import Path
 import click
 
 from triton_ensembles.check.checker import check
+from triton_ensembles.check.explanation import explain, rule_list
 from triton_ensembles.check.formats import FORMATS
+from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.triton.destination import Destination
 
 
 @click.command("check")
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option("--target", type=click.Choice(["cpu", "gpu"]), help="Where the models are to run.")
+@click.option("--target", type=click.Choice(["cpu", "gpu"]), help="Where the models will run.")
 @click.option("--instance", metavar="TYPE", default="", help="The SageMaker instance type, such as ml.g5.xlarge.")
 @click.option("--image", metavar="RELEASE", default="", help="The Triton release or image, such as 24.09.")
 @click.option("--format", "style", type=click.Choice(list(FORMATS)), default="text", help="How to print the faults.")
+@click.option(
+    "--explain",
+    "explained",
+    metavar="[RULE]",
+    is_flag=False,
+    flag_value="",
+    help="Explain a rule: a bad and a good example, what the server says, the fix. Without RULE: list all rules.",
+)
 @click.pass_context
 def check_command(
-    context: click.Context, paths: tuple[Path, ...], target: str | None, instance: str, image: str, style: str
+    context: click.Context,
+    paths: tuple[Path, ...],
+    target: str | None,
+    instance: str,
+    image: str,
+    style: str,
+    explained: str | None,
 ) -> None:
     """Find every fault of model repositories and archives, before anything is built or deployed.
 
     PATHS are model repositories (folders whose folders are the models), folders of such, or .tar.gz archives; several
     archives are checked as the members of one multi-model endpoint. Without PATHS all of ensembles/ is checked.
-    Nothing that is checked is executed, imported or unpacked, and neither a server nor a GPU is needed.
+    Nothing is executed, imported or unpacked, and neither a server nor a GPU is needed.
 
     \b
       check                                      all of ensembles/
-      check path/to/model_repository             any repository that Triton could read
+      check path/to/model_repository             any repository that Triton can read
       check dist/gpu/a.tar.gz dist/gpu/b.tar.gz  one endpoint of two models
       check --image 25.03 --format github        for another release, as annotations
+      check --explain step-input-unknown         what this rule means, with examples
 
-    Exits with 0 when there is no error (warnings and notes may be), 1 when there is one, 2 when called wrongly.
-    docs/rules.md explains each rule by its name in brackets.
+    Exits with 0 when there is no error (there may be warnings and notes), 1 when there is one, 2 on wrong usage.
+    Each fault names its rule in brackets; docs/rules.md lists all rules with their sources.
     """
+    if explained is not None:
+        click.echo(_explanation(explained))
+        return
     started = time.perf_counter()
     try:
-        report = check(paths or [ENSEMBLES], Destination(target or "", instance, image))
+        report = check(paths or [current_places().ensembles], Destination(target or "", instance, image))
     except EnsembleError as error:
         raise click.UsageError(str(error)) from error
     click.echo(FORMATS[style](report, time.perf_counter() - started))
     context.exit(1 if report.errors else 0)
+
+
+def _explanation(id: str) -> str:
+    if not id:
+        return rule_list()
+    try:
+        return explain(id)
+    except EnsembleError as error:
+        raise click.BadParameter(str(error), param_hint="'--explain'") from error

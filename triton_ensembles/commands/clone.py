@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.archive.clone import clone as write_clones
-from triton_ensembles.archive.clone import clone_names
+from triton_ensembles.archive.clones import clone as write_clones
+from triton_ensembles.archive.clones import clone_names
 from triton_ensembles.building.build import last_built
-from triton_ensembles.building.places import PLACES
 from triton_ensembles.commands.options import target_option, warn_of_random_weights
+from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import EnsembleError, shown
 
 _TELL_SECONDS = 2.0
@@ -23,9 +23,7 @@ _TELL_SECONDS = 2.0
 @click.option("--count", type=click.IntRange(min=1), required=True, help="How many archives.")
 @click.option("--prefix", required=True, help="Their names begin with it: PREFIX_0000.tar.gz and so on.")
 @click.option(
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The folder for them.  [default: dist/TARGET]",
+    "--output", type=click.Path(file_okay=False, path_type=Path), help="The folder for them.  [default: dist/TARGET]"
 )
 def clone(ensemble: str, target: str, count: int, prefix: str, output: Path | None) -> None:
     """Write COUNT archives of one built ENSEMBLE under names of their own, for an endpoint of many variants.
@@ -33,10 +31,11 @@ def clone(ensemble: str, target: str, count: int, prefix: str, output: Path | No
     Every model in them is renamed (PREFIX_0000.preprocess and so on), so that they load beside each other. Weights and
     environments are compressed once and copied.
     """
-    built = last_built(ensemble, target, PLACES)
+    places = current_places()
+    built = last_built(ensemble, target, places)
     if built is None:
         raise EnsembleError(f"there is no whole archive of {ensemble!r}", cure=f"run: build.py build {ensemble}")
-    folder = output or PLACES.archive(target, ensemble).parent
+    folder = output or places.archive(target, ensemble).parent
     began = told = time.monotonic()
     size = 0
     for number, path in enumerate(write_clones(built.archive, clone_names(prefix, count), folder, click.echo), 1):

@@ -5,19 +5,40 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import tritonclient.http as http
+from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.commands.options import build_all, build_options, server_of, warn_of_random_weights
-from triton_ensembles.examples.demo import ask
-from triton_ensembles.triton.server import Ports
+from triton_ensembles.commands.project import current_places
+from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.examples.answer import answer_lines
+from triton_ensembles.examples.folder import examples_folder, read_examples
+from triton_ensembles.examples.request import Request
+from triton_ensembles.processes import StopSignals
 
 
 @click.command()
 @build_options
 def demo(names: tuple[str, ...], weights: str, weights_dir: Path | None) -> None:
-    """Build, serve on free ports, send a photograph and some sentences, print the answers, stop."""
+    """Build, serve on free ports, send the example requests of each ensemble, print the answers, stop."""
     built = build_all(names, weights, weights_dir)
-    with server_of(built, Ports.free()) as server:
+    ensembles = current_places().ensembles
+    examples = {each.name: read_examples(ensembles / each.name) for each in built}
+    with StopSignals(), server_of(built) as server, http.InferenceServerClient(server.http_url) as client:
         for each in built:
             click.secho(f"\n{each.name}", bold=True)
-            ask(each.name, server.http_url, click.echo)
+            if not examples[each.name].requests:
+                click.echo(f"there are no example requests in {shown(examples_folder(ensembles / each.name))}")
+            for request in examples[each.name].requests:
+                click.echo(request.label)
+                for line in _ask(client, each.name, request):
+                    click.echo(f"  {line}")
             warn_of_random_weights(each)
+
+
+def _ask(client: http.InferenceServerClient, ensemble: str, request: Request) -> list[str]:
+    try:
+        result = client.infer(ensemble, request.infer_inputs(), outputs=request.requested_outputs())
+    except InferenceServerException as error:
+        raise EnsembleError(f"{ensemble} refuses this request: {error.message()}", path=request.path) from error
+    return answer_lines(result, request)

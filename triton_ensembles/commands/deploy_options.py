@@ -1,4 +1,4 @@
-"""Options that several of the commands have in common."""
+"""The options that several commands on endpoints share, and what they do on SIGTERM."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from triton_ensembles.deploy.names import check_endpoint_name
+from triton_ensembles.deploy.resource_names import check_endpoint_name
 from triton_ensembles.triton.targets import NAMES
 
 Command = Callable[..., Any]
@@ -25,24 +25,16 @@ endpoint = click.option(
     default="triton-ensembles",
     show_default=True,
     callback=_checked_name,
-    help="The endpoint's name; the names of all its parts are made of it.",
+    help="The endpoint's name; the names of its model and configuration begin with it.",
 )
 bucket = click.option(
     "--bucket",
     default="",
-    help="Where the archives are; made when missing.  [default: triton-ensembles-REGION-ACCOUNT]",
+    help="The bucket of the archives; created if it does not exist.  [default: triton-ensembles-REGION-ACCOUNT]",
 )
-prefix = click.option(
-    "--prefix",
-    default="",
-    help="Folder in the bucket.  [default: the endpoint's name]",
-)
+prefix = click.option("--prefix", default="", help="Folder in the bucket.  [default: the endpoint's name]")
 target = click.option(
-    "--target",
-    type=click.Choice(NAMES),
-    default="cpu",
-    show_default=True,
-    help="Take the archives of dist/TARGET.",
+    "--target", type=click.Choice(NAMES), default="cpu", show_default=True, help="Use the archives of dist/TARGET."
 )
 archives = click.argument(
     "archives", nargs=-1, metavar="[ARCHIVE]...", type=click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -50,15 +42,15 @@ archives = click.argument(
 allow_random = click.option(
     "--allow-random",
     is_flag=True,
-    help="Serve archives with random weights all the same, to rehearse the endpoint; status says so ever after.",
+    help="Serve archives with random weights anyway, to rehearse the endpoint; the command status then reports them.",
 )
-patience = click.option(
+timeout = click.option(
     "--timeout", default=3600.0, show_default=True, help="Seconds that SageMaker may take to create, change or delete."
 )
 
 
-def careful(command: Command) -> Command:
-    """SIGTERM is like Ctrl-C for the command: what it has made so far is removed before it ends."""
+def clean_up_on_sigterm(command: Command) -> Command:
+    """SIGTERM is like Ctrl-C for the command: what it has created so far is deleted before it ends."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

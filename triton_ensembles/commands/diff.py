@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import difflib
+from pathlib import Path
 
 import click
 
 from triton_ensembles.building.build import choose
 from triton_ensembles.building.model_selection import artifacts_for, choose_models
-from triton_ensembles.building.places import PLACES
 from triton_ensembles.building.recipe import read_recipe
 from triton_ensembles.building.staging import read_models, staged_configs
 from triton_ensembles.commands.options import image_option
+from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.model_config import CONFIG, format_config
 from triton_ensembles.triton.targets import CPU, NAMES, Target, gpu
@@ -34,19 +35,18 @@ def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
     click.secho(f"{one} -> {other}", bold=True)
     for what, was in old.differences().items():
         click.echo(f"  {what:24} {was}{'' if was == words[what] else f'  ->  {words[what]}'}")
-    for folder in choose(PLACES.ensembles, names):
+    for folder in choose(current_places().ensembles, names):
         click.secho(f"\n{folder.name}", bold=True)
-        before, after = (_staged(folder.name, target) for target in (old, new))
+        before, after = (_staged(folder, target) for target in (old, new))
         for line in difflib.unified_diff(before, after, one, other, lineterm="", n=3):
             click.secho(line, fg={"+": "green", "-": "red", "@": "cyan"}.get(line[0]))
 
 
-def _staged(name: str, target: Target) -> list[str]:
+def _staged(folder: Path, target: Target) -> list[str]:
     """The files that are made and the configs, as lines."""
-    folder = PLACES.ensembles / name
     recipe = read_recipe(folder)
     made = artifacts_for(recipe, choose_models(recipe, read_models(folder), target))
     lines = [f"{artifact.path}  made by {artifact.maker}" for artifact in made]
-    for config in staged_configs(folder, name, recipe, target).values():
+    for config in staged_configs(folder, folder.name, recipe, target).values():
         lines += ["", f"{config.name}/{CONFIG}", *format_config(config).splitlines()]
     return lines

@@ -11,10 +11,10 @@ from triton_ensembles.endpoint.announcement import LAST_LINE, environment
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.errors import shown
 from triton_ensembles.paths import BUILD
+from triton_ensembles.processes import StopSignals
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>[KMGT]?)(i?B)?", re.IGNORECASE)
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 
 class Size(click.ParamType[int]):
@@ -28,83 +28,47 @@ class Size(click.ParamType[int]):
         found = _SIZE.fullmatch(value)
         size = int(float(found["number"]) * _UNITS[found["unit"].upper()]) if found else 0
         if size <= 0:
-            self.fail(f"{value!r} is no size such as 500M or 8G", param, ctx)
+            self.fail(f"{value!r} is not a valid size: write it as 500M or 8G", param, ctx)
         return size
 
 
-class Bucket(click.ParamType[tuple[str, Path]]):
-    """NAME=FOLDER."""
-
-    name = "bucket"
-
-    def convert(
-        self, value: str | tuple[str, Path], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, Path]:
-        if isinstance(value, tuple):
-            return value
-        name, equals, folder = value.partition("=")
-        if not equals or not _BUCKET.fullmatch(name):
-            self.fail(f"{value!r} is not NAME=FOLDER, with a NAME that S3 allows for a bucket", param, ctx)
-        if not Path(folder).is_dir():
-            self.fail(f"the folder {folder!r} of bucket {name} is not there", param, ctx)
-        return name, Path(folder)
-
-
 @click.command()
-@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 takes a free one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    help="TCP port on the loopback interface; 0 picks a free one.",
+)
 @click.option(
     "--root",
     type=click.Path(file_okay=False, path_type=Path),
     default=BUILD / "endpoint",
-    help="Working folder: logs stay in it, all else is removed at the end.  [default: build/endpoint]",
+    help="Working folder; only the logs in it are kept when the server stops.  [default: build/endpoint]",
 )
 @click.option(
     "--memory-budget",
     type=Size(),
     default=Settings.memory_budget,
-    help="What the processes of one instance may use before its least recently used model is unloaded.  [default: 8G]",
+    help="Memory of each instance; beyond it, the least recently used model is unloaded.  [default: 8G]",
 )
 @click.option(
     "--disk-budget",
     type=Size(),
     default=Settings.disk_budget,
-    help="What the unpacked models of one instance may take before the least recently used is deleted.  [default: 32G]",
+    help="Disk space of each instance; beyond it, the least recently used model is deleted.  [default: 32G]",
 )
+@click.option("--s3-url", help="Download archives from this S3, with your own credentials, instead of serving S3.")
 @click.option(
-    "--bucket",
-    "buckets",
-    type=Bucket(),
-    multiple=True,
-    metavar="NAME=FOLDER",
-    help="Let a local folder stand as a bucket. May be repeated.",
+    "--region", default="us-east-1", show_default=True, envvar="AWS_DEFAULT_REGION", help="Region named in ARNs."
 )
-@click.option("--s3-url", help="Take archives from this S3, with your own credentials, and serve none.")
-@click.option("--region", default="us-east-1", show_default=True, envvar="AWS_DEFAULT_REGION", help="Seen in ARNs.")
-def endpoint(
-    port: int,
-    root: Path,
-    memory_budget: int,
-    disk_budget: int,
-    buckets: tuple[tuple[str, Path], ...],
-    s3_url: str | None,
-    region: str,
-) -> None:
-    """Be SageMaker on this machine: its API, its runtime and S3 on one URL, the real tritonserver behind.
+def endpoint(port: int, root: Path, memory_budget: int, disk_budget: int, s3_url: str | None, region: str) -> None:
+    """Serve SageMaker's API, its runtime and S3 on one local URL, backed by the real tritonserver.
 
     boto3 code runs against it unchanged once the printed lines are exported.
     """
-    if s3_url and buckets:
-        raise click.UsageError("--bucket is for the own S3, --s3-url for another: give one of them")
-    from triton_ensembles.endpoint.server import run_endpoint  # takes a second, which --help need not
-
     settings = Settings(
-        root=root,
-        port=port,
-        memory_budget=memory_budget,
-        disk_budget=disk_budget,
-        buckets=dict(buckets),
-        s3_url=s3_url,
-        region=region,
+        root=root, port=port, memory_budget=memory_budget, disk_budget=disk_budget, s3_url=s3_url, region=region
     )
 
     def ready(url: str) -> None:
@@ -113,5 +77,8 @@ def endpoint(
             click.echo(f"export {name}={value}")
         click.echo(f"\nlogs in {shown(settings.logs)}; {LAST_LINE}")
 
-    run_endpoint(settings, ready, lambda: click.echo("\nstopping: running requests may end"))
+    with StopSignals():  # until run_endpoint has handlers of its own
+        from triton_ensembles.endpoint.server import run_endpoint  # takes a second, which --help need not
+
+        run_endpoint(settings, ready, lambda: click.echo("\nstopping: waiting for running requests"))
     click.echo("stopped")

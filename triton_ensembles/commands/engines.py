@@ -11,12 +11,12 @@ from triton_ensembles.artifacts.tensorrt_plan import order_for
 from triton_ensembles.building.artifact_builder import Workshop
 from triton_ensembles.building.build import choose
 from triton_ensembles.building.model_selection import artifacts_for, choose_models
-from triton_ensembles.building.places import PLACES
 from triton_ensembles.building.recipe import read_recipe
 from triton_ensembles.building.staging import read_models
 from triton_ensembles.building.store import Store
 from triton_ensembles.building.tensorrt_plans import PLAN, plan_name, refuse_fp16
 from triton_ensembles.commands.options import build_options, image_option
+from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.tensorrt.plan_builders import docker_image
 from triton_ensembles.tensorrt.plan_request import write_order
@@ -38,20 +38,21 @@ def engines(names: tuple[str, ...], weights: str, weights_dir: Path | None, imag
     Copy the folder there, run its scripts (they want trtexec of the image's TensorRT), copy it back, and build with
     `--engines-from` it.
     """
-    target = gpu(image)
+    target, places = gpu(image), current_places()
     scripts = []
-    for folder in choose(PLACES.ensembles, names):
+    for folder in choose(places.ensembles, names):
         recipe = read_recipe(folder)
         artifacts = artifacts_for(recipe, choose_models(recipe, read_models(folder), target))
         started = time.monotonic()
         workshop = Workshop(
             recipe=recipe,
             target=target,
-            store=Store(PLACES.store),
-            downloads=PLACES.downloads,
+            store=Store(places.store),
+            downloads=places.downloads,
             progress=lambda line: click.echo(f"[{folder.name} {time.monotonic() - started:5.1f} s] {line}"),  # noqa: B023
             allow_random=weights == "auto",
             weights_dir=weights_dir,
+            root=places.root,
         )
         plans = [artifact for artifact in artifacts if artifact.maker == PLAN]
         refuse_fp16(plans, target)

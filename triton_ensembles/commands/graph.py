@@ -1,29 +1,34 @@
-"""``graph``: the DAG of an ensemble as a drawing."""
+"""``build.py graph``"""
 
 from __future__ import annotations
 
 import sys
-import tempfile
 from pathlib import Path
 
 import click
 
 from triton_ensembles.check.repository import Repository, find_repositories
+from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import write_whole
 from triton_ensembles.graph.dag import Graph, graph_of
 from triton_ensembles.graph.mermaid import mermaid
-from triton_ensembles.paths import ENSEMBLES
 
-FORMATS = ("mermaid", "svg", "png")
-_SUFFIXES = {".svg": "svg", ".png": "png"}
+_FORMATS = {".mmd": "mermaid", ".svg": "svg", ".png": "png", ".pdf": "pdf"}
 
 
 @click.command("graph")
 @click.argument("name")
 @click.option(
-    "--format", "style", type=click.Choice(FORMATS), help="By default what the name of FILE says, or mermaid."
+    "--format", "style", type=click.Choice(list(_FORMATS.values())), help="Default: the suffix of FILE, or mermaid."
 )
-@click.option("-o", "--output", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE.")
+@click.option(
+    "-o",
+    "--output",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write to FILE: .mmd, .svg, .png or .pdf.",
+)
 def graph(name: str, style: str | None, file: Path | None) -> None:
     """Draw the DAG of an ensemble: steps, tensors, data types, dims and batching.
 
@@ -32,18 +37,30 @@ def graph(name: str, style: str | None, file: Path | None) -> None:
     \b
       graph bert_trt                   mermaid, for a README
       graph bert_trt -o bert_trt.svg   a picture
-      graph dist/gpu/bert_trt.tar.gz   what an archive really holds
+      graph dist/gpu/bert_trt.tar.gz   what is in an archive
     """
-    style = style or _SUFFIXES.get(file.suffix.lower() if file else "", "mermaid")
-    found = read_graph(name)
+    style = style or _format_of(file)
+    found = read_graph(name, current_places().ensembles)
     data = mermaid(found).encode() if style == "mermaid" else _picture(found, style)
     if file:
-        _write(file, data)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with write_whole(file) as partial:
+            partial.write_bytes(data)
         click.echo(f"wrote {file}")
-    elif style == "png" and sys.stdout.isatty():
-        raise click.UsageError("a PNG is no text for a terminal: name a file with -o")
+    elif style in ("png", "pdf") and sys.stdout.isatty():
+        raise click.UsageError(f"a {style.upper()} cannot be printed on a terminal: name a file with -o")
     else:
         click.echo(data, nl=False)
+
+
+def _format_of(file: Path | None) -> str:
+    if file is None:
+        return "mermaid"
+    if file.suffix.lower() not in _FORMATS:
+        raise click.UsageError(
+            f"'{file}' has none of the suffixes {', '.join(_FORMATS)}: rename it, or choose a --format"
+        )
+    return _FORMATS[file.suffix.lower()]
 
 
 def _picture(found: Graph, style: str) -> bytes:
@@ -52,7 +69,7 @@ def _picture(found: Graph, style: str) -> bytes:
     return picture(found, style)
 
 
-def read_graph(name: str, ensembles: Path = ENSEMBLES) -> Graph:
+def read_graph(name: str, ensembles: Path) -> Graph:
     """The graph of the ensemble called ``name`` in ``ensembles``, or of the one at the path ``name``."""
     path = ensembles / name if (ensembles / name).is_dir() else Path(name)
     if not path.exists():
@@ -67,7 +84,7 @@ def read_graph(name: str, ensembles: Path = ENSEMBLES) -> Graph:
 
 
 def _graphs(repository: Repository) -> list[Graph]:
-    """One for each ensemble that is no step of another one."""
+    """One for each ensemble that is not a step of another one."""
     configs = {model.folder: model.config for model in repository.models if model.has_config}
     inner = {step.model_name for config in configs.values() for step in config.ensemble_scheduling.step}
     title = repository.path.name
@@ -76,11 +93,3 @@ def _graphs(repository: Repository) -> list[Graph]:
         for model in repository.ensembles
         if model.folder not in inner
     ]
-
-
-def _write(file: Path, data: bytes) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as temporary:
-        temporary.write(data)
-    Path(temporary.name).chmod(0o644)
-    Path(temporary.name).replace(file)

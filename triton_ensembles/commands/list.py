@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from triton_ensembles.building.build import Built, choose, last_built
-from triton_ensembles.building.places import PLACES
 from triton_ensembles.building.recipe import read_recipe
 from triton_ensembles.building.staging import find_ensemble, read_models
 from triton_ensembles.commands.options import target_option
+from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import shown
 
 
@@ -16,14 +16,15 @@ from triton_ensembles.errors import shown
 @target_option
 def listing(target: str) -> None:
     """Show every ensemble: steps, artifacts, sizes, weights (pretrained or random), environment, digest."""
-    for folder in choose(PLACES.ensembles, ()):
+    places = current_places()
+    for folder in choose(places.ensembles, ()):
         click.secho(f"{folder.name}  {read_recipe(folder).description}", bold=True)
         configs = read_models(folder)
         names = [step.model_name for step in configs[find_ensemble(folder, configs)].ensemble_scheduling.step]
         engines = {name: config.backend or config.platform for name, config in configs.items()}
         steps = [f"{name} ({engines.get(name, 'missing')})" for name in names]
         click.echo(f"  steps: {' -> '.join(steps)}")
-        _describe(last_built(folder.name, target, PLACES))
+        _describe(last_built(folder.name, target, places))
 
 
 def _describe(built: Built | None) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 from triton_ensembles.building.build import Built, build, choose
-from triton_ensembles.building.places import PLACES
+from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import shown
-from triton_ensembles.paths import BUILD
-from triton_ensembles.triton.server import Ports, TritonServer
+from triton_ensembles.triton.ports import Ports
+from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU, NAMES, Target
 
 target_option = click.option(
@@ -59,7 +59,7 @@ def build_all(
     engines_from: Path | None = None,
 ) -> list[Built]:
     """Build the named ensembles, or all; say what is done as it is done."""
-    folders = choose(PLACES.ensembles, names)
+    folders = choose(current_places().ensembles, names)
     return [_build_one(folder, target, weights == "auto", weights_dir, engines_from) for folder in folders]
 
 
@@ -70,7 +70,7 @@ def _build_one(
     built = build(
         folder,
         target,
-        PLACES,
+        current_places(),
         allow_random=allow_random,
         weights_dir=weights_dir,
         engines_from=engines_from,
@@ -89,12 +89,12 @@ def warn_of_random_weights(built: Built) -> None:
         click.secho(line, fg="red", bold=True, err=True)
 
 
-def server_of(built: list[Built], ports: Ports) -> TritonServer:
-    """A server over what was built, not yet started."""
+def server_of(built: list[Built], ports: Ports | None = None) -> TritonServer:
+    """A server over what was built, not yet started, on free ports if none are given."""
     click.echo(f"starting tritonserver with {', '.join(each.name for each in built)}")
     return TritonServer(
         [each.repository for each in built],
         ports=ports,
-        log=BUILD / "tritonserver.log",
+        log=current_places().build / "tritonserver.log",
         progress=lambda seconds: click.echo(f"  loading, {seconds:.0f} s"),
     )

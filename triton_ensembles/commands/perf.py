@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import signal
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from triton_ensembles.building.build import choose
+from triton_ensembles.building.staging import find_ensemble, read_models
 from triton_ensembles.commands.options import build_all, build_options
+from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import shown
-from triton_ensembles.paths import BUILD, REPORTS
-from triton_ensembles.perf.files import SUFFIXES
 from triton_ensembles.perf.inputs import UserInputs
 from triton_ensembles.perf.report import tables
+from triton_ensembles.perf.report_files import SUFFIXES
 from triton_ensembles.perf.sweep import CONCURRENCIES, SECONDS, measure
+from triton_ensembles.processes import StopSignals
 
 
 def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
@@ -27,6 +30,24 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> t
     return numbers
 
 
+def _shapes(context: click.Context, parameter: click.Parameter, shapes: tuple[str, ...]) -> tuple[str, ...]:
+    for shape in shapes:
+        if not re.fullmatch(r".+:\d+(,\d+)*", shape):
+            raise click.BadParameter(f"{shape!r} is not a shape such as IMAGE:3,224,224", context, parameter)
+    return shapes
+
+
+def _refuse_wrong_inputs(folders: Sequence[Path], shapes: Sequence[str]) -> None:
+    """Before anything is built: --input-data and --shape are for one ensemble, and the inputs must exist."""
+    if len(folders) > 1:
+        raise click.UsageError("--input-data and --shape are for one ensemble: name it")
+    models = read_models(folders[0])
+    inputs = [tensor.name for tensor in models[find_ensemble(folders[0], models)].input]
+    for shape in shapes:
+        if (name := shape.rpartition(":")[0]) not in inputs:
+            raise click.UsageError(f"--shape: {folders[0].name} has no input '{name}'; it has {', '.join(inputs)}")
+
+
 @click.command()
 @build_options
 @click.option(
@@ -35,9 +56,15 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> t
     default=",".join(map(str, CONCURRENCIES)),
     show_default=True,
     callback=_numbers,
-    help="Requests under way at any moment; one point of the sweep each.",
+    help="Numbers of concurrent requests, one point of the sweep each.",
 )
-@click.option("--seconds", type=click.FloatRange(min=0.3), default=SECONDS, show_default=True, help="Measured a point.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0.3),
+    default=SECONDS,
+    show_default=True,
+    help="Duration of a point; longer where an answer takes longer than a third of it.",
+)
 @click.option("--protocol", type=click.Choice(["grpc", "http"]), default="grpc", show_default=True)
 @click.option(
     "--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Rows (inferences) in a request."
@@ -45,19 +72,19 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> t
 @click.option(
     "--input-data",
     type=click.Path(exists=True, path_type=Path),
-    help="Send this instead: a JSON file or a folder as perf_analyzer's --input-data takes it.",
+    help="Send this instead: a JSON file or a folder in the format of perf_analyzer's --input-data.",
 )
 @click.option(
     "--shape",
     "shapes",
     multiple=True,
     metavar="NAME:SIZES",
-    help="The shape of an input of variable size, for random data. May be repeated.",
+    callback=_shapes,
+    help="The shape of an input of variable size, such as IMAGE:3,224,224, for random data. May be repeated.",
 )
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    default=REPORTS / "perf",
     help="The folder for NAME.csv, NAME.json and NAME.png.  [default: reports/perf]",
 )
 def perf(
@@ -71,25 +98,27 @@ def perf(
     batch: int,
     input_data: Path | None,
     shapes: tuple[str, ...],
-    output: Path,
+    output: Path | None,
 ) -> None:
     """Build, then measure each ensemble with perf_analyzer: concurrency sweep, time by step, CSV, JSON and a plot."""
+    places = current_places()
+    if input_data or shapes:
+        _refuse_wrong_inputs(choose(places.ensembles, names), shapes)
     built = build_all(names, weights, weights_dir)
-    if len(built) > 1 and (input_data or shapes):
-        raise click.UsageError("--input-data and --shape are for one ensemble: name it")
-    # As Ctrl-C: perf_analyzer and the server are stopped on the way out, and no report is half written.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    reports = measure(
-        built,
-        concurrencies=concurrencies,
-        output=output,
-        seconds=seconds,
-        protocol=protocol,
-        batch=batch,
-        user=UserInputs(input_data, shapes),
-        progress=click.echo,
-        log=BUILD / "tritonserver.log",
-    )
+    output = output or places.reports / "perf"
+    with StopSignals():  # so that perf_analyzer and the server are stopped, and no report is half written
+        reports = measure(
+            built,
+            ensembles=places.ensembles,
+            concurrencies=concurrencies,
+            output=output,
+            seconds=seconds,
+            protocol=protocol,
+            batch=batch,
+            user=UserInputs(input_data, shapes),
+            progress=click.echo,
+            log=places.build / "tritonserver.log",
+        )
     for report in reports:
         click.secho(f"\n{report.name}", bold=True)
         click.echo(tables(report))

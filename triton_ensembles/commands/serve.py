@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import signal
-import threading
+import time
 from pathlib import Path
 
 import click
 
 from triton_ensembles.commands.options import build_all, build_options, server_of
 from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.triton.server import Ports, TritonServer
+from triton_ensembles.processes import StopSignals
+from triton_ensembles.triton.ports import Ports
+from triton_ensembles.triton.server import TritonServer
 
 
 @click.command()
@@ -19,32 +20,27 @@ from triton_ensembles.triton.server import Ports, TritonServer
 @click.option("--grpc-port", default=8001, show_default=True, help="KServe v2 over gRPC.")
 @click.option("--metrics-port", default=8002, show_default=True, help="Prometheus metrics.")
 def serve(
-    names: tuple[str, ...],
-    weights: str,
-    weights_dir: Path | None,
-    http_port: int,
-    grpc_port: int,
-    metrics_port: int,
+    names: tuple[str, ...], weights: str, weights_dir: Path | None, http_port: int, grpc_port: int, metrics_port: int
 ) -> None:
     """Build, then serve with the real tritonserver until Ctrl-C, on the loopback interface."""
     built = build_all(names, weights, weights_dir)
-    with server_of(built, Ports(http=http_port, grpc=grpc_port, metrics=metrics_port)) as server:
+    ports = Ports(http=http_port, grpc=grpc_port, metrics=metrics_port)
+    with StopSignals() as signals, server_of(built, ports) as server:
+        signals.defer()
         click.echo(f"ready: {', '.join(each.name for each in built)}")
         click.echo(f"  HTTP     http://{server.http_url}/v2")
         click.echo(f"  gRPC     {server.grpc_url}")
         click.echo(f"  metrics  http://{server.metrics_url}/metrics")
         click.echo(f"  log      {shown(server.log)}")
         click.echo("Ctrl-C stops it")
-        _wait_for_signal(server)
+        _wait(signals, server)
     click.echo("stopped")
 
 
-def _wait_for_signal(server: TritonServer) -> None:
-    """Until SIGINT, SIGTERM, or the server's own end, which is an error."""
-    asked = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: asked.set())
-    while not asked.wait(0.2):
+def _wait(signals: StopSignals, server: TritonServer) -> None:
+    """Wait for a signal. Raises :class:`EnsembleError` if the server ends before."""
+    while not signals.received:
         if not server.alive():
             raise EnsembleError("tritonserver ended by itself", path=server.log)
+        time.sleep(0.2)
     click.echo("\nstopping")

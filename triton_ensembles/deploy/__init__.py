@@ -1,5 +1,5 @@
-"""From an archive to an answering endpoint on SageMaker, and back to nothing. Plain boto3.
+"""From archives to an endpoint of SageMaker that answers requests, and its deletion, with boto3.
 
-Nothing here knows where it runs: boto3 itself follows AWS_ENDPOINT_URL, so the same commands deploy to AWS and to the
-local endpoint (triton_ensembles.endpoint).
+Nothing here depends on where it runs: boto3 itself follows AWS_ENDPOINT_URL, so the same commands deploy to AWS and to
+the local endpoint (triton_ensembles.endpoint).
 """

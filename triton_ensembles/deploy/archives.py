@@ -1,10 +1,10 @@
-"""The archives that are to be served, and which of them may not be."""
+"""Archives to deploy: what their manifests say, and which of them are refused."""
 
 from __future__ import annotations
 
 import json
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,9 @@ class Archive:
 
     Attributes:
         name: the file's name without .tar.gz.
+        size: in bytes.
         weights: "pretrained" or "random" as its manifest.json says; "" for an archive without one.
-        image: the release that it was built for ("24.09"); "" for the pip-only server, or when it does not say.
+        image: the release that it was built for ("24.09"); "" for the server from PyPI, or when unknown.
     """
 
     path: Path
@@ -40,15 +41,19 @@ class Archive:
 
     @property
     def key(self) -> str:
-        """``bert_trt-0a1b2c3d4e5f.tar.gz``. AWS does not pick up a changed object under an old key while the model is
-        loaded ("use a new and unique name"), so the content is part of the name and no object is ever overwritten."""
+        """Its name in S3, ``bert_trt-0a1b2c3d4e5f.tar.gz``: AWS ignores that the object under a key has changed while
+        its model is loaded ("use a new and unique name"), so the key contains a digest of the content."""
         return f"{self.name}-{self.sha256[:12]}{SUFFIX}"
 
 
 def read_archive(path: Path) -> Archive:
-    """Raises :class:`EnsembleError` for what is not there or no .tar.gz."""
+    """The archive at ``path``.
+
+    Raises:
+        EnsembleError: the file does not exist, its name does not end with .tar.gz, or it cannot be read.
+    """
     if not path.is_file():
-        raise EnsembleError("there is no such archive", path=path, cure="make build-ensembles")
+        raise EnsembleError("this archive does not exist", path=path, cure="run make build-ensembles")
     if not path.name.endswith(SUFFIX):
         raise EnsembleError(f"SageMaker's multi-model endpoints serve archives named *{SUFFIX}", path=path)
     name = path.name.removesuffix(SUFFIX)
@@ -57,28 +62,56 @@ def read_archive(path: Path) -> Archive:
     return Archive(path, name, file_digest(path), path.stat().st_size, weights, image)
 
 
-def find_archives(folder: Path) -> list[Archive]:
-    """All archives of a folder such as dist/cpu. Raises :class:`EnsembleError` when there is none."""
-    found = sorted(path for path in folder.glob(f"*{SUFFIX}") if not path.name.startswith("."))
-    if not found:
-        raise EnsembleError("there are no archives here", path=folder, cure="make build-ensembles, or name archives")
-    return [read_archive(path) for path in found]
+def find_archives(folder: Path, ensembles: Iterable[str]) -> list[Archive]:
+    """The archives of these ensembles, those of them that are built.
+
+    Args:
+        folder: where they are, such as dist/cpu. Other archives in it (clones, those of deleted ensembles) are ignored.
+
+    Raises:
+        EnsembleError: no ensemble has an archive here, or one cannot be read.
+    """
+    paths = [folder / f"{name}{SUFFIX}" for name in ensembles]
+    archives = [read_archive(path) for path in paths if path.is_file()]
+    if not archives:
+        raise EnsembleError(
+            "no ensemble of this project has an archive here",
+            path=folder,
+            cure="run make build-ensembles, or name the archives",
+        )
+    return archives
+
+
+def common_weights(archives: Sequence[Archive]) -> str:
+    """What the weights of all archives are: "random" when one's are, "pretrained" when all are, "" when unknown."""
+    found = {each.weights for each in archives}
+    return "random" if "random" in found else "pretrained" if found == {"pretrained"} else ""
 
 
 def refuse_random(archives: Sequence[Archive], *, allowed: bool) -> list[str]:
-    """The names of the archives with random weights. Raises :class:`EnsembleError` when there are any and it is not
-    ``allowed``: their answers look like answers and mean nothing."""
-    random = [each for each in archives if each.weights == "random"]
+    """The names of the archives with random weights, whose answers look right and mean nothing.
+
+    Raises:
+        EnsembleError: there are any, and they are not ``allowed``.
+    """
+    random = [each.name for each in archives if each.weights == "random"]
     if random and not allowed:
         raise EnsembleError(
-            f"random weights, so that answers would mean nothing: {', '.join(each.name for each in random)}",
-            cure="build with WEIGHTS=pretrained; to rehearse the endpoint itself, say --allow-random",
+            f"these archives have random weights, so their answers mean nothing: {', '.join(random)}",
+            cure="build with WEIGHTS=pretrained, or use --allow-random to rehearse the endpoint itself",
         )
-    return [each.name for each in random]
+    return random
 
 
 def refuse_faulty(archives: Sequence[Archive], target: Destination) -> str:
-    """``no faults in 2 repositories``. Raises :class:`EnsembleError` with every error of ``check`` in it."""
+    """Check archives for where they will run.
+
+    Returns:
+        A summary such as ``no faults in 2 repositories``; it counts the warnings.
+
+    Raises:
+        EnsembleError: ``check`` finds errors; the message has all of them, a line or more for each.
+    """
     report = check([each.path for each in archives], target)
     errors = tuple(fault for fault in report.faults if fault.severity is Severity.ERROR)
     if errors:
@@ -94,10 +127,12 @@ def _manifest(path: Path) -> dict[str, Any]:
             for member in tar:
                 if member.name.removeprefix("./") == MANIFEST and member.isfile():
                     if member.size > _LARGEST_MANIFEST:
-                        raise EnsembleError(f"its {MANIFEST} is {member.size} bytes long", path=path)
+                        raise EnsembleError(
+                            f"its {MANIFEST} has {member.size} bytes, more than {_LARGEST_MANIFEST}", path=path
+                        )
                     content = tar.extractfile(member)
                     manifest = json.loads(content.read()) if content else {}
                     return manifest if isinstance(manifest, dict) else {}
     except (tarfile.TarError, OSError, EOFError, ValueError) as error:
-        raise EnsembleError(f"this cannot be read as an archive: {error}", path=path) from error
+        raise EnsembleError(f"this file cannot be read as an archive: {error}", path=path) from error
     return {}

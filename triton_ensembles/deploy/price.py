@@ -1,4 +1,4 @@
-"""What an instance costs an hour, asked of AWS itself: a table in a repository is wrong the day after it is written."""
+"""What an instance costs per hour, from AWS's price list: a table in a repository would soon be out of date."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ PRICES_PAGE = "https://aws.amazon.com/sagemaker/pricing/"
 
 @dataclass(frozen=True)
 class Price:
-    """US dollars an hour for one instance, without storage, data and discounts; ``date`` is the price list's own."""
+    """US dollars per hour for one instance, without storage, data and discounts; ``date`` is that of the price list."""
 
     dollars: float
     date: str
 
 
 def hosting_price(aws: Aws, instance: str) -> Price | None:
-    """The on-demand price of ``instance`` for real-time hosting in the region; None when it cannot be had.
+    """The on-demand price of ``instance`` for real-time hosting in the region.
 
     The filters are those of awslabs/llmeter (SageMakerRTEndpointCompute). The caller needs pricing:GetProducts.
+
+    Returns:
+        None when the price list does not answer, or not with exactly one price.
     """
     wanted = {"component": "Hosting", "instanceName": instance, "regionCode": aws.region}
     filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
@@ -36,21 +39,18 @@ def hosting_price(aws: Aws, instance: str) -> Price | None:
 
 
 def cost(price: Price | None, instance: str, least: int, most: int) -> str:
-    """One sentence on the cost of so many instances: ``2 ml.g5.xlarge cost USD 2.82 an hour …``."""
-    number = f"{least}" if least == most else f"{least} to {most}"
+    """One sentence on the cost of ``least`` to ``most`` instances: ``cost: USD 2.82 per hour (2 x ml.g5.xlarge …)``."""
+    counts = (least,) if least == most else (least, most)
+    number = " to ".join(f"{count}" for count in counts)
     if price is None:
         return (
-            f"cost: {number} x {instance} for every hour that it exists, used or not; the price is not known here "
-            f"(AWS's price list did not answer): see {PRICES_PAGE}"
+            f"cost: {number} x {instance} for every hour that the endpoint exists, used or not; the price is not "
+            f"available (AWS's price list did not answer): see {PRICES_PAGE}"
         )
-    sums = (
-        f"{least * price.dollars:.2f}"
-        if least == most
-        else f"{least * price.dollars:.2f} to {most * price.dollars:.2f}"
-    )
+    sums = " to ".join(f"{count * price.dollars:.2f}" for count in counts)
     return (
-        f"cost: USD {sums} an hour ({number} x {instance} at {price.dollars:.4g}, on demand, AWS price list of "
-        f"{price.date}), used or not; storage and data come on top"
+        f"cost: USD {sums} per hour ({number} x {instance} at {price.dollars:.4g}, on demand, AWS price list of "
+        f"{price.date}), used or not, plus storage and data"
     )
 
 

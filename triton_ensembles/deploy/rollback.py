@@ -1,28 +1,36 @@
-"""What this run has made, so that a failure half-way leaves nothing behind."""
+"""What this run has created, so that a failure halfway leaves nothing behind."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
 
-Say = Callable[[str], object]
+Progress = Callable[[str], object]  # is called with one line of text for each step
 
 
-class Undo:
-    """Removes what was noted, the latest first, when the block ends by an exception (Ctrl-C is one too).
+class Rollback:
+    """Deletes what was added, the latest first, when the block ends with an exception (Ctrl-C is one too).
 
-    A removal that fails is told and does not stop the others.
+    A deletion that fails is reported and does not stop the others.
+
+    Args:
+        progress: is told what is deleted and what could not be deleted.
     """
 
-    def __init__(self, say: Say) -> None:
-        self._say = say
-        self._made: list[tuple[str, Callable[[], object]]] = []
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._created: list[tuple[str, Callable[[], object]]] = []
 
-    def made(self, what: str, remove: Callable[[], object]) -> None:
-        """Note it before it is asked for: a request may have succeeded though its answer was lost."""
-        self._made.append((what, remove))
+    def add(self, what: str, delete: Callable[[], object]) -> None:
+        """Add a resource before it is requested: a request may have succeeded although its answer was lost.
 
-    def __enter__(self) -> Undo:
+        Args:
+            what: its kind and name, as users are told.
+            delete: deletes it, also where it does not exist.
+        """
+        self._created.append((what, delete))
+
+    def __enter__(self) -> Rollback:
         return self
 
     def __exit__(
@@ -30,9 +38,9 @@ class Undo:
     ) -> None:
         if error is None:
             return
-        for what, remove in reversed(self._made):
-            self._say(f"removing the {what} again")
+        for what, delete in reversed(self._created):
+            self._progress(f"rolling back: deleting the {what}")
             try:
-                remove()
+                delete()
             except Exception as failure:
-                self._say(f"this could not be removed: the {what}: {failure}")
+                self._progress(f"could not delete the {what}: {failure}")

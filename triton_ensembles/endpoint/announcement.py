@@ -1,4 +1,4 @@
-"""What a started endpoint tells: the variables for boto3, and the line that is printed last."""
+"""What a started endpoint prints: the variables for boto3, and the last line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ LAST_LINE = "Ctrl-C stops it"
 
 
 def environment(url: str, region: str, s3_url: str | None = None) -> dict[str, str]:
-    """What boto3 has to find in its environment. With another S3 the credentials are the user's own."""
+    """The environment variables that send boto3 to the endpoint. With another S3, the credentials are the user's."""
     names = {"AWS_ENDPOINT_URL": url}
     names |= (
         {"AWS_ENDPOINT_URL_S3": s3_url} if s3_url else {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}

@@ -1,4 +1,4 @@
-"""The variants of one endpoint configuration, brought up and taken down together."""
+"""The variants of one endpoint configuration, started and stopped together."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from triton_ensembles.endpoint.api.configs import VariantPlan
 from triton_ensembles.endpoint.hosting import ValidationError, Variant
+from triton_ensembles.endpoint.plan import VariantPlan
 
-MakeVariant = Callable[[VariantPlan, int], Variant]  # the plan, and the number of the deployment
+MakeVariant = Callable[[VariantPlan, int], Variant]  # from the plan and the number of the deployment
 
 
 @dataclass(frozen=True)
-class Live:
-    """A running variant and what it was planned as."""
+class RunningVariant:
+    """A running variant and the plan that it was made from."""
 
     plan: VariantPlan
     variant: Variant
 
 
 class Deployment:
-    """All variants of an endpoint at one time. An update makes another deployment beside this one."""
+    """All variants of an endpoint at one time. An update makes another deployment beside the present one."""
 
     def __init__(self, config_name: str, plans: Sequence[VariantPlan], number: int, make: MakeVariant) -> None:
         self.config_name = config_name
-        self.live = {plan.name: Live(plan, make(plan, number)) for plan in plans}
+        self.variants = {plan.name: RunningVariant(plan, make(plan, number)) for plan in plans}
 
     async def start(self) -> None:
-        """Bring all variants up; when one fails, stop the others and raise its error."""
-        starts = [asyncio.ensure_future(each.variant.start()) for each in self.live.values()]
+        """Start all variants. When one fails, stop the others and raise its error."""
+        starts = [asyncio.ensure_future(each.variant.start()) for each in self.variants.values()]
         try:
             await asyncio.gather(*starts)
         except BaseException:
@@ -41,19 +41,19 @@ class Deployment:
             raise
 
     async def stop(self) -> None:
-        """Running requests may end; then nothing is left."""
-        await asyncio.gather(*(each.variant.stop() for each in self.live.values()))
+        """Let running requests end, then stop all variants."""
+        await asyncio.gather(*(each.variant.stop() for each in self.variants.values()))
 
-    def choose(self, target_variant: str | None, endpoint: str) -> Live:
-        """The variant that a request is for, or one by the weights. Raises hosting's ValidationError."""
+    def choose(self, target_variant: str | None, endpoint: str) -> RunningVariant:
+        """The variant with this name, or one chosen by weight. Raises hosting's ValidationError."""
         name = target_variant or self._by_weight()
-        if name not in self.live:
+        if name not in self.variants:
             raise ValidationError(f"Variant {name} not found for Request: the endpoint {endpoint} has no such variant")
-        return self.live[name]
+        return self.variants[name]
 
     def _by_weight(self) -> str:
-        """A variant by chance, in proportion to the weights."""
-        if len(self.live) == 1:
-            return next(iter(self.live))
-        weights = [each.plan.weight for each in self.live.values()]
-        return random.choices(list(self.live), weights)[0]
+        """A random variant, in proportion to the weights."""
+        if len(self.variants) == 1:
+            return next(iter(self.variants))
+        weights = [each.plan.weight for each in self.variants.values()]
+        return random.choices(list(self.variants), weights)[0]

@@ -1,9 +1,9 @@
-"""One endpoint: its states, from Creating to gone, and who does the work meanwhile.
+"""One endpoint: its states from creation to deletion, and the background work between them.
 
     Creating -> InService -> Updating -> InService
            \\-> Failed              \\-> RollingBack -> InService, with the reason of the failed update
 
-An update is blue/green: the new variants come up beside the old ones, then take over, then the old ones end.
+An update is blue/green: the new variants start beside the old ones and take over, then the old ones stop.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ import time
 from collections.abc import Callable, Coroutine
 from enum import StrEnum
 
-from triton_ensembles.endpoint.api.configs import VariantPlan
-from triton_ensembles.endpoint.api.errors import ValidationException
-from triton_ensembles.endpoint.deployment import Deployment, Live, MakeVariant
+from triton_ensembles.endpoint.deployment import Deployment, MakeVariant, RunningVariant
 from triton_ensembles.endpoint.hosting import ValidationError
+from triton_ensembles.endpoint.plan import VariantPlan
 from triton_ensembles.endpoint.settings import ACCOUNT
 from triton_ensembles.errors import EnsembleError
 
@@ -24,7 +23,7 @@ _REASON_LENGTH = 1024  # of FailureReason in the service model
 
 
 class Status(StrEnum):
-    """EndpointStatus, as far as this platform knows it."""
+    """Those values of EndpointStatus that occur here."""
 
     CREATING = "Creating"
     IN_SERVICE = "InService"
@@ -38,12 +37,16 @@ _SERVING = {Status.IN_SERVICE, Status.UPDATING, Status.ROLLING_BACK}
 _SETTLED = {Status.IN_SERVICE, Status.FAILED}
 
 
+class InProgressError(EnsembleError):
+    """The endpoint is being created, updated or deleted, and cannot be updated now."""
+
+
 class Endpoint:
-    """An endpoint between CreateEndpoint and the end of DeleteEndpoint.
+    """An endpoint from CreateEndpoint to the end of DeleteEndpoint.
 
     Args:
-        make: makes a hosting variant of this endpoint.
-        changed: called at every change of state.
+        make: makes a variant of this endpoint.
+        changed: called after every change of state.
     """
 
     def __init__(self, name: str, arn: str, make: MakeVariant, changed: Callable[[Endpoint], None]) -> None:
@@ -63,23 +66,27 @@ class Endpoint:
 
     @property
     def deployment(self) -> Deployment | None:
-        """What serves now, or None."""
+        """The deployment that answers requests, or None."""
         return self._current
 
     def create(self, config_name: str, plans: tuple[VariantPlan, ...]) -> None:
-        """Begin to come up, in the background."""
+        """Begin to start, in the background."""
         self.config_name = config_name
         self._begin(self._create(self._deploy(config_name, plans)))
 
     def update(self, config_name: str, plans: tuple[VariantPlan, ...]) -> None:
-        """Begin to change to another configuration, in the background. The old one serves until then."""
+        """Begin to change to another configuration, in the background. The old one serves until then.
+
+        Raises:
+            InProgressError: it is neither in service nor failed.
+        """
         if self.status not in _SETTLED:
-            raise ValidationException(f'Cannot update in-progress endpoint "{self.arn}".')
+            raise InProgressError(f"The endpoint {self.name} is {self.status}; wait until that has ended")
         self._enter(Status.UPDATING)
         self._begin(self._update(self._deploy(config_name, plans)))
 
     async def delete(self) -> None:
-        """Stop whatever is under way, let running requests end, take everything down."""
+        """Cancel what is in progress, let running requests end, and stop everything."""
         self._enter(Status.DELETING)
         if self._work is not None and not self._work.done():
             self._work.cancel()
@@ -90,15 +97,15 @@ class Endpoint:
             await self._current.stop()
             self._current = None
 
-    async def settled(self, seconds: float) -> None:
-        """Wait until it is in service or has failed, for so long at most."""
+    async def wait_until_settled(self, seconds: float) -> None:
+        """Wait until it is in service, has failed or is being deleted, for at most ``seconds``."""
         try:
             await asyncio.wait_for(self._settled.wait(), seconds)
         except TimeoutError:
             return
 
-    def choose(self, target_variant: str | None) -> Live:
-        """The variant that a request goes to. Raises hosting's ValidationError when nothing serves."""
+    def choose(self, target_variant: str | None) -> RunningVariant:
+        """The variant that a request goes to. Raises hosting's ValidationError when none is in service."""
         deployment = self._current
         if deployment is None or self.status not in _SERVING:
             raise ValidationError(f"Endpoint {self.name} of account {ACCOUNT} not found. It is {self.status}")
@@ -130,7 +137,7 @@ class Endpoint:
         old, self._current = self._current, deployment
         self.config_name = deployment.config_name
         try:
-            if old is not None:  # a task of its own: a deletion that comes now must not leave it half done
+            if old is not None:  # in a separate task, so that a deletion does not interrupt it
                 self._retiring = asyncio.get_running_loop().create_task(old.stop())
                 await asyncio.shield(self._retiring)
         finally:
@@ -138,7 +145,7 @@ class Endpoint:
 
     def _enter(self, status: Status, failure: str = "") -> None:
         if self.status is Status.DELETING:
-            return  # nothing leads out of it
+            return  # the last state
         self.status, self.failure, self.modified = status, failure, time.time()
         if status in _SETTLED or status is Status.DELETING:
             self._settled.set()
@@ -148,6 +155,6 @@ class Endpoint:
 
 
 def _reason(error: Exception) -> str:
-    """FailureReason: an error that is meant for people as it is, any other with its type."""
+    """FailureReason: the message of our own errors; for any other error, its type as well."""
     text = str(error) if isinstance(error, EnsembleError) else f"{type(error).__name__}: {error}"
     return text if len(text) <= _REASON_LENGTH else text[: _REASON_LENGTH - 1] + "…"

@@ -1,4 +1,4 @@
-"""What happened lately, for people who watch: a short list, and a way to wait for the next entry."""
+"""Recent events for the status page: a short list, and a way to wait for the next one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _KEPT = 200
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One line: which endpoint, what kind of thing ("model-evicted", "InService", …), and in words."""
+class Event:
+    """One line: the endpoint, the kind of event ("model-evicted", "InService", …) and a description."""
 
     endpoint: str
     kind: str
@@ -20,23 +20,23 @@ class Entry:
     time: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
-class Feed:
-    """The last entries, the newest first."""
+class RecentEvents:
+    """The most recent events, newest first."""
 
     def __init__(self) -> None:
-        self._entries: deque[Entry] = deque(maxlen=_KEPT)
+        self._events: deque[Event] = deque(maxlen=_KEPT)
         self._added = asyncio.Event()
 
     def add(self, endpoint: str, kind: str, text: str) -> None:
-        self._entries.appendleft(Entry(endpoint, kind, text))
+        self._events.appendleft(Event(endpoint, kind, text))
         self._added.set()
         self._added = asyncio.Event()
 
-    def latest(self, count: int) -> list[Entry]:
-        return list(self._entries)[:count]
+    def latest(self, count: int) -> list[Event]:
+        return list(self._events)[:count]
 
-    async def next(self, seconds: float) -> None:
-        """Return when an entry is added, or after ``seconds``."""
+    async def wait_for_next(self, seconds: float) -> None:
+        """Return when an event is added, or after ``seconds``."""
         try:
             await asyncio.wait_for(self._added.wait(), seconds)
         except TimeoutError:

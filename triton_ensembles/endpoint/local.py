@@ -1,4 +1,4 @@
-"""A local endpoint server as a context manager, for tests, examples and benchmarks.
+"""A local endpoint server as a context manager, for tests, examples and benchmarks::
 
 with LocalEndpoint(root) as local:
     sagemaker = local.client("sagemaker")
@@ -29,14 +29,14 @@ _URL = re.compile(r"^export AWS_ENDPOINT_URL=(?P<url>\S+)")
 
 
 class LocalEndpoint:
-    """The command ``endpoint`` in a process of its own, on a free port.
+    """The command ``endpoint`` in a separate process, on a free port.
 
     Args:
         root: its working folder.
         arguments: further options, such as ``("--memory-budget", "500M")``.
 
     Raises:
-        EnsembleError: it did not start.
+        EnsembleError: it does not start.
     """
 
     def __init__(self, root: Path, *arguments: str, region: str = "us-east-1") -> None:
@@ -45,14 +45,14 @@ class LocalEndpoint:
         self._process: subprocess.Popen[str] | None = None
         self.root = root
         self.url = ""
-        self.lines: list[str] = []  # what it has printed
+        self.lines: list[str] = []  # what it has printed so far
 
     @property
     def pid(self) -> int:
         return self._running().pid
 
     def environment(self) -> dict[str, str]:
-        """Variables for a program that shall use it, ``os.environ`` included."""
+        """The environment of a program that is to use it: ``os.environ`` and the printed variables."""
         return {**os.environ, **environment(self.url, self._region)}
 
     def client(self, service: str, **config: Any) -> Any:
@@ -77,19 +77,18 @@ class LocalEndpoint:
             start_new_session=True,
             preexec_fn=die_with_parent(),
         )
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self.lines.append(line.rstrip())
-            if found := _URL.match(line):
-                self.url = found["url"]
-            if line.rstrip().endswith(LAST_LINE):
+        try:
+            if self._ready():
                 threading.Thread(target=self._read, daemon=True).start()
                 return self
+        except BaseException:  # Ctrl-C, or the time limit of a test
+            self.stop()
+            raise
         self._process.wait()
         raise EnsembleError("the endpoint server did not start: " + " / ".join(self.lines))
 
-    def stop(self, seconds: float = 60) -> int:
-        """SIGTERM, and its exit status. Raises TimeoutExpired (after SIGKILL) when it takes longer than that."""
+    def stop(self, seconds: float = 120) -> int:
+        """Send SIGTERM and return the exit status. After ``seconds``, send SIGKILL and raise TimeoutExpired."""
         process = self._running()
         process.send_signal(signal.SIGTERM)
         try:
@@ -108,6 +107,18 @@ class LocalEndpoint:
         if self._running().poll() is None:
             self.stop()
 
+    def _ready(self) -> bool:
+        """Read until it says that it is ready; False when it ends before."""
+        stream = self._running().stdout
+        assert stream is not None
+        for line in stream:
+            self.lines.append(line.rstrip())
+            if found := _URL.match(line):
+                self.url = found["url"]
+            if line.rstrip().endswith(LAST_LINE):
+                return True
+        return False
+
     def _read(self) -> None:
         stream = self._running().stdout
         assert stream is not None
@@ -117,5 +128,5 @@ class LocalEndpoint:
 
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None:
-            raise RuntimeError("it has not been started")
+            raise RuntimeError("the endpoint has not been started")
         return self._process

@@ -1,4 +1,4 @@
-"""The parts of the platform, put together."""
+"""Puts the parts of the platform together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import boto3
 from aiohttp import web
 from botocore.config import Config
 
-from triton_ensembles.endpoint.api.configs import Configs, VariantPlan
+from triton_ensembles.endpoint.api.configs import Configs
 from triton_ensembles.endpoint.api.control import ControlPlane
 from triton_ensembles.endpoint.api.endpoints import Endpoints
 from triton_ensembles.endpoint.api.models import Models
@@ -19,12 +19,13 @@ from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.endpoint_state import Endpoint
-from triton_ensembles.endpoint.events import Feed
+from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting import Budgets, Variant
-from triton_ensembles.endpoint.hosting.objects import FolderObjects, ModelObjects, S3Objects
+from triton_ensembles.endpoint.hosting.objects import ModelObjects, S3Objects
 from triton_ensembles.endpoint.metrics import Metrics
 from triton_ensembles.endpoint.page.pages import Pages
-from triton_ensembles.endpoint.router import Front
+from triton_ensembles.endpoint.plan import VariantPlan
+from triton_ensembles.endpoint.router import Router
 from triton_ensembles.endpoint.s3.forward import Forward
 from triton_ensembles.endpoint.s3.forward import error as s3_error
 from triton_ensembles.endpoint.settings import Settings
@@ -36,17 +37,17 @@ class Platform:
     """Everything behind the URL.
 
     Args:
-        url: the own address.
+        url: the address that it listens on.
         backing_url: where moto serves S3, CloudWatch and STS.
-        session: for all requests to servers of our own; its connections are kept open.
+        session: for requests to moto, and to Triton's metrics; its connections are kept open.
     """
 
     def __init__(self, settings: Settings, url: str, backing_url: str, session: aiohttp.ClientSession) -> None:
         self._settings = settings
         self._backing_url = backing_url
         self._forward = Forward(session, backing_url)
-        self._feed = Feed()
-        self._metrics = Metrics(self._feed)
+        self._events = RecentEvents()
+        self._metrics = Metrics(self._events)
         self._objects = self._make_objects()
         self._numbers = itertools.count(1)
         self._publishing = asyncio.Lock()
@@ -55,35 +56,33 @@ class Platform:
         models = Models(settings, tags)
         configs = Configs(settings, tags, models)
         self.endpoints = Endpoints(settings, tags, configs, self._make_endpoint, self._metrics.forget)
-        self._pages = Pages(url, self.endpoints, self._metrics, self._feed, session)
-        self.front = Front(
+        self._pages = Pages(url, self.endpoints, self._metrics, self._events, session)
+        self.router = Router(
             ControlPlane(models, configs, self.endpoints, tags),
-            Runtime(self.endpoints.find, self._metrics),
-            self._backed,
+            Runtime(settings, self.endpoints.find, self._metrics),
+            self._forward_to_moto,
             self._pages,
         )
 
     async def stop(self) -> None:
-        """Let running requests end, and take all endpoints down."""
+        """Let running requests end, and stop all endpoints."""
         self._pages.close()
         await self.endpoints.stop()
 
     def _make_endpoint(self, name: str, arn: str) -> Endpoint:
         def make_variant(plan: VariantPlan, number: int) -> Variant:
-            log = self._settings.logs / f"{name}.log"
             return Variant(
                 plan.name,
                 plan.spec,
                 instance_count=plan.instance_count,
                 objects=self._objects,
                 root=self._settings.scratch / "endpoints" / f"{next(self._numbers)}.{name}.{number}" / plan.name,
-                log=log,
+                log=self._settings.log(name),
                 budgets=self._budgets(plan),
                 observer=self._metrics.observer(name),
-                log_stream_arn=log.absolute().as_uri(),
             )
 
-        return Endpoint(name, arn, make_variant, lambda it: self._feed.add(it.name, it.status, it.failure))
+        return Endpoint(name, arn, make_variant, lambda it: self._events.add(it.name, it.status, it.failure))
 
     def _budgets(self, plan: VariantPlan) -> Budgets:
         disk = min(self._settings.disk_budget, plan.disk_bytes or self._settings.disk_budget)
@@ -98,13 +97,11 @@ class Platform:
     def _make_objects(self) -> ModelObjects:
         if self._settings.s3_url:
             config = Config(max_pool_connections=32)
-            otherwise = S3Objects(boto3.client("s3", endpoint_url=self._settings.s3_url, config=config))
-        else:
-            otherwise = S3Objects(self._client("s3"))
-        return FolderObjects(self._settings.buckets, otherwise)
+            return S3Objects(boto3.client("s3", endpoint_url=self._settings.s3_url, config=config))
+        return S3Objects(self._client("s3"))
 
     def _client(self, service: str) -> Any:
-        """A client of our own backing server, which asks nobody for credentials."""
+        """A boto3 client of moto, which accepts any credentials."""
         return boto3.client(
             service,
             endpoint_url=self._backing_url,
@@ -114,17 +111,17 @@ class Platform:
             config=Config(max_pool_connections=32, proxies={}),
         )
 
-    async def _backed(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _forward_to_moto(self, request: web.BaseRequest) -> web.StreamResponse:
         service = signed_service(request.raw_path, request.headers)
         if service in ("s3", None) and self._settings.s3_url:
-            elsewhere = f"S3 is at {self._settings.s3_url}: export AWS_ENDPOINT_URL_S3={self._settings.s3_url}"
-            return s3_error("NotImplemented", elsewhere, 501)
+            message = f"S3 is at {self._settings.s3_url}: export AWS_ENDPOINT_URL_S3={self._settings.s3_url}"
+            return s3_error("NotImplemented", message, 501)
         if service == "monitoring":
             await self._publish()
         return await self._forward.handle(request)
 
     async def _publish(self) -> None:
-        """Tell CloudWatch what it has not been told yet. Only now, since until now nobody wanted to know."""
+        """Send moto's CloudWatch the statistics since the last time, now that somebody asks for them."""
         async with self._publishing:
             taken = self._metrics.minutes.take()
             for namespace, data in taken.items():

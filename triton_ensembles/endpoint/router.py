@@ -1,7 +1,7 @@
-"""The one URL: which part of the platform a request is for.
+"""Decides which part of the platform a request is for: all of them share one URL.
 
 boto3 signs every request for a service, so that one address can serve SageMaker, its runtime, S3, CloudWatch and STS.
-What comes unsigned is a browser, Prometheus, or curl.
+Unsigned requests come from a browser, Prometheus or curl.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from triton_ensembles.endpoint.api.signature import signed_service
 
 _log = logging.getLogger(__name__)
 _LOCAL = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]|[a-z0-9.-]+\.localhost)(:\d+)?", re.IGNORECASE)
-_BACKED = ("s3", "sts", "monitoring")
+_MOTO = ("s3", "sts", "monitoring")
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
@@ -28,18 +28,18 @@ class _Pages(Protocol):
     def find(self, method: str, path: str) -> Handler | None: ...
 
 
-class Front:
-    """Dispatches.
+class Router:
+    """Passes each request on to its handler.
 
     Args:
-        backed: serves S3, STS and CloudWatch.
-        pages: what a browser and Prometheus see.
+        moto: handles requests for S3, STS and CloudWatch.
+        pages: the status page and the metrics.
     """
 
-    def __init__(self, control: ControlPlane, runtime: Runtime, backed: Handler, pages: _Pages) -> None:
+    def __init__(self, control: ControlPlane, runtime: Runtime, moto: Handler, pages: _Pages) -> None:
         self._control = control
         self._runtime = runtime
-        self._backed = backed
+        self._moto = moto
         self._pages = pages
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -49,7 +49,7 @@ class Front:
             return await self._handler(request)(request)
         except Exception as error:
             if request.transport is None or request.transport.is_closing():
-                raise  # the client is gone, which is why it failed: aiohttp knows what to do
+                raise  # it failed because the client is gone: aiohttp deals with that
             _log.exception("%s %s failed", request.method, request.raw_path)
             return reply(500, {"__type": "InternalFailure", "message": f"{type(error).__name__}: {error}"})
 
@@ -57,8 +57,8 @@ class Front:
         service = signed_service(request.raw_path, request.headers)
         if service == "sagemaker" or (service is None and "X-Amz-Target" in request.headers):
             return self._control.handle if "X-Amz-Target" in request.headers else self._runtime.handle
-        if service in _BACKED:
-            return self._backed
+        if service in _MOTO:
+            return self._moto
         if service is not None:
             return _not_supported(service)
         path = request.raw_path.split("?")[0]
@@ -66,14 +66,14 @@ class Front:
             return page
         if request.method == "POST" and path.startswith("/endpoints/"):
             return self._runtime.handle
-        return self._backed
+        return self._moto
 
 
 def _not_supported(service: str) -> Handler:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
         error = NotSupportedLocally(
-            f"{service}{f':{operation}' if operation else ''}", "SageMaker, its runtime and S3 are"
+            f"{service}{f':{operation}' if operation else ''}", "SageMaker, its runtime, S3, STS and CloudWatch are"
         )
         return reply(error.status, {"__type": error.code, "message": error.message})
 
@@ -81,12 +81,12 @@ def _not_supported(service: str) -> Handler:
 
 
 def _foreign(request: web.BaseRequest) -> web.Response | None:
-    """Refuse what a web page of somebody else's makes a browser send here.
+    """Refuse requests that a browser sends here for a foreign web page.
 
-    Whoever may create a model may run code, and a browser will send requests to 127.0.0.1 for any page. It tells the
-    page's origin with them; and a name of the page's own that leads to 127.0.0.1 (DNS rebinding) shows in Host.
+    Whoever can create a model can run code, and a browser sends requests to 127.0.0.1 for any page. The page shows in
+    Origin; a host name of the page's that resolves to 127.0.0.1 (DNS rebinding) shows in Host.
     """
     host, origin = request.headers.get("Host", ""), request.headers.get("Origin")
     if _LOCAL.fullmatch(host) and origin in (None, f"http://{host}"):
         return None
-    return web.Response(status=403, text="This server answers programs and pages of this machine alone.\n")
+    return web.Response(status=403, text="This server only answers programs and pages of this machine.\n")

@@ -1,4 +1,4 @@
-"""The server from its start to its end: ports, folders and processes, and that nothing of them is left."""
+"""Starts and stops the server: its port, folders and processes, all of which are gone at the end."""
 
 from __future__ import annotations
 
@@ -19,25 +19,24 @@ from triton_ensembles.endpoint.platform import Platform
 from triton_ensembles.endpoint.s3.process import S3Process
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.triton.server import LOOPBACK
+from triton_ensembles.triton.ports import LOOPBACK
 
 _BACKLOG = 1024
-_LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 _KEEP_ALIVE_SECONDS = 75.0
-_LAST_WORDS_SECONDS = 5.0  # for answers that are on their way when all endpoints are down
+_SHUTDOWN_SECONDS = 5.0  # for answers still being sent when all endpoints have stopped
 
 
 def run_endpoint(settings: Settings, ready: Callable[[str], None], stopping: Callable[[], None] = lambda: None) -> None:
-    """Serve until SIGINT or SIGTERM; then let running requests end and leave nothing but the logs.
+    """Serve until SIGINT or SIGTERM; then let running requests end and remove everything but the logs.
 
     Args:
-        ready: called with the URL as soon as it answers.
-        stopping: called when the signal has come.
+        ready: called with the URL as soon as the server answers.
+        stopping: called when the signal has arrived.
 
     Raises:
-        EnsembleError: a port or a working folder that somebody else uses, a missing tritonserver.
+        EnsembleError: another process uses the port or the working folder, or the tritonserver is missing.
     """
-    # The main thread and its loop outlive all tritonservers, which the kernel ends with the thread that started them.
+    # In the main thread, which outlives all tritonservers: the kernel ends them with the thread that started them.
     uvloop.run(_serve(settings, ready, stopping))
 
 
@@ -60,13 +59,13 @@ async def _serve(settings: Settings, ready: Callable[[str], None], stopping: Cal
             platform = Platform(settings, url, backing, session)
             runner = web.ServerRunner(
                 web.Server(
-                    platform.front.handle,
-                    handler_cancellation=True,  # a client that hangs up wants no answer
+                    platform.router.handle,
+                    handler_cancellation=True,  # a client that has hung up needs no answer
                     auto_decompress=False,  # bodies go to the container as they are
                     keepalive_timeout=_KEEP_ALIVE_SECONDS,
                     access_log=None,
                 ),
-                shutdown_timeout=_LAST_WORDS_SECONDS,
+                shutdown_timeout=_SHUTDOWN_SECONDS,
             )
             await runner.setup()
             site = web.SockSite(runner, listener, backlog=_BACKLOG)
@@ -87,23 +86,25 @@ def _listen(port: int) -> socket.socket:
     except OSError as error:
         raise EnsembleError(
             f"port {port} of {LOOPBACK} cannot be used: {error.strerror}",
-            cure="stop what listens there, or name another port: --port",
+            cure="stop the program that listens there, or choose another port with --port",
         ) from error
 
 
 @contextlib.asynccontextmanager
 async def _folders(settings: Settings) -> AsyncIterator[None]:
-    """The working folder for us alone; its logs are kept, the rest is removed."""
+    """Lock the working folder. At the end its logs are kept and the rest is removed."""
     settings.root.mkdir(parents=True, exist_ok=True)
     lock = FileLock(settings.root / ".lock")
     try:
         lock.acquire(blocking=False)
     except Timeout as error:
         raise EnsembleError(
-            "another endpoint server works in this folder", path=settings.root, cure="stop it, or name another: --root"
+            "another endpoint server uses this folder",
+            path=settings.root,
+            cure="stop it, or choose another with --root",
         ) from error
     try:
-        shutil.rmtree(settings.scratch, ignore_errors=True)  # of a server that was killed
+        shutil.rmtree(settings.scratch, ignore_errors=True)  # left behind by a server that was killed
         settings.scratch.mkdir()
         settings.logs.mkdir(exist_ok=True)
         logging.basicConfig(
@@ -120,7 +121,7 @@ async def _folders(settings: Settings) -> AsyncIterator[None]:
 async def _backing(settings: Settings) -> AsyncIterator[str]:
     scratch = settings.scratch / "s3"
     scratch.mkdir()
-    process = S3Process(scratch, settings.logs / "s3.log", settings.buckets, settings.region)
+    process = S3Process(scratch, settings.logs / "s3.log", settings.region)
     try:
         await process.start()
         yield process.url

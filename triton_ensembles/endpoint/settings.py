@@ -1,16 +1,15 @@
-"""What a local endpoint is started with."""
+"""The settings of a local endpoint."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
 
 GIB = 1 << 30
-ACCOUNT = "123456789012"  # moto's account too, so that the ARNs of both agree
+ACCOUNT = "123456789012"  # moto's account too, so that their ARNs agree
 _SAFE = re.compile(r"[0-9A-Za-z._/-]+")
 
 
@@ -23,17 +22,15 @@ class Settings:
         port: TCP port on the loopback interface; 0 for a free one.
         memory_budget: bytes that one instance (a tritonserver and its Python processes) may use.
         disk_budget: bytes that the unpacked models of one instance may take.
-        buckets: local folders that stand as buckets, by the bucket's name.
-        s3_url: another S3 to download archives from (its credentials come from the environment); None for the own one.
+        s3_url: another S3 to download archives from, with credentials from the environment; None for the built-in one.
         region: the region of ARNs.
-        drain_seconds: how long running requests may take when it stops.
+        drain_seconds: how long running requests may take when the server stops.
     """
 
     root: Path
     port: int = 8080
     memory_budget: int = 8 * GIB
     disk_budget: int = 32 * GIB
-    buckets: Mapping[str, Path] = field(default_factory=dict)
     s3_url: str | None = None
     region: str = "us-east-1"
     drain_seconds: float = 30
@@ -41,18 +38,22 @@ class Settings:
     def __post_init__(self) -> None:
         if not _SAFE.fullmatch(str(self.root.absolute())):
             raise EnsembleError(
-                "the working folder's path may hold letters, digits and . _ - only (Triton hands it to a shell)",
+                "the working folder's path may only have letters, digits and . _ - in it: Triton passes it to a shell",
                 path=self.root,
-                cure="name another with --root",
+                cure="choose another with --root",
             )
 
     @property
     def logs(self) -> Path:
         return self.root / "logs"
 
+    def log(self, endpoint: str) -> Path:
+        """The log file of an endpoint, which its tritonservers append to."""
+        return self.logs / f"{endpoint}.log"
+
     @property
     def scratch(self) -> Path:
-        """Removed at the end with all that is in it."""
+        """The folder for everything that is removed at the end."""
         return self.root / "run"
 
     def arn(self, kind: str, name: str) -> str:

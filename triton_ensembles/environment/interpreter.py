@@ -1,4 +1,4 @@
-"""A CPython that is installed here, and what has to be known about it to make a prefix out of its files."""
+"""The CPythons installed on this machine, and what must be known of one to make a prefix from its files."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.environment.commands import CommandError, output_of
+from triton_ensembles.environment.programs import ProgramError, output_of
 from triton_ensembles.errors import EnsembleError
 
-_ASK = """
+_DESCRIBE = """
 import json, os, site, sys, sysconfig
 paths = sysconfig.get_paths()
 print(json.dumps({
@@ -32,10 +32,16 @@ print(json.dumps({
 
 @dataclass(frozen=True)
 class Interpreter:
-    """One CPython.
+    """One CPython. Its paths are the real ones, even if it was found through a virtual environment.
 
-    ``executable`` and ``base_prefix`` are the real ones, also when it was found through a virtual environment.
-    ``looks_in_dist_packages``: Debian's Pythons look for packages there instead of in site-packages.
+    Args:
+        version: ``"3.11.9"``.
+        executable: the program.
+        base_prefix: ``sys.base_prefix``.
+        stdlib: the folder of the standard library.
+        dynload: the folder of the standard library's extension modules.
+        library_folders: where its libpython may lie.
+        looks_in_dist_packages: true for Debian's Pythons, which import packages from there, not from site-packages.
     """
 
     version: str
@@ -58,11 +64,11 @@ class Interpreter:
         return next((folder / name for folder in self.library_folders if (folder / name).is_file()), None)
 
 
-def ask(executable: str | Path) -> Interpreter | None:
-    """The interpreter behind ``executable`` (a venv's, a shim, a link), or None if it's no usable CPython."""
+def inspect_interpreter(executable: str | Path) -> Interpreter | None:
+    """The interpreter behind ``executable`` (a venv's, a shim, a link), or None if that is not a usable CPython."""
     try:
-        facts = json.loads(output_of([executable, "-I", "-c", _ASK]))
-    except (CommandError, ValueError):
+        facts = json.loads(output_of([executable, "-I", "-c", _DESCRIBE]))
+    except (ProgramError, ValueError):
         return None
     if facts["implementation"] != "cpython" or not facts["gil"]:
         return None
@@ -83,35 +89,35 @@ def ask(executable: str | Path) -> Interpreter | None:
 
 
 def choose_interpreter(minor: str | None, *, exactly: bool = False) -> tuple[Interpreter, str]:
-    """The interpreter to build with, and one line for people if it isn't what was asked for (else ``""``).
+    """The interpreter to build with, and a warning for the user if its version is not ``minor`` (otherwise ``""``).
 
-    The running one if its minor version is ``minor`` (or ``minor`` is None); else another one of that version on PATH
-    or among pyenv's; else, unless it must be ``exactly`` that one, the running one after all, so that a newcomer with
-    another Python still gets an environment.
+    The running one if its minor version is ``minor`` (or ``minor`` is None); otherwise another one of that version on
+    PATH or among pyenv's; otherwise, unless ``exactly`` that version is required, the running one after all, so that a
+    newcomer with another Python still gets an environment.
 
     Raises:
-        EnsembleError: there is none of that version, or none of them was built with a shared library.
+        EnsembleError: there is none of that version, or none that was built with a shared library.
     """
-    running = ask(sys.executable)
+    running = inspect_interpreter(sys.executable)
     if running is None:
         raise EnsembleError(
-            "this isn't a CPython with a GIL, and Triton's stub needs one", cure="use Python 3.11 or 3.12"
+            "this is not a CPython with a GIL, and Triton's stub needs one", cure="use Python 3.11 or 3.12"
         )
     if minor in (None, running.minor) and running.shared_library:
         return running, ""
     for candidate in _others(minor or running.minor):
-        found = ask(candidate)
+        found = inspect_interpreter(candidate)
         if found and found.minor == (minor or running.minor) and found.shared_library:
             return found, ""
     if exactly:
         raise EnsembleError(
-            f"there is no Python {minor} with a shared library here, and no channel that has one",
-            cure=f"install it (PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install {minor}), or let a channel be "
-            "within reach",
+            f"there is no Python {minor} with a shared library here, and no conda channel that has one",
+            cure=f"install it (PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install {minor}), or make a conda channel "
+            "reachable",
         )
     if running.shared_library:
         return running, (
-            f"ATTENTION: there is no Python {minor} with a shared library here; "
+            f"WARNING: there is no Python {minor} with a shared library here; "
             f"the environment gets the running Python {running.version} instead"
         )
     raise EnsembleError(

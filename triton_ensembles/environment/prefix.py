@@ -1,7 +1,7 @@
-"""A conda-like prefix made from the files of an installed CPython, where no channel can be reached.
+"""A conda-like prefix made from the files of an installed CPython, for machines that cannot reach a channel.
 
-It holds what conda's ``python`` package holds: the executable, libpython, the standard library, and a record in
-``conda-meta`` that lets conda-pack take the folder for what it is. It starts without any installed package.
+It holds the same as conda's ``python`` package: the executable, libpython, the standard library, and a record in
+``conda-meta``, which conda-pack needs. No other package is installed in it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ from pathlib import Path
 from triton_ensembles.environment.interpreter import Interpreter
 from triton_ensembles.environment.libraries import make_relocatable
 
-# What a Python step has no use for: tests, the GUI, the static library, what installs packages, what a distribution
-# adds.
+# What no Python step needs: tests, the GUI, the static library, installers, and what a distribution adds.
 LEFT_OUT = frozenset(
     (
         *("__pycache__", "site-packages", "dist-packages", "lib-dynload", "test", "ensurepip", "lib2to3", "curses"),
         *("idlelib", "tkinter", "turtledemo", "turtle.py", "EXTERNALLY-MANAGED", "sitecustomize.py"),
     )
 )
-# Extension modules that draw, talk to a terminal or to NIS, or are deprecated. Besides being useless here, they would
-# bring libtinfo, libreadline, libX11 and Kerberos into <env>/lib, where every child program of the step would find
-# them first.
+# Extension modules for drawing, terminals and NIS, and deprecated ones. They would bring libtinfo, libreadline, libX11
+# and Kerberos into <env>/lib, where every child program of a step would find them first.
 MODULES_LEFT_OUT = frozenset(
     (
         *("_tkinter", "_curses", "_curses_panel", "readline", "nis", "_crypt", "_dbm", "_gdbm", "ossaudiodev"),
@@ -36,9 +34,9 @@ _TESTING = ("_test", "_xx", "_ctypes_test")
 
 
 def make_prefix(interpreter: Interpreter, prefix: Path, progress: Callable[[str], object]) -> None:
-    """Copy ``interpreter`` into the new folder ``prefix`` so that it runs from there and from wherever it's moved to.
+    """Copy ``interpreter`` into the new folder ``prefix`` so that it runs from any folder.
 
-    ``interpreter.shared_library`` must exist.
+    ``interpreter`` must have a ``shared_library``.
     """
     progress(f"copying Python {interpreter.version} from {interpreter.base_prefix}")
     library = prefix / "lib"
@@ -52,7 +50,7 @@ def make_prefix(interpreter: Interpreter, prefix: Path, progress: Callable[[str]
         name = module.name.split(".")[0]
         if name not in MODULES_LEFT_OUT and not name.startswith(_TESTING):
             shutil.copyfile(module, dynload / module.name)
-    if interpreter.stdlib.parent.name != "lib":  # Fedora's looks for itself below lib64
+    if interpreter.stdlib.parent.name != "lib":  # Fedora's Python looks for its library below lib64
         (prefix / interpreter.stdlib.parent.name).symlink_to("lib")
     if interpreter.looks_in_dist_packages:
         (stdlib / "dist-packages").symlink_to("site-packages")
@@ -74,15 +72,15 @@ def _left_out(stdlib: Path) -> Callable[[str, list[str]], set[str]]:
     def ignore(folder: str, names: list[str]) -> set[str]:
         if Path(folder) == stdlib:
             return {name for name in names if name in LEFT_OUT or name.startswith("config-")}
-        # Deeper down only the tests go: `unittest` and `distutils` have some, and names like `test.py` may be code.
+        # Below that only tests are left out: `unittest` and `distutils` have some, and `test.py` may be code.
         return {name for name in names if name in ("__pycache__", "tests")}
 
     return ignore
 
 
 def _forget_old_prefix(stdlib: Path, old: Path, new: Path) -> None:
-    """sysconfig's table names the folder that this Python was installed in: put the prefix there instead, as a conda
-    package does, so that conda-pack treats it as any prefix and no path of this machine travels."""
+    """Replace the installation folder in sysconfig's table by the prefix, as in a conda package, so that conda-pack
+    replaces it in turn and no path of this machine ends up in the archive."""
     if old == Path("/usr"):
         return
     for table in stdlib.glob("_sysconfigdata*.py"):

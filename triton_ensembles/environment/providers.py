@@ -1,4 +1,4 @@
-"""Who solves and installs an environment: whatever is there, in a fixed order."""
+"""The programs and libraries that can install an environment, in the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from triton_ensembles.environment.conda import install_with_program
-from triton_ensembles.environment.errors import ProviderUnavailableError
+from triton_ensembles.environment.conda import ProviderUnavailableError, install_with_program
 from triton_ensembles.environment.pypi import install_from_pypi
 from triton_ensembles.environment.rattler import install_with_rattler
 from triton_ensembles.environment.spec import EnvironmentSpec
@@ -25,14 +24,17 @@ PROVIDERS: dict[str, _Install] = {
 
 
 def install(spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], object], provider: str | None = None) -> str:
-    """Install ``spec`` into the new folder ``prefix``, and give the provider's name.
+    """Install ``spec`` into the new folder ``prefix`` and return the provider's name.
 
-    The first of :data:`PROVIDERS` that can be used does it; one that is there but can't reach its channels says so in a
-    line and the next is tried. A file without a solution is an error whoever finds it. ``provider`` forces one.
+    The first of :data:`PROVIDERS` that is available is used, or ``provider`` if it is given. One that is installed but
+    cannot reach its channels is reported to ``progress``, and the next is tried.
+
+    Raises:
+        EnsembleError: the file has no solution, or ``provider`` is not available.
     """
     if provider is not None:
         if provider not in PROVIDERS:
-            raise EnsembleError(f"there is no provider {provider!r}", cure=f"take one of {', '.join(PROVIDERS)}")
+            raise EnsembleError(f"there is no provider {provider!r}", cure=f"choose one of {', '.join(PROVIDERS)}")
         try:
             PROVIDERS[provider](spec, prefix, progress)
         except ProviderUnavailableError as error:
@@ -43,7 +45,7 @@ def install(spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], objec
             run(spec, prefix, progress)
         except ProviderUnavailableError as error:
             if error.installed:
-                progress(f"{error}; trying the next")
+                progress(f"{error}; trying the next provider")
             continue
         return name
     raise AssertionError("the last provider, pypi, is never unavailable")

@@ -8,15 +8,15 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from triton_ensembles.environment.commands import CommandError, output_of
 from triton_ensembles.environment.interpreter import choose_interpreter
 from triton_ensembles.environment.prefix import make_prefix
+from triton_ensembles.environment.programs import ProgramError, output_of
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.errors import EnsembleError
 
 
 def install_from_pypi(spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], object]) -> None:
-    """The provider ``pypi``: no channel, no solver; an installed Python's files, then pip's resolution."""
+    """The provider ``pypi``, without channels: copy an installed Python and let pip install the packages."""
     interpreter, warning = choose_interpreter(spec.python, exactly=spec.exactly)
     if warning:
         progress(warning)
@@ -30,8 +30,11 @@ def pip_install(
     """Install ``requirements`` into ``prefix``'s site-packages, with the pip of the Python that runs this.
 
     pip runs *in* the prefix's Python (``--python``), so markers and wheel tags are those of the Python that will import
-    the packages. Where packages come from is pip's own configuration. ``--target`` leaves out nothing that a step can
-    import; the console scripts, which have the prefix in their first line, are removed.
+    the packages. pip's own configuration says where packages come from. Console scripts, whose first line names the
+    prefix, are removed.
+
+    Raises:
+        EnsembleError: pip cannot install them.
     """
     if not requirements:
         return
@@ -39,7 +42,7 @@ def pip_install(
     site = prefix / "lib" / f"python{minor}" / "site-packages"
     settings = {
         **{name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")},
-        # A person's defaults that contradict --target, or refuse a Python that's no virtual environment.
+        # Against a user's defaults that contradict --target or refuse a Python outside a virtual environment.
         "PIP_USER": "0",
         "PIP_REQUIRE_VIRTUALENV": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -49,15 +52,15 @@ def pip_install(
     command += ["--target", site, "--no-compile", "--no-input", "--disable-pip-version-check", "--prefer-binary"]
     try:
         output_of([*command, *requirements], environment=settings)
-    except CommandError as error:
+    except ProgramError as error:
         if "No module named pip" in error.output:
             raise EnsembleError(
                 f"{sys.executable} has no pip", cure=f"{sys.executable} -m ensurepip --upgrade"
             ) from error
         raise EnsembleError(
-            f"pip can't install {', '.join(requirements)} for Python {minor}: {error.reason}",
+            f"pip cannot install {', '.join(requirements)} for Python {minor}: {error.reason}",
             path=spec.path,
-            cure="correct the versions, or mend pip's way to its index"
+            cure="correct the versions, or pip's access to its index"
             + (f", or install Python {spec.python}, which they are for" if spec.python not in (None, minor) else ""),
         ) from error
     shutil.rmtree(site / "bin", ignore_errors=True)

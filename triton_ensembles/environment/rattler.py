@@ -1,4 +1,4 @@
-"""py-rattler: the solver and installer of pixi as a library, for machines without any conda program."""
+"""py-rattler: pixi's solver and installer as a library, for machines without a conda program."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from triton_ensembles.environment.conda import UNREACHABLE
-from triton_ensembles.environment.errors import ProviderUnavailableError
+from triton_ensembles.environment.conda import UNREACHABLE, ProviderUnavailableError
 from triton_ensembles.environment.pypi import pip_install
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.errors import EnsembleError
 
 
 def install_with_rattler(spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], object]) -> None:
-    """Solve ``spec`` for linux-64 from its channels (names, addresses, ``file://`` folders) and install it.
+    """Solve ``spec`` for linux-64 from its channels (names, URLs, ``file://`` folders) and install it.
 
     Raises:
-        ProviderUnavailableError: the library isn't installed, or a channel can't be reached.
+        ProviderUnavailableError: the library is not installed, or a channel cannot be reached.
         EnsembleError: the channels have no solution.
     """
     try:
         import rattler  # noqa: F401
     except ImportError as error:
-        raise ProviderUnavailableError("the library py-rattler isn't installed", installed=False) from error
+        raise ProviderUnavailableError("the library py-rattler is not installed", installed=False) from error
     progress(f"solving and installing {spec.name} with py-rattler")
     try:
         minor = asyncio.run(_solve_and_install(spec, prefix))
@@ -46,17 +45,19 @@ async def _solve_and_install(spec: EnvironmentSpec, prefix: Path) -> str:
             virtual_packages=rattler.VirtualPackage.detect(),
         )
     except GatewayError as error:
-        raise ProviderUnavailableError(f"py-rattler can't reach its channels: {_one_line(error)}") from error
+        raise ProviderUnavailableError(f"py-rattler cannot reach its channels: {_one_line(error)}") from error
     except SolverError as error:
         raise EnsembleError(f"the channels have no solution: {_one_line(error)}", path=spec.path) from error
     except Exception as error:
-        raise EnsembleError(f"py-rattler can't read this file: {_one_line(error)}", path=spec.path) from error
+        raise EnsembleError(f"py-rattler cannot read this file: {_one_line(error)}", path=spec.path) from error
     try:
         await rattler.install(records, target_prefix=prefix, show_progress=False)
     except Exception as error:
         if UNREACHABLE.search(str(error)):
-            raise ProviderUnavailableError(f"py-rattler can't download a package: {_one_line(error)}") from error
-        raise EnsembleError(f"py-rattler can't install this environment: {_one_line(error)}", path=spec.path) from error
+            raise ProviderUnavailableError(f"py-rattler cannot download a package: {_one_line(error)}") from error
+        raise EnsembleError(
+            f"py-rattler cannot install this environment: {_one_line(error)}", path=spec.path
+        ) from error
     python = [str(record.version) for record in records if record.name.normalized == "python"]
     if not python:
         raise EnsembleError("there is no python among the packages", path=spec.path, cure="add `- python=3.11`")

@@ -1,8 +1,8 @@
-"""What an environment file asks for.
+"""The content of an environment file.
 
-The file is conda's own ``environment.yml``: ``name``, ``channels``, ``dependencies`` (match specifications and one
-``pip:`` list). conda and mamba read it themselves; the other providers need it parsed, and everybody needs its faults
-found before minutes of solving.
+The file is conda's ``environment.yml``: ``name``, ``channels``, ``dependencies`` (match specifications and one ``pip:``
+list). conda and mamba read it themselves; the other providers need it parsed, and every user wants its faults found
+before minutes of solving.
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ _ONE_MINOR = re.compile(r"(?:==?)?\s*(3\.\d+)(?:\.\d+)?(?:\.?\*)?")
 class Package:
     """One conda match specification, such as ``numpy=2.4.6``.
 
-    ``written`` is the text of the file; ``version`` is its constraint in conda's words (``"=2.4.6"``; empty: any).
+    Args:
+        name: in lower case.
+        version: conda's constraint, such as ``"=2.4.6"``; "" for any version.
+        written: the specification as the file has it.
+        line: 1-based line of the file.
     """
 
     name: str
@@ -42,8 +46,8 @@ class Package:
 
     @property
     def pip_requirement(self) -> str:
-        """The same wish in pip's words. conda's ``=2.4`` means "2.4 and everything below it", pip's ``==2.4.*``; a bare
-        version after a blank is exact. Channel and build string name a conda build and have no counterpart."""
+        """The same requirement for pip: conda's ``=2.4`` is pip's ``==2.4.*``, and a bare version after a space is
+        exact. Channel and build string identify a conda build and have no counterpart."""
         return self.name + ",".join(_pip_clause(clause.strip()) for clause in self.version.split(",") if clause.strip())
 
 
@@ -51,9 +55,16 @@ class Package:
 class EnvironmentSpec:
     """A parsed environment file.
 
-    ``python`` is a minor version (``"3.11"``), or None where the file leaves it to whoever builds.
-    ``packages`` leaves ``python`` and ``pip`` out; ``conda_specs`` is every match specification as written. ``text``
-    is what the file says. ``exactly``: no other Python will do.
+    Args:
+        path: the file.
+        text: its content.
+        name: of the environment.
+        python: a minor version (``"3.11"``), or None where the file does not name one.
+        packages: the match specifications without ``python`` and ``pip``.
+        channels: names or URLs.
+        pip_packages: the requirements of the ``pip:`` list.
+        conda_specs: every match specification as written.
+        exactly: whether no other Python than ``python`` may be used.
     """
 
     path: Path
@@ -67,7 +78,7 @@ class EnvironmentSpec:
     exactly: bool = False
 
     def for_python(self, minor: str, *, exactly: bool) -> EnvironmentSpec:
-        """The same wishes for another Python (``"3.10"``)."""
+        """The same packages for another Python (``"3.10"``)."""
         pinned = f"python={minor}"
         specs = [pinned if re.match(r"python(?![\w.-])", spec) else spec for spec in self.conda_specs]
         text = re.sub(
@@ -80,12 +91,12 @@ class EnvironmentSpec:
 
     @property
     def pip_requirements(self) -> tuple[str, ...]:
-        """All packages in pip's words, in the order of the file."""
+        """All packages as requirements for pip, in the order of the file."""
         return tuple(package.pip_requirement for package in self.packages) + self.pip_packages
 
 
 def read_environment_file(path: Path) -> EnvironmentSpec:
-    """Read ``path``; an :class:`EnsembleError` names the line of the first fault."""
+    """Read ``path``. Raises :class:`EnsembleError`, which names the line of the first fault."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
@@ -93,7 +104,7 @@ def read_environment_file(path: Path) -> EnvironmentSpec:
             "there is no such environment file", path=path, cure="write one, or correct the recipe's `environment`"
         ) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise EnsembleError(f"the environment file can't be read: {error}", path=path) from error
+        raise EnsembleError(f"the environment file cannot be read: {error}", path=path) from error
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
@@ -105,7 +116,7 @@ def read_environment_file(path: Path) -> EnvironmentSpec:
 
 
 class _Reader:
-    """Walks the YAML nodes, which know their lines, instead of plain values, which don't."""
+    """Reads YAML nodes, which know their lines, instead of plain values, which do not."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
@@ -117,7 +128,7 @@ class _Reader:
 
     def read(self, root: yaml.Node | None) -> EnvironmentSpec:
         if not isinstance(root, yaml.MappingNode):
-            raise self.fault("an environment file is a mapping with name, channels and dependencies", root)
+            raise self.fault("an environment file must be a mapping with name, channels and dependencies", root)
         fields: dict[str, yaml.Node] = {}
         for key, value in root.value:
             name = self.text(key, "a field's name")
@@ -126,7 +137,7 @@ class _Reader:
                     f"the field {name!r} has no effect in a packed environment", key, f"keep {', '.join(_FIELDS)}"
                 )
             if name in fields:
-                raise self.fault(f"the field {name!r} is there twice", key)
+                raise self.fault(f"the field {name!r} appears twice", key)
             fields[name] = value
         if "dependencies" not in fields:
             raise self.fault("there are no dependencies", root, "add `dependencies:` with python and the packages")
@@ -153,7 +164,7 @@ class _Reader:
                 continue
             package = self.package(item)
             if any(package.name == other.name for other in packages):
-                raise self.fault(f"{package.name} is there twice", item, "keep one of the lines")
+                raise self.fault(f"{package.name} appears twice", item, "keep one of the lines")
             packages.append(package)
         return packages, tuple(pip_packages)
 
@@ -161,13 +172,13 @@ class _Reader:
         written = self.text(node, "a dependency")
         found = _MATCH.fullmatch(written)
         if not found:
-            raise self.fault(f"{written!r} is no conda match specification", node, "write it as `numpy=2.4.6`")
+            raise self.fault(f"{written!r} is not a conda match specification", node, "write it as `numpy=2.4.6`")
         version = (found["version"] or "").replace(" ", "") or (f"=={found['bare']}" if found["bare"] else "")
         return Package(found["name"].lower(), version, written, node.start_mark.line + 1)
 
     def pip_section(self, node: yaml.MappingNode) -> list[str]:
         if [self.text(key, "a key") for key, _ in node.value] != ["pip"]:
-            raise self.fault("the only section inside dependencies is `pip:`", node)
+            raise self.fault("the only section allowed inside dependencies is `pip:`", node)
         requirements = []
         for item in self.items(node.value[0][1], "pip"):
             written = self.text(item, "a pip requirement")
@@ -175,9 +186,9 @@ class _Reader:
                 Requirement(written)
             except InvalidRequirement as error:
                 raise self.fault(
-                    f"{written!r} is no pip requirement",
+                    f"{written!r} is not a pip requirement",
                     item,
-                    "write `name==version`; options and editable installs can't be packed",
+                    "write `name==version`; options and editable installs cannot be packed",
                 ) from error
             requirements.append(written)
         return requirements
@@ -188,7 +199,7 @@ class _Reader:
                 found = _ONE_MINOR.fullmatch(package.version)
                 if not found:
                     raise EnsembleError(
-                        f"{package.written!r} doesn't name one minor version, and Triton's stub is built for one",
+                        f"{package.written!r} does not name one minor version, but Triton's stub is built for one",
                         path=self.path,
                         line=package.line,
                         cure="write `python=3.11`",
@@ -200,17 +211,17 @@ class _Reader:
         if node is None:
             return []
         if not isinstance(node, yaml.SequenceNode):
-            raise self.fault(f"{what} is a list", node, "begin each line with `- `")
+            raise self.fault(f"{what} must be a list", node, "begin each line with `- `")
         return list(node.value)
 
     def text(self, node: yaml.Node, what: str) -> str:
         if not isinstance(node, yaml.ScalarNode) or not str(node.value).strip():
-            raise self.fault(f"{what} is a plain text", node)
+            raise self.fault(f"{what} must be plain text", node)
         return str(node.value).strip()
 
 
 def _pip_clause(clause: str) -> str:
-    """``=2.4``, ``=2.4.*`` and ``2.4*`` -> ``==2.4.*``; ``==2.4.6`` stays; so do ``>=`` and its family."""
+    """``=2.4``, ``=2.4.*`` and ``2.4*`` become ``==2.4.*``; ``==2.4.6`` and ``>=2`` stay."""
     if clause.startswith(("==", "!=", ">", "<", "~")):
         return clause
     bare = clause.lstrip("=").rstrip("*").rstrip(".")

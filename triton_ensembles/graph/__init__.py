@@ -1,1 +1,1 @@
-"""The DAG of an ensemble as values, and its drawings."""
+"""The DAG of an ensemble, drawn as mermaid or as a picture."""

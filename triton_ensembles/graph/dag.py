@@ -1,4 +1,4 @@
-"""The DAG of an ensemble as values: its steps, its tensors, and who hands which tensor to whom."""
+"""The DAG of an ensemble: its steps, its tensors, and which step reads and writes which tensor."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Tensor:
 
     Args:
         name: its name within the ensemble.
-        data_type: ``FP32`` for TYPE_FP32, "" when no config tells it.
-        dims: without the batch axis, -1 for any length; None when no config tells them.
-        batch: the largest batch, 0 when there is no batch axis.
-        role: "input" or "output" of the ensemble, "inner" when it goes from step to step.
+        data_type: ``FP32`` for TYPE_FP32; "" when no config declares it.
+        dims: without the batch axis, -1 for any length; None when no config declares them.
+        batch: the largest batch; 0 when there is no batch axis.
+        role: "input" or "output" of the ensemble, "inner" when it only connects steps.
     """
 
     name: str
@@ -39,7 +39,14 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Step:
-    """A step: its number in the config, its model, the model's backend ("" when unknown) and max_batch_size."""
+    """A step of the ensemble.
+
+    Args:
+        number: its index in the config.
+        model: the name of its model.
+        backend: the model's backend or platform; "" when unknown.
+        max_batch_size: of the model; 0 without a batch axis.
+    """
 
     number: int
     model: str
@@ -49,7 +56,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Edge:
-    """A step reads (``kind`` "read") or writes ("write") ``tensor``, which its model calls ``key``."""
+    """A step reads or writes a tensor.
+
+    Args:
+        kind: "read" or "write".
+        step: the number of the step.
+        tensor: the tensor's name within the ensemble.
+        key: its name in the step's model.
+    """
 
     kind: str
     step: int
@@ -59,6 +73,16 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
+    """The graph of an ensemble.
+
+    Args:
+        name: shown as the title.
+        max_batch_size: of the ensemble; 0 without a batch axis.
+        steps: in the order of the config.
+        tensors: the ensemble's inputs first.
+        edges: in the order of the steps.
+    """
+
     name: str
     max_batch_size: int
     steps: tuple[Step, ...]
@@ -69,7 +93,7 @@ class Graph:
         return next(tensor for tensor in self.tensors if tensor.name == name)
 
     def writer(self, tensor: str) -> Edge | None:
-        """Who writes ``tensor``; None for the inputs of the ensemble."""
+        """The edge that writes ``tensor``; None for the inputs of the ensemble."""
         return next((edge for edge in self.edges if edge.kind == "write" and edge.tensor == tensor), None)
 
     def readers(self, tensor: str) -> list[Edge]:
@@ -80,15 +104,15 @@ def graph_of(name: str, config: ModelConfig, models: Mapping[str, ModelConfig]) 
     """The graph of the ensemble ``config``.
 
     Args:
-        name: what to call it.
+        name: the title.
         config: the ensemble's own configuration.
-        models: the configurations of its steps' models by name; those that are missing leave types unknown.
+        models: the configurations of its steps' models by name; types of missing ones stay unknown.
 
     Raises:
-        EnsembleError: when ``config`` is no ensemble, or its steps wait for each other.
+        EnsembleError: ``config`` is not an ensemble, or its steps form a cycle.
     """
     if not config.ensemble_scheduling.step:
-        raise EnsembleError(f"'{name}' is no ensemble: it has no steps", cure="name an ensemble; `list` shows them")
+        raise EnsembleError(f"'{name}' is not an ensemble: it has no steps", cure="name an ensemble; `list` shows them")
     steps, edges = [], []
     for number, item in enumerate(config.ensemble_scheduling.step):
         model = models.get(item.model_name, ModelConfig())
@@ -103,14 +127,20 @@ def graph_of(name: str, config: ModelConfig, models: Mapping[str, ModelConfig]) 
 
 
 def ranks(graph: Graph) -> dict[str | int, int]:
-    """How many arrows lie at most before each tensor (by name) and step (by number); raises on a cycle."""
+    """The length of the longest path to each tensor (by name) and step (by number).
+
+    Raises:
+        EnsembleError: there is a cycle.
+    """
     found: dict[str | int, int] = {tensor.name: 0 for tensor in graph.tensors if graph.writer(tensor.name) is None}
     waiting = list(graph.steps)
     while waiting:
         ready = [step for step in waiting if all(name in found for name in _reads(graph, step))]
         if not ready:
             names = " and ".join(step.model for step in waiting)
-            raise EnsembleError(f"in '{graph.name}' the steps {names} wait for each other", cure="`check` says where")
+            raise EnsembleError(
+                f"in '{graph.name}' the steps {names} wait for each other", cure="run `check`, which says where"
+            )
         for step in ready:
             found[step.number] = max((found[name] for name in _reads(graph, step)), default=-1) + 1
             for edge in graph.edges:
@@ -127,9 +157,9 @@ def _reads(graph: Graph, step: Step) -> list[str]:
 def _tensor(
     name: str, config: ModelConfig, models: Mapping[str, ModelConfig], steps: list[Step], edges: list[Edge]
 ) -> Tensor:
-    """The ensemble's own word counts first, then that of the writer, then those of the readers."""
+    """The ensemble's own declaration takes precedence, then that of the writer, then those of the readers."""
     roles = {tensor.name: "input" for tensor in config.input} | {tensor.name: "output" for tensor in config.output}
-    said: list[tuple[Any, int]] = [
+    declared: list[tuple[Any, int]] = [
         (tensor, config.max_batch_size) for tensor in (*config.input, *config.output) if tensor.name == name
     ]
     for kind, field in (("write", "output"), ("read", "input")):
@@ -137,10 +167,10 @@ def _tensor(
             model = models.get(steps[edge.step].model)
             if edge.kind == kind and edge.tensor == name and model is not None:
                 found = [tensor for tensor in getattr(model, field) if tensor.name == edge.key]
-                said += [(tensor, model.max_batch_size) for tensor in found]
-    if not said:
+                declared += [(tensor, model.max_batch_size) for tensor in found]
+    if not declared:
         return Tensor(name, "", None, 0, roles.get(name, "inner"))
-    tensor, batch = said[0]
+    tensor, batch = declared[0]
     known = tensor.data_type in DataType.values() and tensor.data_type
     data_type = DataType.Name(tensor.data_type).removeprefix("TYPE_") if known else ""
     # No request of the ensemble carries more than the ensemble's own limit.

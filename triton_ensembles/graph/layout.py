@@ -1,12 +1,13 @@
-"""Where the boxes of a graph go: ranks from left to right, and within a rank an order with few crossings.
+"""Places the boxes of a graph: ranks from left to right, and within a rank an order with few crossings.
 
-The usual method (Sugiyama, Tagawa, Toda 1981) in small: an arrow over several ranks gets a waypoint in each rank
-between, and each rank is sorted by the mean of its neighbours' positions, forwards and backwards a few times.
+This is the usual method (Sugiyama, Tagawa, Toda 1981): an arrow over several ranks gets a waypoint in each rank it
+crosses, and each rank is sorted by the mean position of its neighbors, forwards and backwards a few times.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,30 +19,32 @@ _SWEEPS = 6
 
 @dataclass(frozen=True)
 class Layout:
-    """``columns[rank]``: the nodes of a rank from top to bottom; ``ways``: those along each arrow, ends included."""
+    """Where the nodes of a graph are.
+
+    Args:
+        columns: the nodes of each rank from top to bottom.
+        routes: the nodes along each edge of the graph, including its ends.
+    """
 
     columns: tuple[tuple[Node, ...], ...]
-    ways: tuple[tuple[Node, ...], ...]
+    routes: tuple[tuple[Node, ...], ...]
 
     def heights(self) -> dict[Node, float]:
-        """The y of every node, in units of one row, 0 at the middle."""
-        found: dict[Node, float] = {}
-        for column in self.columns:
-            for index, node in enumerate(column):
-                found[node] = (len(column) - 1) / 2 - index
-        return found
+        """The y of every node, in units of one row, 0 in the middle."""
+        return {node: height for column in self.columns for node, height in _heights(column).items()}
 
 
 def layout(graph: Graph) -> Layout:
+    """Place the nodes of ``graph``."""
     rank = ranks(graph)
     last = max(rank.values())
-    for tensor in graph.tensors:  # outputs stand together at the right
+    for tensor in graph.tensors:  # all outputs in the last column
         if tensor.role == "output" and not graph.readers(tensor.name):
             rank[tensor.name] = last
     columns: list[list[Node]] = [[] for _ in range(last + 1)]
     for node, number in rank.items():
         columns[number].append(node)
-    ways = []
+    routes = []
     for edge in graph.edges:
         ends: tuple[str | int, str | int] = (
             (edge.tensor, edge.step) if edge.kind == "read" else (edge.step, edge.tensor)
@@ -49,32 +52,35 @@ def layout(graph: Graph) -> Layout:
         between = [(*ends, number) for number in range(rank[ends[0]] + 1, rank[ends[1]])]
         for waypoint in between:
             columns[waypoint[2]].append(waypoint)
-        ways.append((ends[0], *between, ends[1]))
-    _untangle(columns, ways)
-    return Layout(tuple(tuple(column) for column in columns), tuple(ways))
+        routes.append((ends[0], *between, ends[1]))
+    _sort(columns, routes)
+    return Layout(tuple(tuple(column) for column in columns), tuple(routes))
 
 
-def _untangle(columns: list[list[Node]], ways: list[tuple[Node, ...]]) -> None:
+def _heights(column: Sequence[Node]) -> dict[Node, float]:
+    return {node: (len(column) - 1) / 2 - index for index, node in enumerate(column)}
+
+
+def _sort(columns: list[list[Node]], routes: list[tuple[Node, ...]]) -> None:
     before: dict[Node, list[Node]] = defaultdict(list)
     after: dict[Node, list[Node]] = defaultdict(list)
-    for way in ways:
-        for start, end in pairwise(way):
+    for route in routes:
+        for start, end in pairwise(route):
             after[start].append(end)
             before[end].append(start)
     for _ in range(_SWEEPS):
         for forwards in (True, False):
-            neighbours = before if forwards else after
+            neighbors = before if forwards else after
             order = list(range(len(columns)))
             for number in order if forwards else reversed(order):
                 beside = number - 1 if forwards else number + 1
                 if not 0 <= beside < len(columns):
                     continue
-                place = {node: index - (len(columns[beside]) - 1) / 2 for index, node in enumerate(columns[beside])}
-                here = {node: index - (len(columns[number]) - 1) / 2 for index, node in enumerate(columns[number])}
-                means = {
-                    node: sum(place[other] for other in neighbours[node]) / len(neighbours[node])
-                    if neighbours[node]
-                    else here[node]
+                fixed = _heights(columns[beside])
+                means = _heights(columns[number])  # kept by nodes without neighbors
+                means |= {
+                    node: sum(fixed[other] for other in neighbors[node]) / len(neighbors[node])
                     for node in columns[number]
+                    if neighbors[node]
                 }
-                columns[number].sort(key=lambda node: means[node])
+                columns[number].sort(key=lambda node: -means[node])

@@ -14,8 +14,8 @@ _STYLES = """\
 def mermaid(graph: Graph) -> str:
     """A flowchart: rounded boxes are the ensemble's inputs and outputs, square ones its steps.
 
-    The arrows between steps carry the tensor's name, data type and dims; where a step's model has another name for a
-    tensor, ``key`` stands below it.
+    Arrows between steps are labeled with the tensor's names (in the writing model, the ensemble and the reading model),
+    data type and dims; other arrows with the model's name for the tensor if it differs.
     """
     lines = ["flowchart LR"]
     ids = {tensor.name: f"t{number}" for number, tensor in enumerate(graph.tensors)}
@@ -46,7 +46,7 @@ def _arrow(start: str, end: str, label: str) -> str:
 
 
 def _text(*lines: str) -> str:
-    """Quoted, with what mermaid would take for its own as entities."""
+    """Quoted, with characters that have a meaning in mermaid as entities."""
     escaped = [
         "".join(letter if letter.isalnum() or letter in " _-.,→≤/:[]" else f"#{ord(letter)};" for letter in line)
         for line in lines

@@ -1,4 +1,4 @@
-"""A graph as a picture (SVG or PNG), drawn by matplotlib without a window and without any program of the system."""
+"""A graph as a picture (SVG, PNG or PDF), drawn by matplotlib, without a display and without other programs."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from matplotlib.path import Path as Curve
 from triton_ensembles.graph.dag import Edge, Graph
 from triton_ensembles.graph.layout import Layout, Node, layout
 
-# Inches. The font is DejaVu Sans, which matplotlib brings along; its letters are about 0.6 of their size wide.
+# Inches. The font is DejaVu Sans, which comes with matplotlib; its letters are about 0.6 of their size wide.
 _LETTER, _SMALL, _LINE, _PORT, _ROW, _GAP, _EDGE, _TITLE = 0.082, 0.062, 0.17, 0.24, 0.95, 0.75, 0.25, 0.25
-_COLOURS = {
+_COLORS = {
     "input": ("#e8f1fb", "#3b76b5"),
     "output": ("#e9f6ec", "#3a8a4d"),
     "inner": ("#f6f6f6", "#999999"),
     "step": ("#ffffff", "#222222"),
 }
+_WITHOUT_DATE = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
 class _Box(NamedTuple):
-    """A node on the page: its middle, its size, its text, and the key of its colours."""
+    """A node on the page: its center, size (inches), text, and the key of its colors."""
 
     x: float
     y: float
@@ -44,9 +45,9 @@ class _Box(NamedTuple):
 
 
 def picture(graph: Graph, format: str) -> bytes:
-    """The bytes of an ``svg`` or ``png``: steps as boxes, tensors as rounded ones with data type and dims.
+    """The bytes of an ``svg``, ``png`` or ``pdf``: steps as boxes, tensors as rounded ones with data type and dims.
 
-    A small word beside an arrow is the name that the step's model has for the tensor, where it is another one.
+    A label beside an arrow is the tensor's name in the step's model if it differs. The same graph gives the same bytes.
     """
     plan = layout(graph)
     boxes = _boxes(graph, plan)
@@ -61,18 +62,18 @@ def picture(graph: Graph, format: str) -> bytes:
     axes.set_axis_off()
     axes.text(_EDGE, high + _EDGE, graph.name, fontsize=11, fontweight="bold", va="bottom")
     for edge, points in zip(graph.edges, places, strict=True):
-        _draw_way(axes, points, _key(edge), at_end=edge.kind == "read")
+        _draw_route(axes, points, _key(edge), at_end=edge.kind == "read")
     for box in boxes.values():
         if box.lines:
             _draw_box(axes, box)
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "graph"}):
         out = io.BytesIO()
-        figure.savefig(out, format=format, dpi=160, metadata={"Date": None} if format == "svg" else None)
+        figure.savefig(out, format=format, dpi=160, metadata=_WITHOUT_DATE.get(format))
     return out.getvalue()
 
 
 def _boxes(graph: Graph, plan: Layout) -> dict[Node, _Box]:
-    """Where every node stands; waypoints are boxes without text or height."""
+    """The box of every node; waypoints are boxes without text and height."""
     texts = _texts(graph)
     gaps = _gaps(graph, plan)
     heights = plan.heights()
@@ -83,7 +84,7 @@ def _boxes(graph: Graph, plan: Layout) -> dict[Node, _Box]:
         column_width = max((_width(lines) for lines in shown), default=0.3)
         for node in column:
             lines = texts.get(node, [])
-            ports = max(sum(way[end] == node for way in plan.ways) for end in (0, -1))
+            ports = max(sum(route[end] == node for route in plan.routes) for end in (0, -1))
             height = max(len(lines) * _LINE + 0.2, ports * _PORT) if lines else 0.0
             width = _width(lines) if lines else column_width
             kind = graph.tensor(node).role if isinstance(node, str) else "step"
@@ -93,26 +94,26 @@ def _boxes(graph: Graph, plan: Layout) -> dict[Node, _Box]:
 
 
 def _gaps(graph: Graph, plan: Layout) -> list[float]:
-    """The room at the right of each column: wide enough for the words beside the arrows."""
+    """The width of the space after each column, in inches: enough for the labels beside the arrows."""
     gaps = [_GAP] * len(plan.columns)
     rank = {node: number for number, column in enumerate(plan.columns) for node in column}
-    for edge, way in zip(graph.edges, plan.ways, strict=True):
-        column = rank[way[-1]] - 1 if edge.kind == "read" else rank[way[0]]
+    for edge, route in zip(graph.edges, plan.routes, strict=True):
+        column = rank[route[-1]] - 1 if edge.kind == "read" else rank[route[0]]
         gaps[column] = max(gaps[column], len(_key(edge)) * _SMALL + 0.45)
     return gaps
 
 
 def _ports(graph: Graph, plan: Layout, boxes: dict[Node, _Box]) -> list[list[tuple[float, float]]]:
-    """The points along each arrow. Several arrows at one side of a step are spread over it, in order of height."""
+    """The points along each arrow. Several arrows at one side of a step are spread over it in order of height."""
     points = []
-    for edge, way in zip(graph.edges, plan.ways, strict=True):
-        first, last = boxes[way[0]], boxes[way[-1]]
+    for edge, route in zip(graph.edges, plan.routes, strict=True):
+        first, last = boxes[route[0]], boxes[route[-1]]
         start, end = first.y, last.y
         index, near = (0, 1) if edge.kind == "write" else (-1, -2)
-        same = sorted((boxes[other[near]].y for other in plan.ways if other[index] == edge.step), reverse=True)
-        offset = ((len(same) - 1) / 2 - same.index(boxes[way[near]].y)) * _PORT
+        same = sorted((boxes[other[near]].y for other in plan.routes if other[index] == edge.step), reverse=True)
+        offset = ((len(same) - 1) / 2 - same.index(boxes[route[near]].y)) * _PORT
         start, end = (start + offset, end) if edge.kind == "write" else (start, end + offset)
-        between = [(boxes[node].x, boxes[node].y) for node in way[1:-1]]
+        between = [(boxes[node].x, boxes[node].y) for node in route[1:-1]]
         points.append([(first.right, start), *between, (last.left, end)])
     return points
 
@@ -134,7 +135,7 @@ def _width(lines: list[str]) -> float:
 
 
 def _draw_box(axes: Any, box: _Box) -> None:
-    fill, line = _COLOURS[box.kind]
+    fill, line = _COLORS[box.kind]
     style = "square,pad=0" if box.kind == "step" else f"round,pad=0,rounding_size={box.height / 2}"
     corner = (box.left, box.y - box.height / 2)
     axes.add_patch(
@@ -146,7 +147,7 @@ def _draw_box(axes: Any, box: _Box) -> None:
         axes.text(box.x, y, text, ha="center", va="center_baseline", fontsize=8.5, fontweight=weight, zorder=4)
 
 
-def _draw_way(axes: Any, points: list[tuple[float, float]], label: str, at_end: bool) -> None:
+def _draw_route(axes: Any, points: list[tuple[float, float]], label: str, at_end: bool) -> None:
     """A smooth line from the right side of the first box to the left side of the last, through the waypoints."""
     vertices, codes = [points[0]], [Curve.MOVETO]
     for before, after in pairwise(points):

@@ -1,4 +1,4 @@
-"""perf: perf_analyzer over built ensembles on the real server, a concurrency sweep with the time of every step.
+"""Measures built ensembles on the real server with perf_analyzer: a concurrency sweep with the time of every step.
 
 reports = measure([built], concurrencies=(1, 2, 4), output=Path("reports/perf"), progress=print)
 """

@@ -1,4 +1,4 @@
-"""One run of perf_analyzer: started, waited for, stopped, and what it measured read from the CSV that it wrote."""
+"""One run of perf_analyzer, and the measurements in the CSV file that it writes."""
 
 from __future__ import annotations
 
@@ -10,22 +10,32 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.processes import die_with_parent
+from triton_ensembles.processes import die_with_parent, uninterrupted
 from triton_ensembles.triton.home import TritonHome
 
 STOP_SECONDS = 5
 _THREAD_ERROR = "] had error: "
+_NO_ANSWER = "no request was answered within a measurement window; allow more time with --seconds"
+
+
+class NoAnswerError(EnsembleError):
+    """No request was answered within a measurement window."""
 
 
 @dataclass(frozen=True)
 class ClientTimes:
-    """What a client sees at one concurrency. Latencies in milliseconds, from the sending of a request to its answer.
+    """What a client sees at one concurrency. Latencies are in milliseconds, from sending a request to its answer.
 
-    Attributes:
-        concurrency: requests that are under way at any moment.
+    Args:
+        concurrency: the number of concurrent requests.
         throughput: inferences (rows, not requests) per second.
-        send_ms: writing a request (gRPC: marshalling it), part of the latency.
-        recv_ms: reading an answer (gRPC: unmarshalling it), part of the latency.
+        p50_ms: the median latency.
+        p90_ms: the 90th percentile.
+        p95_ms: the 95th percentile.
+        p99_ms: the 99th percentile.
+        avg_ms: the mean latency.
+        send_ms: the mean time of writing a request (gRPC: marshaling it), part of the latency.
+        recv_ms: the mean time of reading an answer (gRPC: unmarshaling it), part of the latency.
     """
 
     concurrency: int
@@ -40,52 +50,60 @@ class ClientTimes:
 
 
 def run_analyzer(home: TritonHome, arguments: Sequence[str], folder: Path, limit_seconds: float) -> None:
-    """Run perf_analyzer in ``folder`` (it writes a CSV for every step beside the one of ``-f``) until it ends.
+    """Run perf_analyzer in ``folder`` until it ends. Besides the CSV file of ``-f`` it writes one for every step.
 
     Raises:
-        EnsembleError: it is missing, did not end in ``limit_seconds``, or failed (its own reason, in one line).
+        NoAnswerError: no request was answered within a measurement window.
+        EnsembleError: it is missing, did not end within ``limit_seconds``, or failed (its reason, in one line).
     """
     if not home.perf_analyzer.is_file():
         raise EnsembleError("perf_analyzer is missing", path=home.perf_analyzer, cure="run: make setup")
     libraries = os.pathsep.join(os.fspath(path) for path in (home.perf_libraries, home.libraries))
-    process = subprocess.Popen(
-        [os.fspath(home.perf_analyzer), *arguments],
-        cwd=folder,
-        env=os.environ | {"LD_LIBRARY_PATH": libraries},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,  # the same numbers as prose
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,  # Ctrl-C is for us: perf_analyzer would go on until its requests are answered
-        preexec_fn=die_with_parent(),
-    )
+    process = None
     try:
+        with uninterrupted():
+            process = subprocess.Popen(
+                [os.fspath(home.perf_analyzer), *arguments],
+                cwd=folder,
+                env=os.environ | {"LD_LIBRARY_PATH": libraries},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,  # the same numbers as text
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                start_new_session=True,  # on Ctrl-C, perf_analyzer would continue until its requests are answered
+                preexec_fn=die_with_parent(),
+            )
         _, messages = process.communicate(timeout=limit_seconds)
     except subprocess.TimeoutExpired:
-        raise EnsembleError(f"perf_analyzer had not ended after {limit_seconds:.0f} s") from None
+        raise EnsembleError(f"perf_analyzer did not end within {limit_seconds:.0f} s") from None
     finally:
-        _stop(process)
+        if process is not None:
+            _stop(process)
     if process.returncode:
-        raise EnsembleError(f"perf_analyzer failed: {reason(messages) or f'exit code {process.returncode}'}")
+        why = reason(messages) or f"exit code {process.returncode}"
+        raise (NoAnswerError if why == _NO_ANSWER else EnsembleError)(f"perf_analyzer failed: {why}")
 
 
 def reason(messages: str) -> str:
-    """Why perf_analyzer failed, out of its stderr, as one line: a worker's error rather than what follows from it."""
+    """Why perf_analyzer failed, according to its stderr, as one line: preferably a worker's error."""
     lines = [line.strip() for line in messages.splitlines() if line.strip()]
     for line in lines:
         if _THREAD_ERROR in line:
             return line.split(_THREAD_ERROR, 1)[1]
     if any(line.startswith("No valid requests recorded") for line in lines):
-        return "no request was answered within a measurement window; allow more time with --seconds"
+        return _NO_ANSWER
     return lines[0].removeprefix("error: ") if lines else ""
 
 
 def read_csv(path: Path) -> ClientTimes:
-    """The one row of a CSV that perf_analyzer wrote with ``-f`` and ``--verbose-csv`` (times in microseconds).
+    """The one row of a CSV file that perf_analyzer wrote with ``-f`` and ``--verbose-csv`` (times in microseconds).
 
-    Its server columns are left aside: for an ensemble they are Triton's sums over the steps, except for the queue,
-    which is that of the ensemble itself, always near 0; the wait in the steps' queues is counted as network.
+    Its columns about the server are not used: for an ensemble they are sums over the steps, except for the queue, which
+    is that of the ensemble itself and always near 0; the time in the steps' queues is counted as network.
+
+    Raises:
+        EnsembleError: the file is not such a CSV file.
     """
     try:
         with path.open(newline="", encoding="utf-8") as stream:

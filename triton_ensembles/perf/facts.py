@@ -1,4 +1,4 @@
-"""Where and with what was measured: without it a number of a report says nothing."""
+"""The machine, versions and weights of a measurement, without which its numbers mean nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from triton_ensembles.triton.home import WHEELS
 
 
 def machine() -> dict[str, Any]:
-    """Processor, cores that we may use, memory in GiB, system, and what else ran (load average of the last minute)."""
+    """Processor, usable cores, memory in GiB, system, and the load average of the last minute before."""
     return {
         "processor": _first(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo")) or platform.processor(),
         "cores": len(os.sched_getaffinity(0)),
@@ -27,7 +27,7 @@ def machine() -> dict[str, Any]:
 
 
 def versions(client: http.InferenceServerClient) -> dict[str, str]:
-    """The server's version as it says itself; perf_analyzer's is that of its wheel, its own --version is empty."""
+    """The versions of the server, of perf_analyzer (of its wheel: its --version prints nothing) and of Python."""
     wheel = _first(r"(?m)^tritonclient==(\S+)", WHEELS)
     return {
         "tritonserver": str(client.get_server_metadata()["version"]),
@@ -37,11 +37,11 @@ def versions(client: http.InferenceServerClient) -> dict[str, str]:
 
 
 def weights_of(repository: Path) -> str:
-    """Of the build's manifest: "pretrained" or "random"; "unstated" for a repository that was not built here."""
+    """From the build's manifest: "pretrained" or "random"; "unknown" without a manifest."""
     try:
         return str(json.loads((repository / MANIFEST).read_text(encoding="utf-8"))["weights"])
     except (OSError, ValueError, KeyError):
-        return "unstated"
+        return "unknown"
 
 
 def _first(pattern: str, path: Path) -> str:

@@ -1,9 +1,9 @@
-"""What perf_analyzer sends: real sentences, real photographs, a file of the user's, or random data of stated shapes.
+"""What perf_analyzer sends: the ensemble's example requests, a file of the user's, or random data.
 
-The file format is perf_analyzer's ``{"data": [{INPUT: {"content" | "b64": …, "shape": […]}}, …]}``, one entry a
-request, without the batch axis. Measured on the perf_analyzer of tritonclient 2.50.0: entries of one file may differ in
-shape as long as a request holds one of them; ``-b 2`` and more "can not batch tensors with different shapes together",
-but repeats a single entry. A STRING input takes UTF-8 text in "content"; raw bytes of any other type go into "b64".
+The file format is perf_analyzer's ``{"data": [{INPUT: {"b64": …, "shape": […]}}, …]}``, one entry a request, without
+the batch axis. Measured on the perf_analyzer of tritonclient 2.50.0: entries of one file may differ in shape as long as
+a request holds one of them; ``-b 2`` and more "can not batch tensors with different shapes together", but repeats a
+single entry. "b64" is the tensor as KServe v2 sends it in binary: strings have their lengths before them.
 """
 
 from __future__ import annotations
@@ -15,19 +15,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.examples.demo import photographs
-from triton_ensembles.examples.imagenet import pixels
+import numpy as np
+from tritonclient.utils import np_to_triton_dtype, serialize_byte_tensor
 
-SENTENCES = Path(__file__).with_name("sentences.txt")
+from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.examples.folder import Examples
+from triton_ensembles.examples.request import Array
+
+_MOST_SHAPES = 4
 
 
 @dataclass(frozen=True)
 class UserInputs:
-    """What the user asks to send instead of the project's own input.
+    """What the user asks to send instead of the ensemble's example requests.
 
     Attributes:
-        data: a file or folder as perf_analyzer's --input-data takes it; None: no such wish.
+        data: a file or folder as perf_analyzer's --input-data takes it; None: the examples, or random data.
         shapes: ``NAME:3,224,224``, for inputs of variable size that get random data; without the batch axis.
     """
 
@@ -44,7 +47,7 @@ class Inputs:
     about: str
 
 
-def inputs_for(config: Mapping[str, Any], batch: int, folder: Path, user: UserInputs) -> Inputs:
+def inputs_for(config: Mapping[str, Any], examples: Examples, batch: int, folder: Path, user: UserInputs) -> Inputs:
     """The input of the model with this configuration (the JSON of ``/v2/models/NAME/config``).
 
     Args:
@@ -54,43 +57,41 @@ def inputs_for(config: Mapping[str, Any], batch: int, folder: Path, user: UserIn
     Raises:
         EnsembleError: random data is all there is, and the shape of an input is not known.
     """
-    name = config["name"]
     if user.data is not None:
         return Inputs(_arguments(user.data, user.shapes), 1, shown(user.data))
-    if name == "bert_trt":
-        texts = sentences()
-        words = sorted(len(text.split()) for text in texts)
-        entries = [{"INPUT0": {"content": [text], "shape": [1]}} for text in texts]
-        about = f"{len(texts)} English sentences of {words[0]} to {words[-1]} words, median {words[len(words) // 2]}"
-        return _written(entries, about, folder / f"{name}.json")
-    if name == "dali_inception":
-        images = photographs() if batch == 1 else photographs()[:1]
-        entries = [_raw("INPUT", path.read_bytes()) for path in images]
-        sizes = ", ".join(f"{path.name} {path.stat().st_size / 1e3:.0f} kB" for path in images)
-        return _written(entries, f"photographs as JPEG bytes: {sizes}", folder / f"{name}.json")
-    if name == "resnet_pytorch":
-        images = photographs()
-        arrays = [pixels(path.read_bytes()) for path in images]
-        entries = [_raw("INPUT__0", array.tobytes(), array.shape) for array in arrays]
-        about = f"photographs as {arrays[0].nbytes / 1e3:.0f} kB of pixels: {', '.join(path.name for path in images)}"
-        return _written(entries, about, folder / f"{name}.json")
-    return _random(config, user.shapes)
+    rows = list(examples.rows())
+    if not rows:
+        return _random(config, user.shapes)
+    if batch > 1 and len({tuple(values.shape for values in row.values()) for row in rows}) > 1:
+        rows = rows[:1]
+    path = folder / f"{config['name']}.json"
+    path.write_text(json.dumps({"data": [_entry(row) for row in rows]}), encoding="utf-8")
+    return Inputs(_arguments(path, ()), len(rows), _about(rows))
 
 
-def sentences() -> list[str]:
-    """The sentences of sentences.txt, whose head says where they come from."""
-    lines = SENTENCES.read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if line and not line.startswith("#")]
+def _entry(row: Mapping[str, Array]) -> dict[str, Any]:
+    return {
+        name: {"b64": base64.b64encode(_binary(values)).decode("ascii"), "shape": list(values.shape)}
+        for name, values in row.items()
+    }
 
 
-def _raw(name: str, content: bytes, shape: tuple[int, ...] = ()) -> dict[str, Any]:
-    """A tensor's bytes; without a ``shape`` they are one axis of UINT8."""
-    return {name: {"b64": base64.b64encode(content).decode("ascii"), "shape": list(shape) or [len(content)]}}
+def _binary(values: Array) -> bytes:
+    return bytes(serialize_byte_tensor(values).item()) if values.dtype == np.object_ else values.tobytes()
 
 
-def _written(entries: Sequence[Mapping[str, Any]], about: str, path: Path) -> Inputs:
-    path.write_text(json.dumps({"data": entries}), encoding="utf-8")
-    return Inputs(_arguments(path, ()), len(entries), about)
+def _about(rows: Sequence[Mapping[str, Array]]) -> str:
+    """``98 example rows: INPUT0 BYTES [1], 44 to 343 bytes, median 127``."""
+    words = []
+    for name in rows[0]:
+        arrays = [row[name] for row in rows]
+        shapes = list(dict.fromkeys(str(list(values.shape)) for values in arrays))
+        few = [*shapes[:_MOST_SHAPES], "…"] if len(shapes) > _MOST_SHAPES else shapes
+        words.append(f"{name} {np_to_triton_dtype(arrays[0].dtype)} {', '.join(few)}")
+        if arrays[0].dtype == np.object_:
+            sizes = sorted(sum(map(len, values.reshape(-1))) for values in arrays)
+            words[-1] += f" of {sizes[0]} to {sizes[-1]} bytes, median {sizes[len(sizes) // 2]}"
+    return f"{len(rows)} example row{'s' if len(rows) > 1 else ''}: {'; '.join(words)}"
 
 
 def _random(config: Mapping[str, Any], shapes: tuple[str, ...]) -> Inputs:
@@ -98,8 +99,8 @@ def _random(config: Mapping[str, Any], shapes: tuple[str, ...]) -> Inputs:
     for tensor in config["input"]:
         if any(int(size) < 0 for size in tensor["dims"]) and tensor["name"] not in given:
             raise EnsembleError(
-                f"perf has no input of its own for {config['name']}, and the size of {tensor['name']} is variable",
-                cure=f"give real input with --input-data FILE, or a shape for random data with "
+                f"{config['name']} has no example requests, and the size of {tensor['name']} is variable",
+                cure=f"write examples, give real input with --input-data FILE, or a shape for random data with "
                 f"--shape {tensor['name']}:{','.join(['8'] * len(tensor['dims']))}",
             )
     about = "random data" + "".join(f", {shape}" for shape in shapes)

@@ -11,7 +11,7 @@ from triton_ensembles.triton.home import TritonHome
 from triton_ensembles.triton.server import TritonServer
 
 WINDOWS = 3  # the fewest that perf_analyzer needs before it calls a measurement stable
-LIMIT_SECONDS = 120.0  # for the requests that are under way when the last window closes
+LIMIT_SECONDS = 120.0  # for requests that are under way together, such as those when the last window closes
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The picture of a sweep: throughput, latency, and where the time goes by step."""
+"""The plot of a sweep: throughput, latency, and the share of each step in it."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure  # without pyplot there is no global state and no window: PNG is drawn by Agg
+from matplotlib.figure import Figure  # without pyplot: no global state, no display
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from triton_ensembles.perf.report import Point, Report
 
 INK = "#333333"
-GREY = "#c8c8c8"
+GRAY = "#c8c8c8"
 PROTOCOLS = {"grpc": "gRPC", "http": "HTTP"}
 _LABEL: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": 8, "color": INK}
-SMALLEST_LABEL = 0.06  # of a bar's height: a number in a thinner part cannot be read
+SMALLEST_LABEL = 0.06  # of a bar's height; thinner parts get no number
 
 
 @dataclass(frozen=True)
 class _Part:
-    """One part of every bar: its name, its time in ms at each concurrency, and its looks."""
+    """One part of every bar: its name, its time in ms at each concurrency, its color and hatch."""
 
     name: str
     times: list[float]
@@ -32,16 +32,16 @@ class _Part:
 
 
 def draw(report: Report, path: Path) -> None:
-    """Write a PNG of 1500 x 1200 pixels."""
+    """Write a PNG of 1500 x 1200 pixels to ``path``."""
     figure = Figure(figsize=(10, 8), dpi=150, layout="constrained")
-    # Two figures in one: the legend beside the bars would else take its width from the panels above too.
+    # Two subfigures, because the legend beside the bars would otherwise narrow the panels above as well.
     grid = figure.add_gridspec(2, 1, height_ratios=(1, 1.25))
     above, below = figure.add_subfigure(grid[0]), figure.add_subfigure(grid[1])
     _throughput(above.add_subplot(1, 2, 1), report)
     _latency(above.add_subplot(1, 2, 2), report)
-    _where(below.add_subplot(), report)
+    _shares(below.add_subplot(), report)
     rows = "1 row" if report.batch == 1 else f"{report.batch} rows"
-    figure.suptitle(f"{report.name}: {rows} a request over {PROTOCOLS[report.protocol]}", fontsize=14, color=INK)
+    figure.suptitle(f"{report.name}: {rows} per request over {PROTOCOLS[report.protocol]}", fontsize=14, color=INK)
     machine = report.machine
     figure.supxlabel(
         f"{machine['cores']} cores of {machine['processor']}, tritonserver {report.versions['tritonserver']}, "
@@ -58,7 +58,7 @@ def _throughput(axes: Axes, report: Report) -> None:
     for place, value in enumerate(values):
         axes.annotate(f"{value:.0f}" if value >= 100 else f"{value:.1f}", (place, value), (0, 7), **_LABEL)
     axes.set_ylim(0, max(values) * 1.2)
-    _dress(axes, report, "inferences per second")
+    _label_axes(axes, report, "inferences per second")
 
 
 def _latency(axes: Axes, report: Report) -> None:
@@ -76,11 +76,11 @@ def _latency(axes: Axes, report: Report) -> None:
     high = max(point.client.p99_ms for point in report.points)
     axes.set_ylim(low / 2, high * 2)
     axes.legend(loc="upper left", frameon=False)
-    _dress(axes, report, "latency, ms (logarithmic)")
+    _label_axes(axes, report, "latency, ms (logarithmic)")
 
 
-def _where(axes: Axes, report: Report) -> None:
-    """Bars of equal height: at a high concurrency the wait is so long that in ms the rest could not be seen."""
+def _shares(axes: Axes, report: Report) -> None:
+    """Bars of equal height: at high concurrency the queue is so long that the rest would be invisible in ms."""
     totals = [sum(times) for times in zip(*(part.times for part in _parts(report)), strict=True)]
     bottoms = [0.0] * len(totals)
     for part in _parts(report):
@@ -110,11 +110,11 @@ def _where(axes: Axes, report: Report) -> None:
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
     handles, labels = axes.get_legend_handles_labels()
     axes.legend(handles[::-1], labels[::-1], loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=9)
-    _dress(axes, report, "share of the average latency, numbers in ms; batch: rows that each step was given at once")
+    _label_axes(axes, report, "share of the mean latency, numbers in ms; batch: mean rows per execution of each step")
 
 
 def _parts(report: Report) -> Iterator[_Part]:
-    """From the bottom up: each step's queue (pale, hatched) and compute (full colour), then the rest."""
+    """From the bottom up: each step's queue (pale, hatched) and compute (full color), then the rest."""
     palette = colormaps["tab10"]
     for index, step in enumerate(report.steps):
         red, green, blue, _ = palette(index % 10)
@@ -122,10 +122,10 @@ def _parts(report: Report) -> Iterator[_Part]:
         steps = [point.steps[index] for point in report.points]
         yield _Part(f"{step}: queue", [each.queue_ms for each in steps], pale, "////")
         yield _Part(f"{step}: compute", [each.compute_ms for each in steps], (red, green, blue), "")
-    yield _Part("client, network, scheduler", [point.rest_ms for point in report.points], GREY, "")
+    yield _Part("client, network, scheduler", [point.rest_ms for point in report.points], GRAY, "")
 
 
-def _dress(axes: Axes, report: Report, what: str) -> None:
+def _label_axes(axes: Axes, report: Report, what: str) -> None:
     points: tuple[Point, ...] = report.points
     axes.set_xticks(range(len(points)), [str(point.client.concurrency) for point in points])
     axes.set_xlim(-0.6, len(points) - 0.4)

@@ -1,4 +1,4 @@
-"""What was measured, as values; and as rows of a table."""
+"""The measurements of a sweep, and the three files of a report: NAME.csv, NAME.json and NAME.png."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from triton_ensembles.perf.steps import StepTimes
 
 @dataclass(frozen=True)
 class Point:
-    """One concurrency.
+    """The measurements at one concurrency.
 
-    Attributes:
-        requests: answered in the whole run of perf_analyzer, a little more than in its measurement windows.
-        server_ms: an average request in the server, from the arrival at the ensemble to its answer.
+    Args:
+        client: what clients see.
+        seconds: the duration; longer than requested where requests took longer than the windows.
+        requests: the number answered in the whole run of perf_analyzer, slightly more than in its windows.
+        server_ms: the mean time of a request in the server, from its arrival at the ensemble to its answer.
         steps: in the order of the ensemble's config.
         command: perf_analyzer's command line.
     """
 
     client: ClientTimes
+    seconds: float
     requests: int
     server_ms: float
     steps: tuple[StepTimes, ...]
@@ -29,10 +32,11 @@ class Point:
 
     @property
     def rest_ms(self) -> float:
-        """The average latency outside every step: client, network, ensemble scheduler; 0 when steps overlap."""
+        """The mean latency outside all steps (client, network, ensemble scheduler); 0 when steps overlap."""
         return max(0.0, self.client.avg_ms - sum(step.queue_ms + step.compute_ms for step in self.steps))
 
     def summary(self) -> str:
+        """One line for the terminal."""
         client = self.client
         return (
             f"concurrency {client.concurrency:3}: {client.throughput:7.1f} inferences/s, "
@@ -42,10 +46,19 @@ class Point:
 
 @dataclass(frozen=True)
 class Report:
-    """One ensemble's sweep, by rising concurrency. ``date`` is UTC in ISO 8601, ``batch`` the rows of a request.
+    """The sweep of one ensemble.
 
-    Attributes:
-        weights: "pretrained" or "random", as the repository's manifest has it; "unstated" without a manifest.
+    Args:
+        name: of the ensemble.
+        weights: "pretrained" or "random", according to the repository's manifest; "unknown" without one.
+        date: UTC in ISO 8601.
+        input: what was sent, in words.
+        protocol: "grpc" or "http".
+        batch: rows in a request.
+        seconds: the requested duration of a point.
+        machine: see :func:`triton_ensembles.perf.facts.machine`.
+        versions: see :func:`triton_ensembles.perf.facts.versions`.
+        points: by increasing concurrency.
     """
 
     name: str
@@ -61,11 +74,12 @@ class Report:
 
     @property
     def steps(self) -> list[str]:
+        """The names of the steps, in the order of the ensemble's config."""
         return [step.step for step in self.points[0].steps]
 
 
 def csv_rows(report: Report) -> list[list[str]]:
-    """The header and a row for each point: times in ms, throughput in inferences/s, batches in rows."""
+    """The header and one row for each point: times in ms, throughput in inferences/s, batches in rows."""
     columns = ["concurrency", "throughput", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "avg_ms"]
     columns += ["client_send_ms", "client_recv_ms", "server_ms", "requests"]
     each = ("queue_ms", "compute_input_ms", "compute_infer_ms", "compute_output_ms", "batch", "executions")
@@ -74,7 +88,7 @@ def csv_rows(report: Report) -> list[list[str]]:
 
 
 def tables(report: Report) -> str:
-    """Two plain tables for a terminal: what clients see, and the average time in every step."""
+    """Two tables for a terminal: what clients see, and the mean time in every step."""
     client = [["concurrency", "inferences/s", "p50 ms", "p90 ms", "p95 ms", "p99 ms", "average ms"]]
     inside = [["concurrency", *report.steps]]
     for point in report.points:
@@ -83,7 +97,7 @@ def tables(report: Report) -> str:
         client.append([str(times.concurrency), f"{times.throughput:.1f}", *(f"{value:.1f}" for value in latencies)])
         cells = (f"{step.queue_ms:.1f} + {step.compute_ms:.1f} ({step.batch:.1f})" for step in point.steps)
         inside.append([str(times.concurrency), *cells])
-    return f"{_aligned(client)}\n\nby step: ms in queue + ms in compute (rows a batch)\n{_aligned(inside)}"
+    return f"{_aligned(client)}\n\nby step: ms in queue + ms in compute (rows per batch)\n{_aligned(inside)}"
 
 
 def _csv_row(point: Point, each: Sequence[str]) -> list[str]:

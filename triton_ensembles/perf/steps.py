@@ -1,15 +1,15 @@
-"""The time of every step, out of Triton's statistics extension (``GET /v2/models/STEP/stats``).
+"""The time of every step, from Triton's statistics extension (``GET /v2/models/STEP/stats``).
 
-Triton counts, for every model since it was loaded, the nanoseconds that requests spent in the queue, in compute input
-(gathering tensors), compute infer (the backend) and compute output, each added up over the requests; a batch of eight
-that ran 10 ms adds 80 ms to eight requests. The counters are read before and after a point of the sweep, and
+For every model Triton counts, since it was loaded, the nanoseconds that requests spent in the queue, in compute input
+(gathering tensors), compute infer (the backend) and compute output, each summed over the requests: a batch of eight
+that ran 10 ms adds 80 ms for eight requests. The counters are read before and after a point of the sweep, and
 
     average time of a request = difference of the nanoseconds / difference of success.count
     average batch             = difference of inference_count (rows) / difference of execution_count
 
-The difference covers every request of the run, perf_analyzer's first and last moments included, while its own figures
-cover its measurement windows. For a steady load these agree: within 1 % of what perf_analyzer prints for the
-composing models, for both ensembles at concurrency 4; tests/perf/test_steps.py compares them on 200 requests.
+The difference covers every request of the run, while perf_analyzer's own figures cover its measurement windows. For a
+steady load they agree: within 1 % of what perf_analyzer prints for the composing models at concurrency 4;
+tests/perf/test_steps.py compares them on 200 requests.
 """
 
 from __future__ import annotations
@@ -25,7 +25,15 @@ _PHASES = ("success", "queue", "compute_input", "compute_infer", "compute_output
 
 @dataclass(frozen=True)
 class Counters:
-    """Triton's counters of one model, all versions together; ``ns`` by phase, "success" being the whole request."""
+    """Triton's counters of one model, summed over its versions.
+
+    Args:
+        requests: answered successfully.
+        failures: requests answered with an error.
+        rows: inferences.
+        executions: runs of the backend.
+        ns: nanoseconds by phase; "success" is the whole request.
+    """
 
     requests: int
     failures: int
@@ -43,15 +51,22 @@ class Counters:
         )
 
     def average_ms(self, phase: str) -> float:
+        """The mean time of a request in this phase; 0 without requests."""
         return self.ns[phase] / self.requests / 1e6 if self.requests else 0.0
 
 
 @dataclass(frozen=True)
 class StepTimes:
-    """Where a request's time goes in one step, on average, in milliseconds.
+    """The mean time of a request in one step, in milliseconds.
 
-    Attributes:
-        batch: rows that the backend was given at once, on average; dynamic batching at work when above the request's.
+    Args:
+        step: the name of the step, without the ensemble's.
+        queue_ms: waiting for an instance or for a batch.
+        compute_input_ms: gathering the input tensors.
+        compute_infer_ms: in the backend.
+        compute_output_ms: distributing the output tensors.
+        batch: mean rows per execution; more than the rows of a request when dynamic batching works.
+        executions: runs of the backend.
     """
 
     step: str
@@ -64,13 +79,14 @@ class StepTimes:
 
     @property
     def compute_ms(self) -> float:
+        """The sum of the three compute phases."""
         return self.compute_input_ms + self.compute_infer_ms + self.compute_output_ms
 
 
 def composing_models(client: http.InferenceServerClient, name: str) -> list[str]:
-    """The models that ``name`` is made of, in the order of its config; those of ensembles within it in their place.
+    """The models of the steps of ``name`` in the order of its config, including those of ensembles among its steps.
 
-    A model that is no ensemble is its own only step.
+    A model that is not an ensemble is its own only step.
     """
     found: dict[str, None] = {}
 
@@ -87,11 +103,12 @@ def composing_models(client: http.InferenceServerClient, name: str) -> list[str]
 
 
 def read_counters(client: http.InferenceServerClient, model: str) -> Counters:
+    """The present counters of ``model``."""
     return counters(client.get_inference_statistics(model)["model_stats"])
 
 
 def counters(versions: list[dict[str, Any]]) -> Counters:
-    """The counters in the ``model_stats`` of Triton's answer, added up over the versions of the model."""
+    """The counters in the ``model_stats`` of Triton's answer, summed over the versions of the model."""
     stats = [version["inference_stats"] for version in versions]
     return Counters(
         requests=sum(int(each["success"]["count"]) for each in stats),
@@ -103,7 +120,7 @@ def counters(versions: list[dict[str, Any]]) -> Counters:
 
 
 def step_times(ensemble: str, model: str, spent: Counters) -> StepTimes:
-    """``spent`` is a difference of counters. The step's name loses the prefix that the build gave it."""
+    """The times of a step from ``spent``, a difference of counters. Its name loses the prefix that the build added."""
     return StepTimes(
         step=model.removeprefix(f"{ensemble}."),
         queue_ms=spent.average_ms("queue"),

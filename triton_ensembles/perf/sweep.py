@@ -1,7 +1,8 @@
-"""The sweep: one server with the ensembles, one run of perf_analyzer for each concurrency, one report an ensemble."""
+"""The sweep: one server for all ensembles, one run of perf_analyzer per concurrency, one report per ensemble."""
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,21 +14,24 @@ import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.examples.folder import Examples, read_examples
+from triton_ensembles.perf.analyzer import NoAnswerError
 from triton_ensembles.perf.facts import machine, versions, weights_of
-from triton_ensembles.perf.files import write_report
 from triton_ensembles.perf.inputs import UserInputs, inputs_for
-from triton_ensembles.perf.load_generator import LIMIT_SECONDS, LoadGenerator
+from triton_ensembles.perf.load_generator import LIMIT_SECONDS, WINDOWS, LoadGenerator
 from triton_ensembles.perf.report import Point, Report
+from triton_ensembles.perf.report_files import write_report
 from triton_ensembles.perf.steps import Counters, composing_models, read_counters, step_times
 from triton_ensembles.triton.home import TritonHome, find_home
 from triton_ensembles.triton.server import TritonServer
 
 CONCURRENCIES = (1, 2, 4, 8, 16, 32)
 SECONDS = 6.0
+LONGEST_WINDOW = 60.0  # seconds; windows are doubled up to this when no request is answered within one
 
 
 class Served(Protocol):
-    """What :class:`triton_ensembles.building.build.Built` is: an ensemble and the model repository that holds it."""
+    """An ensemble and the model repository that holds it, such as :class:`triton_ensembles.building.build.Built`."""
 
     @property
     def name(self) -> str: ...
@@ -51,6 +55,7 @@ class _Load:
 def measure(
     built: Sequence[Served],
     *,
+    ensembles: Path,
     concurrencies: Sequence[int] = CONCURRENCIES,
     output: Path,
     seconds: float = SECONDS,
@@ -59,38 +64,39 @@ def measure(
     user: UserInputs | None = None,
     progress: Callable[[str], None],
     log: Path | None = None,
-    home: TritonHome | None = None,
 ) -> list[Report]:
     """Serve the ensembles, load one after the other with perf_analyzer, and write NAME.csv, NAME.json and NAME.png.
 
     Args:
-        concurrencies: requests under way at any moment, one point of the sweep each.
-        output: the folder for the reports. An ensemble's three files are written once its sweep is complete.
-        seconds: how long a point is measured; it takes about a fifth more.
+        built: the ensembles.
+        ensembles: the folder with the sources of the ensembles, which hold their example requests.
+        concurrencies: numbers of concurrent requests, one point of the sweep each.
+        output: the folder for the reports. An ensemble's three files are written when its sweep is complete.
+        seconds: the duration of a point, which takes about a fifth more. It is lengthened, up to three windows of
+            LONGEST_WINDOW, where no request is answered within one window.
         protocol: "grpc" or "http".
         batch: rows in a request.
-        user: what to send instead of the project's own sentences and photographs.
-        log: where tritonserver's log goes; None: into a temporary folder.
+        user: what to send instead of the example requests.
+        progress: called with a line for each step of the work.
+        log: the file for tritonserver's log; by default a temporary one.
 
     Raises:
         EnsembleError: perf_analyzer is missing, the server does not start, or an ensemble answers with errors.
     """
-    home = home or find_home()
+    home = find_home()
     reports = []
     with (
         tempfile.TemporaryDirectory(prefix="perf-") as folder,
         TritonServer(
-            [each.repository for each in built],
-            log=log,
-            home=home,
-            progress=lambda waited: progress(f"loading, {waited:.0f} s"),
+            [each.repository for each in built], log=log, progress=lambda waited: progress(f"loading, {waited:.0f} s")
         ) as server,
         http.InferenceServerClient(server.http_url) as client,
     ):
         load = _Load(home, server, client, Path(folder), protocol, batch, seconds)
         for each in built:
             try:
-                report = _sweep(each, load, sorted(set(concurrencies)), user or UserInputs(), progress)
+                examples = read_examples(ensembles / each.name)
+                report = _sweep(each, examples, load, sorted(set(concurrencies)), user or UserInputs(), progress)
             except (EnsembleError, InferenceServerException, OSError) as error:
                 if not server.alive():
                     raise EnsembleError(f"tritonserver ended by itself under load of {each.name}", path=log) from error
@@ -103,21 +109,29 @@ def measure(
 
 
 def _sweep(
-    each: Served, load: _Load, concurrencies: Sequence[int], user: UserInputs, progress: Callable[[str], None]
+    each: Served,
+    examples: Examples,
+    load: _Load,
+    concurrencies: Sequence[int],
+    user: UserInputs,
+    progress: Callable[[str], None],
 ) -> Report:
     date = datetime.now(UTC)
     facts = machine()
-    inputs = inputs_for(load.client.get_model_config(each.name), load.batch, load.folder, user)
+    inputs = inputs_for(load.client.get_model_config(each.name), examples, load.batch, load.folder, user)
     models = composing_models(load.client, each.name)
     progress(f"[{each.name}] sending {inputs.about}")
     generator = LoadGenerator(
         load.home, load.server, load.folder, each.name, load.protocol, load.batch, inputs.arguments
     )
-    requests = max(2 * concurrencies[-1], inputs.entries)
-    generator.warm_up(concurrencies[-1], requests, LIMIT_SECONDS + load.seconds)
-    points = []
+    most = concurrencies[-1]
+    count = max(2 * most, inputs.entries)
+    generator.warm_up(most, count, LIMIT_SECONDS * math.ceil(count / most))
+    points: list[Point] = []
+    seconds = load.seconds
     for concurrency in concurrencies:
-        points.append(_point(generator, load.client, models, concurrency, load.seconds))
+        points.append(_point(generator, load.client, models, concurrency, seconds, progress))
+        seconds = points[-1].seconds  # the next concurrency is not faster
         progress(f"[{each.name}] {points[-1].summary()}")
     return Report(
         name=each.name,
@@ -134,20 +148,48 @@ def _sweep(
 
 
 def _point(
-    load: LoadGenerator, client: http.InferenceServerClient, models: Sequence[str], at: int, seconds: float
+    generator: LoadGenerator,
+    client: http.InferenceServerClient,
+    models: Sequence[str],
+    concurrency: int,
+    seconds: float,
+    progress: Callable[[str], None],
 ) -> Point:
-    name = load.model
+    """A point with windows that are doubled until requests are answered within each."""
+    while True:
+        try:
+            return _run_point(generator, client, models, concurrency, seconds)
+        except NoAnswerError:
+            if seconds >= WINDOWS * LONGEST_WINDOW:
+                raise
+            longer = min(2 * seconds, WINDOWS * LONGEST_WINDOW)
+            progress(
+                f"[{generator.model}] no answer within a window of {seconds / WINDOWS:.1f} s at concurrency "
+                f"{concurrency}; measuring again with {longer / WINDOWS:.1f} s (at most {LONGEST_WINDOW:.0f} s)"
+            )
+            seconds = longer
+
+
+def _run_point(
+    generator: LoadGenerator,
+    client: http.InferenceServerClient,
+    models: Sequence[str],
+    concurrency: int,
+    seconds: float,
+) -> Point:
+    name = generator.model
     before = _counters(client, (name, *models))
-    times = load.measure(at, seconds)
+    times = generator.measure(concurrency, seconds)
     spent = {model: after - before[model] for model, after in _counters(client, (name, *models)).items()}
     if spent[name].failures:
         raise EnsembleError(f"{name} answered {spent[name].failures} of {spent[name].requests} requests with an error")
     return Point(
         client=times,
+        seconds=seconds,
         requests=spent[name].requests,
         server_ms=spent[name].average_ms("success"),
         steps=tuple(step_times(name, model, spent[model]) for model in models),
-        command=("perf_analyzer", *load.arguments(at, seconds)),
+        command=("perf_analyzer", *generator.arguments(concurrency, seconds)),
     )
 
 

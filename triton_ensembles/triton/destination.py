@@ -1,17 +1,23 @@
-"""What the repository is meant for: the server's release, and where it will run."""
+"""What a repository is checked for: the server's release, and where it will run."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-LOCAL = (24, 10)  # tritonserver 2.51.0, the server that this project runs and that the rules are proven against
+LOCAL = (24, 10)  # tritonserver 2.51.0, which this project runs and against which the rules are tested
 _RELEASE = re.compile(r"(?<![\d.])(\d\d)\.(\d\d)(?!\d)")
 
 
 @dataclass(frozen=True)
 class Destination:
-    """``device`` is "cpu", "gpu" or "" (not said); ``instance`` an instance type of SageMaker; ``image`` its image."""
+    """Where a repository will be served.
+
+    Args:
+        device: "cpu", "gpu" or "" (not given).
+        instance: an instance type of SageMaker, such as "ml.g5.xlarge"; "" if not given.
+        image: the name of a Triton image, or only its release ("24.09"); "" for this project's own server.
+    """
 
     device: str = ""
     instance: str = ""
@@ -25,13 +31,15 @@ class Destination:
 
     @property
     def image_names_release(self) -> bool:
+        """Whether the image's name or tag contains a release."""
         return bool(_RELEASE.search(self._tag))
 
     @property
     def release_name(self) -> str:
+        """The release as NVIDIA writes it, ``24.09``."""
         return "{:02}.{:02}".format(*self.release)
 
     @property
     def _tag(self) -> str:
-        """The image without the registry, which may have numbers of its own (an account, an address)."""
+        """The image without the registry, which may contain other numbers (an account, an address)."""
         return self.image.rpartition("/")[2]

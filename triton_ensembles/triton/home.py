@@ -1,12 +1,13 @@
-"""The folder that holds tritonserver and perf_analyzer: two wheels, of which only the binaries are taken.
+"""The folder with tritonserver and perf_analyzer, the binaries of two wheels.
 
     .triton/2.51.0/pytriton/tritonserver/bin/tritonserver      from nvidia-pytriton, laid out as in its wheel (RPATHs)
                    pytriton/tritonserver/backends/python/      libtriton_python.so, utils and the stub of this Python
-                   nvidia_pytriton.libs/                       what those link to
-                   bin/perf_analyzer                           from tritonclient, with the two libraries it wants
-                   backends/                                   what --backend-directory names
+                   nvidia_pytriton.libs/                       the libraries that those link to
+                   bin/perf_analyzer                           from tritonclient
+                   perf_libs/                                  the two libraries that it links to
+                   backends/                                   the folder for --backend-directory
 
-The wheels' own Python requirements are not installed: they pin packages that have nothing to do with the server.
+The wheels' Python requirements are not installed: they pin packages that the server does not need.
 """
 
 from __future__ import annotations
@@ -29,15 +30,16 @@ from triton_ensembles.triton.loopback import bind_sagemaker_to_loopback
 from triton_ensembles.triton.machine import check_machine, libpython
 
 VERSION = "2.51.0"
+STUB = "triton_python_backend_stub"  # the process that runs a Python model; one in the model's folder is preferred
 WHEELS = ROOT / "requirements" / "triton.txt"
 
-# What perf_analyzer links to, and under which hashed name the server's wheel carries it.
+# The libraries that perf_analyzer links to, and their hashed names in the server's wheel.
 PERF_LIBRARIES = {"libb64.so.0d": "libb64-*.so.0d", "libcudart.so.12": "libcudart-*.so.12*"}
 
 
 @dataclass(frozen=True)
 class TritonHome:
-    """Paths into an installed home. ``folder`` is ``.triton/2.51.0``."""
+    """The paths of an installed home, whose ``folder`` is ``.triton/2.51.0``."""
 
     folder: Path
 
@@ -63,7 +65,7 @@ class TritonHome:
 
     def stub(self, python: str) -> Path:
         """The Triton stub for a Python minor version such as "3.10"."""
-        path = self._wheel / "python_backend_stubs" / python / "triton_python_backend_stub"
+        path = self._wheel / "python_backend_stubs" / python / STUB
         if not path.is_file():
             have = ", ".join(sorted(folder.name for folder in path.parents[1].iterdir()))
             raise EnsembleError(f"Triton {VERSION} has no stub for Python {python}", cure=f"use one of {have}")
@@ -75,7 +77,7 @@ class TritonHome:
 
 
 def find_home(root: Path = TRITON_HOME) -> TritonHome:
-    """The installed home. Raises :class:`EnsembleError` when there is none, or when a binary went missing."""
+    """The installed home. Raises :class:`EnsembleError` if there is none, or if a binary is missing."""
     home = TritonHome(root / VERSION)
     for binary in (home.tritonserver, home.perf_analyzer, home.backend_directory / "python" / "libtriton_python.so"):
         if not binary.is_file():
@@ -84,7 +86,7 @@ def find_home(root: Path = TRITON_HOME) -> TritonHome:
 
 
 def install_home(root: Path = TRITON_HOME, progress: Callable[[str], None] = print) -> TritonHome:
-    """Download the two wheels (sha256 in requirements/triton.txt) and lay their binaries out; nothing if it is done."""
+    """Download the two wheels (sha256 in requirements/triton.txt) and unpack their binaries, unless that is done."""
     check_machine()
     root.mkdir(parents=True, exist_ok=True)
     with FileLock(root / ".lock"):
@@ -96,7 +98,7 @@ def install_home(root: Path = TRITON_HOME, progress: Callable[[str], None] = pri
             wheels = Path(scratch) / "wheels"
             _download(wheels)
             made = TritonHome(Path(scratch) / VERSION)
-            _lay_out(wheels, made)
+            _unpack(wheels, made)
             target = root / VERSION
             if target.exists():
                 shutil.rmtree(target)
@@ -113,7 +115,7 @@ def _download(destination: Path) -> None:
         raise EnsembleError(f"the wheels of tritonserver could not be downloaded: {reason}", path=WHEELS)
 
 
-def _lay_out(wheels: Path, home: TritonHome) -> None:
+def _unpack(wheels: Path, home: TritonHome) -> None:
     for wheel in sorted(wheels.glob("*.whl")):
         with zipfile.ZipFile(wheel) as archive:
             for member in archive.infolist():
@@ -136,18 +138,18 @@ def _lay_out(wheels: Path, home: TritonHome) -> None:
 
 
 def server_python() -> str:
-    """The Python minor version of the server's own stub: that of the running interpreter, such as "3.11"."""
+    """The Python minor version of the installed stub: that of the running interpreter, such as "3.11"."""
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def link_backends(home: TritonHome, backends: Path = BACKENDS) -> None:
-    """Put the project's Python-based backends beside the python backend, where --backend-directory finds them."""
+    """Link the project's Python-based backends into the folder for --backend-directory, beside the python backend."""
     for backend in sorted(path.parent for path in backends.glob("*/model.py")):
         link = home.backend_directory / backend.name
         target = os.path.relpath(backend, home.backend_directory)
         if link.is_symlink() and link.readlink() == Path(target):
             continue
-        # The link of an older checkout, or none. By a rename, because another server may be starting from it.
+        # There is no link, or that of an older checkout. Replace it in one step: another server may be starting.
         with tempfile.TemporaryDirectory(dir=home.folder) as scratch:
             made = Path(scratch) / backend.name
             made.symlink_to(target)
@@ -155,11 +157,11 @@ def link_backends(home: TritonHome, backends: Path = BACKENDS) -> None:
 
 
 def server_environment(home: TritonHome) -> dict[str, str]:
-    """The environment variables of a tritonserver of ours.
+    """The environment variables for tritonserver.
 
     The stub of a Python-based backend embeds Python with an isolated configuration: it ignores PYTHONPATH and
-    PYTHONHOME, but takes the first ``python3`` on PATH for its own and so becomes the virtual environment of that
-    ``python3`` (measured on 2.51.0). A step with EXECUTION_ENV_PATH gets its packed environment in front of it.
+    PYTHONHOME, but takes the first ``python3`` on PATH for its own executable and so uses the virtual environment of
+    that ``python3`` (measured on 2.51.0). For a step with EXECUTION_ENV_PATH, Triton puts the packed environment first.
     """
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     libraries = [os.fspath(home.libraries), os.fspath(libpython().parent)]

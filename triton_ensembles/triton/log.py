@@ -1,7 +1,7 @@
-"""Reasons out of tritonserver's log, in the words Triton itself used.
+"""Extracts the reasons of failures from tritonserver's log, in Triton's words.
 
 A line looks like ``E1121 09:04:49.399448 3756 model_lifecycle.cc:642] "failed to load 'm' version 1: Internal: …"``;
-a Python exception's message may go on over further lines, up to a line that ends with the closing quote.
+a Python exception's message may continue on further lines, up to one that ends with the closing quote.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ _FAILED = re.compile(r"\] \"failed to load '(?P<model>[^']+)' version (?P<versio
 _POLLED = re.compile(r"\] \"Poll failed for model directory '(?P<model>[^']+)': (?P<reason>.*)", re.DOTALL)
 _ERROR = re.compile(r"^error: (?P<reason>.*)", re.DOTALL)
 _LISTEN = re.compile(r"\] \"failed to start (?P<model>.*?) service: (?P<reason>.*)", re.DOTALL)
+_LOADING = re.compile(r"\] \"loading: ")
 _WRITER = re.compile(r"[IWEF]\d{4} \d\d:\d\d:\d\d\S* (\d+) ")
-_USAGE = re.compile(r"^\S*tritonserver: (?P<reason>.*)")  # getopt's own words, before two screens of help
+_USAGE = re.compile(r"^\S*tritonserver: (?P<reason>.*)")  # getopt's message, before two screens of help
 _NEW_RECORD = re.compile(r"^(\S*tritonserver: |[IWEF]\d{4} \d\d:\d\d:\d\d|error: |\+---|\| )")
 
 
 def failure_reasons(log: str) -> list[str]:
-    """Why a server or its models did not start: one line each, the most telling first, without repeats.
+    """Why a server or its models did not start: one line each, the most specific first, without repetitions.
 
-    An empty list means that the log names no reason.
+    The list is empty if the log names no reason.
     """
     found: dict[str, None] = {}
     for pattern in (_POLLED, _FAILED, _LISTEN, _USAGE, _ERROR):
@@ -33,8 +34,13 @@ def failure_reasons(log: str) -> list[str]:
     return list(found)
 
 
+def began_to_load(log: str) -> bool:
+    """Whether the server has begun to load a model. With ``--log-info=false`` it never says so."""
+    return _LOADING.search(log) is not None
+
+
 def read_failure(log: str) -> str:
-    """The reasons in this log as one line, or its last line when none is named."""
+    """The reasons in this log as one line, or its last line if it names none."""
     reasons = failure_reasons(log)
     if reasons:
         specific = [reason for reason in reasons if not reason.startswith("creating server: ")]
@@ -44,9 +50,9 @@ def read_failure(log: str) -> str:
 
 
 def read_records(path: Path, start: int, pid: int) -> str:
-    """The part of the log file at ``path`` from byte ``start`` on, without the records of processes other than ``pid``.
+    """The part of the log file at ``path`` from byte ``start`` on, without records of processes other than ``pid``.
 
-    Several servers may write to one file. One that was cut after ``start`` was noted is read from its beginning.
+    Several servers may write to one file. A file that is now shorter than ``start`` is read from its beginning.
     """
     if not path.is_file():
         return ""

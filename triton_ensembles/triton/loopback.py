@@ -1,9 +1,9 @@
-"""Keep the SageMaker port of our copy of tritonserver on the loopback interface.
+"""Keeps the SageMaker port of the installed tritonserver on the loopback interface.
 
-tritonserver has no option for the address of its SageMaker port: it listens on 0.0.0.0, and whoever reaches it may
-load any folder of the machine as a model, that is, run code. Inside a SageMaker container that is fine; on a laptop
-in a café it is not. The default address is a constant of the binary ("0.0.0.0", written by three instructions in the
-constructor of TritonServerParameters, src/command_line_parser.h). Here it becomes "127.0.1", which has the same
+tritonserver has no option for the address of its SageMaker port: it listens on 0.0.0.0, and anyone who can connect may
+load any folder of the machine as a model, that is, run code. This is safe inside a SageMaker container, but not on a
+laptop in a public network. The default address is a constant of the binary ("0.0.0.0", written by three instructions in
+the constructor of TritonServerParameters, src/command_line_parser.h). Here it becomes "127.0.1", which has the same
 length and which inet_addr(3) reads as 127.0.0.1.
 """
 
@@ -26,9 +26,9 @@ def bind_sagemaker_to_loopback(tritonserver: Path) -> None:
     for old, new in _PATCHES:
         if code.count(old) != 1:
             raise EnsembleError(
-                "this is not the tritonserver whose SageMaker address is known",
+                "this is not the tritonserver whose SageMaker address can be changed",
                 path=tritonserver,
-                cure="install the wheel that requirements/triton.txt names",
+                cure="install the wheel named in requirements/triton.txt",
             )
         code = code.replace(old, new)
     tritonserver.write_bytes(code)

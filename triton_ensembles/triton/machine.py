@@ -1,4 +1,4 @@
-"""Can this machine run the server at all? Asked before anything is downloaded, so only the standard library is used.
+"""Whether this machine can run the server, checked before anything is downloaded and so only with the standard library.
 
     python3 -m triton_ensembles.triton.machine
 
@@ -21,24 +21,24 @@ PYTHONS = ((3, 11), (3, 12))  # numpy 1.26, which Triton 2.51.0 needs, has no wh
 
 
 def check_machine() -> None:
-    """Raise :class:`EnsembleError` with the first thing that this machine lacks, and how to get it."""
+    """Raise :class:`EnsembleError` for the first requirement that this machine does not meet, with the fix."""
     system, processor = platform.system(), platform.machine()
     if (system, processor) != ("Linux", "x86_64"):
         raise EnsembleError(
-            f"tritonserver's wheel is for Linux on x86-64, this is {system} on {processor}",
+            f"tritonserver's wheel is for Linux on x86-64, but this is {system} on {processor}",
             cure="use a Linux x86-64 machine or virtual machine (Ubuntu 22.04, Debian 12 or newer)",
         )
     glibc = glibc_version()
     if glibc < OLDEST_GLIBC:
         found = ".".join(map(str, glibc)) if glibc else "another C library"
         raise EnsembleError(
-            f"tritonserver needs glibc 2.35 or newer, this machine has {found}",
+            f"tritonserver needs glibc 2.35 or newer, but this machine has {found}",
             cure="use Ubuntu 22.04, Debian 12 or newer",
         )
     if sys.version_info[:2] not in PYTHONS:
         raise EnsembleError(
-            f"Python 3.11 or 3.12 is needed, this is {platform.python_version()} ({sys.executable})",
-            cure="name another one: make PYTHON=python3.11 ...",
+            f"Python 3.11 or 3.12 is needed, but this is {platform.python_version()} ({sys.executable})",
+            cure="choose another one: make PYTHON=python3.11 ...",
         )
     libpython()
 
@@ -53,7 +53,7 @@ def glibc_version() -> tuple[int, ...]:
 
 
 def libpython() -> Path:
-    """The shared library of the running interpreter, which Triton's Python stub loads at its start."""
+    """The shared library of the running interpreter, which Triton's Python stub loads."""
     name = sysconfig.get_config_var("INSTSONAME") or ""
     folders = [sysconfig.get_config_var("LIBDIR"), f"{sys.base_prefix}/lib", "/usr/lib/x86_64-linux-gnu"]
     for folder in folders:

@@ -1,6 +1,6 @@
-"""config.pbtxt: read as the protobuf that it is, written in the style of NVIDIA's documentation.
+"""config.pbtxt: read as protobuf text, written in the style of NVIDIA's documentation.
 
-The message is ``inference.ModelConfig`` of Triton's model_config.proto, as tritonclient ships it.
+The message is ``inference.ModelConfig`` of Triton's model_config.proto, which is part of tritonclient.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["CONFIG", "DataType", "ModelConfig", "ModelInstanceGroup", "format_co
 
 CONFIG = "config.pbtxt"
 
-# The fields that a reader looks for first, in the order of NVIDIA's examples; the others follow by field number.
+# The fields that NVIDIA's examples begin with; the others follow by field number.
 _FIRST = ("name", "platform", "backend", "max_batch_size", "input", "output")
 
 
@@ -28,7 +28,7 @@ def parse_config(text: str, path: str | os.PathLike[str]) -> ModelConfig:
     """Parse the text of a config.pbtxt.
 
     Raises:
-        EnsembleError: with the line, when a field or an enum is unknown or the syntax is wrong, as Triton does.
+        EnsembleError: a field or an enum is unknown, or the syntax is wrong; it names the line.
     """
     try:
         return text_format.Parse(text, ModelConfig())
@@ -45,15 +45,15 @@ def read_config(path: Path) -> ModelConfig:
     except UnicodeDecodeError as error:
         raise EnsembleError("this is not a text file in UTF-8", path=path) from error
     except OSError as error:
-        raise EnsembleError(f"cannot be read: {error.strerror}", path=path) from error
+        raise EnsembleError(f"this file cannot be read: {error.strerror}", path=path) from error
 
 
 def format_config(config: ModelConfig) -> str:
     """The text of a config.pbtxt, with repeated messages as ``field [ { … }, { … } ]``.
 
-    protobuf's own printer repeats ``input { … }``: legal, but not what people know (triton server issue 4421).
-    SageMaker's front end finds the ensemble by the regular expression ``platform:(\\s)*\\"ensemble\\"``, so a colon
-    follows the field's name at once and strings stand in double quotes.
+    protobuf's own printer repeats ``input { … }``, which is valid but unusual (triton server issue 4421). SageMaker's
+    front end finds the ensemble by the regular expression ``platform:(\\s)*\\"ensemble\\"``, so the colon directly
+    follows the field's name and strings are in double quotes.
     """
     return "".join(f"{line}\n" for line in _lines(config, first=_FIRST))
 
@@ -79,7 +79,7 @@ def _field(field: FieldDescriptor, value: object) -> list[str]:
 
 
 def _map(field: FieldDescriptor, entries: object) -> list[str]:
-    """``parameters { key: "…" value { … } }``, sorted by key: maps have no order of their own."""
+    """``parameters { key: "…" value { … } }``, sorted by key, because maps have no order."""
     entry = field.message_type
     assert entry is not None, "a map's entries are messages"
     key_field, value_field = (entry.fields_by_name[name] for name in ("key", "value"))

@@ -1,6 +1,6 @@
-"""What is known of Triton's releases and of SageMaker's instances: releases.csv and instances.csv, with their sources.
+"""Triton's releases and SageMaker's instances: releases.csv and instances.csv, which name their sources.
 
-An empty cell is unknown, and so is what has no row; rules say so instead of guessing.
+An empty cell or a missing row means unknown. Rules do not guess it.
 """
 
 from __future__ import annotations
@@ -15,22 +15,9 @@ from triton_ensembles.triton.destination import Destination
 _FOLDER = Path(__file__).parent
 TABLE = _FOLDER / "releases.csv"
 
-# server r22.07 ... r26.08 build.py enable_all: what the py3 image holds, beside TensorFlow (a column of the table).
-ALWAYS = frozenset(
-    {
-        "ensemble",
-        "identity",
-        "square",
-        "repeat",
-        "onnxruntime",
-        "python",
-        "dali",
-        "pytorch",
-        "openvino",
-        "fil",
-        "tensorrt",
-    }
-)
+# server r22.07 ... r26.08, build.py enable_all: the backends of every py3 image. TensorFlow is a column of the table.
+_PLAIN = ("ensemble", "identity", "square", "repeat", "python")
+ALWAYS = frozenset((*_PLAIN, "onnxruntime", "dali", "pytorch", "openvino", "fil", "tensorrt"))
 
 # (glibc, libstdc++.so.6.0.N) of the base images, as those Ubuntu releases ship them.
 _UBUNTU = {"20.04": ((2, 31), 28), "22.04": ((2, 35), 30), "24.04": ((2, 39), 33)}
@@ -38,7 +25,7 @@ _UBUNTU = {"20.04": ((2, 31), 28), "22.04": ((2, 35), 30), "24.04": ((2, 39), 33
 
 @dataclass(frozen=True)
 class Release:
-    """One row of releases.csv; "" is unknown."""
+    """One row of releases.csv, whose head explains the columns; "" means unknown."""
 
     release: str
     triton: str
@@ -54,26 +41,36 @@ class Release:
 
     @property
     def backends(self) -> frozenset[str]:
+        """The backends of the py3 image."""
         return ALWAYS | {"tensorflow"} if self.tensorflow == "yes" else ALWAYS
 
     @property
     def glibc(self) -> tuple[int, int] | None:
+        """The image's version of glibc; None if unknown."""
         return _UBUNTU[self.ubuntu][0] if self.ubuntu in _UBUNTU else None
 
     @property
     def libstdcxx(self) -> int | None:
-        """N of libstdc++.so.6.0.N."""
+        """N of the image's libstdc++.so.6.0.N; None if unknown."""
         return _UBUNTU[self.ubuntu][1] if self.ubuntu in _UBUNTU else None
 
     @property
     def reads_numpy2(self) -> bool | None:
-        """Whether the stub's pybind11 knows numpy 2's layout of dtypes; None when the version is unknown."""
+        """Whether the stub's pybind11 supports numpy 2; None if its version is unknown."""
         return version(self.pybind11) >= (2, 12) if self.pybind11 else None
 
 
 @dataclass(frozen=True)
 class Instance:
-    """An instance type: ``gpu`` "" and ``gpus`` 0 when it has no NVIDIA GPU."""
+    """An instance type of SageMaker.
+
+    Args:
+        name: such as ``ml.g5.xlarge``.
+        gpu: the model of its NVIDIA GPUs; "" without one.
+        compute_capability: such as "8.6"; "" without a GPU.
+        architecture: such as "Ampere"; "" without a GPU.
+        gpus: their number.
+    """
 
     name: str
     gpu: str
@@ -89,20 +86,20 @@ def releases() -> dict[str, Release]:
 
 
 def release_of(target: Destination) -> Release | None:
-    """The row of the release that the target's image names, or of this project's own server; None when unknown."""
+    """The release that the target's image names, or that of this project's own server; None if it is unknown."""
     if target.image and not target.image_names_release:
         return None
     return releases().get(target.release_name)
 
 
 def image_of(target: Destination) -> Release | None:
-    """As :func:`release_of`, but None when no image was chosen (or none whose release is known)."""
+    """As :func:`release_of`, but None if no image was chosen (or one whose release is unknown)."""
     return release_of(target) if target.image_names_release else None
 
 
 @cache
 def instance_of(name: str) -> Instance | None:
-    """``ml.g5.xlarge`` (``ml.`` may be left out); None when its family is not in the table."""
+    """The instance type ``ml.g5.xlarge`` (``ml.`` is optional); None if its family is not in the table."""
     family, _, size = name.removeprefix("ml.").partition(".")
     for row in _rows("instances.csv"):
         if row["family"] == family:
@@ -113,11 +110,12 @@ def instance_of(name: str) -> Instance | None:
 
 @cache
 def families() -> tuple[str, ...]:
+    """The instance families of the table, such as ``g5``."""
     return tuple(row["family"] for row in _rows("instances.csv"))
 
 
 def version(text: str) -> tuple[int, ...]:
-    """``10.4.0.26`` as numbers; what is no number ends it."""
+    """``10.4.0.26`` as numbers, up to the first part that is not a number."""
     numbers = []
     for part in text.split("."):
         if not part.isdigit() or len(part) > 9:
@@ -127,7 +125,7 @@ def version(text: str) -> tuple[int, ...]:
 
 
 def agree(one: str, other: str) -> bool:
-    """Whether two versions are the same, as far as both are stated: ``10.4.0`` and ``10.4.0.26``."""
+    """Whether two versions are equal as far as both go, such as ``10.4.0`` and ``10.4.0.26``."""
     pairs = list(zip(version(one), version(other), strict=False))
     return bool(pairs) and all(ours == theirs for ours, theirs in pairs)
 

@@ -1,11 +1,11 @@
-"""What differs between targets, stated once. The ensembles in git are written for the gpu target's native backends.
+"""The differences between targets. The ensembles in git are written for the native backends of the gpu target.
 
-cpu: the pip-only server. Its backends are this project's own, DALI decodes on the CPU, every instance is KIND_CPU, and
-the recipe says which engine runs a model. OpenVINO and ONNX Runtime join requests of different lengths where a config
-says that padding is masked.
+cpu: the server from a wheel. Its backends are this project's own, DALI decodes on the CPU, every instance is KIND_CPU,
+and the recipe names the engine of each model. OpenVINO and ONNX Runtime batch requests of different lengths if a config
+declares that padding is masked.
 
-gpu: NVIDIA's image of one release, in which SageMaker serves on a GPU. Which backends, which DALI and which Python it
-has is in the table of releases.
+gpu: NVIDIA's image of one release, in which SageMaker serves on a GPU. The table of releases has its backends, DALI and
+Python.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ NAMES = ("cpu", "gpu")
 
 @dataclass(frozen=True)
 class Target:
-    """One place to run.
+    """What archives are built for.
 
-    Attributes:
-        release: Triton's.
-        image: the release's name where NVIDIA's image is meant ("24.09"), "" for the pip-only server.
-        backends: those that compute there, in the order in which one stands in for a missing one.
-        instance_kind: what KIND_GPU of git's configs becomes.
+    Args:
+        name: "cpu" or "gpu".
+        release: of Triton.
+        image: the name of the release of NVIDIA's image ("24.09"); "" for the server from a wheel.
+        backends: those that run models, in the order in which one replaces a missing one.
+        instance_kind: replaces KIND_GPU of the configs in git.
         dali_device: the device of ``fn.decoders.image``, "cpu" or "mixed".
-        dali_version: the DALI that reads the pipeline, "" for the installed one.
-        python: the minor version of packed environments; "" leaves it to the environment file.
+        dali_version: the DALI that reads the pipeline; "" for the installed one.
+        python: the minor version of packed environments; "" for that of the environment file.
         pads_batches: whether its engines pad requests of different lengths to one batch (backends/common/padding.py);
-            NVIDIA's native backends string ragged rows together instead, and must not be given any.
-        chooses_engines: whether the recipe's engines are meant for it.
-        instance: the instance type that the archive is for, "" when not said.
+            NVIDIA's native backends concatenate ragged rows instead, and must not get any.
+        chooses_engines: whether the recipe's engines apply.
+        instance: the instance type that the archive is for; "" if not given.
     """
 
     name: str
@@ -53,19 +54,20 @@ class Target:
 
     @property
     def server(self) -> str:
+        """The server in words."""
         return f"NVIDIA's image of Triton {self.image}" if self.image else f"tritonserver {VERSION} from a wheel"
 
     def differences(self) -> dict[str, str]:
-        """All of it in words, for people who compare targets."""
+        """The target in words, for users who compare targets."""
         kind = ModelInstanceGroup.Kind.Name(self.instance_kind)
         return {
             "server": self.server,
             "backends": f"{'native' if self.image else 'backends/'}: {', '.join(self.backends)}",
             "instances": kind,
-            "engine of a step": "the recipe's [engines.STEP]" if self.chooses_engines else "what its config.pbtxt says",
+            "engine of a step": "the recipe's [engines.STEP]" if self.chooses_engines else "as in its config.pbtxt",
             "images are decoded": "on the GPU (mixed)" if self.dali_device == "mixed" else "on the CPU",
             "DALI": self.dali_version or "the installed one",
-            "Python of environments": self.python or "what the environment file says",
+            "Python of environments": self.python or "as in the environment file",
             "different lengths": "padded to one batch" if self.pads_batches else "batched where equal",
         }
 
@@ -90,18 +92,21 @@ def gpu(image: str, instance: str = "") -> Target:
     """The gpu target for an image: a release ("24.09"), or a name that has one ("…/tritonserver:24.09-py3").
 
     Raises:
-        EnsembleError: it is no known release, or one of which too little is known to build for it.
+        EnsembleError: the release is unknown, or its Python is.
     """
     choice = Destination("gpu", instance, image)
     release = releases().get(choice.release_name) if choice.image_names_release else None
     if release is None:
         first, *_, last = releases()
         raise EnsembleError(
-            f"{image!r} names no release of Triton that is known here" if image else "for which image is not said",
+            f"{image!r} does not name a known release of Triton" if image else "--target gpu needs an image",
             cure=f"write --image 24.09 (IMAGE=24.09 with make); known are {first} to {last}",
         )
     if not release.python:
-        raise EnsembleError(f"which Python the image of Triton {release.release} has is not known here")
+        raise EnsembleError(
+            f"the Python of the image of Triton {release.release} is unknown",
+            cure="choose another release with --image",
+        )
     return Target(
         name="gpu",
         release=release,
@@ -122,5 +127,5 @@ def target_of(name: str, image: str = "", instance: str = "") -> Target:
     if name == "gpu":
         return gpu(image, instance)
     if image or instance:
-        raise EnsembleError("only the gpu target is built for an image or an instance", cure="say --target gpu")
+        raise EnsembleError("only the gpu target is built for an image or an instance", cure="add --target gpu")
     return CPU

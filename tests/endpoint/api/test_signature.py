@@ -1,4 +1,4 @@
-"""Which service a request is for, and whether a waiter sent it, as botocore really writes these headers."""
+"""Which service a request is for, and whether a waiter sent it, from the headers that botocore writes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from triton_ensembles.endpoint.api.signature import from_waiter, signed_service
 
 
 class Stop(Exception):  # noqa: N818
-    """Instead of sending."""
+    """Raised instead of sending the request."""
 
 
 def sent(service: str, call: str, **parameters: Any) -> Any:
@@ -47,13 +47,13 @@ def sent(service: str, call: str, **parameters: Any) -> Any:
          "application-autoscaling"),
     ],
 )  # fmt: skip
-def test_the_service_is_read_out_of_the_signature(service: str, call: str, parameters: Any, name: str) -> None:
+def test_the_service_is_read_from_the_signature(service: str, call: str, parameters: Any, name: str) -> None:
     request = sent(service, call, **parameters)
     headers = {key: value.decode() if isinstance(value, bytes) else value for key, value in request.headers.items()}
     assert signed_service("/", headers) == name
 
 
-def test_presigned_urls_are_known_by_their_query() -> None:
+def test_presigned_urls_are_recognized_by_their_query() -> None:
     client = boto3.client("s3", region_name="eu-west-1", aws_access_key_id="a", aws_secret_access_key="c")
     url = client.generate_presigned_url("get_object", Params={"Bucket": "b", "Key": "k"})
     assert signed_service(url.split("amazonaws.com")[1], {}) == "s3"
@@ -62,7 +62,7 @@ def test_presigned_urls_are_known_by_their_query() -> None:
     assert signed_service("/b/k", {}) is None
 
 
-def test_a_waiters_question_is_told_from_any_other() -> None:
+def test_a_waiters_request_is_recognized() -> None:
     asked = sent("sagemaker", "describe_endpoint", EndpointName="e")
     waited = sent("sagemaker", "wait:endpoint_in_service", EndpointName="e")
     agents = [request.headers["User-Agent"] for request in (asked, waited)]

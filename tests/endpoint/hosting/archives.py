@@ -1,4 +1,4 @@
-"""Archives for the tests: tiny models that the real Triton loads within a second or two."""
+"""Archives for tests: tiny models that the real Triton loads within a second or two."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import json
 import tarfile
 from collections.abc import Mapping
+from pathlib import Path
 
 CONFIG = """
 name: "{name}"
@@ -19,6 +20,11 @@ MODEL = """
 import os, time
 import numpy as np
 import triton_python_backend_utils as pb_utils
+
+def wait(gate):
+    open(gate + ".reached", "w").close()
+    while not os.path.exists(gate):
+        time.sleep(0.01)
 
 class TritonPythonModel:
     def initialize(self, args):
@@ -52,6 +58,20 @@ def model(name: str = "identity", initialize: str = "pass", execute: str = "pass
     }
 
 
+class Gate:
+    """Holds a model up until the test lets it go on, and says when the model has got there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "gate"
+        self.wait = f"wait({str(self._path)!r})"  # a line for the model
+
+    def reached(self) -> bool:
+        return self._path.with_suffix(".reached").exists()
+
+    def open(self) -> None:
+        self._path.touch()
+
+
 def ensemble(name: str, *steps: str) -> dict[str, bytes]:
     """The files of an ensemble that hands X through these steps, one after the other."""
     tensors = ["X", *(f"T{number}" for number in range(1, len(steps))), "Y"]
@@ -76,7 +96,7 @@ def packed(files: Mapping[str, bytes], *more: tarfile.TarInfo) -> bytes:
 
 
 def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
-    """A member that is no file: a link, a device."""
+    """A member that is not a file: a link, a device."""
     member = tarfile.TarInfo(name)
     member.type, member.linkname = kind, target
     return member

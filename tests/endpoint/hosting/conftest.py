@@ -1,9 +1,10 @@
-"""A variant over real tritonservers, fed from a folder that stands as a bucket."""
+"""A variant with real tritonservers that takes its archives from a folder."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from triton_ensembles.endpoint.hosting import (
     Reply,
     Variant,
 )
-from triton_ensembles.endpoint.hosting.objects import FolderObjects, ModelObjects
+from triton_ensembles.endpoint.hosting.objects import ModelObjects
 from triton_ensembles.processes import descendants
 
 GIB = 1 << 30
@@ -32,29 +33,40 @@ GIB = 1 << 30
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> tuple[str, dict[str, bool]]:
-    """The loop that the endpoint runs on."""
+    """The event loop that the endpoint runs on."""
     return "asyncio", {"use_uvloop": True}
 
 
-class Nowhere:
-    """No bucket but the folders."""
+class FolderBucket:
+    """The bucket "models", whose objects are the files of a folder: no S3 server has to run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
 
     async def describe(self, url: str) -> ObjectInfo:
-        raise ObjectMissing(f"there is no '{url}'")
+        file = self._file(url)
+        return ObjectInfo(file.stat().st_size, str(file.stat().st_mtime_ns))
 
     async def fetch(self, url: str, destination: Path) -> ObjectInfo:
-        raise ObjectMissing(f"there is no '{url}'")
+        await asyncio.to_thread(shutil.copyfile, self._file(url), destination)
+        return await self.describe(url)
+
+    def _file(self, url: str) -> Path:
+        file = (self._folder / url.removeprefix("s3://models/")).resolve()
+        if not (file.is_relative_to(self._folder.resolve()) and file.is_file()):
+            raise ObjectMissing(f"the object '{url}' does not exist")
+        return file
 
 
 @dataclass
-class Witness:
-    """An observer that remembers."""
+class RecordingObserver:
+    """Keeps all metrics and events."""
 
-    metrics: list[tuple[str, float, Mapping[str, str]]] = field(default_factory=list)
+    metrics: list[tuple[str, float]] = field(default_factory=list)
     events: list[tuple[str, str]] = field(default_factory=list)
 
-    def metric(self, name: str, value: float, unit: str, dimensions: Mapping[str, str]) -> None:
-        self.metrics.append((name, value, dimensions))
+    def metric(self, name: str, value: float, *, variant: str, instance: str, target_model: str) -> None:
+        self.metrics.append((name, value))
 
     def event(self, kind: str, text: str) -> None:
         self.events.append((kind, text))
@@ -63,7 +75,7 @@ class Witness:
         return [text for each, text in self.events if each == kind]
 
     def values(self, name: str) -> list[float]:
-        return [value for each, value, _ in self.metrics if each == name]
+        return [value for each, value in self.metrics if each == name]
 
 
 class Host:
@@ -74,8 +86,8 @@ class Host:
         self.bucket.mkdir()
         self.root = folder / "variant"
         self.log = folder / "endpoint.log"
-        self.witness = Witness()
-        self.objects: ModelObjects = FolderObjects({"models": self.bucket}, Nowhere())
+        self.observer = RecordingObserver()
+        self.objects: ModelObjects = FolderBucket(self.bucket)
         self._started: Variant | None = None
 
     @property
@@ -109,8 +121,7 @@ class Host:
             root=self.root,
             log=self.log,
             budgets=Budgets(**limits),
-            observer=self.witness,
-            log_stream_arn="arn:aws:logs:local",
+            observer=self.observer,
         )
         return self._started
 
@@ -163,7 +174,7 @@ async def whole(reply: Reply) -> bytes:
     return b"".join([piece async for piece in reply.body])
 
 
-async def eventually(true: Callable[[], object], seconds: float = 20) -> None:
+async def eventually(true: Callable[[], object], seconds: float = 60) -> None:
     """Wait until it is true, and fail when it does not come true."""
     async with asyncio.timeout(seconds):
         while not true():

@@ -1,4 +1,4 @@
-"""Many clients, less room than models, a server that is killed: no wrong answer, and nothing that hangs."""
+"""Many clients, more models than memory, a server that is killed: no wrong answer, and nothing hangs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import random
 import pytest
 
 from tests.endpoint.hosting.archives import model
-from tests.endpoint.hosting.conftest import Host
+from tests.endpoint.hosting.conftest import Host, eventually
 from triton_ensembles.endpoint.hosting import HostingError, InternalFailure, ServiceUnavailable
 
 pytestmark = pytest.mark.anyio
@@ -57,7 +57,7 @@ async def test_every_request_gets_its_own_answer_or_an_error_that_says_why(
 
     async with asyncio.timeout(SECONDS + 120):
         await asyncio.gather(killer(), *(client() for _ in range(8)))
-        while True:  # all is in order again
+        while True:  # until everything works again
             try:
                 answers = [await host.ask(name, 1) for name in models]
                 break
@@ -67,4 +67,4 @@ async def test_every_request_gets_its_own_answer_or_an_error_that_says_why(
     for instance in host.variant.snapshot().instances:
         assert instance.in_flight == 0
         assert all(each.in_use == 0 for each in instance.models)
-    assert host.variant.snapshot().instances[0].restarts >= 1
+    await eventually(lambda: host.variant.snapshot().instances[0].restarts)  # it may be coming up beside the other one

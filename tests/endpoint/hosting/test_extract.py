@@ -1,4 +1,4 @@
-"""Archives of all sorts, none of which may write outside its folder or past its room."""
+"""Archives of all kinds: none may write outside its folder or more than it has reserved."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ GOOD = packed(model() | {"run.sh": b"#!/bin/sh"} | {"./a/./b//c": b"deep"})
 
 def test_files_come_out_with_their_content_time_and_nothing_else_of_the_archive(tmp_path: Path) -> None:
     (tmp_path / "archive").write_bytes(GOOD)
-    granted: list[int] = []
-    size = extract(tmp_path / "archive", tmp_path / "out", granted.append)
+    reserved: list[int] = []
+    size = extract(tmp_path / "archive", tmp_path / "out", reserved.append)
     assert (tmp_path / "out/a/b/c").read_bytes() == b"deep"
     assert (tmp_path / "out/identity/config.pbtxt").stat().st_mtime == 1_000_000_000
-    assert size == sum(granted) >= sum(path.stat().st_size for path in (tmp_path / "out").rglob("*") if path.is_file())
+    assert size == sum(reserved) >= sum(path.stat().st_size for path in (tmp_path / "out").rglob("*") if path.is_file())
 
 
-def test_nothing_is_written_that_was_not_granted(tmp_path: Path) -> None:
+def test_nothing_is_written_that_was_not_reserved(tmp_path: Path) -> None:
     (tmp_path / "archive").write_bytes(packed({"a": b"x" * 5000, "b": b"x" * 5000}))
 
     def reserve(size: int) -> None:
@@ -58,7 +58,7 @@ def test_a_damaged_archive_is_refused_or_unpacked_but_nothing_worse(at: int, byt
 
 
 def unharmed(content: bytes) -> None:
-    """Unpacking it ends well or with ExtractionError, and there are plain files and folders in its folder alone."""
+    """Unpacking it succeeds or raises ExtractionError, and leaves only plain files and folders, all in its folder."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "archive").write_bytes(content)

@@ -1,4 +1,4 @@
-"""Archives out of S3 and out of folders; S3 that fails half-way, and a disk that is full half-way."""
+"""Archives downloaded from S3: an S3 that fails halfway through, and a disk that fills up."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from tests.endpoint.hosting.archives import model, packed
-from tests.endpoint.hosting.conftest import Host, Nowhere
+from tests.endpoint.hosting.conftest import Host
 from triton_ensembles.endpoint.hosting import DownloadFailed, ModelError, ObjectMissing, ServiceUnavailable
-from triton_ensembles.endpoint.hosting.objects import FolderObjects, S3Objects
+from triton_ensembles.endpoint.hosting.objects import S3Objects
 
 pytestmark = pytest.mark.anyio
 LARGE = os.urandom(20 << 20)  # s3transfer fetches more than 8 MB in several ranges
@@ -30,7 +30,7 @@ def client(url: str) -> Any:
 
 
 class HalfS3(ThreadingHTTPServer):
-    """S3 whose connection breaks in the middle of an object, the first ``breaks`` times."""
+    """An S3 server whose connection breaks in the middle of an object, the first ``breaks`` times."""
 
     def __init__(self, content: bytes, breaks: int) -> None:
         super().__init__(("127.0.0.1", 0), _HalfAnswers)
@@ -38,7 +38,7 @@ class HalfS3(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Silence: clients are meant to give up."""
+        """Print nothing: clients are expected to hang up."""
 
     @property
     def url(self) -> str:
@@ -92,24 +92,12 @@ async def test_an_object_of_s3_arrives_whole(s3: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["s3://models/none", "s3://nowhere/none", "s3://models", "models/none", "s3:///x"])
-async def test_what_is_not_there_is_missing(s3: Any, tmp_path: Path, url: str) -> None:
-    for objects in (S3Objects(s3), FolderObjects({"models": tmp_path}, S3Objects(s3))):
-        with pytest.raises(ObjectMissing):
-            await objects.describe(url)
-        with pytest.raises(ObjectMissing):
-            await objects.fetch(url, tmp_path / "x")
-
-
-async def test_a_folder_stands_as_a_bucket_and_shows_nothing_outside(tmp_path: Path) -> None:
-    (tmp_path / "bucket").mkdir()
-    (tmp_path / "bucket" / "a.tar.gz").write_bytes(b"content")
-    (tmp_path / "secret").write_bytes(b"secret")
-    objects = FolderObjects({"models": tmp_path / "bucket"}, Nowhere())
-    assert (await objects.fetch("s3://models/a.tar.gz", tmp_path / "copy")).size == 7
-    assert (tmp_path / "copy").read_bytes() == b"content"
-    for key in ("../secret", "a/../../secret", "", "."):
-        with pytest.raises(ObjectMissing):
-            await objects.describe(f"s3://models/{key}")
+async def test_an_object_that_does_not_exist_is_missing(s3: Any, tmp_path: Path, url: str) -> None:
+    objects = S3Objects(s3)
+    with pytest.raises(ObjectMissing):
+        await objects.describe(url)
+    with pytest.raises(ObjectMissing):
+        await objects.fetch(url, tmp_path / "x")
 
 
 async def test_a_download_that_breaks_off_is_tried_again(tmp_path: Path) -> None:
@@ -133,8 +121,8 @@ async def test_a_download_that_always_breaks_off_leaves_nothing_and_the_next_one
         server.shutdown()
 
 
-async def test_a_disk_that_is_really_full_is_the_models_error_and_unloaded_models_make_way(host: Host) -> None:
-    """On a file system of 12 MiB, with a budget that knows nothing of it."""
+async def test_a_file_system_that_is_full_is_the_models_error_and_unloaded_models_are_deleted(host: Host) -> None:
+    """The file system has 12 MiB, less than the budget."""
     host.root.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", host.root], capture_output=True)
     if mounted.returncode:
@@ -156,7 +144,7 @@ async def test_a_disk_that_is_really_full_is_the_models_error_and_unloaded_model
         subprocess.run(["umount", host.root], check=True)
 
 
-async def test_a_download_that_is_given_up_ends(tmp_path: Path) -> None:
+async def test_a_canceled_download_ends(tmp_path: Path) -> None:
     with HalfS3(LARGE, breaks=1000) as server:
         task = asyncio.create_task(S3Objects(client(server.url)).fetch("s3://models/a", tmp_path / "x"))
         await asyncio.sleep(0.2)

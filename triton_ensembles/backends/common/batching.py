@@ -1,7 +1,7 @@
-"""Many requests in, one run of an engine, and to everyone their own rows. Only numpy: no Triton in here.
+"""Many requests become one run of an engine, and each request gets its own rows back. Needs only numpy.
 
-The dynamic batcher hands ``execute`` a list of requests; joining them into one array for the engine is what makes it
-dynamic *batching*, and no Python-based backend gets that for free.
+The dynamic batcher passes ``execute`` a list of requests. A Python-based backend must itself join them into one array
+for the engine; otherwise there is no dynamic *batching*.
 """
 
 from __future__ import annotations
@@ -15,73 +15,90 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Run = Callable[[Mapping[str, Array], tuple[str, ...]], Sequence[Array]]
-"""An engine: arrays by input name, the outputs that are wanted -> one array for each of these, in this order."""
+"""An engine: arrays by input name and the names of the wanted outputs -> one array for each output, in this order."""
 
 
 class BadInputError(ValueError):
-    """The request is at fault; the client gets this text with status INVALID_ARG (HTTP 400)."""
+    """The request is invalid; the client gets this text with status INVALID_ARG (HTTP 400)."""
 
 
 @dataclass(frozen=True)
-class Work:
-    """One request: its arrays by input name (batch axis first when the model has one) and the outputs it wants."""
+class Request:
+    """One inference request.
+
+    Args:
+        inputs: arrays by input name; axis 0 is the batch when the model has a batch axis.
+        wanted: names of the outputs to return.
+    """
 
     inputs: Mapping[str, Array]
     wanted: tuple[str, ...]
 
 
 Result = Mapping[str, Array] | Exception
-"""The answer to one :class:`Work`: arrays by output name, or why there are none."""
+"""The answer to one :class:`Request`: arrays by output name, or the error."""
 
 
-def run_batch(works: Sequence[Work], run: Run, *, batched: bool) -> list[Result]:
-    """Answer all works, in their order, with one run for all those whose rows have the same shape.
+def run_batch(requests: Sequence[Request], run: Run, *, batched: bool) -> list[Result]:
+    """Answer all requests, in their order, with one run for all those whose rows have the same shape.
 
-    Triton's dynamic batcher only joins requests of equal shape unless an input allows ragged batches; then each shape
-    has a run of its own here. A run that fails is repeated request by request, so that one bad request (a token id
-    beyond the vocabulary, say) fails alone. Without a batch axis every request is a run.
+    Triton's dynamic batcher only joins requests of equal shape, unless an input allows ragged batches; then there is
+    one run for each shape. A run that fails is repeated for each request, so that one bad request (with a token id
+    beyond the vocabulary, for example) fails alone. Without a batch axis there is one run for each request.
     """
-    results: list[Result | None] = [None] * len(works)
-    for group in _groups(works, batched):
-        for index, result in zip(group, _run_group([works[i] for i in group], run), strict=True):
+    results: list[Result | None] = [None] * len(requests)
+    for group in _groups(requests, batched):
+        for index, result in zip(group, _run_group([requests[i] for i in group], run), strict=True):
             results[index] = result
     return [result for result in results if result is not None]
 
 
-def _groups(works: Sequence[Work], batched: bool) -> list[list[int]]:
+def _groups(requests: Sequence[Request], batched: bool) -> list[list[int]]:
     if not batched:
-        return [[index] for index in range(len(works))]
+        return [[index] for index in range(len(requests))]
     groups: dict[object, list[int]] = {}
-    for index, work in enumerate(works):
-        shapes = tuple((name, array.shape[1:]) for name, array in sorted(work.inputs.items()))
+    for index, request in enumerate(requests):
+        shapes = tuple((name, array.shape[1:]) for name, array in sorted(request.inputs.items()))
         groups.setdefault(shapes, []).append(index)
     return list(groups.values())
 
 
-def _run_group(works: Sequence[Work], run: Run) -> list[Result]:
-    # dict.fromkeys: each output once, in an order that does not change from run to run.
-    wanted = tuple(dict.fromkeys(name for work in works for name in work.wanted))
+def _run_group(requests: Sequence[Request], run: Run) -> list[Result]:
+    # dict.fromkeys: each output once, always in the same order.
+    wanted = tuple(dict.fromkeys(name for request in requests for name in request.wanted))
     try:
-        if len(works) == 1:
-            return [dict(zip(wanted, run(works[0].inputs, wanted), strict=True))]
-        joined = {name: np.concatenate([work.inputs[name] for work in works]) for name in works[0].inputs}
+        if len(requests) == 1:
+            return [dict(zip(wanted, run(requests[0].inputs, wanted), strict=True))]
+        joined = {name: np.concatenate([request.inputs[name] for request in requests]) for name in requests[0].inputs}
         outputs = dict(zip(wanted, run(joined, wanted), strict=True))
-        return _split(works, outputs)
-    except Exception as error:  # whatever the engine raises belongs to a request, and must not end the others
-        if len(works) == 1:
+        return _split(requests, outputs)
+    except Exception as error:  # an engine's error is caused by one request, and must not fail the others
+        if len(requests) == 1:
             return [error]
-        return [result for work in works for result in _run_group([work], run)]
+        return [result for request in requests for result in _run_group([request], run)]
 
 
-def _split(works: Sequence[Work], outputs: Mapping[str, Array]) -> list[Result]:
-    """Slices along the batch axis: views, contiguous, no copies."""
-    counts = [len(next(iter(work.inputs.values()))) for work in works]
+def _split(requests: Sequence[Request], outputs: Mapping[str, Array]) -> list[Result]:
+    """Slice the outputs along the batch axis: contiguous views, no copies."""
+    counts = [len(next(iter(request.inputs.values()))) for request in requests]
     for name, array in outputs.items():
         if array.ndim == 0 or len(array) != sum(counts):
             raise ValueError(f"output {name} has shape {list(array.shape)} for a batch of {sum(counts)} rows")
     results: list[Result] = []
     first = 0
-    for work, count in zip(works, counts, strict=True):
-        results.append({name: outputs[name][first : first + count] for name in work.wanted})
+    for request, count in zip(requests, counts, strict=True):
+        results.append({name: outputs[name][first : first + count] for name in request.wanted})
         first += count
     return results
+
+
+def decoded(name: str, array: Array) -> list[str]:
+    """The elements of an input of Triton's TYPE_STRING, which are bytes, as text, in C order.
+
+    Raises:
+        BadInputError: one is not UTF-8.
+    """
+    try:
+        return [item.decode() for item in array.ravel()]
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"input {name} holds text that is not UTF-8: {error}") from error

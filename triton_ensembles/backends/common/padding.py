@@ -1,12 +1,12 @@
-"""Rows of different lengths in one run: grouped by length, the shorter ones padded with zeros, the outputs put back.
+"""Rows of different lengths in one run: grouped by length, shorter ones padded with zeros, outputs cut to length.
 
-For models that mask padding, as sentence encoders do. The author of a config says so by the parameter
-``padded_batching: "true"``: where all the inputs of variable length are zero up to a row's end, there is padding. The
-server hands over requests of different shapes when ``allow_ragged_batch`` is set. (NVIDIA's native backends do
-something else with ragged batches: they string the rows together.)
+For models that mask padding, as sentence encoders do. The author of a config declares this by the parameter
+``padded_batching: "true"``: positions at the end of a row where all inputs of variable length are zero are padding. The
+server passes requests of different shapes when ``allow_ragged_batch`` is set. (NVIDIA's native backends handle ragged
+batches differently: they concatenate the rows.)
 
-Rows are regrouped and not requests, because a request of many sentences comes as wide as its longest one. Outputs at
-padding are zeros, so that no answer depends on who else was in a run.
+Rows are regrouped and not requests, because a request of many sentences is as wide as its longest one. Outputs at
+padding are zeros, so that no answer depends on the other requests of a run.
 """
 
 from __future__ import annotations
@@ -18,32 +18,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from triton_ensembles.backends.common.batching import Array, BadInputError, Result, Run, Work
-from triton_ensembles.backends.common.declared import LoadError
-from triton_ensembles.backends.common.grouping import cheapest_groups
+from triton_ensembles.backends.common.batching import Array, BadInputError, Request, Result, Run
+from triton_ensembles.backends.common.model_instance import LoadError
+from triton_ensembles.backends.common.row_groups import cheapest_groups
 
 
 @dataclass(frozen=True)
 class Axes:
-    """Which axis of each tensor has the variable length, by tensor name; axis 0 is the batch."""
+    """Which axis has the variable length, by tensor name, for inputs and outputs; axis 0 is the batch."""
 
     inputs: Mapping[str, int]
     outputs: Mapping[str, int]
 
 
 class Row(NamedTuple):
-    """One row of one request, both by number, and its length without padding."""
+    """One row: the index of its request, its index in that request, and its length without padding."""
 
-    work: int
+    request: int
     number: int
     length: int
 
 
 def find_axes(inputs: Mapping[str, Sequence[object]], outputs: Mapping[str, Sequence[object]]) -> Axes:
-    """The axes that bear the name of the one variable length of a model file's inputs.
+    """The axes with the name of the one variable length of a model file's inputs.
 
     Args:
-        inputs: shapes by tensor name, with a text for an axis of any size, as ONNX has them; axis 0 is the batch.
+        inputs: shapes by tensor name, as ONNX has them: a text for an axis of any size; axis 0 is the batch.
+        outputs: the same of the outputs.
 
     Raises:
         LoadError: the inputs have no such axis, or several of different names.
@@ -51,7 +52,7 @@ def find_axes(inputs: Mapping[str, Sequence[object]], outputs: Mapping[str, Sequ
     names = {size for shape in inputs.values() for size in shape[1:] if isinstance(size, str)}
     if len(names) != 1:
         found = ", ".join(sorted(names)) or "none"
-        raise LoadError(f"padded_batching needs one named axis of any size in the file's inputs, and there is: {found}")
+        raise LoadError(f"padded_batching needs one named axis of any size in the file's inputs, but there is: {found}")
     (length,) = names
     return Axes(
         *(
@@ -61,63 +62,63 @@ def find_axes(inputs: Mapping[str, Sequence[object]], outputs: Mapping[str, Sequ
     )
 
 
-def run_padded(works: Sequence[Work], run: Run, axes: Axes) -> list[Result]:
-    """Answer all works, in their order, in as few runs as pays. A work whose run fails, fails alone."""
-    batch = _Batch(works, axes)
+def run_padded(requests: Sequence[Request], run: Run, axes: Axes) -> list[Result]:
+    """Answer all requests, in their order, in the cheapest runs. A request that makes a run fail fails alone."""
+    batch = _Batch(requests, axes)
     for group in cheapest_groups([row.length for row in batch.rows]):
         batch.answer([batch.rows[index] for index in group], run)
-    return [batch.errors.get(number) or batch.answers[number] for number in range(len(works))]
+    return [batch.errors.get(number) or batch.answers[number] for number in range(len(requests))]
 
 
 class _Batch:
-    """The works of one execution, and what is known of their results."""
+    """The requests of one execution, and their results so far."""
 
-    def __init__(self, works: Sequence[Work], axes: Axes) -> None:
-        self._works, self._axes = works, axes
+    def __init__(self, requests: Sequence[Request], axes: Axes) -> None:
+        self._requests, self._axes = requests, axes
         self.rows: list[Row] = []
-        self.answers: list[dict[str, Array]] = [{} for _ in works]
+        self.answers: list[dict[str, Array]] = [{} for _ in requests]
         self.errors: dict[int, Exception] = {}
-        for number, work in enumerate(works):
+        for number, request in enumerate(requests):
             try:
-                self.rows += [Row(number, row, length) for row, length in enumerate(_lengths(work.inputs, axes))]
+                self.rows += [Row(number, row, length) for row, length in enumerate(_lengths(request.inputs, axes))]
             except BadInputError as error:
                 self.errors[number] = error
 
     def answer(self, rows: Sequence[Row], run: Run) -> None:
-        """Run these rows together, or those of each work by themselves when that fails."""
-        parts = [part for part in _by_work(rows) if part[0].work not in self.errors]
+        """Run these rows together or, when that fails, those of each request separately."""
+        parts = [part for part in _by_request(rows) if part[0].request not in self.errors]
         if not parts:
             return
-        wanted = tuple(dict.fromkeys(name for part in parts for name in self._works[part[0].work].wanted))
+        wanted = tuple(dict.fromkeys(name for part in parts for name in self._requests[part[0].request].wanted))
         try:
             if len(parts) == 1 and self._is_whole(parts[0]):  # nothing to copy
-                number = parts[0][0].work
-                self.answers[number] = dict(zip(wanted, run(self._works[number].inputs, wanted), strict=True))
+                number = parts[0][0].request
+                self.answers[number] = dict(zip(wanted, run(self._requests[number].inputs, wanted), strict=True))
             else:
                 self._put(parts, dict(zip(wanted, run(self._joined(parts), wanted), strict=True)))
-        except Exception as error:  # whatever the engine raises belongs to a request, and must not end the others
+        except Exception as error:  # an engine's error is caused by one request, and must not fail the others
             if len(parts) == 1:
-                self.errors[parts[0][0].work] = error
+                self.errors[parts[0][0].request] = error
             else:
                 for part in parts:
                     self.answer(part, run)
 
     def _is_whole(self, rows: Sequence[Row]) -> bool:
-        """Whether these are all the rows of their work, and none of them has padding."""
-        count, width = self._size(rows[0].work)
+        """Whether these are all rows of their request, and none has padding."""
+        count, width = self._size(rows[0].request)
         return len(rows) == count and all(row.length == width for row in rows)
 
     def _size(self, number: int) -> tuple[int, int]:
-        """How many rows a work has, and how long they are with padding."""
+        """The number of rows of a request, and their length with padding."""
         name, axis = next(iter(self._axes.inputs.items()))
-        shape = self._works[number].inputs[name].shape
+        shape = self._requests[number].inputs[name].shape
         return shape[0], shape[axis]
 
     def _joined(self, parts: Sequence[Sequence[Row]]) -> dict[str, Array]:
-        """The inputs of one run, the rows as long as the longest of them."""
+        """The inputs of one run, with all rows as long as the longest."""
         longest = max(row.length for part in parts for row in part)
         joined = {}
-        for name in self._works[parts[0][0].work].inputs:
+        for name in self._requests[parts[0][0].request].inputs:
             arrays = [self._rows(name, part) for part in parts]
             if name in self._axes.inputs:
                 arrays = [_resized(array, self._axes.inputs[name], longest) for array in arrays]
@@ -125,7 +126,7 @@ class _Batch:
         return joined
 
     def _rows(self, name: str, part: Sequence[Row]) -> Array:
-        array = self._works[part[0].work].inputs[name]
+        array = self._requests[part[0].request].inputs[name]
         return array if len(part) == len(array) else array[[row.number for row in part]]
 
     def _put(self, parts: Sequence[Sequence[Row]], outputs: Mapping[str, Array]) -> None:
@@ -136,15 +137,15 @@ class _Batch:
                 )
         first = 0
         for part in parts:
-            for name in self._works[part[0].work].wanted:
+            for name in self._requests[part[0].request].wanted:
                 self._put_part(name, part, outputs[name][first : first + len(part)])
             first += len(part)
 
     def _put_part(self, name: str, rows: Sequence[Row], array: Array) -> None:
-        count, width = self._size(rows[0].work)
+        count, width = self._size(rows[0].request)
         axis = self._axes.outputs.get(name)
-        answer = self.answers[rows[0].work]
-        if self._is_whole(rows):  # a slice is all of its answer, and of a single row not even a copy
+        answer = self.answers[rows[0].request]
+        if self._is_whole(rows):  # the slice is the whole answer, and need not be copied for a single row
             answer[name] = np.ascontiguousarray(array if axis is None else _resized(array, axis, width))
             return
         shape = [count, *array.shape[1:]]
@@ -160,8 +161,8 @@ class _Batch:
             whole[row.number, : row.length] = values[: row.length]
 
 
-def _by_work(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    for _, part in groupby(rows, key=lambda row: row.work):
+def _by_request(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    for _, part in groupby(rows, key=lambda row: row.request):
         yield list(part)
 
 
@@ -174,24 +175,24 @@ def _lengths(inputs: Mapping[str, Array], axes: Axes) -> list[int]:
     widths = {inputs[name].shape[axis] for name, axis in axes.inputs.items()}
     if len(widths) != 1:
         raise BadInputError(f"{', '.join(sorted(axes.inputs))} have different lengths")
-    for name in axes.inputs:  # mostly there is one row, without padding: a look at its end tells
+    for name in axes.inputs:  # the usual case is one row without padding, which its last value shows
         array = inputs[name]
         if array.ndim == 2 and array.size and array[:, -1].all():
             return [*widths] * len(array)
-    there = [np.moveaxis(inputs[name], axis, 1) != 0 for name, axis in axes.inputs.items()]
-    used = np.logical_or.reduce([each.reshape(*each.shape[:2], -1).any(axis=2) for each in there])
+    nonzero = [np.moveaxis(inputs[name], axis, 1) != 0 for name, axis in axes.inputs.items()]
+    used = np.logical_or.reduce([each.reshape(*each.shape[:2], -1).any(axis=2) for each in nonzero])
     positions = np.arange(1, used.shape[1] + 1)
-    # A row of nothing but padding keeps one position: engines are not made for tensors without elements.
+    # A row of padding only keeps one position: engines cannot take tensors without elements.
     lengths: list[int] = (used * positions).max(axis=1, initial=min(1, len(positions))).tolist()
     return lengths
 
 
 def _resized(array: Array, axis: int, length: int) -> Array:
-    """Cut, or padded with zeros, to ``length`` along ``axis``."""
+    """``array`` cut, or padded with zeros, to ``length`` along ``axis``."""
     missing = length - array.shape[axis]
     if missing <= 0:
         return array[(slice(None),) * axis + (slice(length),)]
-    # np.pad takes ten times as long, and is all that most requests need besides a copy.
+    # np.pad takes ten times as long, and for most requests this is all the work.
     padded = np.zeros([*array.shape[:axis], length, *array.shape[axis + 1 :]], array.dtype)
     padded[(slice(None),) * axis + (slice(array.shape[axis]),)] = array
     return padded

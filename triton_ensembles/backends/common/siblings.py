@@ -1,4 +1,4 @@
-"""Whether another instance of a model is computing at this moment."""
+"""Whether another instance of the same model is computing at the moment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FLOCK = "@hhqqi0q"  # struct flock of Linux: type, whence, start, length, proce
 
 
 def find_siblings(file: Path) -> Siblings | None:
-    """Those whose model's file this is; None where its file system has no locks."""
+    """The instances that serve the model in ``file``; None where its file system has no locks."""
     found = Siblings(file)
     try:
         with found.computing():
@@ -26,8 +26,8 @@ def find_siblings(file: Path) -> Siblings | None:
 class Siblings:
     """The instances of one model, which are processes, see each other through shared locks on the model's file.
 
-    The kernel drops a lock with its process, so that nothing is left of an instance that was killed; and the file need
-    not be writable. A lock is taken, looked for and dropped in a few microseconds.
+    The kernel releases a lock when its process ends, so that a killed instance leaves nothing behind; and the file need
+    not be writable. A lock is taken, checked and released in a few microseconds.
     """
 
     def __init__(self, file: Path) -> None:
@@ -35,7 +35,7 @@ class Siblings:
 
     @contextmanager
     def computing(self) -> Iterator[bool]:
-        """Show the others that this instance computes; yields whether it is the only one at this moment."""
+        """Show the others that this instance is computing; yield whether it is the only one at the moment."""
         fcntl.lockf(self._descriptor, fcntl.LOCK_SH)
         try:
             yield self._alone()
@@ -46,7 +46,7 @@ class Siblings:
         os.close(self._descriptor)
 
     def _alone(self) -> bool:
-        """Whether nobody else's lock would be in the way of an exclusive one."""
+        """Whether no other process holds a lock that would prevent an exclusive one."""
         asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
         found = struct.unpack(_FLOCK, fcntl.fcntl(self._descriptor, fcntl.F_GETLK, asked))
         return bool(found[0] == fcntl.F_UNLCK)

@@ -1,9 +1,9 @@
-"""A serialised DALI pipeline run over the rows of a whole dynamic batch.
+"""Runs a serialized DALI pipeline over the rows of a whole dynamic batch.
 
-DALI takes a batch as a list of samples of different lengths, so requests need not be of one shape
-(``allow_ragged_batch``, as with the native backend). Two things differ from the native one, both for the better:
-a row that cannot be processed fails its own request only, and images are bounded in size (images.py).
-The native backend's autoserialisation (a dali.py in place of model.dali) is not offered.
+DALI takes a batch as a list of samples of different lengths, so requests need not have one shape
+(``allow_ragged_batch``, as with the native backend). There are two improvements over the native backend: a row that
+cannot be processed fails only its own request, and the size of images is limited (images.py). The native backend's
+autoserialization (a dali.py instead of model.dali) is not supported.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from typing import Any, ClassVar
 import numpy as np
 from nvidia.dali import Pipeline
 
-from triton_ensembles.backends.common.batching import Array, BadInputError, Result, Work
-from triton_ensembles.backends.common.declared import LoadError, Model, Tensor, check_names, check_tensor
+from triton_ensembles.backends.common.batching import Array, BadInputError, Request, Result
+from triton_ensembles.backends.common.model_instance import LoadError, ModelInstance, Tensor, check_names, check_tensor
 from triton_ensembles.backends.dali import images
 from triton_ensembles.backends.dali.pipeline_file import PipelineFile, read_pipeline_file
 
 
 @dataclass(frozen=True)
-class Row:
-    """One sample of one request: its arrays by input name and what it will decode to (0 when nothing is decoded)."""
+class InputSample:
+    """One row of one request: its arrays by input name, and how many pixels it will decode to (0 without images)."""
 
     arrays: Mapping[str, Array]
     pixels: int
 
 
 @dataclass(frozen=True)
-class Sample:
-    """Where the output of a row lies: ``block`` has one entry an output, and ``position`` is the row's place in it."""
+class OutputSample:
+    """The outputs of a row: ``block`` has one entry for each output, ``position`` is the row's index in each."""
 
     block: Sequence[Array | list[Array]]
     position: int
@@ -42,12 +42,12 @@ class DaliEngine:
     """A pipeline for one model instance.
 
     Raises:
-        LoadError: the file is no serialised pipeline, or it and the config disagree about a tensor.
+        LoadError: the file is not a serialized pipeline, or it and the config disagree about a tensor.
     """
 
     parameters: ClassVar[frozenset[str]] = frozenset({"num_threads", "max_image_pixels"})
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: ModelInstance) -> None:
         self._model = model
         self._file = read_pipeline_file(model.file)
         _check(model, self._file)
@@ -56,21 +56,21 @@ class DaliEngine:
         self._options: dict[str, Any] = {
             "batch_size": self._rows_at_once,
             "device_id": model.gpu,
-            "prefetch_queue_depth": 1,  # with more, the answer to a batch would come only with a later batch
+            "prefetch_queue_depth": 1,  # with more, a batch would be answered only with a later batch
         }
         if "num_threads" in model.parameters:
             self._options["num_threads"] = model.integer("num_threads", 0)
         self._pipeline: Any = self._build()
 
-    def answer(self, works: Sequence[Work]) -> list[Result]:
-        """One run of the pipeline for the rows of all works; more only for images beyond the limit, or after errors."""
-        prepared = [self._prepare(work) for work in works]
+    def answer(self, requests: Sequence[Request]) -> list[Result]:
+        """One run of the pipeline for the rows of all requests; more only for too many pixels, or after errors."""
+        prepared = [self._prepare(request) for request in requests]
         batch = [row for rows in prepared if not isinstance(rows, Exception) for row in rows]
         runs = list(self._runs(batch))
         samples = iter([sample for rows in runs for sample in self._run(rows, keep=len(runs) > 1)])
         return [
-            rows if isinstance(rows, Exception) else self._collect(work, [next(samples) for _ in rows])
-            for work, rows in zip(works, prepared, strict=True)
+            rows if isinstance(rows, Exception) else self._collect(request, [next(samples) for _ in rows])
+            for request, rows in zip(requests, prepared, strict=True)
         ]
 
     def close(self) -> None:
@@ -82,16 +82,16 @@ class DaliEngine:
         except RuntimeError as error:
             raise LoadError(f"DALI cannot build {self._model.file.name}: {_reason(error)}") from error
 
-    def _prepare(self, work: Work) -> list[Row] | Exception:
-        """The rows of a request, or the reason of the first one that can be seen to be bad."""
+    def _prepare(self, request: Request) -> list[InputSample] | Exception:
+        """The rows of a request, or the error of its first bad row."""
         try:
-            count = len(next(iter(work.inputs.values())))
-            return [self._row(work, index) for index in range(count)]
+            count = len(next(iter(request.inputs.values())))
+            return [self._row(request, index) for index in range(count)]
         except BadInputError as error:
             return error
 
-    def _row(self, work: Work, index: int) -> Row:
-        arrays = {name: array[index] for name, array in work.inputs.items()}
+    def _row(self, request: Request, index: int) -> InputSample:
+        arrays = {name: array[index] for name, array in request.inputs.items()}
         pixels = 0
         for name in self._file.image_inputs & arrays.keys():
             arrays[name] = images.unpadded(arrays[name])
@@ -99,12 +99,12 @@ class DaliEngine:
                 pixels += images.pixels(arrays[name], self._pixels_at_once)
             except BadInputError as error:
                 raise BadInputError(f"row {index} of {name}: {error}") from error
-        return Row(arrays, pixels)
+        return InputSample(arrays, pixels)
 
-    def _runs(self, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    def _runs(self, rows: Sequence[InputSample]) -> Iterator[Sequence[InputSample]]:
         """Cut the batch where it would decode to more pixels than one image may have, or have too many rows.
 
-        The limit on one image would protect nobody if a batch of such images were decoded side by side.
+        The limit of one image would be useless if a batch of such images were decoded together.
         """
         first = pixels = 0
         for index, row in enumerate(rows):
@@ -115,10 +115,10 @@ class DaliEngine:
         if rows:
             yield rows[first:]
 
-    def _run(self, rows: Sequence[Row], keep: bool) -> list[Sample | Exception]:
-        """Run the rows together; when that fails, each half for itself, down to the row that is the cause.
+    def _run(self, rows: Sequence[InputSample], keep: bool) -> list[OutputSample | Exception]:
+        """Run the rows together; when that fails, each half separately, down to the row that causes the error.
 
-        ``keep`` copies the outputs: DALI writes the next run's into the same buffers.
+        ``keep`` copies the outputs, because DALI writes those of the next run into the same buffers.
         """
         try:
             if self._pipeline is None:
@@ -133,7 +133,7 @@ class DaliEngine:
                 return [self._refusal(error)]
             half = len(rows) // 2
             return self._run(rows[:half], keep=True) + self._run(rows[half:], keep=True)
-        return [Sample(block, position) for position in range(len(rows))]
+        return [OutputSample(block, position) for position in range(len(rows))]
 
     def _refusal(self, error: Exception) -> BadInputError:
         decoder = "decoders" in str(error) and self._file.image_inputs
@@ -142,16 +142,16 @@ class DaliEngine:
             f"not an image that DALI can decode: {reason}" if decoder else f"DALI refuses it: {reason}"
         )
 
-    def _collect(self, work: Work, samples: Sequence[Sample | Exception]) -> Result:
-        """The arrays that one request asked for, rows first."""
-        names = ", ".join(sorted(work.inputs))
+    def _collect(self, request: Request, samples: Sequence[OutputSample | Exception]) -> Result:
+        """The outputs that one request asked for, or the error of its first bad row."""
+        names = ", ".join(sorted(request.inputs))
         for index, sample in enumerate(samples):
             if isinstance(sample, Exception):
                 return BadInputError(f"row {index} of {names}: {sample}")
-        good = [sample for sample in samples if isinstance(sample, Sample)]
+        good = [sample for sample in samples if isinstance(sample, OutputSample)]
         order = {tensor.name: number for number, tensor in enumerate(self._model.outputs)}
         result = {}
-        for name in work.wanted:
+        for name in request.wanted:
             try:
                 result[name] = _join(good, order[name])
             except ValueError as error:
@@ -159,8 +159,8 @@ class DaliEngine:
         return result
 
 
-def _join(samples: Sequence[Sample], output: int) -> Array:
-    """The rows of one output as one array: a view when they lie side by side, which one run gives."""
+def _join(samples: Sequence[OutputSample], output: int) -> Array:
+    """The rows of one output as one array: a view when they come from one run."""
     first = samples[0]
     entry = first.block[output]
     if isinstance(entry, np.ndarray) and samples[-1].block is first.block:
@@ -168,7 +168,7 @@ def _join(samples: Sequence[Sample], output: int) -> Array:
     rows = [sample.block[output][sample.position] for sample in samples]
     if len({row.shape for row in rows}) > 1:
         shapes = ", ".join(sorted({str(list(row.shape)) for row in rows}))
-        raise ValueError(f"the rows of this request came out in different shapes ({shapes}); send them one by one")
+        raise ValueError(f"the rows of this request have different output shapes ({shapes}); send them one by one")
     return np.stack(rows)
 
 
@@ -182,7 +182,7 @@ def _on_cpu(output: Any, keep: bool) -> Array | list[Array]:
 
 
 def _reason(error: Exception) -> str:
-    """DALI's own words without the frame around them.
+    """The reason inside DALI's message.
 
     A message reads "Critical error in pipeline: … encountered: <reason> Current pipeline object is no longer valid.";
     "Failed to decode sample #3 : " counts samples of the batch, not of the request, and often ends there.
@@ -192,8 +192,8 @@ def _reason(error: Exception) -> str:
     return " ".join(text.split())
 
 
-def _check(model: Model, file: PipelineFile) -> None:
-    """Inputs go by name; outputs have no names in DALI and go by their order, as in the native backend."""
+def _check(model: ModelInstance, file: PipelineFile) -> None:
+    """Inputs are matched by name; outputs, which have no names in DALI, by their order, as in the native backend."""
     check_names("input", model.inputs, file.inputs, all_needed=True)
     found = {tensor.name: tensor for tensor in file.inputs}
     if len(model.outputs) != len(file.outputs):
@@ -205,5 +205,5 @@ def _check(model: Model, file: PipelineFile) -> None:
 
 
 def _with_batch_axis(sample: Tensor) -> Tensor:
-    """A pipeline always works on batches; with max_batch_size 0 that axis stands among the config's own dims."""
+    """A pipeline always takes batches; with max_batch_size 0 that axis is among the config's own dims."""
     return Tensor(sample.name, sample.data_type, None if sample.dims is None else (-1, *sample.dims))

@@ -1,8 +1,8 @@
-"""Encoded images are looked at before DALI decodes them: is it an image, how large will it be, where does it end.
+"""Checks encoded images before DALI decodes them: their format, size and end.
 
-One bad row makes a DALI pipeline throw its whole batch away, and the size of a decoded image has nothing to do with
-the size of its file: 420 kB of PNG became 12000 x 12000 pixels, 1 GB of memory and 3 s. Reading the header with the
-codec library of DALI itself (nvImageCodec) takes some microseconds and refuses exactly what its decoders do not know.
+One bad row makes a DALI pipeline discard its whole batch, and the size of a file says nothing about the size of its
+image: 420 kB of PNG became 12000 x 12000 pixels, which took 1 GB of memory and 3 s. Reading the header with DALI's own
+codec library (nvImageCodec) takes a few microseconds and refuses exactly the formats that its decoders do not support.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from triton_ensembles.backends.common.batching import Array, BadInputError
 MAX_PIXELS = 89_478_485
 """Pillow's Image.MAX_IMAGE_PIXELS: a quarter of a gigabyte of RGB. The parameter max_image_pixels replaces it."""
 
-# These formats end in a marker that is not zero (EOI; the checksum of IEND), so zeros behind it are never theirs.
+# These formats end in a marker that is not zero (EOI; the checksum of IEND), so zeros after it are padding.
 _PADDABLE = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
 
 
 def unpadded(row: Array) -> Array:
-    """The row (uint8 [n]) without the zeros that a client put behind a JPEG or PNG.
+    """The row (uint8 [n]) without the zeros that a client appended to a JPEG or PNG.
 
-    That is how images of different lengths travel in one request. Without the padding an image that was cut off is
-    seen to be cut off; with it, libjpeg would read the zeros as picture and answer with a half grey one.
+    Clients pad so that images of different lengths fit into one request. Padding would also hide that an image is cut
+    off: libjpeg would read the zeros as pixels and return a half gray image.
     """
     if not row.size or row[-1]:
         return row
@@ -31,10 +31,10 @@ def unpadded(row: Array) -> Array:
 
 
 def pixels(row: Array, limit: int) -> int:
-    """How many pixels the encoded image (uint8 [n]) will have, by its header.
+    """How many pixels the encoded image (uint8 [n]) has according to its header.
 
     Raises:
-        BadInputError: it is no image that DALI knows, or one of more than ``limit`` pixels.
+        BadInputError: it is not an image that DALI can decode, or has more than ``limit`` pixels.
     """
     try:
         stream = nvimgcodec.CodeStream(row)

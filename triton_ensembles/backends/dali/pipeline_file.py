@@ -1,7 +1,7 @@
-"""What a serialised DALI pipeline says about itself: its inputs, its outputs, and which inputs are encoded images.
+"""The inputs and outputs of a serialized DALI pipeline, and which inputs are encoded images.
 
-DALI's Python API builds and runs such a file, but does not tell what is in it. The file is a protobuf message of
-DALI's dali.proto; the part of it that is needed here is declared below, by field number.
+DALI's Python API builds and runs such a file, but does not describe it. The file is a protobuf message of DALI's
+dali.proto; the part of it that is needed here is declared below, by field number.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from triton_ensembles.backends.common.declared import TRITON_TYPES, LoadError, Tensor
+from triton_ensembles.backends.common.model_instance import TRITON_TYPES, LoadError, Tensor
 
 # message -> (field, number, type, repeated). Names are dali.proto's.
 _STRING, _INT64 = "string", "int64"
@@ -45,30 +45,37 @@ _IMAGE_DECODERS = ("decoders__Image", "ImageDecoder", "experimental__decoders__I
 
 @dataclass(frozen=True)
 class PipelineFile:
-    """``dims`` of the tensors are those of one sample; None where the pipeline does not declare ``ndim``."""
+    """What a serialized pipeline declares.
+
+    Args:
+        serialized: the file's content.
+        batch_size: the most samples of one run.
+        inputs: their dims are those of one sample; None where the pipeline does not declare ``ndim``.
+        outputs: as the inputs.
+        image_inputs: inputs that an image decoder reads: each row is the content of an image file.
+    """
 
     serialized: bytes
     batch_size: int
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     image_inputs: frozenset[str]
-    """Inputs that an image decoder reads: each row is the content of an image file."""
 
 
 def read_pipeline_file(path: Path) -> PipelineFile:
     """Read what ``Pipeline.serialize()`` wrote.
 
     Raises:
-        LoadError: it is something else.
+        LoadError: the file is something else.
     """
     serialized = path.read_bytes()
     pipeline = _message_class()()
     try:
         pipeline.ParseFromString(serialized)
     except DecodeError as error:
-        raise LoadError(f"{path.name} is not a serialised DALI pipeline") from error
+        raise LoadError(f"{path.name} is not a serialized DALI pipeline") from error
     if not pipeline.op or not pipeline.pipe_outputs:
-        raise LoadError(f"{path.name} is not a serialised DALI pipeline")
+        raise LoadError(f"{path.name} is not a serialized DALI pipeline")
     sources = [op for op in pipeline.op if op.name in ("ExternalSource", "_ExternalSource")]
     tensor_of = {output.name: op.inst_name for op in sources for output in op.output}
     decoders = [op for op in pipeline.op if op.name.startswith(_IMAGE_DECODERS)]
@@ -82,7 +89,7 @@ def read_pipeline_file(path: Path) -> PipelineFile:
 
 
 def _source(op: Any) -> Tensor:
-    """An fn.external_source; ``dtype`` and ``ndim`` are arguments that its author may have left out."""
+    """The tensor of an fn.external_source, whose arguments ``dtype`` and ``ndim`` are optional."""
     arguments = {argument.name: argument.ints for argument in op.args}
     dtype, ndim = (next(iter(arguments.get(name, ())), -1) for name in ("dtype", "ndim"))
     return _tensor(op.inst_name, dtype, ndim)

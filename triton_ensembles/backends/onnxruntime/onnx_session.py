@@ -1,7 +1,7 @@
-"""An ONNX model run by ONNX Runtime, set up by the same fields of config.pbtxt that Triton's own backend reads.
+"""Runs an ONNX model with ONNX Runtime, configured by the fields of config.pbtxt that Triton's native backend reads.
 
 Source of the keys and their meaning: README of triton-inference-server/onnxruntime_backend, "Model Config Options".
-``padded_batching`` is ours: see padding.py.
+``padded_batching`` is this project's own: see padding.py.
 """
 
 from __future__ import annotations
@@ -14,15 +14,23 @@ import numpy as np
 import onnxruntime as ort
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
-from triton_ensembles.backends.common.batching import Array, BadInputError, Result, Work, run_batch
-from triton_ensembles.backends.common.cores import Shared
-from triton_ensembles.backends.common.declared import TRITON_TYPES, LoadError, Model, Tensor, check_names, check_tensor
+from triton_ensembles.backends.common.batching import Array, BadInputError, Request, Result, decoded, run_batch
+from triton_ensembles.backends.common.instance_engine import InstanceEngine
+from triton_ensembles.backends.common.model_instance import (
+    TRITON_TYPES,
+    LoadError,
+    ModelInstance,
+    Tensor,
+    check_batch_axis,
+    check_names,
+    check_tensor,
+)
 from triton_ensembles.backends.common.padding import Axes, find_axes, run_padded
 
-# ONNX Runtime writes a type as tensor(<C's name>).
+# ONNX Runtime writes a type as tensor(<C type>).
 _C_NAMES = {"float": "float32", "double": "float64"}
 
-# optimization { graph { level } }: all optimisations when absent.
+# optimization { graph { level } }: all optimizations when absent.
 _LEVELS = {
     -1: ort.GraphOptimizationLevel.ORT_ENABLE_BASIC,
     0: ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
@@ -50,41 +58,41 @@ class OnnxSession:
     """An inference session for one model instance.
 
     Raises:
-        LoadError: the file is no ONNX model, or it and the config disagree about a tensor.
+        LoadError: the file is not an ONNX model, or it and the config disagree about a tensor.
     """
 
     parameters: ClassVar[frozenset[str]] = frozenset({*_OPTIONS, _THREADS, _SHRINK, _PADDED})
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: ModelInstance) -> None:
         self._batched = model.batched
         self._run_options = ort.RunOptions()
         if shrink := model.parameters.get(_SHRINK):
             self._run_options.add_run_config_entry(_SHRINK, shrink)
         try:
-            self._shared = Shared(model, partial(_session, model), _THREADS)
+            self._engines = InstanceEngine(model, partial(_session, model), _THREADS)
         except LoadError:
             raise
-        except Exception as error:  # the exceptions of ONNX Runtime share no base but this one
+        except Exception as error:  # ONNX Runtime's exceptions have no other common base
             raise LoadError(f"ONNX Runtime cannot load {model.file.name}: {error}") from error
-        with self._shared.engine(1) as session:
+        with self._engines.engine(1) as session:
             _check(model, session)
-            self._axes = _variable_axes(session) if model.parameters.get(_PADDED) == "true" else None
+            self._axes = _variable_axes(session) if model.boolean(_PADDED, False) else None
         self._texts = {tensor.name for tensor in model.inputs if tensor.data_type == "TYPE_STRING"}
 
-    def answer(self, works: Sequence[Work]) -> list[Result]:
-        with self._shared.engine(len(works)) as session:
+    def answer(self, requests: Sequence[Request]) -> list[Result]:
+        with self._engines.engine(len(requests)) as session:
             run = partial(self._run, session)
             if self._axes:
-                return run_padded(works, run, self._axes)
-            return run_batch(works, run, batched=self._batched)
+                return run_padded(requests, run, self._axes)
+            return run_batch(requests, run, batched=self._batched)
 
     def close(self) -> None:
-        self._shared.close()
+        self._engines.close()
 
     def _run(
         self, session: ort.InferenceSession, inputs: Mapping[str, Array], wanted: tuple[str, ...]
     ) -> Sequence[Array]:
-        feed = {name: _decoded(name, array) if name in self._texts else array for name, array in inputs.items()}
+        feed = {name: _as_text(name, array) if name in self._texts else array for name, array in inputs.items()}
         try:
             outputs: Sequence[Array] = session.run(list(wanted), feed, self._run_options)
         except InvalidArgument as error:
@@ -92,15 +100,15 @@ class OnnxSession:
         return outputs
 
 
-def _session(model: Model, threads: int) -> ort.InferenceSession:
+def _session(model: ModelInstance, threads: int) -> ort.InferenceSession:
     return ort.InferenceSession(model.file, _session_options(model, threads), providers=_providers(model))
 
 
-def _session_options(model: Model, threads: int) -> ort.SessionOptions:
+def _session_options(model: ModelInstance, threads: int) -> ort.SessionOptions:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
-    # By default threads spin for a millisecond when they have nothing to do, on cores that the other steps and the
-    # server need: 20 us bridge the gaps within a run.
+    # By default idle threads spin for a millisecond, on cores that the other steps and the server need. 20 us are
+    # enough for the gaps within a run.
     options.add_session_config_entry("session.intra_op.spin_duration_us", "20")
     for key, apply in _OPTIONS.items():
         if key in model.parameters:
@@ -112,7 +120,7 @@ def _session_options(model: Model, threads: int) -> ort.SessionOptions:
     return options
 
 
-def _providers(model: Model) -> list[Any]:
+def _providers(model: ModelInstance) -> list[Any]:
     if model.gpu is None:
         return ["CPUExecutionProvider"]
     if "CUDAExecutionProvider" not in ort.get_available_providers():
@@ -120,7 +128,7 @@ def _providers(model: Model) -> list[Any]:
     return [("CUDAExecutionProvider", {"device_id": model.gpu}), "CPUExecutionProvider"]
 
 
-def _check(model: Model, session: ort.InferenceSession) -> None:
+def _check(model: ModelInstance, session: ort.InferenceSession) -> None:
     inputs = {node.name: _tensor(node) for node in session.get_inputs()}
     outputs = {node.name: _tensor(node) for node in session.get_outputs()}
     check_names("input", model.inputs, list(inputs.values()), all_needed=True)
@@ -128,12 +136,8 @@ def _check(model: Model, session: ort.InferenceSession) -> None:
     for kind, declared, found in (("input", model.inputs, inputs), ("output", model.outputs, outputs)):
         for tensor in declared:
             check_tensor(kind, tensor, found[tensor.name], batched=model.batched)
-            dims = found[tensor.name].dims
-            if model.batched and dims and dims[0] != -1:
-                raise LoadError(
-                    f'max_batch_size is {model.max_batch_size}, but {kind} "{tensor.name}" of the file has no batch '
-                    f"axis of any size in front: {list(dims)}"
-                )
+            if model.batched:
+                check_batch_axis(kind, tensor.name, found[tensor.name].dims, model.max_batch_size)
 
 
 def _variable_axes(session: ort.InferenceSession) -> Axes:
@@ -144,16 +148,12 @@ def _variable_axes(session: ort.InferenceSession) -> Axes:
 
 
 def _tensor(node: Any) -> Tensor:
-    """A NodeArg; its shape has a name (or None) for an axis of any size."""
+    """The tensor of a NodeArg, whose shape has a name (or None) for an axis of any size."""
     c_name = node.type.removeprefix("tensor(").removesuffix(")")
     data_type = TRITON_TYPES.get(_C_NAMES.get(c_name, c_name), node.type)
     return Tensor(node.name, data_type, tuple(size if isinstance(size, int) else -1 for size in node.shape))
 
 
-def _decoded(name: str, array: Array) -> Array:
-    """Triton's strings are bytes, ONNX Runtime's are text."""
-    try:
-        flat = [item.decode() for item in array.ravel()]
-    except UnicodeDecodeError as error:
-        raise BadInputError(f"input {name} holds text that is not UTF-8: {error}") from error
-    return np.array(flat, dtype=object).reshape(array.shape)
+def _as_text(name: str, array: Array) -> Array:
+    """ONNX Runtime's strings are text, Triton's are bytes."""
+    return np.array(decoded(name, array), dtype=object).reshape(array.shape)

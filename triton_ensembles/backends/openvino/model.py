@@ -1,25 +1,15 @@
-"""Triton backend "openvino" in Python, for a server without the native one: the same config.pbtxt loads in both."""
+"""Triton backend "openvino" in Python, for a server without the native one."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-# The stub puts only this folder on sys.path, not the package. resolve(): the server may see this file through a link.
-sys.path.append(str(Path(__file__).resolve().parents[3]))
+sys.path.append(str(Path(__file__).resolve().parents[3]))  # why: triton_ensembles/backends/__init__.py
 
-from triton_ensembles.backends.common.served_model import Engine, ServedModel
-
-if TYPE_CHECKING:
-    from triton_ensembles.backends.common.declared import Model
+from triton_ensembles.backends.common.served_model import ServedModel
 
 
 class TritonPythonModel(ServedModel):
     default_filename = "model.xml"
-
-    def load(self, model: Model) -> Engine:
-        # Not at the top: auto-completion starts a stub of its own that only imports this module.
-        from triton_ensembles.backends.openvino.compiled_model import CompiledModel
-
-        return CompiledModel(model)
+    engine = "triton_ensembles.backends.openvino.compiled_model:CompiledModel"

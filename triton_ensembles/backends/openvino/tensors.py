@@ -1,4 +1,4 @@
-"""A file as OpenVINO reads it, brought together with its config: names, types, dims and the axes that vary."""
+"""Matches the tensors of a file that OpenVINO has read with its config: names, types, dims and variable axes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from typing import Any
 
 import openvino as ov
 
-from triton_ensembles.backends.common.declared import LoadError, Model, Tensor, check_names, check_tensor
+from triton_ensembles.backends.common.model_instance import (
+    LoadError,
+    ModelInstance,
+    Tensor,
+    check_batch_axis,
+    check_names,
+    check_tensor,
+)
 from triton_ensembles.backends.common.padding import Axes
 
 Names = Mapping[str, str]
-"""OpenVINO's name of a tensor by the config's. A TensorFlow graph's tensor ``op:0`` is ``op`` in a config."""
+"""OpenVINO's names of tensors by the config's. A TensorFlow graph's tensor ``op:0`` is ``op`` in a config."""
 
 _TYPES = {
     "boolean": "TYPE_BOOL",
@@ -20,11 +27,11 @@ _TYPES = {
     **{f"i{bits}": f"TYPE_INT{bits}" for bits in (8, 16, 32, 64)},
     **{f"f{bits}": f"TYPE_FP{bits}" for bits in (16, 32, 64)},
 }
-# Two lengths that any model of sequences takes: an axis that follows the inputs from one to the other is the length.
+# Two lengths that any model of sequences takes: an output's axis that changes with them is its length.
 _LENGTHS = (3, 5)
 
 
-def read(core: ov.Core, model: Model) -> tuple[ov.Model, Names]:
+def read(core: ov.Core, model: ModelInstance) -> tuple[ov.Model, Names]:
     """The file's graph with exactly the config's outputs, and with a batch axis of any size when that is batched.
 
     Raises:
@@ -45,11 +52,10 @@ def read(core: ov.Core, model: Model) -> tuple[ov.Model, Names]:
     return graph, inputs | outputs
 
 
-def variable_axes(graph: ov.Model, names: Names, model: Model) -> Axes:
-    """The axes of the inputs' one variable length, and those of the outputs that follow it.
+def variable_axes(graph: ov.Model, names: Names, model: ModelInstance) -> Axes:
+    """The axes of the inputs' one variable length, and the axes of the outputs that change with it.
 
-    OpenVINO does not keep ONNX's names of such axes, so the graph is asked: what do inputs of one length and of
-    another make of its outputs?
+    OpenVINO does not keep ONNX's names of such axes, so the outputs' shapes are computed for inputs of two lengths.
 
     Raises:
         LoadError: an input has several axes of any size, or no input has one.
@@ -59,11 +65,11 @@ def variable_axes(graph: ov.Model, names: Names, model: Model) -> Axes:
     for name, sizes in dims.items():
         variable = [axis for axis, size in enumerate(sizes) if axis and size == -1]
         if len(variable) > 1:
-            raise LoadError(f'padded_batching needs one axis of any size, and input "{name}" is {list(sizes)}')
+            raise LoadError(f'padded_batching needs one axis of any size, but input "{name}" is {list(sizes)}')
         if variable:
             inputs[name] = variable[0]
     if not inputs:
-        raise LoadError("padded_batching needs an axis of any size in the file's inputs, and there is none")
+        raise LoadError("padded_batching needs an axis of any size in the file's inputs, but there is none")
     probes = []
     for length in _LENGTHS:
         probe = graph.clone()
@@ -78,7 +84,7 @@ def variable_axes(graph: ov.Model, names: Names, model: Model) -> Axes:
 
 
 def reason(error: RuntimeError) -> str:
-    """What OpenVINO says, without the places in its source."""
+    """OpenVINO's message without the lines about its own source code."""
     lines = [line.strip() for line in str(error).splitlines()]
     return " ".join(line for line in lines if line and not line.startswith(("Exception from", "Check '")))
 
@@ -88,19 +94,19 @@ def _candidates(tensor: Tensor) -> tuple[str, str]:
 
 
 def _add_inner_outputs(graph: ov.Model, outputs: Sequence[Tensor]) -> None:
-    """A frozen graph may go on behind the tensor that the config wants."""
+    """Make tensors inside the graph outputs: a frozen graph may continue after the tensor that the config declares."""
     there = {name for port in graph.outputs for name in port.names}
     for tensor in outputs:
         if there.isdisjoint(_candidates(tensor)):
             for name in _candidates(tensor):
-                with contextlib.suppress(RuntimeError):  # there is no such tensor: the config is checked later
+                with contextlib.suppress(RuntimeError):  # no such tensor: _names reports it later
                     graph.add_outputs(name)
 
 
 def _names(
-    kind: str, model: Model, declared: Sequence[Tensor], ports: Sequence[Any], *, all_needed: bool
+    kind: str, model: ModelInstance, declared: Sequence[Tensor], ports: Sequence[Any], *, all_needed: bool
 ) -> dict[str, str]:
-    """OpenVINO's names of the declared tensors, which the file has with these types and dims."""
+    """OpenVINO's names of the declared tensors, after checking that the file has them with these types and dims."""
     names: dict[str, str] = {}
     found: dict[str, Tensor] = {}
     for port in ports:
@@ -115,28 +121,23 @@ def _names(
     return {tensor.name: names[tensor.name] for tensor in declared}
 
 
-def _free_batch_axis(graph: ov.Model, model: Model) -> None:
-    """Let the batch axis of the inputs have any size: 1 is only what a file was exported with."""
+def _free_batch_axis(graph: ov.Model, model: ModelInstance) -> None:
+    """Let the batch axis of the inputs have any size, even if the file was exported for 1."""
     shapes = {
         port.any_name: _with_size(dims, 0, -1) for port in graph.inputs if (dims := _dims(port)) and dims[0] != -1
     }
     if shapes:
         _reshape(graph, shapes, model)
     for port in graph.outputs:
-        sizes = _dims(port)
-        if sizes is not None and sizes[:1] != (-1,):
-            raise LoadError(
-                f'max_batch_size is {model.max_batch_size}, but output "{port.any_name}" of the file has no batch '
-                f"axis of any size in front: {list(sizes)}"
-            )
+        check_batch_axis("output", port.any_name, _dims(port), model.max_batch_size)
 
 
-def _reshape(graph: ov.Model, shapes: Mapping[str, Sequence[int]], model: Model) -> None:
+def _reshape(graph: ov.Model, shapes: Mapping[str, Sequence[int]], model: ModelInstance) -> None:
     try:
         graph.reshape({name: ov.PartialShape(list(sizes)) for name, sizes in shapes.items()})
     except RuntimeError as error:
         raise LoadError(
-            f"the inputs of {model.file.name} cannot be {list(shapes.values())}: {reason(error)}"
+            f"the inputs of {model.file.name} cannot have the shapes {list(shapes.values())}: {reason(error)}"
         ) from error
 
 
@@ -145,7 +146,7 @@ def _with_size(dims: Sequence[int], axis: int, size: int) -> tuple[int, ...]:
 
 
 def _dims(port: Any) -> tuple[int, ...] | None:
-    """-1 for an axis of any size, None for any number of axes."""
+    """The port's dims: -1 for an axis of any size, None for any number of axes."""
     shape = port.partial_shape
     if shape.rank.is_dynamic:
         return None

@@ -1,8 +1,8 @@
-"""The memory of one run is kept for the next, on the CPU.
+"""Keeps the memory of one run for the next, on the CPU.
 
-torch takes every result of a layer from malloc and frees it at once. glibc gives what is large back to the system each
-time, which then has to clear the pages for the next run: with ResNet-50 and batches of 32 that was a third of all
-processor time (610000 page faults a run). Kept, an instance stays as large as its largest batch has made it.
+torch allocates each layer's result with malloc and frees it soon. glibc returns large blocks to the system every time,
+which must then clear the pages for the next run: with ResNet-50 and batches of 32 that took a third of all processor
+time (610000 page faults a run). With the memory kept, an instance stays as large as its largest batch has made it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _KEPT = 1 << 30  # bytes
 
 
 def keep_freed_memory() -> None:
-    """For this process."""
+    """Make glibc keep freed memory of this process, up to 1 GiB."""
     with contextlib.suppress(AttributeError):  # a C library other than glibc
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_M_MMAP_THRESHOLD, _KEPT)

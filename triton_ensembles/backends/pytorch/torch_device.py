@@ -1,14 +1,14 @@
-"""Where a model instance computes."""
+"""The torch device of a model instance."""
 
 from __future__ import annotations
 
 import torch
 
-from triton_ensembles.backends.common.declared import LoadError
+from triton_ensembles.backends.common.model_instance import LoadError
 
 
 def device_of(gpu: int | None) -> torch.device:
-    """The device of an instance of KIND_GPU on ``gpu``, which becomes this process's own, or the CPU.
+    """The CPU or, for an instance of KIND_GPU, the device ``gpu``, which becomes this process's default.
 
     Raises:
         LoadError: this torch has no CUDA, or no such GPU.
@@ -19,5 +19,5 @@ def device_of(gpu: int | None) -> torch.device:
         raise LoadError(f"the config asks for KIND_GPU, but torch {torch.__version__} finds no CUDA here")
     if gpu >= torch.cuda.device_count():
         raise LoadError(f"the config asks for GPU {gpu}, but torch has {torch.cuda.device_count()}, from 0")
-    torch.cuda.set_device(gpu)  # where a model's own torch.zeros() shall be made, too
+    torch.cuda.set_device(gpu)  # also for a model's own torch.zeros()
     return torch.device("cuda", gpu)

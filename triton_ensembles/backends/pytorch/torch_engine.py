@@ -1,6 +1,6 @@
-"""A model of torch for one model instance: TorchScript, or a package of AOTInductor where the file ends in ``.pt2``.
+"""Runs a torch model: TorchScript, or a package of AOTInductor if the file ends in ``.pt2``.
 
-It stands for Triton's own PyTorch backend; see naming.py and torch_settings.py for what is taken over from there.
+It follows Triton's native PyTorch backend; tensor_positions.py and torch_settings.py name the rules taken from there.
 """
 
 from __future__ import annotations
@@ -13,26 +13,19 @@ import numpy as np
 import torch
 import triton_python_backend_utils as pb_utils
 
-from triton_ensembles.backends.common.batching import Array, BadInputError, Result, Work, run_batch
-from triton_ensembles.backends.common.cores import Shared
-from triton_ensembles.backends.common.declared import LoadError, Model, Tensor
+from triton_ensembles.backends.common.batching import Array, BadInputError, Request, Result, decoded, run_batch
+from triton_ensembles.backends.common.instance_engine import InstanceEngine
+from triton_ensembles.backends.common.model_instance import TRITON_TYPES, LoadError, ModelInstance, Tensor
 from triton_ensembles.backends.pytorch.aoti_package import SUFFIX, Package
 from triton_ensembles.backends.pytorch.heap import keep_freed_memory
 from triton_ensembles.backends.pytorch.torch_device import device_of
 from triton_ensembles.backends.pytorch.torch_script import Script
 from triton_ensembles.backends.pytorch.torch_settings import PARAMETERS, THREADS, Settings
 
-# As in the native backend (src/libtorch_utils.cc); TYPE_STRING is a list of texts and no tensor.
+# Those of the native backend (src/libtorch_utils.cc). TYPE_STRING is a list of texts, not a tensor.
 _TYPES = {
-    torch.bool: "TYPE_BOOL",
-    torch.uint8: "TYPE_UINT8",
-    torch.int8: "TYPE_INT8",
-    torch.int16: "TYPE_INT16",
-    torch.int32: "TYPE_INT32",
-    torch.int64: "TYPE_INT64",
-    torch.float16: "TYPE_FP16",
-    torch.float32: "TYPE_FP32",
-    torch.float64: "TYPE_FP64",
+    getattr(torch, name): TRITON_TYPES[name]
+    for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
 }
 _TEXT = "TYPE_STRING"
 
@@ -46,7 +39,7 @@ class TorchEngine:
 
     parameters: ClassVar[frozenset[str]] = PARAMETERS
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: ModelInstance) -> None:
         self._batched = model.batched
         self._outputs = {tensor.name: tensor for tensor in model.outputs}
         self._device = device_of(model.gpu)
@@ -54,9 +47,9 @@ class TorchEngine:
         for kind, tensors in (("input", model.inputs), ("output", model.outputs)):
             _check_types(kind, tensors, batched=model.batched)
         self._settings = Settings(model, script=not is_package)
-        # torch has one number of threads for the whole process, so the "engine" is that number, and weights are not
-        # kept twice.
-        self._shared = Shared(model, lambda threads: threads, THREADS)
+        # torch has one number of threads for the whole process, so the "engine" is that number, and there is only one
+        # copy of the weights.
+        self._engines = InstanceEngine(model, lambda threads: threads, THREADS)
         self._threads = 0
         if model.gpu is None:
             keep_freed_memory()
@@ -64,20 +57,20 @@ class TorchEngine:
             self._model = Package(model, self._device) if is_package else Script(model, self._device)
         for kind, positions in (("inputs", self._model.inputs), ("outputs", self._model.outputs)):
             if positions.guessed:
-                _warn(model, f"the {kind} {', '.join(positions.of)} do not end in __INDEX: their order decides")
+                _warn(model, f"the {kind} {', '.join(positions.of)} do not end in __INDEX, so their order is used")
         for key, reason in self._settings.without_effect.items():
-            _warn(model, f"parameter {key} does nothing here: {reason}")
+            _warn(model, f"parameter {key} has no effect: {reason}")
 
-    def answer(self, works: Sequence[Work]) -> list[Result]:
-        with self._shared.engine(len(works)) as threads:
+    def answer(self, requests: Sequence[Request]) -> list[Result]:
+        with self._engines.engine(len(requests)) as threads:
             if threads != self._threads:
                 torch.set_num_threads(threads)
                 self._threads = threads
-            return run_batch(works, self._run, batched=self._batched)
+            return run_batch(requests, self._run, batched=self._batched)
 
     def close(self) -> None:
         del self._model
-        self._shared.close()
+        self._engines.close()
 
     def _run(self, inputs: Mapping[str, Array], wanted: tuple[str, ...]) -> Sequence[Array]:
         missing = sorted(set(self._model.inputs.of) - set(inputs))
@@ -88,7 +81,7 @@ class TorchEngine:
             given: dict[str, Any] = {name: self._value(name, array) for name, array in inputs.items()}
             try:
                 made = self._model(given)
-            except Exception as error:  # RuntimeError, IndexError, … what a model raises; the native one says the same
+            except Exception as error:  # a model may raise anything; the native backend has the same message
                 raise RuntimeError(f"PyTorch execute failure: {_reason(error)}") from error
             answer = [self._array(name, made, rows) for name in wanted]
         self._settings.clean()
@@ -96,12 +89,9 @@ class TorchEngine:
 
     def _value(self, name: str, array: Array) -> torch.Tensor | list[str]:
         if array.dtype == np.object_:
-            try:
-                return [item.decode() for item in array]
-            except UnicodeDecodeError as error:
-                raise BadInputError(f"input {name} holds text that is not UTF-8: {error}") from error
+            return decoded(name, array)
         if not array.flags.writeable:
-            array = array.copy()  # a tensor over memory that is read-only: torch would warn, and models may write
+            array = array.copy()  # torch warns about read-only memory, and models may write to it
         return torch.from_numpy(array).to(self._device)
 
     def _array(self, name: str, made: Sequence[Any], rows: int | None) -> Array:
@@ -112,7 +102,9 @@ class TorchEngine:
         else:
             found = _TYPES.get(value.dtype, str(value.dtype))
             if found != declared.data_type:
-                raise ValueError(f'output "{name}" is {declared.data_type} in the config, but the model made {found}')
+                raise ValueError(
+                    f'output "{name}" is {declared.data_type} in the config, but the model returned {found}'
+                )
             array = value.detach().contiguous().cpu().numpy()
         _check_dims(declared, array.shape, rows)
         return array
@@ -128,8 +120,8 @@ def _check_types(kind: str, tensors: Sequence[Tensor], *, batched: bool) -> None
                 )
         elif tensor.data_type not in _TYPES.values():
             raise LoadError(
-                f'{kind} "{tensor.name}" is {tensor.data_type}, which Triton\'s PyTorch backend does not take; it '
-                f"takes {', '.join(_TYPES.values())} and {_TEXT}"
+                f'{kind} "{tensor.name}" is {tensor.data_type}, which Triton\'s PyTorch backend does not support; it '
+                f"supports {', '.join(_TYPES.values())} and {_TEXT}"
             )
 
 
@@ -139,16 +131,17 @@ def _check_dims(declared: Tensor, shape: tuple[int, ...], rows: int | None) -> N
     if len(wanted) != len(shape) or any(a not in (b, -1) for a, b in zip(wanted, shape, strict=True)):
         axis = "" if rows is None else " with the batch axis"
         raise ValueError(
-            f'output "{declared.name}" must be {list(wanted)}{axis} after the config, but the model made {list(shape)}'
+            f'output "{declared.name}" must be {list(wanted)}{axis} according to the config, but the model returned '
+            f"{list(shape)}"
         )
 
 
 def _reason(error: Exception) -> str:
-    """The message without the model's source: TorchScript's ends in ``RuntimeError: …``, others begin with it."""
+    """The message without the model's source code: TorchScript's ends in ``RuntimeError: …``, others begin with it."""
     text = str(error).strip()
     found = re.findall(r"^(?:[\w.]*(?:Error|Exception)): (.+)", text, re.MULTILINE)
     return found[-1] if found else text.partition("\n")[0]
 
 
-def _warn(model: Model, text: str) -> None:
+def _warn(model: ModelInstance, text: str) -> None:
     pb_utils.Logger.log_warn(f"{model.name}: {text}")

@@ -1,6 +1,6 @@
-"""A TorchScript file: loaded, its ``forward()`` compared with the config, and called.
+"""Loads a TorchScript file, compares its ``forward()`` with the config, and calls it.
 
-What a file tells is the number and the kinds of the arguments and outputs; types of elements and dims it does not tell.
+A file declares the number and the kinds of arguments and outputs, but neither element types nor dims.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from triton_ensembles.backends.common.declared import LoadError, Model
-from triton_ensembles.backends.pytorch.naming import Positions, input_positions, output_positions
+from triton_ensembles.backends.common.model_instance import LoadError, ModelInstance
+from triton_ensembles.backends.pytorch.tensor_positions import Positions, input_positions, output_positions
 
 _TEXTS = "List[str]"
 
@@ -19,13 +19,13 @@ _TEXTS = "List[str]"
 class Script:
     """``forward()`` of a TorchScript module.
 
-    Arguments are tensors or lists of strings, or there is one, a dictionary of tensors, whose keys the inputs name.
+    Arguments are tensors or lists of strings, or one dictionary of tensors with the inputs' names as keys.
 
     Raises:
-        LoadError: this is no TorchScript, or the config declares what its ``forward()`` does not take or return.
+        LoadError: this is not TorchScript, or its ``forward()`` does not take or return what the config declares.
     """
 
-    def __init__(self, model: Model, device: torch.device) -> None:
+    def __init__(self, model: ModelInstance, device: torch.device) -> None:
         try:
             self._module = torch.jit.load(model.file, map_location=device).eval()  # type: ignore[no-untyped-call]
             schema = self._module.forward.schema
@@ -49,7 +49,7 @@ class Script:
             _check_kind("output", _type_in_config(model.outputs, name), kinds[position], name)
 
     def __call__(self, given: Mapping[str, Any]) -> Sequence[Any]:
-        """All outputs, in the model's order, for a tensor (or list of strings) by input name."""
+        """All outputs, in the model's order, for tensors (or lists of strings) by input name."""
         arguments = (dict(given),) if self._takes_dictionary else sorted_by(self.inputs, given)
         made = self._module(*arguments)
         return made if isinstance(made, tuple) else (made,)
@@ -70,10 +70,10 @@ def _returned(kind: Any) -> list[Any]:
 
 
 def _check_kind(what: str, data_type: str | None, kind: Any, name: str) -> None:
-    """A tensor for every type but TYPE_STRING, which is a list of texts: torch has no tensors of them."""
+    """Check for a tensor or, for TYPE_STRING, a list of texts: torch has no tensors of texts."""
     wanted = _TEXTS if data_type == "TYPE_STRING" else "Tensor"
     if kind.annotation_str != wanted:
         raise LoadError(
-            f'{what} "{name}" is {data_type} in the config, and so a {wanted} in forward(), which has a '
-            f"{kind.annotation_str} there"
+            f'{what} "{name}" is {data_type} in the config, which needs a {wanted} in forward(), but that has a '
+            f"{kind.annotation_str}"
         )

@@ -1,4 +1,4 @@
-"""A frozen TensorFlow GraphDef: what the platform tensorflow_graphdef serves, variables folded into constants.
+"""Runs a frozen TensorFlow GraphDef (variables folded into constants), as the platform tensorflow_graphdef does.
 
 Source of the parameters: README of triton-inference-server/tensorflow_backend, "Parameters".
 """
@@ -12,20 +12,27 @@ from typing import Any, ClassVar
 import tensorflow as tf
 from google.protobuf.message import DecodeError
 
-from triton_ensembles.backends.common.batching import Array, BadInputError, Result, Work, run_batch
-from triton_ensembles.backends.common.declared import TRITON_TYPES, LoadError, Model, Tensor, check_names, check_tensor
+from triton_ensembles.backends.common.batching import Array, BadInputError, Request, Result, run_batch
+from triton_ensembles.backends.common.model_instance import (
+    TRITON_TYPES,
+    LoadError,
+    ModelInstance,
+    Tensor,
+    check_names,
+    check_tensor,
+)
 
 
 class FrozenGraph:
     """A session over the graph, for one model instance.
 
     Raises:
-        LoadError: the file is no GraphDef, or it and the config disagree about a tensor.
+        LoadError: the file is not a GraphDef, or it and the config disagree about a tensor.
     """
 
     parameters: ClassVar[frozenset[str]] = frozenset({"TF_NUM_INTRA_THREADS", "TF_NUM_INTER_THREADS"})
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: ModelInstance) -> None:
         self._batched = model.batched
         self._feeds = tuple(tensor.name for tensor in model.inputs)
         graph = _import(model)
@@ -35,8 +42,8 @@ class FrozenGraph:
         self._calls: dict[tuple[str, ...], Callable[..., Sequence[Array]]] = {}
         self._call_for(tuple(tensor.name for tensor in model.outputs))
 
-    def answer(self, works: Sequence[Work]) -> list[Result]:
-        return run_batch(works, self._run, batched=self._batched)
+    def answer(self, requests: Sequence[Request]) -> list[Result]:
+        return run_batch(requests, self._run, batched=self._batched)
 
     def close(self) -> None:
         self._session.close()
@@ -48,7 +55,7 @@ class FrozenGraph:
             raise BadInputError(error.message) from error
 
     def _call_for(self, wanted: tuple[str, ...]) -> Callable[..., Sequence[Array]]:
-        """The part of the graph that these outputs need. Made once: Session.run() would look it up every time."""
+        """The part of the graph that these outputs need, prepared once; Session.run() would look it up each time."""
         call: Callable[..., Sequence[Array]] | None = self._calls.get(wanted)
         if call is None:
             call = self._session.make_callable(
@@ -59,7 +66,7 @@ class FrozenGraph:
         return call
 
 
-def _import(model: Model) -> tf.Graph:
+def _import(model: ModelInstance) -> tf.Graph:
     definition = _read(model.file)
     if model.batched:
         _free_batch_axis(definition, {tensor.name for tensor in model.inputs})
@@ -82,9 +89,9 @@ def _read(file: Path) -> Any:
 
 
 def _free_batch_axis(definition: Any, inputs: set[str]) -> None:
-    """Let the batch axis of the inputs have any size: 1 is only what a graph was exported with.
+    """Let the batch axis of the inputs have any size, even if the graph was exported for 1.
 
-    The native backend feeds such a graph with any batch, but TensorFlow's Python API would refuse to.
+    The native backend runs such a graph with any batch, but TensorFlow's Python API would refuse.
     """
     for node in definition.node:
         if node.op == "Placeholder" and node.name in inputs and node.attr["shape"].shape.dim:
@@ -97,7 +104,7 @@ def _gpu(device: int) -> int:
     return device
 
 
-def _config(model: Model) -> Any:
+def _config(model: ModelInstance) -> Any:
     return tf.compat.v1.ConfigProto(
         intra_op_parallelism_threads=model.integer("TF_NUM_INTRA_THREADS", 0),
         inter_op_parallelism_threads=model.integer("TF_NUM_INTER_THREADS", 0),
@@ -111,7 +118,7 @@ def _tensor(graph: tf.Graph, name: str) -> Any:
     return graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
 
 
-def _check(model: Model, graph: tf.Graph) -> None:
+def _check(model: ModelInstance, graph: tf.Graph) -> None:
     """Inputs must be placeholders; an output may be any tensor of the graph."""
     placeholders = [_described(op.outputs[0], op.name) for op in graph.get_operations() if op.type == "Placeholder"]
     check_names("input", model.inputs, placeholders, all_needed=False)
@@ -140,6 +147,6 @@ def _numpy_name(dtype: tf.DType) -> str:
 
 
 def _ends(graph: tf.Graph) -> str:
-    """The tensors that nothing in the graph reads: what its exporter meant as outputs."""
+    """The names of the last tensors that nothing in the graph reads: probably its outputs."""
     ends = [op.name for op in graph.get_operations() if op.outputs and not any(out.consumers() for out in op.outputs)]
     return ", ".join(f'"{name}"' for name in ends[-5:])

@@ -7,10 +7,9 @@ from typing import Any
 
 from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Place
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.spelling import choices, nearest
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.spelling import choices, listed, nearest
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateBatchIO"
@@ -28,13 +27,13 @@ def _both(model: Model) -> Iterator[tuple[str, int, Any]]:
 
 @rule(
     "batch-io-kind-unknown",
-    "The kind of a batch_input or batch_output is one that exists",
+    "The kind of a batch_input or batch_output exists",
     source=SOURCE,
     bad=python_model(_INPUT.format("99", "TYPE_INT32", '"X"')),
     good=_GOOD_INPUT,
     words="unknown batch input kind",
 )
-def kind_unknown(model: Model, target: Destination) -> Iterator[Finding]:
+def kind_unknown(model: Model) -> Iterator[Finding]:
     for name, index, item in _both(model):
         kinds = item.Kind.keys()
         if item.kind not in item.Kind.values():
@@ -52,18 +51,16 @@ def kind_unknown(model: Model, target: Destination) -> Iterator[Finding]:
     source=SOURCE,
     bad=python_model(_INPUT.format("BATCH_ITEM_SHAPE", "TYPE_INT32", "")),
     good=_GOOD_INPUT,
-    words="expects 1 source input, got 0",
+    words="kind '…' expects 1 source input, got …",
 )
-def source_count(model: Model, target: Destination) -> Iterator[Finding]:
+def source_count(model: Model) -> Iterator[Finding]:
     for name, index, item in _both(model):
         if len(item.source_input) != 1 and item.kind in item.Kind.values():
             kind = item.Kind.Name(item.kind)
             yield Finding(
                 model.at(name, index, "source_input"),
-                f"{kind} takes one source_input, here are {len(item.source_input)}",
-                f"Triton refuses it: {name.replace('_', ' ')} kind '{kind}' expects 1 source input, "
-                f"got {len(item.source_input)}",
-                'write source_input: [ "…" ] with the name of one input',
+                f"{kind} takes one source_input, and {len(item.source_input)} are given",
+                cure='write source_input: [ "…" ] with the name of one input',
             )
 
 
@@ -75,15 +72,14 @@ def source_count(model: Model, target: Destination) -> Iterator[Finding]:
     good=_GOOD_INPUT,
     words="batch input data type must be TYPE_INT32 or TYPE_FP32",
 )
-def data_type(model: Model, target: Destination) -> Iterator[Finding]:
+def data_type(model: Model) -> Iterator[Finding]:
     for index, item in enumerate(model.config.batch_input):
         damaged = model.is_damaged("batch_input", index, "data_type")
         if item.data_type not in (DataType.TYPE_INT32, DataType.TYPE_FP32) and not damaged:
             yield Finding(
                 model.at("batch_input", index, "data_type"),
                 f"batch_input {index} is neither TYPE_INT32 nor TYPE_FP32",
-                "Triton refuses it: batch input data type must be TYPE_INT32 or TYPE_FP32",
-                "write data_type: TYPE_INT32",
+                cure="write data_type: TYPE_INT32",
             )
 
 
@@ -93,15 +89,15 @@ def data_type(model: Model, target: Destination) -> Iterator[Finding]:
     source=SOURCE,
     bad=python_model(_OUTPUT.format('"Y"', '"x"')),
     good=_GOOD_OUTPUT,
-    words="unknown source input name",
+    words="unknown source input name '…'",
 )
-def source_unknown(model: Model, target: Destination) -> Iterator[Finding]:
+def source_unknown(model: Model) -> Iterator[Finding]:
     inputs = [item.name for item in model.config.input]
     for name, index, item in _both(model):
         for number, source in enumerate(item.source_input):
             if source not in inputs:
                 place = model.at(name, index, "source_input", number)
-                yield _unknown(place, "input", source, inputs, "unknown source input name")
+                yield _unknown(place, "input", source, inputs)
 
 
 @rule(
@@ -110,15 +106,15 @@ def source_unknown(model: Model, target: Destination) -> Iterator[Finding]:
     source=SOURCE,
     bad=python_model(_OUTPUT.format('"Z"', '"X"')),
     good=_GOOD_OUTPUT,
-    words="unknown target output name",
+    words="unknown target output name '…'",
 )
-def target_unknown(model: Model, target: Destination) -> Iterator[Finding]:
+def target_unknown(model: Model) -> Iterator[Finding]:
     outputs = [item.name for item in model.config.output]
     for index, item in enumerate(model.config.batch_output):
         for number, wanted in enumerate(item.target_name):
             if wanted not in outputs:
                 place = model.at("batch_output", index, "target_name", number)
-                yield _unknown(place, "output", wanted, outputs, "unknown target output name")
+                yield _unknown(place, "output", wanted, outputs)
 
 
 @rule(
@@ -127,9 +123,9 @@ def target_unknown(model: Model, target: Destination) -> Iterator[Finding]:
     source=SOURCE,
     bad=python_model(_OUTPUT.format('"Y", "Y"', '"X"')),
     good=_GOOD_OUTPUT,
-    words="can only be specified once",
+    words="target output name '…' can only be specified once",
 )
-def target_twice(model: Model, target: Destination) -> Iterator[Finding]:
+def target_twice(model: Model) -> Iterator[Finding]:
     for index, item in enumerate(model.config.batch_output):
         names = list(item.target_name)
         for number, name in enumerate(names):
@@ -137,15 +133,11 @@ def target_twice(model: Model, target: Destination) -> Iterator[Finding]:
                 yield Finding(
                     model.at("batch_output", index, "target_name", number),
                     f"target '{name}' is named twice",
-                    f"Triton refuses it: target output name '{name}' can only be specified once",
-                    "delete one of the two",
+                    cure="delete one of the two",
                 )
 
 
-def _unknown(place: Place, kind: str, name: str, known: list[str], words: str) -> Finding:
+def _unknown(place: Place, kind: str, name: str, known: list[str]) -> Finding:
     guess = nearest(name, known)
-    cure = f"did you mean '{guess}'?" if guess else f"the model's {kind}s are {choices(known)}"
-    return Finding(place, f"the model has no {kind} '{name}'", f"Triton refuses it: {words} '{name}'", cure)
-
-
-RULES = (kind_unknown, source_count, data_type, source_unknown, target_unknown, target_twice)
+    cure = f"did you mean '{guess}'?" if guess else f"the model's {kind}s are {listed(known)}"
+    return Finding(place, f"the model has no {kind} '{name}'", cure=cure)

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.triton.destination import Destination
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
 
@@ -25,25 +24,24 @@ def _dynamic(inner: str) -> str:
     good=python_model(size=0),
     words="'max_batch_size' must be non-negative value",
 )
-def max_batch_size_negative(model: Model, target: Destination) -> Iterator[Finding]:
+def max_batch_size_negative(model: Model) -> Iterator[Finding]:
     if model.config.max_batch_size < 0:
         yield Finding(
             model.at("max_batch_size"),
             f"max_batch_size is {model.config.max_batch_size}",
-            f"Triton refuses it: 'max_batch_size' must be non-negative value for {model.name}",
-            "write max_batch_size: 0 for a model that does not batch",
+            cure="write max_batch_size: 0 for a model that does not batch",
         )
 
 
 @rule(
     "preferred-batch-size",
-    "Preferred batch sizes lie between 1 and max_batch_size",
+    "Preferred batch sizes are between 1 and max_batch_size",
     source=SOURCE,
     bad=_dynamic("preferred_batch_size: [ 4, 16 ]"),
     good=_dynamic("preferred_batch_size: [ 4, 8 ]"),
     words="dynamic batching preferred size must be <= max batch size",
 )
-def preferred_batch_size(model: Model, target: Destination) -> Iterator[Finding]:
+def preferred_batch_size(model: Model) -> Iterator[Finding]:
     config = model.config
     lists = (
         (("dynamic_batching",), config.dynamic_batching.preferred_batch_size, "dynamic batching preferred size"),
@@ -68,67 +66,63 @@ def preferred_batch_size(model: Model, target: Destination) -> Iterator[Finding]
 
 @rule(
     "default-priority-level",
-    "default_priority_level lies between 1 and priority_levels",
+    "default_priority_level is between 1 and priority_levels",
     source=SOURCE,
     bad=_dynamic("priority_levels: 2"),
     good=_dynamic("priority_levels: 2, default_priority_level: 1"),
-    words="default priority level must be in range [1, 2]",
+    words="default priority level must be in range [1, …]",
 )
-def default_priority_level(model: Model, target: Destination) -> Iterator[Finding]:
+def default_priority_level(model: Model) -> Iterator[Finding]:
     batching = model.config.dynamic_batching
     levels, level = batching.priority_levels, batching.default_priority_level
     if levels and not 1 <= level <= levels:
         yield Finding(
             model.at("dynamic_batching", "default_priority_level" if level else "priority_levels"),
             f"default_priority_level is {level or 'missing'}, and there are {levels} priority levels",
-            f"Triton refuses it: default priority level must be in range [1, {levels}] for {model.name}",
-            f"write default_priority_level: {levels}",
+            cure=f"write default_priority_level: {levels}",
         )
 
 
 @rule(
     "priority-queue-policy-level",
-    "priority_queue_policy is for levels that exist",
+    "priority_queue_policy names levels that exist",
     source=SOURCE,
     bad=_dynamic("priority_levels: 1, default_priority_level: 1, priority_queue_policy { key: 2, value { } }"),
     good=_dynamic("priority_levels: 1, default_priority_level: 1, priority_queue_policy { key: 1, value { } }"),
-    words="priority queue policy must have priority level in range [1, 1]",
+    words="priority queue policy must have priority level in range [1, …]",
 )
-def priority_queue_policy(model: Model, target: Destination) -> Iterator[Finding]:
+def priority_queue_policy(model: Model) -> Iterator[Finding]:
     batching = model.config.dynamic_batching
     for level in sorted(batching.priority_queue_policy):
         if batching.priority_levels and not 1 <= level <= batching.priority_levels:
             yield Finding(
                 model.at("dynamic_batching", "priority_queue_policy", level, "key"),
                 f"there is no priority level {level}: priority_levels is {batching.priority_levels}",
-                "Triton refuses it: priority queue policy must have priority level in range "
-                f"[1, {batching.priority_levels}] for {model.name}",
-                f"write a key from 1 to {batching.priority_levels}",
+                cure=f"write a key from 1 to {batching.priority_levels}",
             )
 
 
 @rule(
     "preserve-ordering-priorities",
-    "preserve_ordering goes with one priority level",
+    "preserve_ordering cannot be combined with several priority levels",
     source=SOURCE,
     bad=_dynamic("preserve_ordering: true, priority_levels: 2, default_priority_level: 1"),
     good=_dynamic("preserve_ordering: true, priority_levels: 1, default_priority_level: 1"),
     words="Only one priority level is allowed when 'preserve_ordering' is true",
 )
-def preserve_ordering_priorities(model: Model, target: Destination) -> Iterator[Finding]:
+def preserve_ordering_priorities(model: Model) -> Iterator[Finding]:
     batching = model.config.dynamic_batching
     if batching.preserve_ordering and batching.priority_levels > 1:
         yield Finding(
             model.at("dynamic_batching", "preserve_ordering"),
-            f"preserve_ordering cannot hold with {batching.priority_levels} priority levels",
-            f"Triton refuses it: Only one priority level is allowed when 'preserve_ordering' is true for {model.name}",
-            "delete preserve_ordering or priority_levels",
+            f"preserve_ordering cannot be combined with {batching.priority_levels} priority levels",
+            cure="delete preserve_ordering or priority_levels",
         )
 
 
 @rule(
     "preserve-ordering-delay",
-    "preserve_ordering goes without the time-out action DELAY",
+    "preserve_ordering cannot be combined with the timeout action DELAY",
     source=SOURCE,
     bad=_dynamic(
         "preserve_ordering: true, default_queue_policy { timeout_action: DELAY, default_timeout_microseconds: 1000 }"
@@ -136,9 +130,9 @@ def preserve_ordering_priorities(model: Model, target: Destination) -> Iterator[
     good=_dynamic(
         "preserve_ordering: true, default_queue_policy { timeout_action: REJECT, default_timeout_microseconds: 1000 }"
     ),
-    words="Queue policy can not have DELAY as timeout action",
+    words="Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true",
 )
-def preserve_ordering_delay(model: Model, target: Destination) -> Iterator[Finding]:
+def preserve_ordering_delay(model: Model) -> Iterator[Finding]:
     batching = model.config.dynamic_batching
     if not batching.preserve_ordering:
         return
@@ -153,58 +147,40 @@ def preserve_ordering_delay(model: Model, target: Destination) -> Iterator[Findi
         if policy.default_timeout_microseconds and policy.timeout_action == policy.DELAY:  # type: ignore[attr-defined]
             yield Finding(
                 model.at("dynamic_batching", *path, "timeout_action"),
-                "preserve_ordering cannot hold when requests that time out are delayed",
-                "Triton refuses it: Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true "
-                f"for {model.name}",
-                "write timeout_action: REJECT, or delete preserve_ordering",
+                "preserve_ordering cannot be combined with delaying the requests that time out",
+                cure="write timeout_action: REJECT, or delete preserve_ordering",
             )
 
 
 @rule(
     "response-cache-sequence",
-    "The response cache goes without sequence_batching",
+    "The response cache cannot be combined with sequence_batching",
     source=SOURCE,
     bad=python_model("sequence_batching { }", "response_cache { enable: true }"),
     good=python_model("sequence_batching { }", "response_cache { enable: false }"),
-    words="Response Cache does not currently support model",
+    words="Response Cache does not currently support model … with sequence batching scheduler",
 )
-def response_cache_sequence(model: Model, target: Destination) -> Iterator[Finding]:
+def response_cache_sequence(model: Model) -> Iterator[Finding]:
     if model.config.response_cache.enable and model.config.HasField("sequence_batching"):
         yield Finding(
             model.at("response_cache", "enable"),
-            "the response cache cannot be used with sequence_batching",
-            f"Triton refuses it: Response Cache does not currently support model {model.name} with sequence batching "
-            "scheduler",
-            "delete response_cache",
+            "the response cache cannot be combined with sequence_batching",
+            cure="delete response_cache",
         )
 
 
 @rule(
     "response-cache-decoupled",
-    "The response cache goes without decoupled responses",
+    "The response cache cannot be combined with decoupled responses",
     source=SOURCE,
     bad=python_model("model_transaction_policy { decoupled: true }", "response_cache { enable: true }"),
     good=python_model("model_transaction_policy { decoupled: false }", "response_cache { enable: true }"),
-    words="Response Cache does not currently support model",
+    words="Response Cache does not currently support model … with 'decoupled' transaction policy",
 )
-def response_cache_decoupled(model: Model, target: Destination) -> Iterator[Finding]:
+def response_cache_decoupled(model: Model) -> Iterator[Finding]:
     if model.config.response_cache.enable and model.config.model_transaction_policy.decoupled:
         yield Finding(
             model.at("response_cache", "enable"),
-            "the response cache cannot be used with decoupled responses",
-            f"Triton refuses it: Response Cache does not currently support model {model.name} with 'decoupled' "
-            "transaction policy",
-            "delete response_cache",
+            "the response cache cannot be combined with decoupled responses",
+            cure="delete response_cache",
         )
-
-
-RULES = (
-    max_batch_size_negative,
-    preferred_batch_size,
-    default_priority_level,
-    priority_queue_policy,
-    preserve_ordering_priorities,
-    preserve_ordering_delay,
-    response_cache_sequence,
-    response_cache_decoupled,
-)

@@ -1,4 +1,4 @@
-"""What changed between releases: fields that an older server does not know, and checks that a newer one makes."""
+"""Differences between releases: fields that an older server does not know, and checks that a newer one makes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.examples import SCALE, ensemble, python_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.triton.destination import Destination
 
@@ -20,20 +20,20 @@ FIRST_RELEASE: dict[tuple[str, ...], tuple[int, int]] = {
 
 @rule(
     "config-field-too-new",
-    "Every field is one that the server's release knows",
+    "Every field exists in the server's release",
     source="common: protobuf/model_config.proto of the branches r24.10 to r26.06 compared",
     bad=ensemble(SCALE).replace("  step [", "  max_inflight_requests: 4\n  step ["),
     good=ensemble(SCALE),
-    words="failed to read text proto",
+    words="failed to read text proto from …/config.pbtxt",
 )
-def field_too_new(model: Model, target: Destination) -> Iterator[Finding]:
+def field_too_new(model: Model, destination: Destination) -> Iterator[Finding]:
     for path, release in FIRST_RELEASE.items():
-        if target.release < release and model.file.has(*path):
+        if destination.release < release and model.file.has(*path):
             yield Finding(
                 model.at(*path),
-                f"'{path[-1]}' exists since release {release[0]}.{release[1]:02}, the server is {target.release_name}",
-                "Triton does not load the model: failed to read text proto from config.pbtxt",
-                f"delete the line, or name a newer release: --image {release[0]}.{release[1]:02}",
+                f"'{path[-1]}' exists since release {release[0]}.{release[1]:02}, "
+                f"and the server is {destination.release_name}",
+                cure=f"delete the line, or name a newer release: --image {release[0]}.{release[1]:02}",
             )
 
 
@@ -46,19 +46,19 @@ _METRICS = "model_metrics {{ metric_control [ {{ metric_identifier {{ {} }}, his
     source="core r24.11 model_config_utils.cc ValidateModelMetrics",
     since="24.11",
     server=Server.UNTESTED,
-    target=Destination(image="25.04"),
+    destination=Destination(image="25.04"),
     bad=python_model(_METRICS.format("", "buckets: [ 1, 5 ]")),
     good=python_model(_METRICS.format('family: "nv_inference_first_response_histogram_ms"', "buckets: [ 1, 5 ]")),
     good_loads=False,
 )
-def model_metrics(model: Model, target: Destination) -> Iterator[Finding]:
+def model_metrics(model: Model, destination: Destination) -> Iterator[Finding]:
     for index, control in enumerate(model.config.model_metrics.metric_control):
         lacking = [
             (not control.metric_identifier.family, "family", "metric identifier must specify non-empty 'family'"),
             (not control.histogram_options.buckets, "buckets", "histogram options must specify non-empty 'buckets'"),
         ]
         for lacks, field, words in lacking:
-            if lacks and target.release >= (24, 11):
+            if lacks and destination.release >= (24, 11):
                 yield Finding(
                     model.at("model_metrics", "metric_control", index),
                     f"metric_control {index} has no {field}",
@@ -77,21 +77,21 @@ def model_metrics(model: Model, target: Destination) -> Iterator[Finding]:
     bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 4294967296, 4294967296 ] }'),
     good=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 65536, 65536 ] }'),
 )
-def tensor_too_large(model: Model, target: Destination) -> Iterator[Finding]:
+def tensor_too_large(model: Model) -> Iterator[Finding]:
     for index, tensor in enumerate(model.config.input):
         if tensor.dims and min(tensor.dims) > 0 and math.prod(tensor.dims) >= 2**63:
             yield Finding(
                 model.at("input", index, "dims"),
                 f"input '{tensor.name}' would have {math.prod(tensor.dims):.0e} elements",
                 "Triton refuses it since release 26.03 "
-                f"(element count for tensor '{tensor.name}' exceeds maximum size), and older ones count wrongly",
+                f"(element count for tensor '{tensor.name}' exceeds maximum size); older releases miscount",
                 "write -1 for an axis of any length",
             )
 
 
 @rule(
     "batch-strategy-outside",
-    "TRITON_BATCH_STRATEGY_PATH lies in the folder of the model",
+    "TRITON_BATCH_STRATEGY_PATH is inside the folder of the model",
     source="core r26.06 backend_model.cc TritonModel::Create",
     since="26.06",
     severity=Severity.WARNING,
@@ -99,7 +99,7 @@ def tensor_too_large(model: Model, target: Destination) -> Iterator[Finding]:
     bad=python_model('parameters { key: "TRITON_BATCH_STRATEGY_PATH", value { string_value: "/opt/strategy.so" } }'),
     good=python_model(),
 )
-def batch_strategy_outside(model: Model, target: Destination) -> Iterator[Finding]:
+def batch_strategy_outside(model: Model) -> Iterator[Finding]:
     key = "TRITON_BATCH_STRATEGY_PATH"
     if key in model.config.parameters and not model.config.HasField("sequence_batching"):
         value = model.config.parameters[key].string_value
@@ -107,10 +107,7 @@ def batch_strategy_outside(model: Model, target: Destination) -> Iterator[Findin
             yield Finding(
                 model.at("parameters", key, "value", "string_value"),
                 f"{key} names a library by an absolute path",
-                "Triton refuses it since release 26.06 unless it lies in the model's folder: "
+                "Triton refuses it since release 26.06 unless it is in the model's folder: "
                 "Batching library path escapes model repository",
-                "call it batchstrategy.so and put it into the model's folder, where Triton finds it by itself",
+                "name it batchstrategy.so and put it into the model's folder, where Triton finds it by default",
             )
-
-
-RULES = (field_too_new, model_metrics, tensor_too_large, batch_strategy_outside)

@@ -1,88 +1,77 @@
-"""Is config.pbtxt protobuf text of a ModelConfig at all? The parser finds these faults; each kind is a rule."""
+"""Whether config.pbtxt is the text form of a ModelConfig. The parser finds these faults; each kind is a rule."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from triton_ensembles.check.examples import IDENTITY, X, python_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.model import Model
-from triton_ensembles.check.rule import Example, Rule, Server, rule
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.repository import Model
+from triton_ensembles.check.rule import Example, Server, rule
 
 SOURCE = "protobuf text_format.cc and io/tokenizer.cc, called by core r24.10 filesystem/api.cc ReadTextProto"
-EFFECT = "Triton does not load the model: failed to read text proto from config.pbtxt"
-WORDS = "failed to read text proto"
+WORDS = "failed to read text proto from …/config.pbtxt"
 
 _GOOD = python_model()
 _PARAMETER = 'parameters {{ key: "{}", value {{ string_value: "{}" }} }}'
 
 
-def _of_kind(kind: str, effect: str) -> Callable[[Model, Destination], Iterator[Finding]]:
-    def find(model: Model, target: Destination) -> Iterator[Finding]:
-        for fault in model.file.faults:
-            if fault.rule == kind:
-                yield Finding(model.file.place(fault.offset), fault.message, effect, fault.cure)
-
-    return find
+def _text_faults(model: Model, id: str, effect: str = "") -> Iterator[Finding]:
+    for fault in model.file.faults:
+        if fault.rule == id:
+            yield Finding(model.file.place(fault.offset), fault.message, effect, fault.cure)
 
 
-def _refused(id: str, title: str, bad: str, good: str = _GOOD) -> Rule:
-    return rule(id, title, source=SOURCE, bad=bad, good=good, words=WORDS)(_of_kind(id, EFFECT))
+def _refused(id: str, title: str, bad: str, good: str = _GOOD) -> None:
+    @rule(id, title, source=SOURCE, bad=bad, good=good, words=WORDS)
+    def find(model: Model) -> Iterator[Finding]:
+        return _text_faults(model, id)
 
 
-not_text = _refused(
-    "config-not-text",
-    "config.pbtxt is a text file",
-    _GOOD + "\0",
-)
-syntax = _refused(
+_refused("config-not-text", "config.pbtxt is a text file", _GOOD + "\0")
+_refused(
     "config-syntax",
     "config.pbtxt follows the grammar of protobuf's text format",
     python_model(inputs=X + ","),
     python_model(inputs=X + ', { name: "Z", data_type: TYPE_FP32, dims: [ 4 ] }'),
 )
-unclosed = _refused(
-    "config-unclosed",
-    "Every bracket is closed",
-    _GOOD.replace("dims: [ 4 ] } ]\noutput", "dims: [ 4 ] ]\noutput", 1),
+_refused(
+    "config-unclosed", "Every bracket is closed", _GOOD.replace("dims: [ 4 ] } ]\noutput", "dims: [ 4 ] ]\noutput", 1)
 )
-bad_string = _refused(
+_refused(
     "config-bad-string",
-    "A string is closed on its line, and its backslashes are those of escape sequences",
+    "A string is closed on its line, and its backslashes belong to escape sequences",
     _GOOD + 'default_model_filename: "model.py\n',
     _GOOD + 'default_model_filename: "model\\x2epy"\n',
 )
-wrong_type = _refused(
+_refused(
     "config-wrong-type",
     "Every value is of its field's type",
     _GOOD.replace("max_batch_size: 8", 'max_batch_size: "8"'),
     _GOOD.replace("max_batch_size: 8", "max_batch_size: 0x8"),
 )
-unknown_field = _refused(
-    "config-unknown-field",
-    "Every field is one that its message has",
-    _GOOD.replace("max_batch_size", "max_batchsize"),
-)
-unknown_enum = _refused(
+_refused("config-unknown-field", "Every field exists in its message", _GOOD.replace("max_batch_size", "max_batchsize"))
+_refused(
     "config-unknown-enum",
-    "Every enum value is one that its field knows",
+    "Every enum value exists in its field's type",
     python_model("instance_group [ { count: 1, kind: CPU } ]"),
     python_model("instance_group [ { count: 1, kind: KIND_CPU } ]"),
 )
-field_twice = _refused(
+_refused(
     "config-field-twice",
-    "A field that is not a list stands only once",
+    "A field that is not a list is given only once",
     _GOOD + "max_batch_size: 16\n",
     _GOOD + f"input [ {X.replace('X', 'Z')} ]\n",
 )
-oneof_twice = _refused(
+_refused(
     "config-oneof-twice",
-    "Of fields that exclude each other only one is given",
+    "Only one of several fields that exclude each other is given",
     python_model("version_policy { latest { num_versions: 1 } all { } }"),
     python_model("version_policy { all { } }"),
 )
-map_key_twice = rule(
+
+
+@rule(
     "config-map-key-twice",
     "A map has each key only once",
     source=SOURCE
@@ -90,8 +79,10 @@ map_key_twice = rule(
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
     bad=python_model(_PARAMETER.format("mode", "fast"), _PARAMETER.format("mode", "slow")),
-    good=python_model(_PARAMETER.format("mode", "fast"), _PARAMETER.format("colour", "grey")),
-)(_of_kind("config-map-key-twice", "Triton takes the last one and says nothing"))
+    good=python_model(_PARAMETER.format("mode", "fast"), _PARAMETER.format("color", "gray")),
+)
+def map_key_twice(model: Model) -> Iterator[Finding]:
+    return _text_faults(model, "config-map-key-twice", "Triton silently takes the last one")
 
 
 @rule(
@@ -103,9 +94,11 @@ map_key_twice = rule(
     bad=_GOOD + "# caf\udce9\n",
     good=_GOOD + "# café\n",
 )
-def not_utf8(model: Model, target: Destination) -> Iterator[Finding]:
-    effect = "Triton loads it, but a string that is not UTF-8 breaks whoever asks for the model's configuration"
-    yield from _of_kind("config-not-utf8", effect)(model, target)
+def not_utf8(model: Model) -> Iterator[Finding]:
+    effect = (
+        "Triton loads it, but a string that is not UTF-8 breaks every client that requests the model's configuration"
+    )
+    yield from _text_faults(model, "config-not-utf8", effect)
     offset = model.file.text.find("\ufffd")
     entry = model.get("config.pbtxt")
     if offset < 0 or entry is None or entry.data is None or model.file.text.count("\0"):
@@ -119,19 +112,17 @@ def not_utf8(model: Model, target: Destination) -> Iterator[Finding]:
 @rule(
     "config-too-large",
     "config.pbtxt is at most 256 KiB",
-    source="a limit of this checker, so that it ends in time",
+    source="a limit of this checker, which keeps its running time short",
     server=Server.UNTESTED,
-    bad=None,
-    good=None,
 )
-def too_large(model: Model, target: Destination) -> Iterator[Finding]:
+def too_large(model: Model) -> Iterator[Finding]:
     entry = model.get("config.pbtxt")
     if entry is not None and not entry.is_folder and entry.data is None:
         yield Finding(
             model.place("config.pbtxt"),
-            f"config.pbtxt is {entry.size} bytes long" if entry.size else "config.pbtxt is no file that can be read",
+            f"config.pbtxt is {entry.size} bytes long" if entry.size else "config.pbtxt is not a readable file",
             "nothing of this model is checked",
-            "put labels and weights into files of their own",
+            "put labels and weights into separate files",
         )
 
 
@@ -143,26 +134,12 @@ def too_large(model: Model, target: Destination) -> Iterator[Finding]:
     bad=Example(None, {"config.pbtxt": None, "1/model.py": IDENTITY}),
     good=_GOOD,
 )
-def is_folder(model: Model, target: Destination) -> Iterator[Finding]:
+def is_folder(model: Model) -> Iterator[Finding]:
     entry = model.get("config.pbtxt")
     if entry is not None and entry.is_folder:
         yield Finding(
-            model.place("config.pbtxt"), "config.pbtxt is a folder", "tritonserver aborts", "put the file in its place"
+            model.place("config.pbtxt"),
+            "config.pbtxt is a folder",
+            "tritonserver aborts",
+            "replace the folder by the file",
         )
-
-
-RULES = (
-    is_folder,
-    too_large,
-    not_text,
-    not_utf8,
-    syntax,
-    unclosed,
-    bad_string,
-    wrong_type,
-    unknown_field,
-    unknown_enum,
-    field_twice,
-    oneof_twice,
-    map_key_twice,
-)

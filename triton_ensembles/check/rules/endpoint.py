@@ -1,4 +1,4 @@
-"""What several archives do to each other as members of one multi-model endpoint."""
+"""Conflicts between archives that are members of one multi-model endpoint."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from typing import Any
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.check.environments import environments
 from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.model import Model
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Scope, Server, rule
-from triton_ensembles.check.rules.sagemaker import is_archive, picked, reached
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.repository import Model, Repository
+from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rules.sagemaker import is_archive, loaded_models, served_models
 
 _SHOWN = 3
 
@@ -38,17 +36,14 @@ def manifest(repository: Repository) -> dict[str, Any]:
     "No two archives of an endpoint have a step of the same name",
     source="core r24.10 model_repository_manager.cc looks for steps by bare names in all repositories; "
     "measured on 2.51.0; server #7489, #5150",
-    bad=None,
-    good=None,
-    scope=Scope.ENDPOINT,
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
-def shared_step(repositories: tuple[Repository, ...], target: Destination) -> Iterator[Finding]:
+def shared_step(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     found: dict[str, list[Model]] = {}
     for repository in archives(repositories):
-        served = {model.folder for model in picked(repository)}
-        for model in reached(repository):
+        served = {model.folder for model in served_models(repository)}
+        for model in loaded_models(repository):
             if model.folder not in served:
                 found.setdefault(model.folder, []).append(model)
     for name, models in found.items():
@@ -57,10 +52,10 @@ def shared_step(repositories: tuple[Repository, ...], target: Destination) -> It
             yield Finding(
                 models[1].place(),
                 f"the step '{name}' is also in {places}",
-                "loading or unloading one archive loads the ensembles of the others again, and a Python step whose "
-                "folder has changed (its first load writes 1/__pycache__) is loaded again as well, for seconds; before "
-                "24.04 the metrics of such steps are added up",
-                f"give every archive names of its own, such as <ensemble>.{name} (build.py does)",
+                "loading or unloading one archive reloads the ensembles of the others, and a Python step whose folder "
+                "has changed (its first load writes 1/__pycache__), which takes seconds; before 24.04 the metrics of "
+                "such steps are added up",
+                f"give the steps of every archive unique names, such as <ensemble>.{name} (build.py does)",
             )
 
 
@@ -68,13 +63,10 @@ def shared_step(repositories: tuple[Repository, ...], target: Destination) -> It
     "endpoint-same-target-model",
     "No two archives of an endpoint have the same file name",
     source="server r24.10 src/sagemaker_server.cc; measured on 2.51.0: 409",
-    bad=None,
-    good=None,
-    scope=Scope.ENDPOINT,
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def same_target_model(repositories: tuple[Repository, ...], target: Destination) -> Iterator[Finding]:
+def same_target_model(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     found: dict[str, list[Repository]] = {}
     for repository in archives(repositories):
         found.setdefault(repository.path.name, []).append(repository)
@@ -83,24 +75,21 @@ def same_target_model(repositories: tuple[Repository, ...], target: Destination)
             places = _listed([same[0].place(), *(each.place() for each in same[2:])])
             yield Finding(
                 same[1].place(),
-                f"this has the same name as {places}: '{name}'",
-                "in one folder of S3 the one overwrites the other, and an endpoint goes on serving what it has "
-                "downloaded; only in different folders below the endpoint's prefix they are two models",
-                "give each archive a name of its own, and a changed one a new name",
+                f"this archive has the same name as {places}: '{name}'",
+                "in one folder of S3 one overwrites the other, and an endpoint keeps serving the archive that it has "
+                "downloaded; they are two models only in different folders below the endpoint's prefix",
+                "give each archive a unique name, and a changed one a new name",
             )
 
 
 @rule(
     "endpoint-same-environment",
-    "Archives of an endpoint that hold the same environment say so",
+    "Archives of an endpoint do not repeat the same environment",
     source="python_backend r24.10 pb_env.cc: one extraction for each path, never removed while the server runs (#8840)",
-    bad=None,
-    good=None,
-    scope=Scope.ENDPOINT,
     severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
-def same_environment(repositories: tuple[Repository, ...], target: Destination) -> Iterator[Finding]:
+def same_environment(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     found: dict[int, dict[str, tuple[Place, int, int]]] = {}
     for repository in archives(repositories):
         for packed in environments(repository):
@@ -116,7 +105,7 @@ def same_environment(repositories: tuple[Repository, ...], target: Destination) 
                 f"the same environment is in {len(same)} archives: also in {listed}",
                 f"each archive is downloaded with it ({size * len(same) / 1e6:,.0f} MB in all), and Triton extracts it "
                 f"for each, never removing one ({unpacked * len(same) / 1e6:,.0f} MB in /tmp once all are loaded)",
-                "nothing to change while disk and start-up time allow it; otherwise put the packages into the image",
+                "leave it if disk space and start-up time allow; otherwise put the packages into the image",
             )
 
 
@@ -124,16 +113,13 @@ def same_environment(repositories: tuple[Repository, ...], target: Destination) 
     "endpoint-mixed-targets",
     "All archives of an endpoint are built for the same target and Triton",
     source="manifest.json, which triton_ensembles/building/build.py writes",
-    bad=None,
-    good=None,
-    scope=Scope.ENDPOINT,
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def mixed_targets(repositories: tuple[Repository, ...], target: Destination) -> Iterator[Finding]:
+def mixed_targets(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     for key, what, effect in (
-        ("target", "target", "an endpoint has one instance type: one of them does not use it or does not load there"),
-        ("triton", "Triton", "an endpoint has one image: a plan or an environment of the other may not load there"),
+        ("target", "target", "an endpoint has one instance type: one of them does not load there, or does not use it"),
+        ("triton", "Triton", "an endpoint has one image: a plan or an environment for another may not load there"),
     ):
         found: dict[str, list[Repository]] = {}
         for repository in archives(repositories):
@@ -143,8 +129,8 @@ def mixed_targets(repositories: tuple[Repository, ...], target: Destination) -> 
         for value in values[1:]:
             yield Finding(
                 found[value][0].place(MANIFEST),
-                f"this is built for the {what} {value}, and {_listed([r.place() for r in found[values[0]]])} for "
-                f"{values[0]}",
+                f"this archive is built for the {what} {value}, and {_listed([r.place() for r in found[values[0]]])} "
+                f"for {values[0]}",
                 effect,
                 "build them all for the same target: build.py --target",
             )
@@ -155,6 +141,3 @@ def _listed(places: list[Place]) -> str:
     shown = [str(place) for place in places[:_SHOWN]]
     more = len(places) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
-
-
-RULES = (shared_step, same_target_model, same_environment, mixed_targets)

@@ -1,4 +1,4 @@
-"""What an ensemble has and what it may not have: core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig."""
+"""Fields that an ensemble needs or cannot have: core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.examples import SCALE, ensemble, step
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.model import Model
-from triton_ensembles.check.rule import Rule, rule
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.repository import Model
+from triton_ensembles.check.rule import rule
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"
 STEP_SOURCE = "core r24.10 model_config_utils.cc BuildEnsembleGraph"
 
 
-def _forbidden(id: str, field: str, example: str, words: str, cure: str) -> Rule:
+def _forbidden(id: str, field: str, example: str, words: str, cure: str) -> None:
     @rule(
         id,
         f"An ensemble has no {field}",
@@ -23,35 +22,28 @@ def _forbidden(id: str, field: str, example: str, words: str, cure: str) -> Rule
         good=ensemble(SCALE),
         words=words,
     )
-    def find(model: Model, target: Destination) -> Iterator[Finding]:
+    def find(model: Model) -> Iterator[Finding]:
         config = model.config
         given = config.HasField(field) if field == "optimization" else len(getattr(config, field))
         if config.HasField("ensemble_scheduling") and given:
-            yield Finding(
-                model.at(field),
-                f"an ensemble has no {field}",
-                f"Triton refuses it: {words} '{model.name}'",
-                cure,
-            )
-
-    return find
+            yield Finding(model.at(field), f"an ensemble cannot have {field}", cure=cure)
 
 
-instance_group = _forbidden(
+_forbidden(
     "ensemble-instance-group",
     "instance_group",
     "instance_group [ { count: 1, kind: KIND_CPU } ]",
     "instance group should not be specified for ensemble",
-    "delete it; the steps have instance groups of their own",
+    "delete it; the steps have their own instance groups",
 )
-optimization = _forbidden(
+_forbidden(
     "ensemble-optimization",
     "optimization",
     "optimization { input_pinned_memory { enable: true } }",
     "optimization should not be specified for ensemble",
-    "delete it; the steps have optimizations of their own",
+    "delete it; the steps have their own optimizations",
 )
-model_warmup = _forbidden(
+_forbidden(
     "ensemble-warmup",
     "model_warmup",
     'model_warmup [ { name: "first", batch_size: 1 } ]',
@@ -62,50 +54,38 @@ model_warmup = _forbidden(
 
 @rule(
     "ensemble-without-steps",
-    "An ensemble has a step",
+    "An ensemble has at least one step",
     source=SOURCE,
     bad=ensemble(),
     good=ensemble(SCALE),
-    words="must specify 'step' for ensemble",
+    words="must specify 'step' for ensemble '…'",
 )
-def without_steps(model: Model, target: Destination) -> Iterator[Finding]:
+def without_steps(model: Model) -> Iterator[Finding]:
     config = model.config
     empty = config.HasField("ensemble_scheduling") and not config.ensemble_scheduling.step
     if empty and not model.is_damaged("ensemble_scheduling"):
         yield Finding(
-            model.at("ensemble_scheduling"),
-            "this ensemble has no steps",
-            f"Triton refuses it: must specify 'step' for ensemble '{model.name}'",
-            'write step [ { model_name: "…" … } ]',
+            model.at("ensemble_scheduling"), "this ensemble has no steps", cure='write step [ { model_name: "…" … } ]'
         )
 
 
-def _missing(field: str, bad: str, cure: str) -> Rule:
+def _missing(field: str, bad: str, cure: str) -> None:
     @rule(
         f"step-{field.replace('_', '-')}-missing",
         f"Every step has {'a' if field == 'model_name' else 'an'} {field}",
         source=STEP_SOURCE,
         bad=bad,
         good=ensemble(SCALE),
-        words=f"must specify '{field}' in step 0 of ensemble",
+        words=f"must specify '{field}' in step … of ensemble '…'",
     )
-    def find(model: Model, target: Destination) -> Iterator[Finding]:
+    def find(model: Model) -> Iterator[Finding]:
         for number, item in enumerate(model.config.ensemble_scheduling.step):
             path = ("ensemble_scheduling", "step", number)
             if not getattr(item, field) and not model.is_damaged(*path, field):
                 name = f"step {number}" + (f" ('{item.model_name}')" if item.model_name else "")
-                yield Finding(
-                    model.at(*path),
-                    f"{name} has no {field}",
-                    f"Triton refuses it: must specify '{field}' in step {number} of ensemble '{model.name}'",
-                    cure,
-                )
-
-    return find
+                yield Finding(model.at(*path), f"{name} has no {field}", cure=cure)
 
 
-model_name = _missing("model_name", ensemble(SCALE.replace('model_name: "scale"\n      ', "")), 'write model_name: "…"')
-input_map = _missing("input_map", ensemble(step("scale", {}, {"Y": "Y"})), 'write input_map { key: "…" value: "…" }')
-output_map = _missing("output_map", ensemble(step("scale", {"X": "X"}, {})), 'write output_map { key: "…" value: "…" }')
-
-RULES = (instance_group, optimization, model_warmup, without_steps, model_name, input_map, output_map)
+_missing("model_name", ensemble(SCALE.replace('model_name: "scale"\n      ', "")), 'write model_name: "…"')
+_missing("input_map", ensemble(step("scale", {}, {"Y": "Y"})), 'write input_map { key: "…" value: "…" }')
+_missing("output_map", ensemble(step("scale", {"X": "X"}, {})), 'write output_map { key: "…" value: "…" }')

@@ -1,4 +1,4 @@
-"""The flow of tensors through an ensemble, as far as its own config.pbtxt tells it."""
+"""The flow of tensors through an ensemble, as far as its own config.pbtxt describes it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from triton_ensembles.check.dataflow import Dataflow, Use
 from triton_ensembles.check.examples import SCALE, X, Y, ensemble, step
 from triton_ensembles.check.fault import Finding, Place
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.spelling import choices
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.spelling import listed
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"
 _Z = Y.replace('"Y"', '"Z"')
@@ -19,13 +18,13 @@ _JOINED = ensemble(step("scale", {"X": "X"}, {"Y": "scaled"}), step("join", {"A"
 
 
 def _flow(model: Model) -> Dataflow | None:
-    """None for what has no steps, and when a map or a tensor's name is lost: what seems to be missing may be there."""
+    """None without steps, and when a map or a tensor's name is unreadable: what seems to be missing may be there."""
     all_steps = model.config.ensemble_scheduling.step
-    if not all_steps or not all(item.input_map and item.output_map for item in all_steps):  # other rules say that
+    if not all_steps or not all(item.input_map and item.output_map for item in all_steps):  # other rules report that
         return None
     names = any(model.is_damaged(kind, i, "name") for kind in ("input", "output") for i in range(_count(model, kind)))
-    lists = ("ensemble_scheduling",) in model.file.hurt or model.is_damaged("ensemble_scheduling", "step")
-    if names or lists or ("input",) in model.file.hurt or ("output",) in model.file.hurt:
+    lists = ("ensemble_scheduling",) in model.file.damaged_paths or model.is_damaged("ensemble_scheduling", "step")
+    if names or lists or ("input",) in model.file.damaged_paths or ("output",) in model.file.damaged_paths:
         return None
     return Dataflow.of(model)
 
@@ -44,9 +43,9 @@ def _place(model: Model, use: Use, kind: str) -> Place:
     source=SOURCE,
     bad=_JOINED.replace('"A", value: "scaled"', '"A", value: "scalled"'),
     good=_JOINED,
-    words="is not connected",
+    words="… is not written: at least one of its depending tensors, '…', is not connected",
 )
-def tensor_not_written(model: Model, target: Destination) -> Iterator[Finding]:
+def tensor_not_written(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
     if flow is None:
         return
@@ -55,39 +54,37 @@ def tensor_not_written(model: Model, target: Destination) -> Iterator[Finding]:
         yield Finding(
             _place(model, flow.readers[name][0], "input_map"),
             f"nothing writes the tensor '{name}'",
-            f"Triton refuses it: … is not written: at least one of its depending tensors, '{name}', is not connected",
-            f"did you mean '{guess}'?" if guess else f"the tensors here are {choices(known)}",
+            cure=f"did you mean '{guess}'?" if guess else f"the tensors here are {listed(known)}",
         )
 
 
 @rule(
     "ensemble-tensor-written-twice",
-    "A tensor is written by one step",
+    "A tensor is written by only one step",
     source="core r24.10 model_config_utils.cc BuildEnsembleGraph",
     bad=ensemble(SCALE, SCALE),
     good=_THROUGH,
-    words="can appear in an output map only once",
+    words="ensemble tensor '…' can appear in an output map only once",
 )
-def tensor_written_twice(model: Model, target: Destination) -> Iterator[Finding]:
+def tensor_written_twice(model: Model) -> Iterator[Finding]:
     for name, uses in Dataflow.of(model).writers.items():
         for use in uses[1:]:
             yield Finding(
                 _place(model, use, "output_map"),
-                f"the tensor '{name}' is written by step {uses[0].step} already",
-                f"Triton refuses it: ensemble tensor '{name}' can appear in an output map only once",
-                "give one of the two another name",
+                f"step {uses[0].step} already writes the tensor '{name}'",
+                cure="give one of the two another name",
             )
 
 
 @rule(
     "ensemble-input-overwritten",
     "No step writes a tensor that is an input of the ensemble",
-    source="core r24.10 BuildEnsembleGraph does not look; measured on tritonserver 2.51.0",
+    source="core r24.10 BuildEnsembleGraph does not check it; measured on tritonserver 2.51.0",
     server=Server.ACCEPTS,
     bad=ensemble(step("scale", {"X": "X"}, {"Y": "X"}), step("scale", {"X": "X"}, {"Y": "Y"})),
     good=_THROUGH,
 )
-def input_overwritten(model: Model, target: Destination) -> Iterator[Finding]:
+def input_overwritten(model: Model) -> Iterator[Finding]:
     flow = Dataflow.of(model)
     for name, uses in flow.writers.items():
         if name in flow.inputs:
@@ -101,7 +98,7 @@ def input_overwritten(model: Model, target: Destination) -> Iterator[Finding]:
 
 @rule(
     "ensemble-cycle",
-    "No step waits for itself",
+    "No step depends on its own output",
     source=SOURCE,
     bad=ensemble(
         step("join", {"A": "X", "B": "BACK"}, {"SUM": "T"}),
@@ -109,20 +106,19 @@ def input_overwritten(model: Model, target: Destination) -> Iterator[Finding]:
         step("scale", {"X": "T"}, {"Y": "Y"}),
     ),
     good=ensemble(step("scale", {"X": "T"}, {"Y": "Y"}), step("scale", {"X": "X"}, {"Y": "T"})),
-    words="is not connected",
+    words="… is not written: at least one of its depending tensors, …, is not connected",
 )
-def cycle(model: Model, target: Destination) -> Iterator[Finding]:
+def cycle(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
     if flow is None:
         return
     names = [item.model_name for item in model.config.ensemble_scheduling.step]
-    for circle in flow.cycles:
-        ring = " -> ".join(f"{names[number]} (step {number})" for number in [*circle, circle[0]])
+    for steps in flow.cycles:
+        ring = " -> ".join(f"{names[number]} (step {number})" for number in [*steps, steps[0]])
         yield Finding(
-            model.at("ensemble_scheduling", "step", circle[0]),
-            f"these steps wait for each other: {ring}",
-            "Triton refuses it: … is not written: at least one of its depending tensors … is not connected",
-            "an ensemble is a graph without circles: take one of these tensors from elsewhere",
+            model.at("ensemble_scheduling", "step", steps[0]),
+            f"these steps depend on each other in a cycle: {ring}",
+            cure="break the cycle: take one of these tensors from another step or from the inputs",
         )
 
 
@@ -135,9 +131,9 @@ def cycle(model: Model, target: Destination) -> Iterator[Finding]:
         step("join", {"A": "X", "B": "X"}, {"SUM": "Y", "MEAN": "Z"}),
         outputs=f'{Y}, {{ name: "Z", data_type: TYPE_FP32, dims: [ 1 ] }}',
     ),
-    words="is not used",
+    words="ensemble output '…' for ensemble …' is not used",
 )
-def output_not_written(model: Model, target: Destination) -> Iterator[Finding]:
+def output_not_written(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
     if flow is None:
         return
@@ -145,8 +141,7 @@ def output_not_written(model: Model, target: Destination) -> Iterator[Finding]:
         yield Finding(
             model.at("output", flow.outputs.index(name), "name"),
             f"no step writes the output '{name}'",
-            f"Triton refuses it: ensemble output '{name}' for ensemble {model.name}' is not used",
-            f"did you mean '{guess}'?" if guess else f"the steps write {choices(flow.writers)}",
+            cure=f"did you mean '{guess}'?" if guess else f"the steps write {listed(flow.writers)}",
         )
 
 
@@ -156,9 +151,9 @@ def output_not_written(model: Model, target: Destination) -> Iterator[Finding]:
     source=SOURCE,
     bad=ensemble(SCALE, inputs=f"{X}, {X.replace('X', 'Z')}"),
     good=ensemble(step("join", {"A": "X", "B": "Z"}, {"SUM": "Y"}), inputs=f"{X}, {X.replace('X', 'Z')}"),
-    words="is not used",
+    words="ensemble input '…' for ensemble …' is not used",
 )
-def input_unused(model: Model, target: Destination) -> Iterator[Finding]:
+def input_unused(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
     if flow is None:
         return
@@ -166,8 +161,7 @@ def input_unused(model: Model, target: Destination) -> Iterator[Finding]:
         yield Finding(
             model.at("input", flow.inputs.index(name), "name"),
             f"no step reads the input '{name}'",
-            f"Triton refuses it: ensemble input '{name}' for ensemble {model.name}' is not used",
-            f'write input_map {{ key: "…" value: "{name}" }} in a step, or delete the input',
+            cure=f'write input_map {{ key: "…" value: "{name}" }} in a step, or delete the input',
         )
 
 
@@ -177,9 +171,9 @@ def input_unused(model: Model, target: Destination) -> Iterator[Finding]:
     source=SOURCE,
     bad=ensemble(step("join", {"A": "X", "B": "X"}, {"SUM": "Y", "MEAN": "M"})),
     good=ensemble(step("join", {"A": "X", "B": "X"}, {"SUM": "Y"})),
-    words="is unused in ensemble",
+    words="ensemble tensor '…' is unused in ensemble '…'",
 )
-def tensor_unused(model: Model, target: Destination) -> Iterator[Finding]:
+def tensor_unused(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
     if flow is None:
         return
@@ -187,18 +181,6 @@ def tensor_unused(model: Model, target: Destination) -> Iterator[Finding]:
         use = flow.writers[name][0]
         yield Finding(
             _place(model, use, "output_map"),
-            f"nobody reads the tensor '{name}'",
-            f"Triton refuses it: ensemble tensor '{name}' is unused in ensemble '{model.name}'",
-            f"delete this output_map (a step need not map all its outputs), or make '{name}' an output",
+            f"nothing reads the tensor '{name}'",
+            cure=f"delete this output_map (a step need not map all its outputs), or make '{name}' an output",
         )
-
-
-RULES = (
-    tensor_not_written,
-    tensor_written_twice,
-    input_overwritten,
-    cycle,
-    output_not_written,
-    input_unused,
-    tensor_unused,
-)

@@ -1,4 +1,4 @@
-"""The steps of an ensemble against the models that they name: core r24.10 ensemble_utils.cc ValidateEnsembleConfig."""
+"""The steps of an ensemble and the models that they name: core r24.10 ensemble_utils.cc ValidateEnsembleConfig."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 from triton_ensembles.check.examples import SCALE, X, Y, ensemble, step
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.spelling import choices, nearest
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.spelling import listed, nearest
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorMapping"
 GRAPH = "core r24.10 model_repository_manager.cc ConnectDependencyGraph"
@@ -18,6 +17,8 @@ _JOIN = ensemble(step("join", {"A": "X", "B": "X"}, {"SUM": "Y"}))
 
 
 class Step(NamedTuple):
+    """One step of an ensemble, and its model if the repository has it."""
+
     number: int
     message: Any
     model: Model | None
@@ -28,12 +29,12 @@ class Step(NamedTuple):
 
     @property
     def tensors_known(self) -> bool:
-        """Whether the model's config says what inputs and outputs it has: a server may complete an empty one."""
+        """Whether the model's config lists its inputs and outputs: a server may complete an empty one."""
         if self.model is None or not self.model.has_config:
             return False
         config = self.model.config
-        hurt = self.model.is_damaged("input") or self.model.is_damaged("output")
-        return bool(config.input or config.output) and not hurt
+        damaged = self.model.is_damaged("input") or self.model.is_damaged("output")
+        return bool(config.input or config.output) and not damaged
 
 
 def steps(model: Model) -> list[Step]:
@@ -47,10 +48,11 @@ def steps(model: Model) -> list[Step]:
     source=GRAPH,
     bad=ensemble(step("scales", {"X": "X"}, {"Y": "Y"})),
     good=ensemble(SCALE),
-    words="contains models that are not available or ambiguous",
+    words="ensemble … contains models that are not available or ambiguous: …",
 )
-def model_missing(model: Model, target: Destination) -> Iterator[Finding]:
+def model_missing(model: Model) -> Iterator[Finding]:
     known = [item.folder for item in model.repository.models if item.folder != model.folder]
+    models = f"the models here are {listed(known)}" if known else "add the model to the repository"
     for item in steps(model):
         name = item.message.model_name
         if name and item.model is None and not model.is_damaged(*item.path, "model_name"):
@@ -58,8 +60,7 @@ def model_missing(model: Model, target: Destination) -> Iterator[Finding]:
             yield Finding(
                 model.at(*item.path, "model_name"),
                 f"there is no model '{name}'",
-                f"Triton refuses it: ensemble {model.name} contains models that are not available or ambiguous: {name}",
-                f'did you mean model_name: "{guess}"?' if guess else f"the models here are {choices(known)}",
+                cure=f'did you mean model_name: "{guess}"?' if guess else models,
             )
 
 
@@ -69,9 +70,9 @@ def model_missing(model: Model, target: Destination) -> Iterator[Finding]:
     source="core r24.10 model_repository_manager.cc CheckNode; protobuf takes a missing model_version for 0",
     bad=ensemble(step("scale", {"X": "X"}, {"Y": "Y"}, version="")),
     good=ensemble(step("scale", {"X": "X"}, {"Y": "Y"}, version="model_version: 1")),
-    words="whose required version 0 is not loaded",
+    words="ensemble '…' depends on '…' whose required version … is not loaded",
 )
-def version_not_served(model: Model, target: Destination) -> Iterator[Finding]:
+def version_not_served(model: Model) -> Iterator[Finding]:
     for item in steps(model):
         wanted = item.message.model_version
         if item.model is None or wanted == -1 or wanted in item.model.served_versions():
@@ -82,13 +83,11 @@ def version_not_served(model: Model, target: Destination) -> Iterator[Finding]:
         versions = ", ".join(str(number) for number in sorted(item.model.served_versions()))
         yield Finding(
             model.at(*item.path, "model_version" if given else "model_name"),
-            f"step {item.number} wants version {wanted} of '{item.message.model_name}', which serves {versions}"
+            f"step {item.number} asks for version {wanted} of '{item.message.model_name}', which serves {versions}"
             if given
             else f"step {item.number} has no model_version, which means version 0; "
             f"'{item.message.model_name}' serves {versions}",
-            f"Triton refuses it: ensemble '{model.name}' depends on '{item.message.model_name}' whose required version "
-            f"{wanted} is not loaded",
-            "write model_version: -1",
+            cure="write model_version: -1",
         )
 
 
@@ -98,9 +97,9 @@ def version_not_served(model: Model, target: Destination) -> Iterator[Finding]:
     source=SOURCE,
     bad=ensemble(step("scale", {"x": "X"}, {"Y": "Y"})),
     good=ensemble(SCALE),
-    words="is mapping to non-existing input",
+    words="in ensemble …, ensemble tensor … is mapping to non-existing input … in model …",
 )
-def input_unknown(model: Model, target: Destination) -> Iterator[Finding]:
+def input_unknown(model: Model) -> Iterator[Finding]:
     yield from _unknown(model, "input")
 
 
@@ -110,9 +109,9 @@ def input_unknown(model: Model, target: Destination) -> Iterator[Finding]:
     source=SOURCE,
     bad=ensemble(step("scale", {"X": "X"}, {"OUT": "Y"})),
     good=ensemble(SCALE),
-    words="is mapped from non-existing output",
+    words="in ensemble …, ensemble tensor … is mapped from non-existing output … in model …",
 )
-def output_unknown(model: Model, target: Destination) -> Iterator[Finding]:
+def output_unknown(model: Model) -> Iterator[Finding]:
     yield from _unknown(model, "output")
 
 
@@ -125,13 +124,10 @@ def _unknown(model: Model, kind: str) -> Iterator[Finding]:
         for key in sorted(pairs):
             if key not in known:
                 guess = nearest(key, [name for name in known if name not in pairs]) or nearest(key, known)
-                verb = "is mapping to" if kind == "input" else "is mapped from"
                 yield Finding(
                     model.at(*item.path, f"{kind}_map", key, "key"),
                     f"'{item.message.model_name}' has no {kind} '{key}'",
-                    f"Triton refuses it: in ensemble {model.name}, ensemble tensor {pairs[key]} {verb} "
-                    f"non-existing {kind} {key} in model {item.message.model_name}",
-                    f'did you mean key: "{guess}"?' if guess else f"its {kind}s are {choices(known)}",
+                    cure=f'did you mean key: "{guess}"?' if guess else f"its {kind}s are {listed(known)}",
                 )
 
 
@@ -141,25 +137,23 @@ def _unknown(model: Model, kind: str) -> Iterator[Finding]:
     source=SOURCE,
     bad=ensemble(step("join", {"A": "X"}, {"SUM": "Y"})),
     good=_JOIN,
-    words="is not mapped to any ensemble tensors",
+    words="in ensemble …, input … in model … is not mapped to any ensemble tensors",
 )
-def input_not_mapped(model: Model, target: Destination) -> Iterator[Finding]:
+def input_not_mapped(model: Model) -> Iterator[Finding]:
     for item in steps(model):
         if item.model is None or not item.tensors_known or not item.message.input_map:
             continue
         known = [tensor.name for tensor in item.model.config.input]
-        strangers = [key for key in item.message.input_map if key not in known]
+        unknown = [key for key in item.message.input_map if key not in known]
         for tensor in item.model.config.input:
             if tensor.name in item.message.input_map or tensor.optional:
                 continue
-            if nearest(tensor.name, strangers):  # step-input-unknown asks whether this one was meant
+            if nearest(tensor.name, unknown):  # step-input-unknown reports it
                 continue
             yield Finding(
                 model.at(*item.path, "input_map"),
                 f"the input '{tensor.name}' of '{item.message.model_name}' is not mapped",
-                f"Triton refuses it: in ensemble {model.name}, input {tensor.name} in model {item.message.model_name} "
-                "is not mapped to any ensemble tensors",
-                f'write input_map {{ key: "{tensor.name}" value: "…" }}, or make it optional in its model',
+                cure=f'write input_map {{ key: "{tensor.name}" value: "…" }}, or make it optional in its model',
             )
 
 
@@ -169,9 +163,10 @@ def input_not_mapped(model: Model, target: Destination) -> Iterator[Finding]:
     source="core r24.10 ensemble_utils.cc ValidateEnsembleConfig",
     bad=ensemble(SCALE, size=16),
     good=ensemble(SCALE, size=4),
-    words="which only allows maximum batch size to be 8",
+    words="ensemble … allows maximum batch size …, but it contains model … "
+    "which only allows maximum batch size to be …",
 )
-def batch_size(model: Model, target: Destination) -> Iterator[Finding]:
+def batch_size(model: Model) -> Iterator[Finding]:
     most = model.config.max_batch_size
     for item in steps(model):
         if item.model is None or not item.model.has_config or item.model.is_damaged("max_batch_size"):
@@ -180,10 +175,8 @@ def batch_size(model: Model, target: Destination) -> Iterator[Finding]:
         if 0 < allowed < most:
             yield Finding(
                 model.at("max_batch_size"),
-                f"the ensemble takes batches of {most}, but '{item.message.model_name}' only of {allowed}",
-                f"Triton refuses it: ensemble {model.name} allows maximum batch size {most}, but it contains model "
-                f"{item.message.model_name} which only allows maximum batch size to be {allowed}",
-                f"write max_batch_size: {allowed} here, or {most} in {item.message.model_name}",
+                f"the ensemble accepts batches of {most}, but '{item.message.model_name}' only of {allowed}",
+                cure=f"write max_batch_size: {allowed} here, or {most} in {item.message.model_name}",
             )
 
 
@@ -201,14 +194,11 @@ ensemble_scheduling {{ step [ {{
 
 @rule(
     "ensemble-of-itself",
-    "No ensemble is a step of itself, not through another one either",
+    "No ensemble is a step of itself, directly or through another one",
     source="core r24.10 model_repository_manager.cc CircularDependencyCheck",
     bad=Example(
         ensemble(step("round-trip", {"X": "X"}, {"Y": "Y"})),
-        beside={
-            "round-trip/config.pbtxt": _OTHER.format(x=X, y=Y, model="there-and-back"),
-            "round-trip/1": None,
-        },
+        beside={"round-trip/config.pbtxt": _OTHER.format(x=X, y=Y, model="there-and-back"), "round-trip/1": None},
         folder="there-and-back",
     ),
     good=Example(
@@ -217,21 +207,20 @@ ensemble_scheduling {{ step [ {{
     ),
     words="circular dependency between ensembles",
 )
-def of_itself(model: Model, target: Destination) -> Iterator[Finding]:
-    """Reported once for each circle: at the ensemble whose name comes first."""
+def of_itself(model: Model) -> Iterator[Finding]:
+    """Reported once for each cycle: at the ensemble whose name comes first."""
     for item in steps(model):
         ring = _ring(model, item)
         if ring and model.folder == min(ring):
             yield Finding(
                 model.at(*item.path, "model_name"),
                 f"this ensemble is a step of itself: {' -> '.join([*ring, ring[0]])}",
-                "Triton refuses it: circular dependency between ensembles",
-                "take the step out",
+                cure="remove the step",
             )
 
 
 def _ring(model: Model, first: Step) -> list[str] | None:
-    """Names of the ensembles on the shortest way from ``first`` back to ``model``."""
+    """Names of the ensembles on the shortest path from ``first`` back to ``model``."""
     ways = [[model.folder, first.message.model_name]]
     seen = {first.message.model_name}
     while ways:
@@ -249,30 +238,18 @@ def _ring(model: Model, first: Step) -> list[str] | None:
 
 @rule(
     "step-namespace",
-    "model_namespace is not for people",
+    "model_namespace is reserved for Triton",
     source="common r24.10 model_config.proto: '[RESERVED] currently this field is reserved for internal use'",
     server=Server.ACCEPTS,
     bad=ensemble(SCALE.replace('model_name: "scale"', 'model_namespace: "here", model_name: "scale"')),
     good=ensemble(SCALE),
 )
-def namespace(model: Model, target: Destination) -> Iterator[Finding]:
+def namespace(model: Model) -> Iterator[Finding]:
     for item in steps(model):
         if item.message.model_namespace:
             yield Finding(
                 model.at(*item.path, "model_namespace"),
                 "model_namespace is reserved for Triton's own use",
-                "Triton overwrites it and says nothing",
+                "Triton silently overwrites it",
                 "delete it",
             )
-
-
-RULES = (
-    model_missing,
-    version_not_served,
-    input_unknown,
-    output_unknown,
-    input_not_mapped,
-    batch_size,
-    of_itself,
-    namespace,
-)

@@ -1,4 +1,4 @@
-"""Types and shapes along the edges of an ensemble: core r24.10 ensemble_utils.cc ValidateTensorConsistency."""
+"""Types and shapes along the edges of an ensemble's graph: core r24.10 ensemble_utils.cc ValidateTensorConsistency."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 from triton_ensembles.check.examples import SCALE, Y, ensemble, step
 from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.ensemble_models import steps
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorConsistency"
@@ -22,9 +21,9 @@ _ANY = '{ name: "X", data_type: TYPE_FP32, dims: [ -1 ] }'
 
 
 class Node(NamedTuple):
-    """What one model says of a tensor.
+    """How one model declares a tensor.
 
-    ``at`` is where the ensemble says that the two are the same; ``reads`` whether the tensor flows to ``who``.
+    ``at`` is where the ensemble maps the tensor to it; ``reads`` whether the tensor flows to ``who``.
     """
 
     who: str
@@ -50,10 +49,10 @@ def same_shape(one: Sequence[int], other: Sequence[int]) -> bool:
 
 
 def edges(model: Model) -> Iterator[tuple[str, Node, Node]]:
-    """(tensor, what was said of it first, what is said of it now), in the order in which core compares.
+    """(tensor, its first declaration, a later one), in the order in which core compares them.
 
-    The ensemble's own inputs and outputs come first; then each step's inputs and outputs are compared with whatever
-    was said first, and not with each other.
+    The ensemble's own inputs and outputs come first; then each step's inputs and outputs are compared with the first
+    declaration, and not with each other.
     """
     first: dict[str, Node] = {}
     for kind in ("input", "output"):
@@ -87,32 +86,31 @@ def _node(model: Model, who: str, tensor: Any, dims: Sequence[int], place: Place
 
 @rule(
     "ensemble-data-type-clash",
-    "All who share a tensor give it the same data_type",
+    "All models that share a tensor give it the same data_type",
     source=SOURCE,
     bad=ensemble(SCALE, inputs=_INT),
     good=ensemble(SCALE),
-    words="inconsistent data type: TYPE_INT32 is inferred from model",
+    words="in ensemble …, ensemble tensor …: inconsistent data type",
 )
-def data_type_clash(model: Model, target: Destination) -> Iterator[Finding]:
+def data_type_clash(model: Model) -> Iterator[Finding]:
     for name, one, other in edges(model):
         if one.data_type != other.data_type and DataType.TYPE_INVALID not in (one.data_type, other.data_type):
             yield Finding(
                 other.at,
                 f"the tensor '{name}' is {one.type_name} for {one.who}, but {other.type_name} for {other.who}",
-                f"Triton refuses it: in ensemble {model.name}, ensemble tensor {name}: inconsistent data type",
-                "make them agree, or put a step between them that converts it",
+                cure="make them agree, or add a step between them that converts the tensor",
             )
 
 
 @rule(
     "ensemble-shape-clash",
-    "All who share a tensor give it shapes that fit; -1 fits every length",
+    "All models that share a tensor give it compatible shapes; -1 is compatible with every length",
     source=SOURCE,
     bad=ensemble(SCALE, inputs=_WIDE),
     good=ensemble(SCALE, inputs=_ANY),
-    words="inconsistent shape: [-1,5] is inferred from model",
+    words="in ensemble …, ensemble tensor …: inconsistent shape: … is inferred from … while … is inferred from …",
 )
-def shape_clash(model: Model, target: Destination) -> Iterator[Finding]:
+def shape_clash(model: Model) -> Iterator[Finding]:
     for name, one, other in edges(model):
         if same_shape(one.dims, other.dims) or same_shape(one.full_dims, other.full_dims):
             continue
@@ -121,9 +119,7 @@ def shape_clash(model: Model, target: Destination) -> Iterator[Finding]:
                 other.at,
                 f"the tensor '{name}' has the shape {one.full_dims} for {one.who}, "
                 f"but {other.full_dims} for {other.who}{_batch_note(one, other)}",
-                f"Triton refuses it: in ensemble {model.name}, ensemble tensor {name}: inconsistent shape: "
-                f"{one.full_dims} is inferred from … while {other.full_dims} is inferred from …",
-                "make them agree; -1 stands for any length, and the batch axis is not written in dims",
+                cure="make them agree; -1 means any length, and dims do not include the batch axis",
             )
 
 
@@ -136,7 +132,7 @@ def _batch_note(one: Node, other: Node) -> str:
 
 @rule(
     "ensemble-batch-of-one",
-    "A step that does not batch says so in the dims of what it reads from an ensemble that does",
+    "A step without batching has a batch axis in the dims of what it reads from an ensemble with batching",
     source="core r24.10 ensemble_scheduler.cc ReshapeTensorDims strips the batch axis when it is 1; "
     "measured on tritonserver 2.51.0",
     severity=Severity.WARNING,
@@ -144,7 +140,7 @@ def _batch_note(one: Node, other: Node) -> str:
     bad=ensemble(step("whole", {"X": "X"}, {"Y": "Y"}), inputs=_ROWS, outputs=_ROWS.replace('"X"', '"Y"')),
     good=ensemble(step("whole", {"X": "X"}, {"Y": "Y"})),
 )
-def batch_of_one(model: Model, target: Destination) -> Iterator[Finding]:
+def batch_of_one(model: Model) -> Iterator[Finding]:
     for name, one, other in edges(model):
         batching, single = (one, other) if one.batching else (other, one)
         clash = not same_shape(one.full_dims, other.full_dims) and same_shape(one.dims, other.dims)
@@ -161,8 +157,8 @@ def batch_of_one(model: Model, target: Destination) -> Iterator[Finding]:
 
 @rule(
     "ensemble-shape-clash-hidden",
-    "Fixed shapes agree even where the ensemble's own tensor is of variable length",
-    source=f"{SOURCE}: each is compared only with what was said first, here the -1; measured on tritonserver 2.51.0",
+    "Fixed shapes agree even where the ensemble's own tensor has a variable length",
+    source=f"{SOURCE}: each is compared only with the first declaration, here the -1; measured on tritonserver 2.51.0",
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
     bad=ensemble(
@@ -173,11 +169,11 @@ def batch_of_one(model: Model, target: Destination) -> Iterator[Finding]:
     ),
     good=ensemble(SCALE, inputs=_ANY),
 )
-def shape_clash_hidden(model: Model, target: Destination) -> Iterator[Finding]:
+def shape_clash_hidden(model: Model) -> Iterator[Finding]:
     seen: dict[str, list[Node]] = {}
     for name, first, now in edges(model):
         if not same_shape(first.dims, now.dims) and not same_shape(first.full_dims, now.full_dims):
-            continue  # ensemble-shape-clash says it
+            continue  # ensemble-shape-clash reports it
         for before in seen.setdefault(name, []):
             fits = same_shape(before.dims, now.dims) or same_shape(before.full_dims, now.full_dims)
             if not fits and before.batching == now.batching:
@@ -185,8 +181,8 @@ def shape_clash_hidden(model: Model, target: Destination) -> Iterator[Finding]:
                     now.at,
                     f"the tensor '{name}' has the shape {before.full_dims} for {before.who}, "
                     f"but {now.full_dims} for {now.who}",
-                    "Triton loads it, as the ensemble leaves the length open, and then one of the two refuses every "
-                    "request",
+                    "Triton loads it, because the ensemble leaves the length open; then one of the two models "
+                    "refuses every request",
                     "make them agree",
                 )
                 break
@@ -195,17 +191,13 @@ def shape_clash_hidden(model: Model, target: Destination) -> Iterator[Finding]:
 
 @rule(
     "ensemble-decoupled-mix",
-    "A step reads tensors that come from one decoupled step only, and so do the outputs",
+    "All tensors that a step reads, and all outputs, come from the same decoupled step",
     source="core r24.10 ensemble_utils.cc ValidateEnsembleConfig",
     bad=ensemble(step("stream", {"X": "X"}, {"Y": "T"}), step("join", {"A": "T", "B": "X"}, {"SUM": "Y"})),
     good=ensemble(step("stream", {"X": "X"}, {"Y": "T"}), step("join", {"A": "T", "B": "T"}, {"SUM": "Y"})),
-    words="receives inputs originated from different decoupled models",
+    words="in ensemble …, step of model '…' receives inputs originated from different decoupled models",
 )
-def decoupled_mix(model: Model, target: Destination) -> Iterator[Finding]:
-    effect = (
-        f"Triton refuses it: in ensemble {model.name}, step of model '{model.name}' receives inputs originated from "
-        "different decoupled models"
-    )
+def decoupled_mix(model: Model) -> Iterator[Finding]:
     cure = "send what the step needs through the decoupled step too"
     labels = {tensor.name: 0 for tensor in model.config.input}
     waiting = steps(model)
@@ -218,8 +210,7 @@ def decoupled_mix(model: Model, target: Destination) -> Iterator[Finding]:
                 yield Finding(
                     model.at(*item.path),
                     f"step {item.number} ('{item.message.model_name}') mixes tensors of a decoupled step with others",
-                    effect,
-                    cure,
+                    cure=cure,
                 )
             label = max(sources, default=0)
             if item.model and item.model.config.model_transaction_policy.decoupled:
@@ -231,9 +222,5 @@ def decoupled_mix(model: Model, target: Destination) -> Iterator[Finding]:
         yield Finding(
             model.at("output"),
             "the outputs come from different decoupled steps, or from one and from others",
-            effect,
-            cure,
+            cure=cure,
         )
-
-
-RULES = (data_type_clash, shape_clash, batch_of_one, shape_clash_hidden, decoupled_mix)

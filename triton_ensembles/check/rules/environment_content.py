@@ -1,4 +1,4 @@
-"""What is in a packed environment, against the server that is to run it."""
+"""The contents of a packed environment, compared with the server that will run it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,10 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import Kind, join
-from triton_ensembles.check.environments import (
-    Environment,
-    environment,
-    has_stub,
-    reference,
-    users,
-)
+from triton_ensembles.check.environments import Environment, environment, has_stub, reference, users
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Scope, Server, rule
+from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.environment_examples import with_environment
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, instance_of, release_of, releases, version
@@ -50,12 +44,11 @@ def _without_stub(repository: Repository, packed: Environment) -> list[str]:
     source="python_backend README r24.10, Important Notes 1; releases.csv",
     bad=with_environment("3.8"),
     good=with_environment("3.10"),
-    target=Destination(image="24.09"),
-    scope=Scope.REPOSITORY,
+    destination=Destination(image="24.09"),
     server=Server.UNTESTED,
 )
-def python(repository: Repository, target: Destination) -> Iterator[Finding]:
-    image = image_of(target)
+def python(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    image = image_of(destination)
     for packed in _used(repository):
         models = _without_stub(repository, packed)
         if image and image.python and packed.pythons and models and image.python not in packed.pythons:
@@ -63,7 +56,7 @@ def python(repository: Repository, target: Destination) -> Iterator[Finding]:
                 _at(repository, packed),
                 f"the environment has Python {' and '.join(packed.pythons)}, and the stub of Triton {image.release} is "
                 f"for Python {image.python}",
-                f"{_and(models)} cannot start: a stub is made for one minor version of Python (Stub process is "
+                f"{_and(models)} cannot start: a stub is built for one minor version of Python (Stub process is "
                 "not healthy)",
                 f"pack an environment with python={image.python}, or put a triton_python_backend_stub for Python "
                 f"{packed.pythons[0]}, built from release {image.release}, into the model's folder",
@@ -76,12 +69,11 @@ def python(repository: Repository, target: Destination) -> Iterator[Finding]:
     source="releases.csv: stubs for Python 3.8, 3.10 and 3.12",
     bad=with_environment("3.11"),
     good=with_environment("3.10"),
-    scope=Scope.REPOSITORY,
     severity=Severity.NOTE,
     server=Server.UNTESTED,
 )
-def python_of_no_image(repository: Repository, target: Destination) -> Iterator[Finding]:
-    if target.image:
+def python_of_no_image(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    if destination.image:
         return
     known = {release.python for release in releases().values()}
     for packed in _used(repository):
@@ -91,7 +83,7 @@ def python_of_no_image(repository: Repository, target: Destination) -> Iterator[
                 _at(repository, packed),
                 f"the environment has Python {' and '.join(packed.pythons)}; the stubs in Triton's images are for "
                 f"{', '.join(sorted(known, key=version))}",
-                "it runs here, where there is a stub for every Python; in an image of NVIDIA or AWS "
+                "it runs locally, where every Python has a stub; in an image of NVIDIA or AWS "
                 f"{_and(models)} would not start",
                 "for SageMaker, pack the Python of its image (--image 24.09 checks that), or put a stub for this "
                 "Python into the model's folder",
@@ -104,19 +96,18 @@ def python_of_no_image(repository: Repository, target: Destination) -> Iterator[
     source="python_backend #384: pybind11 2.12 since 24.11; measured on 2.51.0",
     bad=with_environment("3.12", site={"numpy-2.1.0.dist-info/METADATA": "Name: numpy\n"}),
     good=with_environment("3.12", site={"numpy-1.26.4.dist-info/METADATA": "Name: numpy\n"}),
-    scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
 )
-def numpy(repository: Repository, target: Destination) -> Iterator[Finding]:
-    release = release_of(target)
+def numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    release = release_of(destination)
     for packed in _used(repository):
         found = packed.versions.get("numpy", "")
         if release and release.reads_numpy2 is False and version(found) >= (2,):
             yield Finding(
                 _at(repository, packed),
-                f"the environment has numpy {found}, and Triton {release.release} reads numpy 1 only",
-                "the step loads and answers wrongly, without an error: every input is its first element repeated, and "
-                f"every output is empty (its stub is built with pybind11 {release.pybind11}; 24.11 has 2.12)",
+                f"the environment has numpy {found}, and Triton {release.release} supports only numpy 1",
+                "the step loads and gives wrong answers without an error: every input is its first element repeated, "
+                f"and every output is empty (its stub is built with pybind11 {release.pybind11}; 24.11 has 2.12)",
                 "pack numpy 1.26.4, or use an image of 24.11 or later",
             )
 
@@ -127,15 +118,14 @@ def numpy(repository: Repository, target: Destination) -> Iterator[Finding]:
     source="PEP 660, PEP 610; setuptools writes __editable__ files, pip direct_url.json",
     bad=with_environment(site={"__editable__.mine-1.0.pth": "/home/me/mine\n"}),
     good=with_environment(site={"mine/__init__.py": ""}),
-    scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
 )
-def editable(repository: Repository, target: Destination) -> Iterator[Finding]:
+def editable(repository: Repository) -> Iterator[Finding]:
     for packed in _used(repository):
         for path, what in _editable(packed):
             yield Finding(
                 _at(repository, packed, path),
-                f"{what}, which the packed environment does not hold",
+                f"{what}, which is not in the packed environment",
                 "its import fails in the step: ModuleNotFoundError (or: Stub process is not healthy)",
                 "install the package itself into the environment (pip install ., without -e) and pack it again",
             )
@@ -171,14 +161,11 @@ def _editable(packed: Environment) -> Iterator[tuple[str, str]]:
 
 @rule(
     "environment-links",
-    "No link in a packed environment leads out of it",
-    source="python_backend r24.10 pb_env.cc extracts links as they are; since 26.06 (#437) it refuses such",
-    bad=None,
-    good=None,
-    scope=Scope.REPOSITORY,
+    "No link in a packed environment points outside it",
+    source="python_backend r24.10 pb_env.cc extracts links as they are; since 26.06 (#437) it refuses such links",
     server=Server.UNTESTED,
 )
-def links(repository: Repository, target: Destination) -> Iterator[Finding]:
+def links(repository: Repository) -> Iterator[Finding]:
     for packed in _used(repository):
         found = [
             entry
@@ -194,10 +181,10 @@ def links(repository: Repository, target: Destination) -> Iterator[Finding]:
                 f"'{entry.path}' is a link to '{entry.target[:120]}', which is not in the environment"
                 + (f" (and {len(found) - 1} more such links)" if len(found) > 1 else ""),
                 "this is a virtual environment, which is only a layer over the Python of the build machine: the stub "
-                "finds no standard library or another one"
+                "finds no standard library, or a different one"
                 if venv
-                else "it leads nowhere on the instance, or to another file; Triton 26.06 and later refuse it",
-                "pack a conda environment with conda-pack: it holds Python itself"
+                else "on the instance it is broken or points to another file; Triton 26.06 and later refuse it",
+                "pack a conda environment with conda-pack: it includes Python itself"
                 if venv
                 else "pack what the link points to",
             )
@@ -216,15 +203,14 @@ def _leads_out(path: str, target: str) -> bool:
 
 @rule(
     "environment-no-library",
-    "A packed environment holds Python's standard library",
+    "A packed environment has Python's standard library",
     source="measured on 2.51.0: the stub becomes the Python whose bin is first on PATH",
     bad=with_environment(library=False),
     good=with_environment(),
-    scope=Scope.REPOSITORY,
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def no_library(repository: Repository, target: Destination) -> Iterator[Finding]:
+def no_library(repository: Repository) -> Iterator[Finding]:
     for packed in _used(repository):
         if packed.tree.problems or not packed.tree.get("bin/activate") or packed.has_library:
             continue
@@ -240,15 +226,14 @@ def no_library(repository: Repository, target: Destination) -> Iterator[Finding]
 
 @rule(
     "environment-platform",
-    "A packed environment was made for Linux and for the processor of the instance",
+    "A packed environment is built for Linux and for the processor of the instance",
     source="the tags in WHEEL files (PEP 427, PEP 600) and the subdir of conda-meta; instances.csv",
     bad=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-macosx_11_0_arm64\n"}),
     good=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_17_x86_64\n"}),
-    scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
 )
-def platform(repository: Repository, target: Destination) -> Iterator[Finding]:
-    instance = instance_of(target.instance) if target.instance else None
+def platform(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    instance = instance_of(destination.instance) if destination.instance else None
     wanted = instance.architecture if instance else "x86_64"
     for packed in _used(repository):
         found = [(path, tag) for path, tag in _tags(packed) if _is_foreign(tag, wanted)]
@@ -256,10 +241,10 @@ def platform(repository: Repository, target: Destination) -> Iterator[Finding]:
             path, tag = found[0]
             yield Finding(
                 _at(repository, packed, path),
-                f"this was built for {tag.rpartition('-')[2]}"
-                + (f" (and so were {len(found) - 1} more packages)" if len(found) > 1 else ""),
+                f"this package was built for {tag.rpartition('-')[2]}"
+                + (f" (and {len(found) - 1} more such packages)" if len(found) > 1 else ""),
                 f"its libraries cannot be loaded on Linux with {wanted}: ImportError or Exec format error",
-                f"pack the environment on Linux with {wanted} (in a container, for instance)",
+                f"pack the environment on Linux with {wanted} (for example in a container)",
             )
 
 
@@ -269,18 +254,17 @@ def platform(repository: Repository, target: Destination) -> Iterator[Finding]:
     source="PEP 600 tags in WHEEL files; the glibc of the image's Ubuntu (releases.csv)",
     bad=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_39_x86_64\n"}),
     good=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_17_x86_64\n"}),
-    target=Destination(image="24.09"),
-    scope=Scope.REPOSITORY,
+    destination=Destination(image="24.09"),
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def glibc(repository: Repository, target: Destination) -> Iterator[Finding]:
-    image = image_of(target)
+def glibc(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    image = image_of(destination)
     if image is None or image.glibc is None:
         return
     for packed in _used(repository):
         oldest: dict[str, tuple[int, int]] = {}
-        for path, tag in _tags(packed):  # a wheel may have several tags: the least demanding one holds
+        for path, tag in _tags(packed):  # a wheel may have several tags: the least demanding one counts
             if needed := _glibc(tag):
                 oldest[path] = min(needed, oldest.get(path, needed))
         for path, needed in oldest.items():
@@ -290,7 +274,7 @@ def glibc(repository: Repository, target: Destination) -> Iterator[Finding]:
                     f"this package needs glibc {needed[0]}.{needed[1]}, and the image of Triton {image.release} "
                     f"(Ubuntu {image.ubuntu}) has {image.glibc[0]}.{image.glibc[1]}",
                     f"its import fails: version `GLIBC_{needed[0]}.{needed[1]}' not found",
-                    "take an older version of the package, or a newer image",
+                    "use an older version of the package, or a newer image",
                 )
 
 
@@ -298,14 +282,11 @@ def glibc(repository: Repository, target: Destination) -> Iterator[Finding]:
     "environment-libstdcxx",
     "The libstdc++ of a packed environment is not older than the image's",
     source="python_backend README r24.10, Important Notes 7; server #5933",
-    bad=None,
-    good=None,
-    scope=Scope.REPOSITORY,
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def libstdcxx(repository: Repository, target: Destination) -> Iterator[Finding]:
-    image = image_of(target)
+def libstdcxx(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    image = image_of(destination)
     if image is None or image.libstdcxx is None:
         return
     for packed in _used(repository):
@@ -360,16 +341,3 @@ def _glibc(tag: str) -> tuple[int, int] | None:
     if not match:
         return None
     return _OLD_MANYLINUX[match[4]] if match[4] else (int(match[1]), int(match[2]))
-
-
-RULES = (
-    python,
-    python_of_no_image,
-    numpy,
-    editable,
-    links,
-    no_library,
-    platform,
-    glibc,
-    libstdcxx,
-)

@@ -1,4 +1,4 @@
-"""Small unpacked environments for the examples of the rules: Triton takes a folder as well as a .tar.gz since 23.07."""
+"""Small unpacked environments for the rules' examples: since 23.07 Triton accepts a folder as well as a .tar.gz."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CONFIG = python_model(f'parameters {{ key: "{PARAMETER}", value: {{ string_value
 def with_environment(
     python: str = "3.10", site: dict[str, str] | None = None, imports: str = "", library: bool = True
 ) -> Example:
-    """A Python model with an environment of ``python`` in its folder; ``site`` is what lies in site-packages."""
+    """A Python model with an environment of ``python`` in its folder; ``site`` is the content of site-packages."""
     folder = f"env/lib/python{python}"
     files: dict[str, str | None] = {"1/model.py": imports + IDENTITY, "env/bin/activate": ""}
     files |= {f"{folder}/os.py": "", f"{folder}/json/__init__.py": ""} if library else {f"{folder}/site.txt": ""}

@@ -1,4 +1,4 @@
-"""Whether the environment of a step has what its model.py imports. Both are read, neither is run."""
+"""Whether the environment of a step has what its model.py imports. Nothing is run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from pathlib import Path
 
 from triton_ensembles.check.environments import Environment, environment_of
 from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.form import Form
-from triton_ensembles.check.model import Model
 from triton_ensembles.check.python_source import UTILS, Import, PythonFile, all_files, is_local, model_files
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Scope, Server, rule
+from triton_ensembles.check.repository import Form, Model, Repository
+from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.environment_examples import with_environment
 from triton_ensembles.check.source_form import RECIPE
 from triton_ensembles.check.spelling import nearest
@@ -26,10 +24,10 @@ from triton_ensembles.triton.releases import image_of, release_of, version
 
 # What the stub itself provides: python_backend r24.10 pb_stub.cc.
 _OF_THE_STUB = frozenset({UTILS, "c_python_backend_utils"})
-# In the standard library of some Python that an image has, but perhaps not of the checker's.
+# In the standard library of a Python that some image has, but perhaps not in the checker's own.
 _ONCE_STANDARD = frozenset({"distutils", "imp", "asynchat", "asyncore", "smtpd", "tomllib"})
 STANDARD = frozenset(sys.stdlib_module_names) | _ONCE_STANDARD
-# Packages that people install under another name than they import.
+# Packages that are installed under another name than they are imported.
 PROVIDERS = {
     "PIL": "pillow",
     "attr": "attrs",
@@ -53,7 +51,7 @@ PROVIDERS = {
     good=with_environment(imports="import json\n"),
     words="No module named 'not_installed'",
 )
-def import_missing(model: Model, target: Destination) -> Iterator[Finding]:
+def import_missing(model: Model) -> Iterator[Finding]:
     yield from _missing(model, later=False)
 
 
@@ -66,7 +64,7 @@ def import_missing(model: Model, target: Destination) -> Iterator[Finding]:
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
-def import_later(model: Model, target: Destination) -> Iterator[Finding]:
+def import_later(model: Model) -> Iterator[Finding]:
     yield from _missing(model, later=True)
 
 
@@ -78,7 +76,7 @@ def _missing(model: Model, later: bool) -> Iterator[Finding]:
         if found.later is later and not _has(packed, found.package):
             provider = PROVIDERS.get(found.package, found.package)
             meant = nearest(found.package, packed.modules)
-            when = "when the function is called" if later else "and the model is not loaded"
+            when = "when the function is called" if later else "and Triton does not load the model"
             yield Finding(
                 file.place(found),
                 f"the environment '{packed.path}' has no package '{found.package}'",
@@ -90,11 +88,11 @@ def _missing(model: Model, later: bool) -> Iterator[Finding]:
 def _has(packed: Environment, package: str) -> bool:
     if package in packed.modules:
         return True
-    # What is compiled into Python has no file: sys, time, math …
+    # Modules compiled into Python have no file: sys, time, math …
     return package in sys.builtin_module_names or package in _COMPILED_IN
 
 
-# Modules that builds of Python may have either as files in lib-dynload or compiled in.
+# Modules that a build of Python may have either as files in lib-dynload or compiled in.
 _COMPILED_IN = frozenset(
     name for name in sys.stdlib_module_names
     if name.startswith("_") or name in {"array", "binascii", "cmath", "fcntl", "grp", "math", "mmap", "pyexpat",
@@ -104,7 +102,7 @@ _COMPILED_IN = frozenset(
 
 
 def _imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
-    """What comes from outside of the model, each package once for a file."""
+    """What comes from outside of the model, each package once per file."""
     for first in model_files(model):
         for file in all_files(model, first):
             seen: set[tuple[str, bool]] = set()
@@ -120,13 +118,10 @@ def _imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
     "environment-import-unnamed",
     "The environment file names what the steps' model.py import",
     source="envs/*.yml of the recipe; names of distributions and of packages may differ",
-    bad=None,
-    good=None,
-    scope=Scope.REPOSITORY,
     severity=Severity.NOTE,
     server=Server.UNTESTED,
 )
-def import_unnamed(repository: Repository, target: Destination) -> Iterator[Finding]:
+def import_unnamed(repository: Repository) -> Iterator[Finding]:
     for path, spec, steps in _files(repository):
         named = {_normal(package.name) for package in spec.packages}
         named |= {_normal(re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0]) for text in spec.pip_packages}
@@ -139,7 +134,7 @@ def import_unnamed(repository: Repository, target: Destination) -> Iterator[Find
                     yield Finding(
                         file.place(found),
                         f"{path} does not name '{found.package}'",
-                        "it may come along with another package, today; when it does not, the step fails with "
+                        "another package may install it today; once it does not, the step fails with "
                         f"ModuleNotFoundError: No module named '{found.package}'",
                         f"add {provider} with its version to {path}",
                     )
@@ -149,13 +144,10 @@ def import_unnamed(repository: Repository, target: Destination) -> Iterator[Find
     "environment-file-numpy",
     "The environment file keeps numpy below 2 for a server up to 24.10",
     source="python_backend #384: pybind11 2.12 since 24.11; measured on 2.51.0",
-    bad=None,
-    good=None,
-    scope=Scope.REPOSITORY,
     server=Server.ACCEPTS,
 )
-def file_numpy(repository: Repository, target: Destination) -> Iterator[Finding]:
-    release = release_of(target)
+def file_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    release = release_of(destination)
     if release is None or release.reads_numpy2 is not False:
         return
     for path, spec, _ in _files(repository):
@@ -164,30 +156,27 @@ def file_numpy(repository: Repository, target: Destination) -> Iterator[Finding]
             if package.name == "numpy" and clause and version(clause[2].rstrip(".")) >= (2,):
                 yield Finding(
                     Place(path, package.line),
-                    f"this asks for {package.written}, and Triton {release.release} reads numpy 1 only",
-                    "the steps load and answer wrongly, without an error: every input is its first element repeated, "
-                    "and every output is empty",
+                    f"this requires {package.written}, and Triton {release.release} supports only numpy 1",
+                    "the steps load and give wrong answers without an error: every input is its first element "
+                    "repeated, and every output is empty",
                     "write numpy==1.26.4, or use an image of 24.11 or later",
                 )
 
 
 @rule(
     "environment-file-python",
-    "The environment file asks for the Python of the image's stub",
+    "The environment file requires the Python of the image's stub",
     source="python_backend README r24.10, Important Notes 1; releases.csv",
-    bad=None,
-    good=None,
-    scope=Scope.REPOSITORY,
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def file_python(repository: Repository, target: Destination) -> Iterator[Finding]:
-    image = image_of(target)
+def file_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    image = image_of(destination)
     for path, spec, steps in _files(repository) if image and image.python else ():
         if spec.python and image and spec.python != image.python:
             yield Finding(
                 Place(path),
-                f"this asks for Python {spec.python}, and the stub of Triton {image.release} is for "
+                f"this requires Python {spec.python}, and the stub of Triton {image.release} is for "
                 f"Python {image.python}",
                 f"{' and '.join(steps[:5])} start in this image only with a triton_python_backend_stub for Python "
                 f"{spec.python}, built from release {image.release}, in the folder of each",
@@ -196,7 +185,7 @@ def file_python(repository: Repository, target: Destination) -> Iterator[Finding
 
 
 def _files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
-    """The environment files that a recipe names, with the steps that get them; the build judges those with faults."""
+    """The environment files that a recipe names, with their steps; the build reports those that cannot be read."""
     entry = repository.tree.get(RECIPE)
     if repository.form is not Form.SOURCE or entry is None:
         return
@@ -218,6 +207,3 @@ def _files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[
 
 def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
-
-
-RULES = (import_missing, import_later, import_unnamed, file_numpy, file_python)

@@ -1,29 +1,19 @@
-"""EXECUTION_ENV_PATH: where a step's environment lies (python_backend r24.10 python_be.cc and pb_env.cc)."""
+"""EXECUTION_ENV_PATH: where a step's environment is (python_backend r24.10 python_be.cc and pb_env.cc)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import is_archive
-from triton_ensembles.check.environments import (
-    MODEL_FOLDER,
-    PARAMETER,
-    Where,
-    environment,
-    environments,
-    reference,
-)
+from triton_ensembles.check.environments import MODEL_FOLDER, PARAMETER, Location, environment, environments, reference
 from triton_ensembles.check.examples import IDENTITY
 from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.form import Form
-from triton_ensembles.check.model import Model
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Example, Scope, Server, rule
+from triton_ensembles.check.repository import Form, Model, Repository
+from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.spelling import nearest
-from triton_ensembles.triton.destination import Destination
 
 SOURCE = "python_backend r24.10 src/pb_env.cc ExtractIfNotExtracted"
-_NOT_FOUND = "Triton refuses the model: Failed to get the canonical path for {path}"
+_NOT_FOUND = "Failed to get the canonical path for …"
 _WRONG_SUFFIXES = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".conda", ".tbz2", ".txz")
 _REFUSED = (
     'backend: "python"\n'
@@ -42,15 +32,15 @@ def _place(model: Model) -> Place:
 
 @rule(
     "environment-missing",
-    f"{PARAMETER} leads to a file",
+    f"{PARAMETER} names an existing file",
     source=SOURCE,
     bad=_parameter(f"{MODEL_FOLDER}/missing_env.tar.gz"),
     good=_REFUSED,
-    words="Failed to get the canonical path for",
+    words=_NOT_FOUND,
 )
-def missing(model: Model, target: Destination) -> Iterator[Finding]:
+def missing(model: Model) -> Iterator[Finding]:
     found = reference(model)
-    if not found or found.where not in (Where.MODEL, Where.REPOSITORY):
+    if not found or found.location not in (Location.MODEL, Location.REPOSITORY):
         return
     tree = model.repository.tree
     if found.path and tree.get(found.path):
@@ -63,26 +53,25 @@ def missing(model: Model, target: Destination) -> Iterator[Finding]:
     yield Finding(
         _place(model),
         f"there is no file '{found.path or '.'}' in the repository",
-        _NOT_FOUND.format(path=found.written),
-        f'did you mean "{_written(model, meant)}"?' if meant else "pack it to that place, or correct the path",
+        cure=f'did you mean "{_written(model, meant)}"?' if meant else "pack it there, or correct the path",
     )
 
 
 @rule(
     "environment-outside",
-    f"{PARAMETER} does not lead out of the repository",
+    f"{PARAMETER} does not point outside the repository",
     source=f"{SOURCE}; python_backend README, Important Notes 4",
     bad=_parameter(f"{MODEL_FOLDER}/../../missing_env.tar.gz"),
     good=_REFUSED,
-    words="Failed to get the canonical path for",
+    words=_NOT_FOUND,
 )
-def outside(model: Model, target: Destination) -> Iterator[Finding]:
+def outside(model: Model) -> Iterator[Finding]:
     found = reference(model)
-    if found and found.where is Where.OUTSIDE:
+    if found and found.location is Location.OUTSIDE:
         yield Finding(
             _place(model),
-            "the path leads out of the repository",
-            _NOT_FOUND.format(path=found.written) + "; SageMaker brings only what is in the archive",
+            "the path points outside the repository",
+            f"Triton refuses it: {_NOT_FOUND}; an instance has only what is in the archive",
             f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"',
         )
 
@@ -93,67 +82,64 @@ def outside(model: Model, target: Destination) -> Iterator[Finding]:
     source="python_backend r24.10 python_be.cc: nothing else is replaced; server #8290",
     bad=_parameter("missing_env.tar.gz"),
     good=_REFUSED,
-    words="Failed to get the canonical path for",
+    words=_NOT_FOUND,
 )
-def relative(model: Model, target: Destination) -> Iterator[Finding]:
+def relative(model: Model) -> Iterator[Finding]:
     found = reference(model)
-    if not found or found.where is not Where.RELATIVE:
+    if not found or found.location is not Location.RELATIVE:
         return
     name = found.written.rpartition("/")[2] or "env.tar.gz"
+    dollars = " (with two $ signs)" if "TRITON_MODEL" in found.written else ""
     yield Finding(
         _place(model),
         f"'{found.written[:100]}' is not the path of a file in the model's folder: Triton looks for it in the folder "
         "in which it was started",
-        _NOT_FOUND.format(path=found.written[:100]),
-        f'string_value: "{MODEL_FOLDER}/{name}"' + (" (with two $)" if "TRITON_MODEL" in found.written else ""),
+        cure=f'write string_value: "{MODEL_FOLDER}/{name}"{dollars}',
     )
 
 
 @rule(
     "environment-absolute",
-    f"{PARAMETER} is no path of one machine",
+    f"{PARAMETER} is not an absolute path",
     source=SOURCE,
     bad=_parameter("/opt/no/such/missing_env.tar.gz"),
     good=_REFUSED,
     severity=Severity.WARNING,
-    words="Failed to get the canonical path for",
+    words=_NOT_FOUND,
 )
-def absolute(model: Model, target: Destination) -> Iterator[Finding]:
+def absolute(model: Model) -> Iterator[Finding]:
     found = reference(model)
-    if found and found.where is Where.ABSOLUTE:
+    if found and found.location is Location.ABSOLUTE:
         yield Finding(
             _place(model),
-            f"'{found.written[:100]}' is a path of one machine",
-            f"unless the image has this file, {_NOT_FOUND.format(path=found.written[:100])}",
+            f"'{found.written[:100]}' is an absolute path",
+            f"Triton refuses it unless the image has this file: {_NOT_FOUND}",
             f'put the environment into the model\'s folder: "{MODEL_FOLDER}/env.tar.gz"',
         )
 
 
 @rule(
     "environment-shared",
-    f"{PARAMETER} stays in the model's folder",
+    f"{PARAMETER} stays inside the model's folder",
     source="python_backend README r24.10, Important Notes 4: undefined; measured on 2.51.0: works from a local disk",
-    bad=None,
-    good=None,
-    scope=Scope.REPOSITORY,
     severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
-def shared(repository: Repository, target: Destination) -> Iterator[Finding]:
+def shared(repository: Repository) -> Iterator[Finding]:
     found: dict[str, list[Model]] = {}
     for model in repository.models:
         named = reference(model)
-        if named and named.where is Where.REPOSITORY and repository.tree.get(named.path):
+        if named and named.location is Location.REPOSITORY and repository.tree.get(named.path):
             found.setdefault(named.path, []).append(model)
     for path, models in found.items():
         yield Finding(
             _place(models[0]),
             f"'{path}' is in the repository, but not in the folder of "
             + " and ".join(model.folder for model in models[:5]),
-            "it is found on a local disk, and so on SageMaker, which unpacks archives there (steps that share it also "
-            "share one extraction); Triton's documentation leaves it undefined, and a repository in S3, GCS or Azure "
-            "fails, because Triton then fetches each model's folder alone",
-            "nothing to change for SageMaker",
+            "it works from a local disk, and so on SageMaker, which unpacks archives there (steps that share it also "
+            "share one extraction); Triton's documentation leaves it undefined, and it fails with a repository in S3, "
+            "GCS or Azure, because Triton then downloads each model's folder separately",
+            "change nothing for SageMaker",
         )
 
 
@@ -161,14 +147,11 @@ def shared(repository: Repository, target: Destination) -> Iterator[Finding]:
     "environment-format",
     "A packed environment is a .tar.gz",
     source="python_backend r24.10 pb_env.cc ExtractTarFile: archive_read_support_filter_gzip and _format_tar",
-    bad=Example(
-        _parameter(f"{MODEL_FOLDER}/env.zip"),
-        {"1/model.py": IDENTITY, "env.zip": "PK"},
-    ),
+    bad=Example(_parameter(f"{MODEL_FOLDER}/env.zip"), {"1/model.py": IDENTITY, "env.zip": "PK"}),
     good=_REFUSED,
     words="archive_read_open_filename() failed",
 )
-def wrong_format(model: Model, target: Destination) -> Iterator[Finding]:
+def wrong_format(model: Model) -> Iterator[Finding]:
     found = reference(model)
     if not found or not found.path:
         return
@@ -179,18 +162,17 @@ def wrong_format(model: Model, target: Destination) -> Iterator[Finding]:
     if found.path.endswith(_WRONG_SUFFIXES):
         yield Finding(
             _place(model),
-            f"'{found.path}' is no .tar.gz",
-            "Triton refuses the model: archive_read_open_filename() failed",
-            "pack it as a .tar.gz: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz .",
+            f"'{found.path}' is not a .tar.gz",
+            cure="pack it as a .tar.gz: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz .",
         )
     nested = tree.nested(found.path)
     for problem in nested.problems if nested else ():
         yield Finding(
             model.repository.place(found.path),
             f"this environment cannot be read: {problem.message}",
-            "Triton refuses the model: archive_read_open_filename(), archive_read_next_header() or "
+            "Triton refuses it: archive_read_open_filename(), archive_read_next_header() or "
             "archive_read_data_block() failed",
-            "pack it anew: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz .",
+            "pack it again: conda-pack -o env.tar.gz, or tar -C <environment> -czf env.tar.gz .",
         )
 
 
@@ -198,15 +180,11 @@ def wrong_format(model: Model, target: Destination) -> Iterator[Finding]:
     "environment-no-activate",
     "A packed environment has bin/activate at its root",
     source="python_backend r24.10 stub_launcher.cc GetPythonEnvironment; 25.08 and later do not run it",
-    bad=Example(
-        _parameter(f"{MODEL_FOLDER}/env"),
-        {"1/model.py": IDENTITY, "env/lib/python3.10/os.py": ""},
-    ),
+    bad=Example(_parameter(f"{MODEL_FOLDER}/env"), {"1/model.py": IDENTITY, "env/lib/python3.10/os.py": ""}),
     good=_REFUSED,
-    scope=Scope.REPOSITORY,
-    words="/bin/activate does not exist",
+    words="Path …/bin/activate does not exist. The Python environment should contain an 'activate' script",
 )
-def no_activate(repository: Repository, target: Destination) -> Iterator[Finding]:
+def no_activate(repository: Repository) -> Iterator[Finding]:
     for path in sorted({found.path for model in repository.models if (found := reference(model)) and found.path}):
         packed = environment(repository, path)
         if packed is None or packed.tree.problems or packed.tree.get("bin/activate"):
@@ -217,9 +195,7 @@ def no_activate(repository: Repository, target: Destination) -> Iterator[Finding
             f"the environment is in a folder '{wrapped[0]}' within the archive, not at its root"
             if wrapped
             else "the environment has no bin/activate",
-            "Triton refuses the model: Path …/bin/activate does not exist. The Python environment should contain an "
-            "'activate' script",
-            f"pack what is in the folder: tar -C {wrapped[0]} -czf env.tar.gz ."
+            cure=f"pack what is in the folder: tar -C {wrapped[0]} -czf env.tar.gz ."
             if wrapped
             else "pack it with conda-pack, which adds the script (tar alone does not)",
         )
@@ -227,15 +203,12 @@ def no_activate(repository: Repository, target: Destination) -> Iterator[Finding
 
 @rule(
     "environment-stored-twice",
-    "An archive holds an environment once",
+    "An archive has each environment only once",
     source=f"{SOURCE}: one extraction for each path; measured on 2.51.0",
-    bad=None,
-    good=None,
-    scope=Scope.REPOSITORY,
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
-def stored_twice(repository: Repository, target: Destination) -> Iterator[Finding]:
+def stored_twice(repository: Repository) -> Iterator[Finding]:
     if repository.form is Form.SOURCE:
         return
     found: dict[int, list[str]] = {}
@@ -252,7 +225,7 @@ def stored_twice(repository: Repository, target: Destination) -> Iterator[Findin
                 + (f" (and {len(paths) - 2} more)" if len(paths) > 2 else ""),
                 f"Triton extracts each of them: {sizes[key] * len(paths) / 1e6:,.0f} MB in /tmp instead of "
                 f"{sizes[key] / 1e6:,.0f}, one after the other, while the first request waits",
-                "store it once, and let every step name it: "
+                "store it once, and name that one in every step: "
                 f'"{MODEL_FOLDER}/../{paths[0].rpartition("/")[2]}" for one at the root of the repository',
             )
 
@@ -261,6 +234,3 @@ def _written(model: Model, path: str) -> str:
     """EXECUTION_ENV_PATH for a path of the repository."""
     inside = f"{model.root}/"
     return f"{MODEL_FOLDER}/{path.removeprefix(inside)}" if path.startswith(inside) else f"{MODEL_FOLDER}/../{path}"
-
-
-RULES = (missing, outside, relative, absolute, shared, wrong_format, no_activate, stored_twice)

@@ -1,14 +1,14 @@
-"""Files that only run with the versions and on the GPU that they were made for.
+"""Files that run only with the versions and on the GPU that they were made for.
 
-manifest.json of an archive says for each artifact how it was made. The keys read here, under ``artifacts[path]``:
+manifest.json of an archive records how each artifact was made. The keys read here, under ``artifacts[path]``:
 
 * ``facts.tensorrt``            version of TensorRT that built a plan, "10.4.0.26"
 * ``facts.compute_capability``  of the GPU that it was built on, "8.6"
 * ``facts.hardware_compatibility``  "ampere_plus" when it was built for compute capability 8.0 and above
-* ``facts.dali``                version of DALI that serialised a pipeline, "1.39.0"
-* ``made_from.tools``           {"nvidia-dali-cuda130": "2.4.0"}, the same in archives whose facts do not say it
+* ``facts.dali``                version of DALI that serialized a pipeline, "1.39.0"
+* ``made_from.tools``           {"nvidia-dali-cuda130": "2.4.0"}, the same in archives whose facts do not have it
 
-A plan holds its versions in a header whose layout NVIDIA does not publish, so without a manifest they are unknown.
+A plan has its versions in a header whose layout NVIDIA does not publish, so without a manifest they are unknown.
 """
 
 from __future__ import annotations
@@ -20,18 +20,16 @@ from typing import Any
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.environments import environment_of, has_stub
 from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.form import Form
-from triton_ensembles.check.model import Model
 from triton_ensembles.check.python_source import is_python
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Scope, Server, rule
+from triton_ensembles.check.repository import Form, Model, Repository
+from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.endpoint import manifest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import Release, agree, image_of, instance_of, releases, version
 
 
 def _artifact(model: Model, name: str) -> dict[str, Any]:
-    """What the manifest says of ``<step>/1/<name>``; the build puts the ensemble's name before that of the step."""
+    """The manifest's record of ``<step>/1/<name>``; the build puts the ensemble's name before that of the step."""
     data = manifest(model.repository)
     artifacts = data.get("artifacts")
     for path, record in artifacts.items() if isinstance(artifacts, dict) else ():
@@ -64,12 +62,10 @@ def _plans(model: Model) -> list[Place]:
     "plan-compute-capability",
     "A TensorRT plan is built on the GPU architecture of the instance",
     source="TensorRT developer guide: engines are specific to the compute capability; manifest.json; instances.csv",
-    bad=None,
-    good=None,
     server=Server.UNTESTED,
 )
-def plan_compute_capability(model: Model, target: Destination) -> Iterator[Finding]:
-    instance = instance_of(target.instance) if target.instance else None
+def plan_compute_capability(model: Model, destination: Destination) -> Iterator[Finding]:
+    instance = instance_of(destination.instance) if destination.instance else None
     record = _artifact(model, model.config.default_model_filename or "model.plan")
     built = _fact(record, "compute_capability")
     if instance is None or not instance.gpu or not built or built == instance.compute_capability:
@@ -79,10 +75,10 @@ def plan_compute_capability(model: Model, target: Destination) -> Iterator[Findi
     for place in _plans(model):
         yield Finding(
             place,
-            f"this plan was built on a GPU of compute capability {built}, and {target.instance} has a {instance.gpu} "
-            f"({instance.compute_capability})",
-            "TensorRT does not deserialise a plan of another architecture, so Triton does not load the model",
-            f"build the plan on an instance of the same family ({target.instance})",
+            f"this plan was built on a GPU of compute capability {built}, and {destination.instance} has "
+            f"{instance.gpu} ({instance.compute_capability})",
+            "TensorRT does not deserialize a plan of another architecture, so Triton does not load the model",
+            f"build the plan on an instance of the same family ({destination.instance})",
         )
 
 
@@ -91,12 +87,10 @@ def plan_compute_capability(model: Model, target: Destination) -> Iterator[Findi
     "A TensorRT plan is built with the TensorRT of the image",
     source="TensorRT developer guide: engines are specific to the version; server issue #5975: to the build, too "
     "(8.6.1.2 refuses what 8.6.1.6 built); manifest.json; releases.csv",
-    bad=None,
-    good=None,
     server=Server.UNTESTED,
 )
-def plan_tensorrt(model: Model, target: Destination) -> Iterator[Finding]:
-    image = image_of(target)
+def plan_tensorrt(model: Model, destination: Destination) -> Iterator[Finding]:
+    image = image_of(destination)
     built = _fact(_artifact(model, model.config.default_model_filename or "model.plan"), "tensorrt")
     # tensorrt.__version__ may leave the build out.
     if image is None or not image.tensorrt or not built or agree(built, image.tensorrt):
@@ -105,33 +99,31 @@ def plan_tensorrt(model: Model, target: Destination) -> Iterator[Finding]:
         yield Finding(
             place,
             f"this plan was built with TensorRT {built}, and Triton {image.release} has TensorRT {image.tensorrt}",
-            "TensorRT does not deserialise a plan of another version, so Triton does not load the model",
+            "TensorRT does not deserialize a plan of another version, so Triton does not load the model",
             f"build the plan in the image tritonserver:{image.release}-py3",
         )
 
 
 @rule(
     "plan-unknown",
-    "It is known with what a TensorRT plan was built",
+    "The manifest says what a TensorRT plan was built with",
     source="manifest.json; the header of plans is not published",
-    bad=None,
-    good=None,
     severity=Severity.NOTE,
     server=Server.UNTESTED,
 )
-def plan_unknown(model: Model, target: Destination) -> Iterator[Finding]:
-    image, instance = image_of(target), instance_of(target.instance) if target.instance else None
+def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
+    image, instance = image_of(destination), instance_of(destination.instance) if destination.instance else None
     record = _artifact(model, model.config.default_model_filename or "model.plan")
     unknown = []
     if image and not (_fact(record, "tensorrt") and image.tensorrt):
-        missing = "the image's" if _fact(record, "tensorrt") else "its"
-        unknown.append(f"{missing} version of TensorRT is not known here")
+        missing = "the image's" if _fact(record, "tensorrt") else "the plan's"
+        unknown.append(f"{missing} version of TensorRT is unknown")
     if instance and instance.gpu and not _fact(record, "compute_capability"):
-        unknown.append("the GPU that it was built on is not known here")
+        unknown.append("the GPU that it was built on is unknown")
     for place in _plans(model) if unknown else ():
         yield Finding(
             place,
-            f"whether this plan loads is unknown: {' and '.join(unknown)}",
+            f"it is unknown whether this plan loads: {' and '.join(unknown)}",
             "TensorRT loads a plan only in the version, and on the GPU architecture, that built it",
             "build plans in the image and on the instance type that serve them",
         )
@@ -139,15 +131,13 @@ def plan_unknown(model: Model, target: Destination) -> Iterator[Finding]:
 
 @rule(
     "pipeline-dali",
-    "A DALI pipeline is not serialised by a newer DALI than the image's",
-    source="manifest.json; releases.csv; a serialised pipeline holds operators by name and version",
-    bad=None,
-    good=None,
+    "A DALI pipeline is not serialized by a newer DALI than the image's",
+    source="manifest.json; releases.csv; a serialized pipeline has operators by name and version",
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def pipeline_dali(model: Model, target: Destination) -> Iterator[Finding]:
-    image = image_of(target)
+def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
+    image = image_of(destination)
     if image is None or not image.dali or backend_of(model).name != "dali":
         return
     name = model.config.default_model_filename or "model.dali"
@@ -158,44 +148,41 @@ def pipeline_dali(model: Model, target: Destination) -> Iterator[Finding]:
         if version(made)[:2] > version(image.dali)[:2]:
             yield Finding(
                 model.place(f"{next(iter(model.versions.values()), '1')}/{name}"),
-                f"this pipeline was serialised by DALI {made}, and Triton {image.release} has DALI {image.dali}",
-                "nothing promises that an older DALI reads what a newer one wrote: an operator or an argument that it "
-                "does not know makes the load fail",
-                f"serialise it with DALI {image.dali}, or in the image tritonserver:{image.release}-py3",
+                f"this pipeline was serialized by DALI {made}, and Triton {image.release} has DALI {image.dali}",
+                "an older DALI may not read what a newer one wrote: the load fails on the first unknown operator or "
+                "argument",
+                f"serialize it with DALI {image.dali}, or in the image tritonserver:{image.release}-py3",
             )
 
 
 @rule(
     "image-none-fits",
-    "Some image has all that the archives of an endpoint need",
+    "One image has everything that the archives of an endpoint need",
     source="releases.csv",
-    bad=None,
-    good=None,
-    scope=Scope.ENDPOINT,
     server=Server.UNTESTED,
 )
-def none_fits(repositories: tuple[Repository, ...], target: Destination) -> Iterator[Finding]:
-    needs = [need for each in repositories for need in _needs(each)]
-    if target.image or not needs:
+def none_fits(repositories: tuple[Repository, ...], destination: Destination) -> Iterator[Finding]:
+    needs = [requirement for each in repositories for requirement in _requirements(each)]
+    if destination.image or not needs:
         return
     fitting = set.intersection(*(set(need.releases) for need in needs))
     if fitting:
         return
-    # Two needs that exclude each other say more than the whole list does.
+    # Two requirements that exclude each other are clearer than the whole list.
     pairs = ((a, b) for n, a in enumerate(needs) for b in needs[:n] if not set(a.releases) & set(b.releases))
     pair = next(pairs, None)
     shown = [pair[1], pair[0]] if pair else list({need.why: need for need in needs}.values())
     yield Finding(
         shown[-1].place,
-        "no release of Triton fits: " + "; ".join(map(str, shown)),
-        "an endpoint has one image: one of these models does not load in it, or answers wrongly",
-        "pack the environment for another Python, turn the TensorFlow model into ONNX, or use two endpoints",
+        "no release of Triton has everything that these archives need: " + "; ".join(map(str, shown)),
+        "an endpoint has one image: one of these models does not load in it, or gives wrong answers",
+        "pack the environment for another Python, convert the TensorFlow model to ONNX, or use two endpoints",
     )
 
 
 @dataclass(frozen=True)
-class Need:
-    """A reason why a model runs in some releases only."""
+class Requirement:
+    """A reason why a model runs only in some releases."""
 
     place: Place
     why: str
@@ -205,32 +192,31 @@ class Need:
         return f"{self.place} needs {self.releases[0]} to {self.releases[-1]} ({self.why})"
 
 
-def _needs(repository: Repository) -> Iterator[Need]:
+def _requirements(repository: Repository) -> Iterator[Requirement]:
     known = releases().values()
-    # The project's own server has a stub for every Python and brings TensorFlow itself.
+    # The project's own server has a stub for every Python and includes TensorFlow.
     if repository.form is Form.SOURCE or manifest(repository).get("target") == "cpu":
         return
     seen: set[str] = set()
     for model in repository.models:
         if backend_of(model).name == "tensorflow" and "tensorflow" not in seen:
             seen.add("tensorflow")
-            yield _need(model.at("platform"), "the TensorFlow backend", [r for r in known if r.tensorflow == "yes"])
+            yield _requirement(
+                model.at("platform"), "the TensorFlow backend", [r for r in known if r.tensorflow == "yes"]
+            )
         packed = environment_of(model) if is_python(model) else None
         if packed is None or packed.path in seen:
             continue
-        # A Python that no image has is another rule's business.
+        # environment-python-of-no-image reports a Python that no image has.
         if not has_stub(model) and any(each.python in packed.pythons for each in known):
             seen.add(packed.path)
             why = f"an environment with Python {' and '.join(packed.pythons)}"
-            yield _need(repository.place(packed.path), why, [r for r in known if r.python in packed.pythons])
+            yield _requirement(repository.place(packed.path), why, [r for r in known if r.python in packed.pythons])
         if version(packed.versions.get("numpy", "")) >= (2,):
             seen.add(packed.path)
             why = f"an environment with numpy {packed.versions['numpy']}"
-            yield _need(repository.place(packed.path), why, [r for r in known if r.reads_numpy2 is not False])
+            yield _requirement(repository.place(packed.path), why, [r for r in known if r.reads_numpy2 is not False])
 
 
-def _need(place: Place, why: str, having: list[Release]) -> Need:
-    return Need(place, why, tuple(each.release for each in having))
-
-
-RULES = (plan_compute_capability, plan_tensorrt, plan_unknown, pipeline_dali, none_fits)
+def _requirement(place: Place, why: str, having: list[Release]) -> Requirement:
+    return Requirement(place, why, tuple(each.release for each in having))

@@ -9,8 +9,7 @@ from typing import Any
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.form import Form
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Form, Model
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
 from triton_ensembles.triton.destination import Destination
@@ -38,87 +37,80 @@ def _groups(model: Model) -> Iterator[tuple[int, Any]]:
     source=SOURCE,
     bad=_group("count: 1, kind: KIND_CPU, gpus: [ 0 ]"),
     good=_GOOD,
-    words="has kind KIND_CPU but specifies one or more GPUs",
+    words="instance group … of model … has kind … but specifies one or more GPUs",
 )
-def gpus_without_gpu(model: Model, target: Destination) -> Iterator[Finding]:
+def gpus_without_gpu(model: Model) -> Iterator[Finding]:
     for index, group in _groups(model):
         if group.kind in (CPU, WHOLE) and group.gpus:
             kind = ModelInstanceGroup.Kind.Name(group.kind)
             yield Finding(
                 model.at("instance_group", index, "gpus"),
                 f"{kind} lists gpus",
-                f"Triton refuses it: instance group … of model {model.name} has kind {kind} "
-                "but specifies one or more GPUs",
-                "delete gpus, or write kind: KIND_GPU",
+                cure="delete gpus, or write kind: KIND_GPU",
             )
 
 
 @rule(
     "instance-group-kind-unknown",
-    "The kind of an instance group is one that exists",
+    "The kind of an instance group exists",
     source=SOURCE,
     bad=_group("count: 1, kind: 9"),
     good=_GOOD,
-    words="has unexpected kind",
+    words="instance group … of model … has unexpected kind",
 )
-def kind_unknown(model: Model, target: Destination) -> Iterator[Finding]:
+def kind_unknown(model: Model) -> Iterator[Finding]:
     for index, group in _groups(model):
         if group.kind not in ModelInstanceGroup.Kind.values():
             yield Finding(
                 model.at("instance_group", index, "kind"),
-                f"there is no kind {group.kind} of instance groups",
-                f"Triton refuses it: instance group … of model {model.name} has unexpected kind",
-                "write kind: KIND_CPU, KIND_GPU, KIND_MODEL or KIND_AUTO",
+                f"there is no kind {group.kind} of instance group",
+                cure="write kind: KIND_CPU, KIND_GPU, KIND_MODEL or KIND_AUTO",
             )
 
 
 @rule(
     "instance-group-gpu-on-cpu",
-    "A model for a machine without GPU has no instance group of KIND_GPU",
+    "A model for a machine without a GPU has no instance group of KIND_GPU",
     source=SOURCE,
     bad=_group("count: 1, kind: KIND_GPU"),
     good=_GOOD,
-    words="has kind KIND_GPU but no GPUs are available",
-    target=Destination(device="cpu"),
+    words="instance group … of model … has kind KIND_GPU but no GPUs are available",
+    destination=Destination(device="cpu"),
 )
-def gpu_on_cpu(model: Model, target: Destination) -> Iterator[Finding]:
-    if target.device != "cpu" or model.repository.form is Form.SOURCE:  # there the build rewrites it
+def gpu_on_cpu(model: Model, destination: Destination) -> Iterator[Finding]:
+    if destination.device != "cpu" or model.repository.form is Form.SOURCE:  # there the build rewrites it
         return
     for index, group in _groups(model):
         gpus_wanted = group.kind == ModelInstanceGroup.KIND_AUTO and group.gpus
         if group.kind == GPU or gpus_wanted:
             yield Finding(
                 model.at("instance_group", index, "kind"),
-                "this instance group wants a GPU, and the target has none",
-                f"Triton refuses it: instance group … of model {model.name} has kind KIND_GPU "
-                "but no GPUs are available",
-                "write kind: KIND_CPU",
+                "this instance group requires a GPU, and the target has none",
+                cure="write kind: KIND_CPU",
             )
 
 
 @rule(
     "instance-group-profile",
-    "profile is for TensorRT",
+    "Only TensorRT models have a profile",
     source=SOURCE,
     bad=_group('count: 1, kind: KIND_CPU, profile: [ "0" ]'),
     good=_GOOD,
-    words="specifies profile field which is only supported for TensorRT models",
+    words="instance group … of model … specifies profile field which is only supported for TensorRT models",
 )
-def profile_without_tensorrt(model: Model, target: Destination) -> Iterator[Finding]:
+def profile_without_tensorrt(model: Model) -> Iterator[Finding]:
     for index, group in _groups(model):
         if group.profile and backend_of(model).platform != TENSORRT_PLATFORM:
             yield Finding(
                 model.at("instance_group", index, "profile"),
-                "this instance group has an optimization profile, and the model is not TensorRT's",
-                f"Triton refuses it: instance group … of model {model.name} specifies profile field which is only "
-                "supported for TensorRT models",
-                "delete profile",
+                "this instance group has an optimization profile, and the model is not a TensorRT plan",
+                cure="delete profile",
             )
 
 
 @rule(
     "instance-group-profile-number",
-    "A profile is the number of one, as text",
+    "A profile is a number, written as a string",
     source="core r24.10 model_config_utils.cc GetProfileIndex, called by ValidateInstanceGroup",
     server=Server.UNTESTED,
     bad=Example(
@@ -132,16 +124,13 @@ def profile_without_tensorrt(model: Model, target: Destination) -> Iterator[Find
         {"1/model.plan": ""},
     ),
 )
-def profile_number(model: Model, target: Destination) -> Iterator[Finding]:
+def profile_number(model: Model) -> Iterator[Finding]:
     for group_index, group in _groups(model):
         for index, profile in enumerate(group.profile):
             if backend_of(model).platform == TENSORRT_PLATFORM and not re.match(r"\s*\+?\d", profile):
                 yield Finding(
                     model.at("instance_group", group_index, "profile", index),
-                    f"'{profile}' is no number of an optimization profile",
+                    f"'{profile}' is not the number of an optimization profile",
                     f"Triton refuses it: unable to parse '{profile}', or specifies invalid profile",
                     'write profile: [ "0" ]',
                 )
-
-
-RULES = (gpus_without_gpu, kind_unknown, gpu_on_cpu, profile_without_tensorrt, profile_number)

@@ -1,4 +1,4 @@
-"""The tensors that model.py names, against those of its config.pbtxt."""
+"""The tensors that model.py names, compared with those of its config.pbtxt."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import ast
 from collections.abc import Iterator
 
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.model import Model
 from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, argument, model_files
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.rules.model_py import CONFIG, HEAD
-from triton_ensembles.check.spelling import choices, nearest
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.spelling import listed, nearest
 
 # Measured on 2.51.0, through SageMaker's route.
 _DROPPED = (
-    "the answer comes without it (200, no such output); in an ensemble the next step fails: expected 1 inputs but got "
+    "the answer lacks it (status 200, no such output); in an ensemble the next step fails: expected 1 inputs but got "
     "0 inputs"
 )
 _GOOD = """\
@@ -46,13 +45,13 @@ def _controls(model: Model) -> set[str]:
 
 @rule(
     "model-py-input-name",
-    "model.py asks for inputs that the config has",
+    "model.py reads only inputs that the config has",
     source="python_backend r24.10 triton_python_backend_utils.py get_input_tensor_by_name; measured on 2.51.0",
     bad=_example(_GOOD.replace('"X"', '"INPUT"')),
     good=_example(_GOOD),
     server=Server.ACCEPTS,
 )
-def input_name(model: Model, target: Destination) -> Iterator[Finding]:
+def input_name(model: Model) -> Iterator[Finding]:
     known = {each.name for each in model.config.input} | _controls(model)
     if not model.config.input or model.is_damaged("input"):
         return
@@ -66,7 +65,7 @@ def input_name(model: Model, target: Destination) -> Iterator[Finding]:
             meant = nearest(wanted, known)
             yield Finding(
                 file.place(call),
-                f"the config has no input '{wanted}'; it has {choices(known)}",
+                f"the config has no input '{wanted}'; it has {listed(known)}",
                 f"{name.rpartition('.')[2]} returns None, and the request fails where it is used: "
                 "'NoneType' object has no attribute 'as_numpy'",
                 _corrected(file, call, wanted, meant),
@@ -75,13 +74,13 @@ def input_name(model: Model, target: Destination) -> Iterator[Finding]:
 
 @rule(
     "model-py-output-name",
-    "model.py makes outputs that the config has",
-    source="python_backend r24.10 pb_stub.cc: outputs that were not asked for are dropped; measured on 2.51.0",
+    "model.py makes only outputs that the config has",
+    source="python_backend r24.10 pb_stub.cc: outputs that were not requested are dropped; measured on 2.51.0",
     bad=_example(_GOOD.replace('Tensor("Y"', 'Tensor("y"')),
     good=_example(_GOOD),
     server=Server.ACCEPTS,
 )
-def output_name(model: Model, target: Destination) -> Iterator[Finding]:
+def output_name(model: Model) -> Iterator[Finding]:
     known = {each.name for each in model.config.output} | {
         each.output_name for each in model.config.sequence_batching.state
     }
@@ -93,7 +92,7 @@ def output_name(model: Model, target: Destination) -> Iterator[Finding]:
                 meant = nearest(wanted, known)
                 yield Finding(
                     file.place(call),
-                    f"the config has no output '{wanted}'; it has {choices(known)}",
+                    f"the config has no output '{wanted}'; it has {listed(known)}",
                     _DROPPED,
                     _corrected(file, call, wanted, meant),
                 )
@@ -110,13 +109,13 @@ def output_name(model: Model, target: Destination) -> Iterator[Finding]:
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
-def output_missing(model: Model, target: Destination) -> Iterator[Finding]:
+def output_missing(model: Model) -> Iterator[Finding]:
     for first in model_files(model):
         files = all_files(model, first)
         made = [name for file in files for _, name in _made(file)]
         if not made or None in made or any(file.module is None for file in files) or any(map(_is_opaque, files)):
             continue
-        # A name that the config does not have is a misspelt one, and has its own fault.
+        # A name that the config does not have is a misspelled one, which model-py-output-name reports.
         known = {each.name for each in model.config.output}
         if not set(made) <= known:
             continue
@@ -124,9 +123,9 @@ def output_missing(model: Model, target: Destination) -> Iterator[Finding]:
             if output.name not in made and output.name:
                 yield Finding(
                     model.at("output", number, "name"),
-                    f"{first.path} never makes the output '{output.name}'; it makes {choices(set(filter(None, made)))}",
+                    f"{first.path} never makes the output '{output.name}'; it makes {listed(set(filter(None, made)))}",
                     _DROPPED,
-                    f'add pb_utils.Tensor("{output.name}", …) to the response, or take the output out of config.pbtxt',
+                    f'add pb_utils.Tensor("{output.name}", …) to the response, or delete the output from config.pbtxt',
                 )
 
 
@@ -144,7 +143,7 @@ def _made(file: PythonFile) -> Iterator[tuple[ast.Call, str | None]]:
 
 
 def _is_opaque(file: PythonFile) -> bool:
-    """Whether tensors may be made in a way that calls do not show: the class given to something, or requests of BLS."""
+    """Whether tensors may be made in a way that calls do not show: the class passed on, or requests of BLS."""
     called = {id(call.func) for call, _ in file.calls()}
     for node in ast.walk(file.module) if file.module else ():
         if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called:
@@ -166,6 +165,3 @@ def _corrected(file: PythonFile, call: ast.Call, wrong: str, meant: str | None) 
         if line.count(f"{quote}{wrong}{quote}") == 1 and len(line) < 200:
             return line.replace(f"{quote}{wrong}{quote}", f"{quote}{meant}{quote}")
     return f"did you mean '{meant}'?"
-
-
-RULES = (input_name, output_name, output_missing)

@@ -9,10 +9,8 @@ from triton_ensembles.archive.tree import join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import IDENTITY, SCALE, ensemble, python_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.form import Form
-from triton_ensembles.check.model import NOT_VERSIONS, Model
+from triton_ensembles.check.repository import NOT_VERSIONS, Form, Model
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.triton.destination import Destination
 
 VERSIONS = "core r24.10 model_lifecycle.cc VersionsToLoad"
 NO_VERSION = "at least one version must be available under the version policy of model"
@@ -20,23 +18,21 @@ NO_VERSION = "at least one version must be available under the version policy of
 
 @rule(
     "model-name-differs-from-folder",
-    "A model's name is that of its folder, or left out",
+    "A model has the name of its folder, or none",
     source="core r24.10 model_repository_manager.cc InitializeModelInfo",
     bad=Example('name: "scaler"\n' + python_model(), folder="scaling"),
     good=Example('name: "scaling-good"\n' + python_model(), folder="scaling-good"),
-    words="directory name must equal model name",
+    words="unexpected directory name '…' for model '…', directory name must equal model name",
 )
-def name_differs(model: Model, target: Destination) -> Iterator[Finding]:
+def name_differs(model: Model) -> Iterator[Finding]:
     name = model.config.name
     # SageMaker's front end maps the folder of the ensemble to the TargetModel, and then core does not compare.
     mapped = model.repository.form is Form.ARCHIVE and (model.is_ensemble or model.root == "")
     if name and name != model.folder and not mapped and not model.is_damaged("name"):
         yield Finding(
             model.at("name"),
-            f"the model is called '{name}', but its folder '{model.folder}'",
-            f"Triton refuses it: unexpected directory name '{model.folder}' for model '{name}', "
-            "directory name must equal model name",
-            f'write name: "{model.folder}", or rename the folder',
+            f"the model's name is '{name}', but its folder is '{model.folder}'",
+            cure=f'write name: "{model.folder}", or rename the folder',
         )
 
 
@@ -49,35 +45,35 @@ def name_differs(model: Model, target: Destination) -> Iterator[Finding]:
     good=python_model(),
     words="failed to open text file for read",
 )
-def without_config(model: Model, target: Destination) -> Iterator[Finding]:
+def without_config(model: Model) -> Iterator[Finding]:
     if model.has_config:
         return
     if model.versions:
         yield Finding(
             model.place(),
-            "this model has no config.pbtxt, so that nothing of it can be checked",
+            "this model has no config.pbtxt, so nothing of it can be checked",
             "a server with auto-completion (as on SageMaker) asks the backend for it; "
-            "one with --disable-auto-complete-config fails to open it",
-            "write one: GET /v2/models/<name>/config of a running server prints what it made of the model",
+            "one with --disable-auto-complete-config fails to open the file",
+            "write one: GET /v2/models/<name>/config of a running server prints the completed configuration",
         )
     else:
         yield Finding(
             model.place(),
-            "this folder is no model: it has neither a config.pbtxt nor a version folder",
-            "Triton takes every folder of a repository for a model and fails to load this one",
+            "this folder is not a model: it has neither a config.pbtxt nor a version folder",
+            "Triton treats every folder of a repository as a model and fails to load this one",
             "move it out of the repository",
         )
 
 
 @rule(
     "version-not-available",
-    "A model has a version folder that its version policy picks",
+    "A model has a version folder that its version policy selects",
     source=VERSIONS,
     bad=Example(python_model(), {"01/model.py": IDENTITY}),
     good=Example(python_model(), {"10/model.py": IDENTITY}),
     words=NO_VERSION,
 )
-def version_not_available(model: Model, target: Destination) -> Iterator[Finding]:
+def version_not_available(model: Model) -> Iterator[Finding]:
     recipe = model.repository.recipe
     made = recipe is not None and recipe.makes_version_of(model.folder)
     if not model.has_config or model.served_versions() or (made and not model.versions):
@@ -87,19 +83,19 @@ def version_not_available(model: Model, target: Destination) -> Iterator[Finding
         have = ", ".join(str(number) for number in sorted(model.versions))
         policy = model.config.version_policy
         if policy.HasField("latest"):
-            message, cure = "version_policy latest with num_versions 0 picks no version", "write num_versions: 1"
+            message, cure = "version_policy latest with num_versions 0 selects no version", "write num_versions: 1"
         else:
             wanted = ", ".join(str(number) for number in policy.specific.versions) or "none"
-            message = f"version_policy picks {wanted}, but the versions here are {have}"
+            message = f"version_policy selects {wanted}, but the versions here are {have}"
             cure = f"write versions: [ {have} ]"
         yield Finding(model.at("version_policy", policy.WhichOneof("policy_choice") or ""), message, effect, cure)
         return
     zeros = next((name for name in _folders(model) if name.startswith("0") and name.strip("0").isdecimal()), None)
     near = zeros or next((name for name in _folders(model) if re.search(r"\d", name)), None)
-    message = f"'{near}' is no version folder" if near else "there is no version folder"
+    message = f"'{near}' is not a valid version folder" if near else "there is no version folder"
     cure = f"rename it to {re.sub(r'[^0-9]', '', near).lstrip('0')[:18] or '1'}" if near else "make a folder 1/"
     if model.is_ensemble and not near:
-        cure += ", with a file in it, as git and some archivers lose empty folders"
+        cure += ", with a file in it, because git and some archivers drop empty folders"
     yield Finding(model.place(near or ""), message, effect, cure)
 
 
@@ -112,14 +108,14 @@ def version_not_available(model: Model, target: Destination) -> Iterator[Finding
     bad=Example(python_model(), {"1/model.py": IDENTITY, "02/model.py": IDENTITY}),
     good=Example(python_model(), {"1/model.py": IDENTITY, "2/model.py": IDENTITY}),
 )
-def version_ignored(model: Model, target: Destination) -> Iterator[Finding]:
+def version_ignored(model: Model) -> Iterator[Finding]:
     if not model.served_versions():
         return
     for name in _folders(model):
         if re.fullmatch(r"0+[0-9]+|[vV][0-9]+", name):
             yield Finding(
                 model.place(name),
-                f"'{name}' is no version folder",
+                f"'{name}' is not a valid version folder",
                 f"Triton ignores it and serves version {model.served_versions()[0]}",
                 f"rename it to {name.lstrip('vV0') or '0'}, or delete it",
             )
@@ -127,13 +123,13 @@ def version_ignored(model: Model, target: Destination) -> Iterator[Finding]:
 
 @rule(
     "version-folder-unreadable",
-    "The name of a version folder is its number and nothing else",
+    "The name of a version folder is only its number",
     source=f"{VERSIONS}: std::stoll takes '1.0' and ' 1' for 1, and then looks for a folder '1'; measured on 2.51.0",
     server=Server.DIES,
     bad=Example(python_model(), {"1.0/model.py": IDENTITY}),
     good=Example(python_model(), {"1/model.py": IDENTITY}),
 )
-def version_unreadable(model: Model, target: Destination) -> Iterator[Finding]:
+def version_unreadable(model: Model) -> Iterator[Finding]:
     if not model.has_config:
         return
     for number in model.served_versions():
@@ -141,7 +137,7 @@ def version_unreadable(model: Model, target: Destination) -> Iterator[Finding]:
         if (name != str(number) or number < 0) and not model.is_ensemble:
             yield Finding(
                 model.place(name),
-                f"Triton takes the folder '{name}' for version {number} and then looks for a folder of that name",
+                f"Triton takes the folder '{name}' for version {number} and then looks for a folder '{number}'",
                 "loading the model never ends, and other models wait for it",
                 f"rename it to {abs(number)}",
             )
@@ -150,52 +146,52 @@ def version_unreadable(model: Model, target: Destination) -> Iterator[Finding]:
 @rule(
     "version-folder-too-large",
     "A version number fits into 64 bits",
-    source=f"{VERSIONS}: std::stoll throws std::out_of_range, which nobody catches; measured on 2.51.0",
+    source=f"{VERSIONS}: std::stoll throws std::out_of_range, which nothing catches; measured on 2.51.0",
     server=Server.DIES,
     bad=Example(python_model(), {"1/model.py": IDENTITY, "20260101000000000000/model.py": IDENTITY}),
     good=Example(python_model(), {"1/model.py": IDENTITY, "202601010000/model.py": IDENTITY}),
 )
-def version_too_large(model: Model, target: Destination) -> Iterator[Finding]:
+def version_too_large(model: Model) -> Iterator[Finding]:
     for name in _folders(model):
         match = re.match(r"\s*[+-]?(\d+)", name)
         if match and int(match[1][:40]) >= 2**63 and not name.startswith("0"):
             yield Finding(
                 model.place(name),
                 "this version number does not fit into 64 bits",
-                "tritonserver goes down with std::out_of_range",
+                "tritonserver crashes with std::out_of_range",
                 "choose a number of at most 18 digits",
             )
 
 
 @rule(
     "version-missing",
-    "Every version that version_policy names is there",
+    "Every version that version_policy names exists",
     source=VERSIONS,
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
     bad=python_model("version_policy { specific { versions: [ 1, 2 ] } }"),
     good=python_model("version_policy { specific { versions: [ 1 ] } }"),
 )
-def version_missing(model: Model, target: Destination) -> Iterator[Finding]:
+def version_missing(model: Model) -> Iterator[Finding]:
     for index, number in enumerate(model.config.version_policy.specific.versions):
         if number not in model.versions and model.served_versions():
             yield Finding(
                 model.at("version_policy", "specific", "versions", index),
                 f"there is no version {number}",
                 "Triton logs 'the version directory is not present' and serves the others",
-                f"make the folder {number}/, or take the number out",
+                f"make the folder {number}/, or remove the number",
             )
 
 
 @rule(
     "model-file-missing",
-    "Each version folder holds the file that the backend loads",
-    source="backends of r24.10; measured on 2.51.0 for model.py: the stub ends, and the server waits for it for ever",
+    "Each version folder has the file that the backend loads",
+    source="backends of r24.10; measured on 2.51.0 for model.py: the stub exits, and the server waits for it forever",
     server=Server.DIES,
     bad=Example(python_model(), {"1": None}),
     good=Example(python_model('default_model_filename: "scale.py"'), {"1/scale.py": IDENTITY}),
 )
-def model_file_missing(model: Model, target: Destination) -> Iterator[Finding]:
+def model_file_missing(model: Model) -> Iterator[Finding]:
     backend = backend_of(model)
     recipe = model.repository.recipe
     config = model.config
@@ -229,32 +225,18 @@ def _folders(model: Model) -> list[str]:
 @rule(
     "ensemble-without-file",
     "The version folder of an ensemble is not empty",
-    source="git keeps no empty folders, and neither do S3 and many archivers; core then finds no version",
+    source="git, S3 and many archivers do not keep empty folders; core then finds no version",
     severity=Severity.NOTE,
     server=Server.UNTESTED,
-    bad=None,
-    good=Example(ensemble(SCALE), {"1/README.md": "Triton wants a version folder, and git wants a file in it.\n"}),
+    good=Example(ensemble(SCALE), {"1/README.md": "Triton needs a version folder, and git needs a file in it.\n"}),
 )
-def ensemble_without_file(model: Model, target: Destination) -> Iterator[Finding]:
+def ensemble_without_file(model: Model) -> Iterator[Finding]:
     if model.is_ensemble and model.repository.form is Form.SOURCE:
         for number in model.served_versions():
             if not model.children(model.versions[number]):
                 yield Finding(
                     model.place(model.versions[number]),
                     "this version folder is empty, and git will not keep it",
-                    f"after a clone Triton says: {NO_VERSION} '{model.name}'",
+                    f"after a clone Triton refuses it: {NO_VERSION} '{model.name}'",
                     "put a README.md into it",
                 )
-
-
-RULES = (
-    name_differs,
-    without_config,
-    version_not_available,
-    version_ignored,
-    version_unreadable,
-    version_too_large,
-    version_missing,
-    model_file_missing,
-    ensemble_without_file,
-)

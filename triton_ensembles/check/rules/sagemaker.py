@@ -1,49 +1,43 @@
-"""What SageMaker's multi-model front end makes of a repository: server r24.10 src/sagemaker_server.cc.
+"""How SageMaker's multi-model front end reads a repository: server r24.10 src/sagemaker_server.cc.
 
-Its rules hold for archives, for folders of ensembles/ (which become archives), and for any repository when the target
-names an instance type. A plain model repository for a plain tritonserver is free of them.
+Its rules apply to archives, to folders of ensembles/ (which become archives), and to any repository when the
+destination names an instance type. They do not apply to a model repository for a plain tritonserver.
 """
 
 from __future__ import annotations
 
-import re
-
-from triton_ensembles.check.form import Form
-from triton_ensembles.check.model import Model
-from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 
 SOURCE = "server r24.10 src/sagemaker_server.cc"
 LOAD = f"{SOURCE} SageMakerMMELoadModel"
 
-# RE2::PartialMatch over the text of config.pbtxt: comments and strings count, single quotes do not.
-ENSEMBLE = re.compile(r"platform:[\t\n\f\r ]*\"ensemble\"")
 
-
-def for_sagemaker(repository: Repository, target: Destination) -> bool:
-    return repository.form in (Form.ARCHIVE, Form.SOURCE) or bool(target.instance)
+def for_sagemaker(repository: Repository, destination: Destination) -> bool:
+    return repository.form in (Form.ARCHIVE, Form.SOURCE) or bool(destination.instance)
 
 
 def is_archive(repository: Repository) -> bool:
     return repository.form is Form.ARCHIVE
 
 
-def is_packed(repository: Repository, target: Destination) -> bool:
+def is_packed(repository: Repository, destination: Destination) -> bool:
     """An archive, or a folder that will be packed as it is: one that is checked for an instance of SageMaker."""
-    return is_archive(repository) or (repository.form is Form.FOLDER and bool(target.instance))
+    return is_archive(repository) or (repository.form is Form.FOLDER and bool(destination.instance))
 
 
-def picked(repository: Repository) -> list[Model]:
-    """The models that the front end may take for the endpoint's model, by its own way of looking."""
+def served_models(repository: Repository) -> list[Model]:
+    """The models of which the front end may choose one as the endpoint's model, by its own search."""
     if repository.is_one_model or len(repository.models) <= 1:
         return list(repository.models)
     return [model for model in repository.models if ENSEMBLE.search(model.file.text)] or list(repository.models)
 
 
-def reached(repository: Repository) -> list[Model]:
-    """The models that one load brings up: the picked one and, below an ensemble, its steps."""
+def loaded_models(repository: Repository) -> list[Model]:
+    """The models that one load starts: the served one and, if it is an ensemble, its steps."""
     found: dict[str, Model] = {}
-    waiting = list(picked(repository))
+    waiting = list(served_models(repository))
     while waiting:
         model = waiting.pop()
         if model.folder in found:

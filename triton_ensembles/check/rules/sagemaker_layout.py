@@ -1,4 +1,4 @@
-"""Which model of an archive SageMaker serves, and whether it finds one."""
+"""Which model of an archive SageMaker serves, and whether there is one."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from triton_ensembles.archive.tree import join
 from triton_ensembles.check.examples import IDENTITY, SCALE, STEPS, ensemble
 from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.form import Form
-from triton_ensembles.check.model import Model
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Example, Scope, Server, rule
-from triton_ensembles.check.rules.sagemaker import ENSEMBLE, LOAD, is_archive, is_packed
-from triton_ensembles.check.spelling import choices
+from triton_ensembles.check.repository import Form, Model, Repository
+from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rules.sagemaker import LOAD, is_archive, is_packed
+from triton_ensembles.check.spelling import listed
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
+from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 
 _LINE = 'platform: "ensemble"'
 _SAGEMAKER = Destination(instance="ml.m5.xlarge")  # an example is a folder, which is then packed as it is
@@ -37,11 +36,8 @@ def _beside(config: str, *names: str) -> dict[str, str | None]:
     "sagemaker-wrapped-archive",
     "The models are the folders at the root of the archive",
     source=f"{LOAD}; measured on 2.51.0",
-    bad=None,
-    good=None,
-    scope=Scope.REPOSITORY,
 )
-def wrapped(repository: Repository, target: Destination) -> Iterator[Finding]:
+def wrapped(repository: Repository) -> Iterator[Finding]:
     if not is_archive(repository) or any(model.has_config for model in repository.models):
         return
     tree = repository.tree
@@ -50,25 +46,18 @@ def wrapped(repository: Repository, target: Destination) -> Iterator[Finding]:
         if inside:
             yield Finding(
                 repository.place(folder),
-                f"the models ({choices(inside)}) are in a folder '{folder}', not at the root of the archive",
+                f"the models ({listed(inside)}) are in a folder '{folder}', not at the root of the archive",
                 f"Triton takes '{folder}' for the model and refuses it: at least one version must be available under "
                 "the version policy",
                 f"pack what is in the folder: tar -C {folder} -czf {repository.path.name} .",
             )
 
 
-@rule(
-    "sagemaker-no-model",
-    "An archive has a model",
-    source=LOAD,
-    bad=None,
-    good=None,
-    scope=Scope.REPOSITORY,
-)
-def no_model(repository: Repository, target: Destination) -> Iterator[Finding]:
+@rule("sagemaker-no-model", "An archive has at least one model", source=LOAD)
+def no_model(repository: Repository) -> Iterator[Finding]:
     if not is_archive(repository) or repository.is_one_model or (repository.tree.problems and not repository.models):
         return
-    if any(model.has_config or model.versions for model in repository.models) or list(wrapped.find(repository, target)):
+    if any(model.has_config or model.versions for model in repository.models) or list(wrapped.find(repository)):
         return
     yield Finding(
         repository.place(),
@@ -82,12 +71,9 @@ def no_model(repository: Repository, target: Destination) -> Iterator[Finding]:
     "sagemaker-root-config",
     "An ensemble's config.pbtxt is in the folder of the ensemble, not at the root of the archive",
     source=f"{LOAD}: with config.pbtxt at the root, the archive is that one model",
-    bad=None,
-    good=None,
-    scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
 )
-def root_config(repository: Repository, target: Destination) -> Iterator[Finding]:
+def root_config(repository: Repository) -> Iterator[Finding]:
     if not is_archive(repository) or not repository.is_one_model:
         return
     tree = repository.tree
@@ -95,25 +81,24 @@ def root_config(repository: Repository, target: Destination) -> Iterator[Finding
     if hidden:
         yield Finding(
             repository.place(CONFIG),
-            f"config.pbtxt is at the root of the archive, beside the models {choices(hidden)}",
-            "SageMaker serves the archive as one single model and never registers the folders as models: "
+            f"config.pbtxt is at the root of the archive, beside the models {listed(hidden)}",
+            "SageMaker serves the archive as one single model and never registers the folders as models; "
             "an ensemble fails with: failed to poll from model repository",
-            f"move it into a folder of its own: <ensemble>/{CONFIG}, with an empty <ensemble>/1/",
+            f"move it into its own folder: <ensemble>/{CONFIG}, with an empty <ensemble>/1/",
         )
 
 
 @rule(
     "sagemaker-several-ensembles",
-    "An archive has one ensemble",
+    "An archive has only one ensemble",
     source=f"{LOAD}; measured on 2.51.0: 200, and only one of them is served",
     bad=Example(_ENSEMBLE, beside=_beside(_ENSEMBLE, "another_ensemble")),
     good=_ENSEMBLE,
-    target=_SAGEMAKER,
-    scope=Scope.REPOSITORY,
+    destination=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
-def several_ensembles(repository: Repository, target: Destination) -> Iterator[Finding]:
-    if not is_packed(repository, target) or repository.is_one_model:
+def several_ensembles(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    if not is_packed(repository, destination) or repository.is_one_model:
         return
     found = [model for model in repository.models if model.is_ensemble and ENSEMBLE.search(model.file.text)]
     inner = {step.model_name for model in found for step in model.config.ensemble_scheduling.step}
@@ -122,12 +107,12 @@ def several_ensembles(repository: Repository, target: Destination) -> Iterator[F
         nested = [each.folder for each in found if each.folder in inner]
         yield Finding(
             model.at("platform"),
-            f"this is one of {len(found)} ensembles of the archive; the others are {choices(others)}",
-            "SageMaker serves the last one in the order in which the file system lists the folders, which differs from "
-            "machine to machine; no request reaches the others"
-            + (f" (that {choices(nested)} is a step of another makes no difference)" if nested else ""),
-            "put each ensemble into an archive of its own"
-            + (", with the steps of the inner ensemble written into the outer one" if nested else ""),
+            f"this is one of {len(found)} ensembles of the archive, beside {listed(others)}",
+            "SageMaker serves the last one in the order in which the file system lists the folders, which differs "
+            "between machines; no request reaches the others"
+            + (f" ({listed(nested)} counts although it is a step of another)" if nested else ""),
+            "put each ensemble into its own archive"
+            + (", with the steps of the inner ensemble copied into the outer one" if nested else ""),
         )
 
 
@@ -137,12 +122,11 @@ def several_ensembles(repository: Repository, target: Destination) -> Iterator[F
     source=f"{LOAD}; measured on 2.51.0",
     bad=Example(_PLAIN, beside=_beside(_PLAIN, "another_model")),
     good=_ENSEMBLE,
-    target=_SAGEMAKER,
-    scope=Scope.REPOSITORY,
+    destination=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
-def no_ensemble(repository: Repository, target: Destination) -> Iterator[Finding]:
-    if not is_packed(repository, target) or repository.is_one_model or len(repository.models) < 2:
+def no_ensemble(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    if not is_packed(repository, destination) or repository.is_one_model or len(repository.models) < 2:
         return
     models = repository.models
     if not any(model.has_config for model in models) or any(model.is_ensemble for model in models):
@@ -152,27 +136,27 @@ def no_ensemble(repository: Repository, target: Destination) -> Iterator[Finding
     stray = [model.folder for model in models if not model.has_config and not model.versions]
     yield Finding(
         repository.place(),
-        f"the archive has {len(models)} folders ({choices(model.folder for model in models)}), and none is an ensemble",
-        "SageMaker serves the last folder in the order in which the file system lists them, whether it is a model or "
-        "not; no request reaches the others",
-        f"leave {choices(stray)} out of the archive"
+        f"the archive has {len(models)} folders ({listed(model.folder for model in models)}), and none is an ensemble",
+        "SageMaker serves the last folder in the order in which the file system lists them, even if it is not a model; "
+        "no request reaches the others",
+        f"remove {listed(stray)} from the archive"
         if stray and len(stray) == len(models) - 1
-        else "add an ensemble that uses them, or put each model into an archive of its own",
+        else "add an ensemble that uses them, or put each model into its own archive",
     )
 
 
 @rule(
     "sagemaker-ensemble-not-seen",
-    'The ensemble has the very text: platform: "ensemble"',
+    'The ensemble has exactly the text platform: "ensemble"',
     source=f'{LOAD}, which looks for platform:(\\s)*"ensemble" with a regular expression in the text',
     bad=ensemble(SCALE, platform="platform: 'ensemble'"),
     good=_ENSEMBLE,
-    target=_SAGEMAKER,
+    destination=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
-def ensemble_not_seen(model: Model, target: Destination) -> Iterator[Finding]:
+def ensemble_not_seen(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
-    if (repository.form is Form.FOLDER and not target.instance) or not model.is_ensemble or not model.has_config:
+    if (repository.form is Form.FOLDER and not destination.instance) or not model.is_ensemble or not model.has_config:
         return
     if ENSEMBLE.search(model.file.text) or not model.file.text:
         return
@@ -184,9 +168,9 @@ def ensemble_not_seen(model: Model, target: Destination) -> Iterator[Finding]:
     written = model.file.line_text(place) if model.config.platform else ""
     yield Finding(
         place,
-        f"SageMaker does not see that this is the ensemble: it looks for the text {_LINE}"
+        f"SageMaker does not recognize this as the ensemble: it looks for the text {_LINE}"
         + (f", and here is {written[:80]}" if written else ", and there is none"),
-        "it takes the last folder in the order in which the file system lists them for the model, which may be a step",
+        "it serves the last folder in the order in which the file system lists them, which may be a step",
         f"write {_LINE}",
     )
 
@@ -205,19 +189,19 @@ def ensemble_not_seen(model: Model, target: Destination) -> Iterator[Finding]:
         {"1/model.py": IDENTITY},
         beside=_beside(_ENSEMBLE, "ensemble_with_it") | _beside(_STEP, "scale"),
     ),
-    target=_SAGEMAKER,
+    destination=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
-def ensemble_mistaken(model: Model, target: Destination) -> Iterator[Finding]:
-    if not is_packed(model.repository, target) or model.is_ensemble or len(model.repository.models) < 2:
+def ensemble_mistaken(model: Model, destination: Destination) -> Iterator[Finding]:
+    if not is_packed(model.repository, destination) or model.is_ensemble or len(model.repository.models) < 2:
         return
     if match := ENSEMBLE.search(model.file.text):
         yield Finding(
             model.file.place(match.start()),
-            f"this is no ensemble, but its text has {_LINE} (a comment or a string counts, too)",
-            "SageMaker may take it for the ensemble of the archive and serve it instead: the last match in the order "
-            "in which the file system lists the folders wins",
-            "say it in other words, such as: # a step of the ensemble",
+            f"this is not an ensemble, but its text has {_LINE} (comments and strings count)",
+            "SageMaker may take it for the ensemble of the archive and serve it instead: it serves the last match in "
+            "the order in which the file system lists the folders",
+            "use other words, such as: # a step of the ensemble",
         )
 
 
@@ -227,29 +211,16 @@ def ensemble_mistaken(model: Model, target: Destination) -> Iterator[Finding]:
     source=LOAD,
     bad=Example(_ENSEMBLE, beside=_beside(_PLAIN, "a_one", "a_two", "a_three", "a_four", "a_five")),
     good=_ENSEMBLE,
-    target=_SAGEMAKER,
-    scope=Scope.REPOSITORY,
+    destination=_SAGEMAKER,
     severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
-def many_models(repository: Repository, target: Destination) -> Iterator[Finding]:
-    if is_packed(repository, target) and not repository.is_one_model and len(repository.models) > 5:
+def many_models(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    if is_packed(repository, destination) and not repository.is_one_model and len(repository.models) > 5:
         yield Finding(
             Place(repository.shown),
             f"the archive has {len(repository.models)} folders",
             "Triton logs a warning: Several model directories found. If using ensemble, smaller ensembles are "
             "recommended for better memory management (SageMaker loads and unloads an archive as a whole)",
-            "split the ensemble when parts of it are used alone",
+            "split the ensemble if parts of it are also used alone",
         )
-
-
-RULES = (
-    wrapped,
-    no_model,
-    root_config,
-    several_ensembles,
-    no_ensemble,
-    ensemble_not_seen,
-    ensemble_mistaken,
-    many_models,
-)

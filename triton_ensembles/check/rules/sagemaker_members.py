@@ -1,33 +1,39 @@
-"""What may lie in an archive for SageMaker, and what its file may be called."""
+"""What an archive for SageMaker may have in it, and the name of its file."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import Entry, Kind
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Finder, Rule, Scope, Server, rule
-from triton_ensembles.check.rules.sagemaker import is_archive, is_packed, picked
+from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rules.sagemaker import is_archive, is_packed, served_models
 from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.sagemaker_contract import LONGEST_TARGET_MODEL, SHELL_CHARACTERS, TARGET_MODEL
 
 _EXTRACTION = "SageMaker does not unpack it: Failed to extract model data archive"
-_SHOWN = 8  # findings of one kind in one archive; the last one says how many more there are
-
-# botocore 1.44.5 sagemaker-runtime service-2.json TargetModelHeader: 1 to 1024, \A\S[\p{Print}]*\z
-_TARGET_MODEL = re.compile(r"[!-~][ -~]*")
-_STUB_NAME = re.compile(r"[;|&$`<>()\[\]{}\\\"'*?~#!]")
+_SHOWN = 8  # findings of one kind in one archive; the last one gives the number of the others
 
 
-def _of_kind(kind: Kind, message: str, effect: str, cure: str) -> Finder:
-    def find(repository: Repository, target: Destination) -> Iterator[Finding]:
-        if is_packed(repository, target):
+def _forbidden(
+    id: str,
+    title: str,
+    source: str,
+    kind: Kind,
+    message: str,
+    effect: str,
+    cure: str,
+    severity: Severity = Severity.ERROR,
+) -> None:
+    """A rule that no member of an archive is of this kind."""
+
+    @rule(id, title, source=source, severity=severity, server=Server.UNTESTED)
+    def find(repository: Repository, destination: Destination) -> Iterator[Finding]:
+        if is_packed(repository, destination):
             entries = [entry for entry in repository.tree.members if entry.kind is kind]
             yield from _each(repository, entries, message, effect, cure)
-
-    return find
 
 
 def _each(repository: Repository, entries: list[Entry], message: str, effect: str, cure: str) -> Iterator[Finding]:
@@ -37,47 +43,33 @@ def _each(repository: Repository, entries: list[Entry], message: str, effect: st
         yield Finding(repository.place(entry.path or entry.written[:200]), text, effect, cure)
 
 
-def _member_rule(id: str, title: str, source: str, severity: Severity, find: Finder) -> Rule:
-    return rule(
-        id, title, source=source, bad=None, good=None, scope=Scope.REPOSITORY, severity=severity, server=Server.UNTESTED
-    )(find)
-
-
-symbolic_link = _member_rule(
+_forbidden(
     "sagemaker-symbolic-link",
     "An archive has no symbolic links",
     'AWS re:Post, quoted in mantiumai/aws-sagemaker-gptj-deepspeed-blog #5: "Failed to extract model data archive"',
-    Severity.ERROR,
-    _of_kind(
-        Kind.SYMLINK,
-        "'{name}' is a symbolic link to '{target}'",
-        f"{_EXTRACTION}; SageMaker's front end also skips links when it looks for models",
-        "pack what the link points to: tar -h (--dereference)",
-    ),
+    Kind.SYMLINK,
+    "'{name}' is a symbolic link to '{target}'",
+    f"{_EXTRACTION}; SageMaker's front end also skips links when it looks for models",
+    "pack what the link points to: tar -h (--dereference)",
 )
-hard_link = _member_rule(
+_forbidden(
     "sagemaker-hard-link",
     "An archive has no hard links",
-    "AWS names symbolic links only; what its unpacker does with hard links is unknown",
+    "AWS names only symbolic links; what its unpacker does with hard links is unknown",
+    Kind.HARDLINK,
+    "'{name}' is a hard link to '{target}'",
+    "whether SageMaker unpacks hard links is not documented; it refuses symbolic ones",
+    "store the file itself: tar --hard-dereference",
     Severity.WARNING,
-    _of_kind(
-        Kind.HARDLINK,
-        "'{name}' is a hard link to '{target}'",
-        "whether SageMaker unpacks hard links is not documented; it refuses symbolic ones",
-        "store the file itself: tar --hard-dereference",
-    ),
 )
-device = _member_rule(
+_forbidden(
     "sagemaker-device",
-    "An archive has files and folders, and nothing else",
-    "AWS's unpacker is not public; no unpacker that distrusts its input makes devices",
-    Severity.ERROR,
-    _of_kind(
-        Kind.OTHER,
-        "'{name}' is a device, a pipe or something else that is no file",
-        f"{_EXTRACTION}, or drops it in silence",
-        "leave it out of the archive",
-    ),
+    "An archive has only files and folders",
+    "AWS's unpacker is not public; unpackers of untrusted input do not create devices",
+    Kind.OTHER,
+    "'{name}' is a device, a pipe or something else that is not a file",
+    f"{_EXTRACTION}, or silently drops it",
+    "remove it from the archive",
 )
 
 
@@ -85,18 +77,15 @@ device = _member_rule(
     "sagemaker-unsafe-member",
     "No name in an archive is absolute or has .. in it",
     source="AWS's unpacker is not public; GNU tar, Python's tarfile and libarchive all refuse or rewrite such names",
-    bad=None,
-    good=None,
-    scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
 )
-def unsafe_member(repository: Repository, target: Destination) -> Iterator[Finding]:
+def unsafe_member(repository: Repository) -> Iterator[Finding]:
     if is_archive(repository):
         entries = [entry for entry in repository.tree.members if not entry.path and entry.written.strip("./")]
         yield from _each(
             repository,
             entries,
-            "'{name}' would be unpacked outside of the model's folder",
+            "'{name}' would be unpacked outside the model's folder",
             f"{_EXTRACTION}, or puts it elsewhere",
             "pack with relative names: tar -C <repository> -czf <archive> .",
         )
@@ -104,15 +93,12 @@ def unsafe_member(repository: Repository, target: Destination) -> Iterator[Findi
 
 @rule(
     "sagemaker-repeated-member",
-    "No file is in an archive twice",
+    "An archive has each file only once",
     source="tar: the later member overwrites the earlier one",
-    bad=None,
-    good=None,
-    scope=Scope.REPOSITORY,
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def repeated_member(repository: Repository, target: Destination) -> Iterator[Finding]:
+def repeated_member(repository: Repository) -> Iterator[Finding]:
     if is_archive(repository):
         files = [entry for entry in repository.tree.members if entry.path and entry.kind is not Kind.FOLDER]
         counts = Counter(entry.path for entry in files)
@@ -121,8 +107,8 @@ def repeated_member(repository: Repository, target: Destination) -> Iterator[Fin
             repository,
             list(last.values()),
             "'{name}' is in the archive more than once",
-            "the last one wins when it is unpacked, which may not be the one that was meant",
-            "pack the archive anew instead of appending to it",
+            "unpacking keeps the last one, which may not be the intended one",
+            "create the archive again instead of appending to it",
         )
 
 
@@ -130,13 +116,10 @@ def repeated_member(repository: Repository, target: Destination) -> Iterator[Fin
     "sagemaker-bytecode",
     "An archive has no __pycache__",
     source="measured on 2.51.0: the stub writes 1/__pycache__ at the first load",
-    bad=None,
-    good=None,
-    scope=Scope.REPOSITORY,
     severity=Severity.NOTE,
     server=Server.UNTESTED,
 )
-def bytecode(repository: Repository, target: Destination) -> Iterator[Finding]:
+def bytecode(repository: Repository) -> Iterator[Finding]:
     if is_archive(repository):
         folders = sorted(
             path
@@ -147,68 +130,59 @@ def bytecode(repository: Repository, target: Destination) -> Iterator[Finding]:
             more = f" (and {len(folders) - 1} more such folders)" if len(folders) > 1 else ""
             yield Finding(
                 repository.place(folders[0]),
-                f"this is bytecode of the Python that tried the model out{more}",
-                "the stub uses it only when its Python and the time of the source agree, and writes its own otherwise, "
-                "which changes the model's folder: a later load of the same step name then loads the step again",
-                "leave it out: tar --exclude=__pycache__",
+                f"this is bytecode from an earlier run of the model{more}",
+                "the stub uses it only if its Python and the time of the source match; otherwise it writes its own, "
+                "which changes the model's folder, and a later load of the same step name reloads the step",
+                "exclude it: tar --exclude=__pycache__",
             )
 
 
 @rule(
     "sagemaker-target-model",
-    "The name of an archive is a TargetModel that InvokeEndpoint takes",
+    "The name of an archive is a valid TargetModel for InvokeEndpoint",
     source=r"botocore 1.44.5 sagemaker-runtime: TargetModelHeader, 1 to 1024 characters, \A\S[\p{Print}]*\z",
-    bad=None,
-    good=None,
-    scope=Scope.REPOSITORY,
     server=Server.UNTESTED,
 )
-def target_model(repository: Repository, target: Destination) -> Iterator[Finding]:
+def target_model(repository: Repository) -> Iterator[Finding]:
     name = repository.path.name
-    if not is_archive(repository) or (_TARGET_MODEL.fullmatch(name) and len(name) <= 1024):
+    if not is_archive(repository) or TARGET_MODEL.fullmatch(name):
         return
     strange = next((letter for letter in name if not " " <= letter <= "~"), "")
     why = (
-        f"it has the letter {strange!r}"
+        f"it has the character {strange!r}"
         if strange
-        else "it begins with a blank"
-        if len(name) <= 1024
+        else "it begins with a space"
+        if len(name) <= LONGEST_TARGET_MODEL
         else "it is too long"
     )
     yield Finding(
         repository.place(),
         f"no request can name this archive: {why}",
         "InvokeEndpoint refuses the header X-Amzn-SageMaker-Destination-Model: ValidationError",
-        "use printable ASCII letters, at most 1024 of them together with the folder in S3, and no blank at the start",
+        "use printable ASCII characters, at most 1024 including the folder in S3, and no space at the start",
     )
 
 
 @rule(
     "sagemaker-stub-name",
-    "The name of an archive with a single Python model has no letters of the shell",
+    "The name of an archive with a single Python model has no special characters of the shell",
     source="python_backend r25.08 stub_launcher.cc: Invalid stub name",
-    bad=None,
-    good=None,
-    scope=Scope.REPOSITORY,
     severity=Severity.WARNING,
     server=Server.UNTESTED,
     since="25.08",
 )
-def stub_name(repository: Repository, target: Destination) -> Iterator[Finding]:
+def stub_name(repository: Repository, destination: Destination) -> Iterator[Finding]:
     name = repository.path.name
-    match = _STUB_NAME.search(name)
+    match = SHELL_CHARACTERS.search(name)
     if not is_archive(repository) or not match:
         return
-    if any(model.get("1/model.py") and not model.is_ensemble for model in picked(repository)):
-        since = target.release >= (25, 8)
+    if any(model.get("1/model.py") and not model.is_ensemble for model in served_models(repository)):
+        since = destination.release >= (25, 8)
         yield Finding(
             repository.place(),
-            f"the name of this archive has {match.group()!r} in it, and its model is a Python model",
-            "SageMaker gives the model the name of the archive, which becomes a part of its stub's name; Triton "
-            + ("refuses that" if since else "refuses that from release 25.08 on")
+            f"the name of this archive contains {match.group()!r}, and its model is a Python model",
+            "SageMaker names the model after the archive, and its stub after the model; Triton refuses it"
+            + ("" if since else " since release 25.08")
             + ": Invalid stub name",
             "use letters, digits, '.', '-' and '_'",
         )
-
-
-RULES = (symbolic_link, hard_link, device, unsafe_member, repeated_member, bytecode, target_model, stub_name)

@@ -1,4 +1,4 @@
-"""What a model may not have or do on a multi-model endpoint of SageMaker."""
+"""What a model cannot have or do on a multi-model endpoint of SageMaker."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ from collections.abc import Iterator
 from tritonclient.grpc import model_config_pb2
 
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.form import Form
-from triton_ensembles.check.model import Model
 from triton_ensembles.check.python_source import UTILS, all_files, argument, model_files
-from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Example, Scope, Server, rule
-from triton_ensembles.check.rules.sagemaker import SOURCE, for_sagemaker, picked, reached
+from triton_ensembles.check.repository import Form, Model, Repository
+from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rules.sagemaker import SOURCE, for_sagemaker, loaded_models, served_models
 from triton_ensembles.check.source_form import ENSEMBLE_FOLDER
 from triton_ensembles.check.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import instance_of
+from triton_ensembles.triton.sagemaker_contract import LARGEST_BODY
 
-LARGEST_BODY = 6 * 1024 * 1024  # bytes: botocore 1.44.5 sagemaker-runtime BodyBlob, and AWS's page of quotas
-# Characters of JSON for one uint8 with all values equally often: 2.57 digits, a comma and a blank.
+# Characters of JSON for one uint8 with all values equally often: 2.57 digits, a comma and a space.
 JSON_PER_BYTE = 4.57
 
 _SAGEMAKER = Destination(instance="ml.g5.xlarge")
@@ -44,53 +42,47 @@ def _config(batch: int, dims: str, kind: str = "TYPE_FP32") -> str:
 
 @rule(
     "sagemaker-gpus",
-    "No instance_group names GPUs by their ids",
+    "No instance_group lists GPUs by their ids",
     source="core r24.10 model_config_utils.cc ValidateInstanceGroup; AWS: GPU endpoints of several models run on "
     "instances with one GPU",
-    bad=Example(
-        'backend: "python"\n' + _IO + "instance_group [ { count: 1, kind: KIND_GPU, gpus: [ 1 ] } ]\n",
-    ),
-    good=Example(
-        'backend: "python"\n' + _IO + "instance_group [ { count: 1, kind: KIND_GPU } ]\n",
-    ),
-    target=_SAGEMAKER,
+    bad=Example('backend: "python"\n' + _IO + "instance_group [ { count: 1, kind: KIND_GPU, gpus: [ 1 ] } ]\n"),
+    good=Example('backend: "python"\n' + _IO + "instance_group [ { count: 1, kind: KIND_GPU } ]\n"),
+    destination=_SAGEMAKER,
     server=Server.UNTESTED,
 )
-def gpus(model: Model, target: Destination) -> Iterator[Finding]:
-    if not for_sagemaker(model.repository, target):
+def gpus(model: Model, destination: Destination) -> Iterator[Finding]:
+    if not for_sagemaker(model.repository, destination):
         return
-    instance = instance_of(target.instance) if target.instance else None
+    instance = instance_of(destination.instance) if destination.instance else None
     for number, group in enumerate(model.config.instance_group):
         ids = list(group.gpus)
         if not ids or model.is_damaged("instance_group", number, "gpus"):
             continue
-        there = instance.gpus if instance and instance.gpus else 1
-        if max(ids) < there and min(ids) >= 0:
+        available = instance.gpus if instance and instance.gpus else 1
+        if max(ids) < available and min(ids) >= 0:
             continue
         yield Finding(
             model.at("instance_group", number, "gpus", 0),
             f"the instance group is bound to GPU {', '.join(map(str, ids[:8]))}",
-            f"{target.instance if instance else 'an instance of a multi-model endpoint'} has "
-            + ("one GPU, with the id 0" if there == 1 else f"{there} GPUs, with the ids 0 to {there - 1}")
+            f"{destination.instance if instance else 'an instance of a multi-model endpoint'} has "
+            + ("one GPU, with the id 0" if available == 1 else f"{available} GPUs, with the ids 0 to {available - 1}")
             + "; for any other Triton refuses the model: specifies invalid or unsupported gpu id",
-            "leave gpus out: Triton then uses every GPU that there is",
+            "delete gpus: Triton then uses every available GPU",
         )
 
 
 @rule(
     "sagemaker-decoupled",
-    "The model that SageMaker invokes gives one response to a request",
+    "The model that SageMaker invokes sends one response per request",
     source=f"{SOURCE} CheckTransactionPolicy; measured on 2.51.0",
-    bad=Example(
-        'backend: "python"\nmax_batch_size: 8\n' + _IO + "model_transaction_policy { decoupled: true }\n",
-    ),
+    bad=Example('backend: "python"\nmax_batch_size: 8\n' + _IO + "model_transaction_policy { decoupled: true }\n"),
     good=Example('backend: "python"\nmax_batch_size: 8\n' + _IO),
-    target=_SAGEMAKER,
+    destination=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
-def decoupled(model: Model, target: Destination) -> Iterator[Finding]:
+def decoupled(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
-    if not for_sagemaker(repository, target) or model.folder not in {each.folder for each in picked(repository)}:
+    if not for_sagemaker(repository, destination) or model not in served_models(repository):
         return
     steps = [model.repository.model(step.model_name) for step in model.config.ensemble_scheduling.step]
     for found in (model, *(step for step in steps if step)):
@@ -98,10 +90,10 @@ def decoupled(model: Model, target: Destination) -> Iterator[Finding]:
             what = "this model" if found is model else f"'{found.folder}', a step of the ensemble '{model.folder}',"
             yield Finding(
                 found.at("model_transaction_policy", "decoupled"),
-                f"{what} is decoupled: it may give any number of responses to a request",
+                f"{what} is decoupled: it may send any number of responses to a request",
                 "SageMaker's route refuses every request with 400: HTTP end point doesn't support models with "
                 "decoupled transaction policy",
-                "take model_transaction_policy out, and return one response for each request",
+                "delete model_transaction_policy, and return one response for each request",
             )
 
 
@@ -123,15 +115,14 @@ class TritonPythonModel:
 """
         },
     ),
-    good=None,
-    target=_SAGEMAKER,
+    destination=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
-def bls(model: Model, target: Destination) -> Iterator[Finding]:
+def bls(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
-    if not for_sagemaker(repository, target):
+    if not for_sagemaker(repository, destination):
         return
-    loaded = {each.folder for each in reached(repository)}
+    loaded = {each.folder for each in loaded_models(repository)}
     if model.folder not in loaded:
         return
     for first in model_files(model):
@@ -145,11 +136,11 @@ def bls(model: Model, target: Destination) -> Iterator[Finding]:
                 yield Finding(
                     file.place(call),
                     f"this calls the model '{called}', which "
-                    + ("no ensemble of the archive has as a step" if beside else "is not in the archive"),
-                    "SageMaker has only the ensemble and its steps loaded, so every request fails: "
+                    + ("is not a step of the archive's ensemble" if beside else "is not in the archive"),
+                    "SageMaker loads only the ensemble and its steps, so every request fails: "
                     f"Failed for execute the inference request. Model '{called}' is not ready",
                     (f"did you mean '{meant}'? Otherwise " if meant else "")
-                    + "make it a step of the ensemble (inputs that nobody needs may be optional)",
+                    + "make it a step of the ensemble (with optional inputs, where it does not need them)",
                 )
 
 
@@ -159,18 +150,17 @@ def bls(model: Model, target: Destination) -> Iterator[Finding]:
     source="botocore 1.44.5 sagemaker-runtime: a body of InvokeEndpoint has at most 6291456 bytes",
     bad=Example(_config(1, "2048, 2048")),
     good=Example(_config(1, "512, 512")),
-    scope=Scope.REPOSITORY,
-    target=_SAGEMAKER,
+    destination=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
-def row_too_large(repository: Repository, target: Destination) -> Iterator[Finding]:
-    for model, size in _rows(repository, target):
+def row_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    for model, size in _rows(repository, destination):
         if size > LARGEST_BODY:
             yield Finding(
                 model.at("input"),
-                f"one row of the inputs is {_mb(size)}, and a request to SageMaker at most {_mb(LARGEST_BODY)}",
+                f"one row of the inputs is {_mb(size)}, and a request to SageMaker is at most {_mb(LARGEST_BODY)}",
                 "InvokeEndpoint refuses every request: ValidationError",
-                "send it compressed (an image as JPEG, decoded by the first step), in a smaller type, or by its "
+                "send it compressed (an image as JPEG, decoded by the first step), in a smaller data type, or as an "
                 "address in S3",
             )
 
@@ -181,30 +171,30 @@ def row_too_large(repository: Repository, target: Destination) -> Iterator[Findi
     source="botocore 1.44.5 sagemaker-runtime: a body of InvokeEndpoint has at most 6291456 bytes",
     bad=Example(_config(64, "224, 224, 3")),
     good=Example(_config(4, "224, 224, 3")),
-    scope=Scope.REPOSITORY,
     severity=Severity.NOTE,
-    target=_SAGEMAKER,
+    destination=_SAGEMAKER,
     server=Server.ACCEPTS,
 )
-def batch_too_large(repository: Repository, target: Destination) -> Iterator[Finding]:
-    for model, size in _rows(repository, target):
+def batch_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    for model, size in _rows(repository, destination):
         most = model.config.max_batch_size
         if 0 < size <= LARGEST_BODY < size * most:
+            characters = _json(model)
+            as_json = f" (as JSON about {math.floor(LARGEST_BODY / characters)})" if characters else ""
             yield Finding(
                 model.at("max_batch_size"),
-                f"a batch of {most} rows is {_mb(size * most)} in binary form, and a request to SageMaker at most "
-                f"{_mb(LARGEST_BODY)}",
-                f"one request can carry {LARGEST_BODY // size} rows (as JSON about "
-                f"{math.floor(LARGEST_BODY / (_json(model) or size)):d}); larger ones end in: ValidationError",
-                "nothing to change when clients send fewer rows: Triton joins the requests of several clients",
+                f"a batch of {most} rows is {_mb(size * most)} in binary form, and a request to SageMaker is "
+                f"at most {_mb(LARGEST_BODY)}",
+                f"one request can carry {LARGEST_BODY // size} rows{as_json}; larger ones are refused: ValidationError",
+                "change nothing if clients send fewer rows: Triton combines the requests of several clients",
             )
 
 
-def _rows(repository: Repository, target: Destination) -> Iterator[tuple[Model, int]]:
+def _rows(repository: Repository, destination: Destination) -> Iterator[tuple[Model, int]]:
     """The models that clients invoke and the bytes of one row of their inputs, where that is a fixed number."""
-    if not for_sagemaker(repository, target):
+    if not for_sagemaker(repository, destination):
         return
-    models = picked(repository)
+    models = served_models(repository)
     if repository.form is Form.SOURCE and (written := repository.model(ENSEMBLE_FOLDER)):
         models = [written]
     for model in models if len(models) == 1 else ():
@@ -230,6 +220,3 @@ def _json(model: Model) -> float:
 
 def _mb(size: int) -> str:
     return f"{size / 1024 / 1024:,.1f} MiB"
-
-
-RULES = (gpus, decoupled, bls, row_too_large, batch_too_large)

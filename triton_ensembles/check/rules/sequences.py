@@ -7,9 +7,8 @@ from typing import Any
 
 from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 model_config_utils.cc GetBooleanSequenceControlProperties, GetTypedSequenceControlProperties"
@@ -51,68 +50,61 @@ def _kind(control: Any) -> str:
     good=_GOOD,
     words="sequence batching control tensor must have a name",
 )
-def name_missing(model: Model, target: Destination) -> Iterator[Finding]:
+def name_missing(model: Model) -> Iterator[Finding]:
     for number, tensor in enumerate(model.config.sequence_batching.control_input):
         if not tensor.name and not model.is_damaged("sequence_batching", "control_input", number):
             yield Finding(
                 model.at("sequence_batching", "control_input", number),
                 f"control_input {number} has no name",
-                f"Triton refuses it: sequence batching control tensor must have a name for {model.name}",
-                'write name: "…"',
+                cure='write name: "…"',
             )
 
 
 @rule(
     "sequence-control-tensor-twice",
-    "Each tensor is named in one control_input",
+    "Each tensor is in only one control_input",
     source=SOURCE,
     bad=_sequence(_control(_START) + " " + _control(_END)),
     good=_sequence(_control(_START) + " " + _control(_END, name='name: "END"')),
-    words="is specified for multiple control kinds",
+    words="sequence batching control tensor '…' is specified for multiple control kinds",
 )
-def tensor_twice(model: Model, target: Destination) -> Iterator[Finding]:
+def tensor_twice(model: Model) -> Iterator[Finding]:
     names = [tensor.name for tensor in model.config.sequence_batching.control_input]
     for number, name in enumerate(names):
         if name and name in names[:number]:
             yield Finding(
                 model.at("sequence_batching", "control_input", number, "name"),
-                f"control_input '{name}' stands twice",
-                f"Triton refuses it: sequence batching control tensor '{name}' is specified for multiple control kinds",
-                "give each control a tensor of its own",
+                f"control_input '{name}' is given twice",
+                cure="give each control its own tensor",
             )
 
 
 @rule(
     "sequence-control-kind-twice",
-    "Each kind of control is given once",
+    "Each kind of control is given only once",
     source=SOURCE,
     bad=_sequence(_control(_START) + " " + _control(_START, name='name: "BEGIN"')),
     good=_GOOD,
-    words="sequence batching specifies multiple CONTROL_SEQUENCE_START tensors",
+    words="sequence batching specifies multiple … tensors",
 )
-def kind_twice(model: Model, target: Destination) -> Iterator[Finding]:
+def kind_twice(model: Model) -> Iterator[Finding]:
     seen: set[str] = set()
     for path, _, control in _controls(model):
         kind = _kind(control)
         if kind in seen:
-            yield Finding(
-                model.at(*path, "kind"),
-                f"{kind} is given twice",
-                f"Triton refuses it: sequence batching specifies multiple {kind} tensors for {model.name}",
-                "keep one of the two",
-            )
+            yield Finding(model.at(*path, "kind"), f"{kind} is given twice", cure="keep one of the two")
         seen.add(kind)
 
 
 @rule(
     "sequence-control-values",
-    "A control has one list of two values: for false and for true",
+    "A control has one list of two values, for false and for true",
     source=SOURCE,
     bad=_sequence(_control("{ kind: CONTROL_SEQUENCE_START, fp32_false_true: [ 1 ] }")),
     good=_GOOD,
     words="must have exactly 2 entries",
 )
-def values(model: Model, target: Destination) -> Iterator[Finding]:
+def values(model: Model) -> Iterator[Finding]:
     for path, _, control in _controls(model):
         given = [name for name in _VALUES if len(getattr(control, name))]
         if control.kind not in (0, 1, 2) or model.is_damaged(*path):  # START, READY, END: the true-or-false kinds
@@ -126,7 +118,7 @@ def values(model: Model, target: Destination) -> Iterator[Finding]:
             message, words = f"{kind} has values of several types", "specifies more than one from 'int32_false_true', …"
         else:
             count = len(getattr(control, given[0]))
-            message = f"{kind} has {count} values"
+            message = f"{kind} has {count} value" + ("s" if count != 1 else "")
             words = f"control '{given[0]}' must have exactly 2 entries for {kind}"
         place = model.at(*path, given[-1] if given else "kind")
         cure = f"write {given[0] if given else 'int32_false_true'}: [ 0, 1 ]"
@@ -135,33 +127,30 @@ def values(model: Model, target: Destination) -> Iterator[Finding]:
 
 @rule(
     "sequence-corrid-values",
-    "The correlation id has a data_type and no values",
+    "The correlation ID has a data_type and no values",
     source=SOURCE,
     bad=_sequence(_control(_CORRID.replace(" }", ", int32_false_true: [ 0, 1 ] }"), name='name: "ID"')),
     good=_sequence(_control(_CORRID, name='name: "ID"')),
-    words="sequence batching must not specify either 'int32_false_true'",
+    words="sequence batching must not specify either 'int32_false_true', …",
 )
-def corrid_values(model: Model, target: Destination) -> Iterator[Finding]:
+def corrid_values(model: Model) -> Iterator[Finding]:
     for path, _, control in _controls(model):
         given = [name for name in _VALUES if len(getattr(control, name))]
         if control.kind == control.CONTROL_SEQUENCE_CORRID and given:
             yield Finding(
-                model.at(*path, given[0]),
-                f"CONTROL_SEQUENCE_CORRID has {given[0]}",
-                f"Triton refuses it: sequence batching must not specify either 'int32_false_true', … for {model.name}",
-                f"delete {given[0]}",
+                model.at(*path, given[0]), f"CONTROL_SEQUENCE_CORRID has {given[0]}", cure=f"delete {given[0]}"
             )
 
 
 @rule(
     "sequence-corrid-data-type",
-    "The correlation id is a whole number or text",
+    "The correlation ID is an integer or a string",
     source="core r24.10 model_config_utils.cc ValidateModelConfig",
     bad=_sequence(_control(_CORRID.replace("UINT64", "FP32"), name='name: "ID"')),
     good=_sequence(_control(_CORRID.replace("UINT64", "STRING"), name='name: "ID"')),
     words="unexpected data type for control CONTROL_SEQUENCE_CORRID",
 )
-def corrid_data_type(model: Model, target: Destination) -> Iterator[Finding]:
+def corrid_data_type(model: Model) -> Iterator[Finding]:
     allowed = {DataType.Value(name) for name in _CORRID_TYPES}
     for path, _, control in _controls(model):
         if control.kind == control.CONTROL_SEQUENCE_CORRID and control.data_type not in allowed:
@@ -169,58 +158,40 @@ def corrid_data_type(model: Model, target: Destination) -> Iterator[Finding]:
                 continue
             yield Finding(
                 model.at(*path, "data_type"),
-                "the data_type of CONTROL_SEQUENCE_CORRID is none that a correlation id can have",
-                "Triton refuses it: unexpected data type for control CONTROL_SEQUENCE_CORRID",
-                f"write data_type: {' or '.join(_CORRID_TYPES)}",
+                "the data_type of CONTROL_SEQUENCE_CORRID is not valid for a correlation ID",
+                cure=f"write data_type: {' or '.join(_CORRID_TYPES)}",
             )
 
 
 @rule(
     "sequence-slot-utilization",
-    "minimum_slot_utilization lies between 0 and 1",
+    "minimum_slot_utilization is between 0 and 1",
     source="core r24.10 model_config_utils.cc ValidateModelConfig",
     bad=_sequence("direct { minimum_slot_utilization: 2 }"),
     good=_sequence("direct { minimum_slot_utilization: 0.5 }"),
-    words="minimum slot utilization must be in range",
+    words="sequence batching minimum slot utilization must be in range (0.0, 1.0]",
 )
-def slot_utilization(model: Model, target: Destination) -> Iterator[Finding]:
+def slot_utilization(model: Model) -> Iterator[Finding]:
     share = model.config.sequence_batching.direct.minimum_slot_utilization
     if share < 0 or share > 1:
         yield Finding(
             model.at("sequence_batching", "direct", "minimum_slot_utilization"),
             f"minimum_slot_utilization is {share:g}",
-            f"Triton refuses it: sequence batching minimum slot utilization must be in range (0.0, 1.0] "
-            f"for {model.name}",
-            "write a share from 0 to 1",
+            cure="write a number from 0 to 1",
         )
 
 
 @rule(
     "sequence-batch-strategy",
-    "TRITON_BATCH_STRATEGY_PATH goes without sequence_batching",
+    "TRITON_BATCH_STRATEGY_PATH cannot be combined with sequence_batching",
     source="core r24.10 backend_model.cc TritonModel::Create",
     bad=_sequence("") + 'parameters { key: "TRITON_BATCH_STRATEGY_PATH", value { string_value: "strategy.so" } }\n',
     good=_sequence(""),
-    words="TRITON_BATCH_STRATEGY_PATH cannot be specified with sequence batcher",
+    words="TRITON_BATCH_STRATEGY_PATH cannot be specified with sequence batcher, using default batching strategy",
 )
-def batch_strategy(model: Model, target: Destination) -> Iterator[Finding]:
+def batch_strategy(model: Model) -> Iterator[Finding]:
     key = "TRITON_BATCH_STRATEGY_PATH"
     if model.config.HasField("sequence_batching") and key in model.config.parameters:
         yield Finding(
-            model.at("parameters", key),
-            f"{key} cannot be used with sequence_batching",
-            f"Triton refuses it: {key} cannot be specified with sequence batcher, using default batching strategy",
-            "delete the parameter",
+            model.at("parameters", key), f"{key} cannot be combined with sequence_batching", cure="delete the parameter"
         )
-
-
-RULES = (
-    name_missing,
-    tensor_twice,
-    kind_twice,
-    values,
-    corrid_values,
-    corrid_data_type,
-    slot_utilization,
-    batch_strategy,
-)

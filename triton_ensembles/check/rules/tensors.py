@@ -9,10 +9,9 @@ from typing import Any
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import X, Y, python_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import DataType
 
 SHAPE = "core r24.10 model_config_utils.cc ValidateIOShape"
@@ -31,75 +30,60 @@ def element_count(dims: Sequence[int]) -> int:
     return VARIABLE if VARIABLE in dims else math.prod(dims) if dims else 0
 
 
-def _each(
-    wrong: Callable[[Any, Model], bool], field: str, message: str, effect: str, cure: str
-) -> Callable[[Model, Destination], Iterator[Finding]]:
-    """A rule's function for what is said of one tensor; the texts may use {kind}, {name} and {model}."""
-
-    def find(model: Model, target: Destination) -> Iterator[Finding]:
-        for kind, index, tensor in tensors(model):
-            if wrong(tensor, model) and not model.is_damaged(kind, index, field):
-                words = {"kind": kind, "name": tensor.name or f"number {index + 1}", "model": model.name}
-                yield Finding(
-                    model.at(kind, index, field),
-                    message.format(**words),
-                    "Triton refuses it: " + effect.format(**words),
-                    cure.format(**words),
-                )
-
-    return find
+def _each(model: Model, is_wrong: Callable[[Any], bool], field: str, message: str, cure: str) -> Iterator[Finding]:
+    """A finding for each tensor that ``is_wrong``; ``message`` may use {kind} and {name}."""
+    for kind, index, tensor in tensors(model):
+        if is_wrong(tensor) and not model.is_damaged(kind, index, field):
+            text = message.format(kind=kind, name=tensor.name or f"number {index + 1}")
+            yield Finding(model.at(kind, index, field), text, cure=cure)
 
 
-name_missing = rule(
+@rule(
     "tensor-name-missing",
     "Every input and output has a name",
     source=SHAPE,
     bad=python_model(inputs="{ data_type: TYPE_FP32, dims: [ 4 ] }"),
     good=python_model(),
-    words="model input must specify 'name'",
-)(
-    _each(
-        lambda tensor, _: not tensor.name,
-        "name",
-        "{kind} {name} has no name",
-        "model {kind} must specify 'name' for {model}",
-        'write name: "…"',
-    )
+    words="model … must specify 'name'",
 )
+def name_missing(model: Model) -> Iterator[Finding]:
+    return _each(model, lambda tensor: not tensor.name, "name", "{kind} {name} has no name", 'write name: "…"')
 
-data_type_missing = rule(
+
+@rule(
     "tensor-data-type-missing",
     "Every input and output has a data_type",
     source=SHAPE,
     bad=python_model(inputs='{ name: "X", dims: [ 4 ] }'),
     good=python_model(),
-    words="must specify 'data_type'",
-)(
-    _each(
-        lambda tensor, _: tensor.data_type == DataType.TYPE_INVALID,
+    words="model … '…' must specify 'data_type'",
+)
+def data_type_missing(model: Model) -> Iterator[Finding]:
+    return _each(
+        model,
+        lambda tensor: tensor.data_type == DataType.TYPE_INVALID,
         "data_type",
         "{kind} '{name}' has no data_type",
-        "model {kind} '{name}' must specify 'data_type' for {model}",
         "write data_type: TYPE_…, such as TYPE_FP32",
     )
-)
 
-dims_missing = rule(
+
+@rule(
     "tensor-dims-missing",
     "Every input and output has dims",
     source=SHAPE,
     bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32 }'),
     good=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 1 ] }'),
-    words="must specify 'dims'",
-)(
-    _each(
-        lambda tensor, _: not tensor.dims,
+    words="model … '…' must specify 'dims'",
+)
+def dims_missing(model: Model) -> Iterator[Finding]:
+    return _each(
+        model,
+        lambda tensor: not tensor.dims,
         "dims",
         "{kind} '{name}' has no dims",
-        "model {kind} '{name}' must specify 'dims' for {model}",
         "write dims: [ … ] without the batch axis; [ 1 ] for one value",
     )
-)
 
 
 @rule(
@@ -108,9 +92,9 @@ dims_missing = rule(
     source=SHAPE,
     bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 0, 4 ] }'),
     good=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ -1, 4 ] }'),
-    words="dimension must be integer >= 1, or -1",
+    words="model … '…' dimension must be integer >= 1, or -1 to indicate a variable-size dimension",
 )
-def dim_invalid(model: Model, target: Destination) -> Iterator[Finding]:
+def dim_invalid(model: Model) -> Iterator[Finding]:
     for kind, index, tensor in tensors(model):
         paths: tuple[tuple[Sequence[int], tuple[str, ...]], ...] = (
             (tensor.dims, ("dims",)),
@@ -122,43 +106,39 @@ def dim_invalid(model: Model, target: Destination) -> Iterator[Finding]:
                     yield Finding(
                         model.at(kind, index, *path, axis),
                         f"{kind} '{tensor.name}' has a dimension of {dim}",
-                        f"Triton refuses it: model {kind} '{tensor.name}' dimension must be integer >= 1, or -1 "
-                        "to indicate a variable-size dimension",
-                        "write -1 for an axis of any length; the batch axis is not written at all",
+                        cure="write -1 for an axis of any length; dims do not include the batch axis",
                     )
 
 
 @rule(
     "reshape-empty",
-    "reshape to a scalar needs a model that batches",
+    "Only a model with batching can reshape a tensor to a scalar",
     source=SHAPE,
     bad=python_model(size=0, inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 1 ], reshape { shape: [ ] } }'),
     good=python_model(size=8, inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 1 ], reshape { shape: [ ] } }'),
-    words="cannot have empty reshape for non-batching model",
+    words="model … '…' cannot have empty reshape for non-batching model as scalar tensors are not supported",
 )
-def reshape_empty(model: Model, target: Destination) -> Iterator[Finding]:
+def reshape_empty(model: Model) -> Iterator[Finding]:
     for kind, index, tensor in tensors(model):
         if tensor.HasField("reshape") and not tensor.reshape.shape and model.config.max_batch_size == 0:
             yield Finding(
                 model.at(kind, index, "reshape"),
-                f"{kind} '{tensor.name}' is reshaped to a scalar, and the model does not batch",
-                f"Triton refuses it: model {kind} '{tensor.name}' cannot have empty reshape for non-batching model "
-                "as scalar tensors are not supported",
-                "write shape: [ 1 ], or leave reshape out",
+                f"{kind} '{tensor.name}' is reshaped to a scalar, and the model has no batching",
+                cure="write shape: [ 1 ], or delete reshape",
             )
 
 
 @rule(
     "reshape-size-differs",
-    "dims and reshape hold the same number of elements",
+    "dims and reshape have the same number of elements",
     source=SHAPE,
     bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 2, 3 ], reshape { shape: [ 5 ] } }'),
     good=python_model(
         inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 2, 4, -1, 6 ], reshape { shape: [ 8, -1, 6 ] } }'
     ),
-    words="has different size for dims and reshape",
+    words="model … '…' has different size for dims and reshape",
 )
-def reshape_size(model: Model, target: Destination) -> Iterator[Finding]:
+def reshape_size(model: Model) -> Iterator[Finding]:
     for kind, index, tensor in tensors(model):
         shape = list(tensor.reshape.shape)
         if not tensor.HasField("reshape") or (not shape and model.config.max_batch_size == 0):
@@ -169,13 +149,12 @@ def reshape_size(model: Model, target: Destination) -> Iterator[Finding]:
             yield Finding(
                 model.at(kind, index, "reshape", "shape"),
                 f"{kind} '{tensor.name}' has dims {list(tensor.dims)} and is reshaped to {shape}",
-                f"Triton refuses it: model {kind} '{tensor.name}' has different size for dims and reshape",
-                "make the products equal, also of the parts between axes of variable size",
+                cure="make the products equal, also those of the parts between axes of variable size",
             )
 
 
 def reshapes(dims: list[int], shape: list[int]) -> bool:
-    """Whether core takes ``shape`` for a reshape of ``dims``: [2, 4, -1, 6] and [8, -1, 1, 6] go together."""
+    """Whether core accepts ``shape`` as a reshape of ``dims``: [2, 4, -1, 6] and [8, -1, 1, 6] match."""
     count, new = element_count(dims), element_count(shape)
     if count != new and not (new == 0 and count == 1):
         return False
@@ -195,21 +174,20 @@ def _chunks(dims: list[int]) -> list[int]:
 
 @rule(
     "format-needs-3-dims",
-    "FORMAT_NHWC and FORMAT_NCHW are for inputs of three dims",
+    "Only inputs with three dims have FORMAT_NHWC or FORMAT_NCHW",
     source="core r24.10 model_config_utils.cc ValidateModelInput",
     bad=python_model(inputs='{ name: "X", data_type: TYPE_UINT8, format: FORMAT_NHWC, dims: [ 299, 299 ] }'),
     good=python_model(inputs='{ name: "X", data_type: TYPE_UINT8, format: FORMAT_NHWC, dims: [ 299, 299, 3 ] }'),
     words="model input NHWC/NCHW require 3 dims",
 )
-def format_dims(model: Model, target: Destination) -> Iterator[Finding]:
+def format_dims(model: Model) -> Iterator[Finding]:
     for index, tensor in enumerate(model.config.input):
         if tensor.format in (tensor.FORMAT_NHWC, tensor.FORMAT_NCHW) and len(tensor.dims) != 3 and tensor.dims:
             name = tensor.Format.Name(tensor.format)
             yield Finding(
                 model.at("input", index, "format"),
                 f"input '{tensor.name}' is {name} with {len(tensor.dims)} dims",
-                f"Triton refuses it: model input NHWC/NCHW require 3 dims for {model.name}",
-                "write three dims without the batch axis, or leave format out",
+                cure="write three dims without the batch axis, or delete format",
             )
 
 
@@ -219,9 +197,10 @@ def _not_tensorrt(model: Model) -> bool:
 
 _PLAN = 'platform: "tensorrt_plan"'
 
-shape_tensor = rule(
+
+@rule(
     "shape-tensor-without-tensorrt",
-    "is_shape_tensor is for TensorRT",
+    "Only TensorRT models have shape tensors",
     source="core r24.10 model_config_utils.cc ValidateModelInput, ValidateModelOutput",
     bad=python_model(inputs='{ name: "X", data_type: TYPE_INT32, dims: [ 1 ], is_shape_tensor: true }'),
     good=Example(
@@ -230,19 +209,20 @@ shape_tensor = rule(
     ),
     good_loads=False,
     words="shape tensors are only supported for TensorRT platform",
-)(
-    _each(
-        lambda tensor, model: tensor.is_shape_tensor and _not_tensorrt(model),
+)
+def shape_tensor(model: Model) -> Iterator[Finding]:
+    return _each(
+        model,
+        lambda tensor: tensor.is_shape_tensor and _not_tensorrt(model),
         "is_shape_tensor",
-        "{kind} '{name}' is a shape tensor, and the model is not TensorRT's",
-        "shape tensors are only supported for TensorRT platform for {model}",
+        "{kind} '{name}' is a shape tensor, and the model is not a TensorRT plan",
         "delete is_shape_tensor",
     )
-)
 
-non_linear = rule(
+
+@rule(
     "non-linear-format-without-tensorrt",
-    "is_non_linear_format_io is for TensorRT",
+    "Only TensorRT models have non-linear formats",
     source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
     bad=python_model(inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4, 4 ], is_non_linear_format_io: true }'),
     good=Example(
@@ -254,17 +234,18 @@ non_linear = rule(
     ),
     good_loads=False,
     words="Non-linear IO format is only supported for the TensorRT platform",
-)(
-    _each(
-        lambda tensor, model: tensor.is_non_linear_format_io and _not_tensorrt(model),
+)
+def non_linear(model: Model) -> Iterator[Finding]:
+    return _each(
+        model,
+        lambda tensor: tensor.is_non_linear_format_io and _not_tensorrt(model),
         "is_non_linear_format_io",
-        "{kind} '{name}' has a non-linear format, and the model is not TensorRT's",
-        "Non-linear IO format is only supported for the TensorRT platform for {model}",
+        "{kind} '{name}' has a non-linear format, and the model is not a TensorRT plan",
         "delete is_non_linear_format_io",
     )
-)
 
-non_linear_dims = rule(
+
+@rule(
     "non-linear-format-needs-3-dims",
     "A tensor of a non-linear format has three dims",
     source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
@@ -282,18 +263,16 @@ non_linear_dims = rule(
         {"1/model.plan": ""},
     ),
     good_loads=False,
-    words="requires 3 dims",
-)(
-    _each(
-        lambda tensor, model: (
-            tensor.is_non_linear_format_io and not _not_tensorrt(model) and len(tensor.dims) not in (0, 3)
-        ),
+    words="Non-linear IO format … requires 3 dims",
+)
+def non_linear_dims(model: Model) -> Iterator[Finding]:
+    return _each(
+        model,
+        lambda tensor: tensor.is_non_linear_format_io and not _not_tensorrt(model) and len(tensor.dims) not in (0, 3),
         "dims",
-        "{kind} '{name}' has a non-linear format, but not three dims",
-        "Non-linear IO format {kind} requires 3 dims for {model}",
+        "{kind} '{name}' has a non-linear format and does not have three dims",
         "write three dims without the batch axis",
     )
-)
 
 
 @rule(
@@ -304,21 +283,21 @@ non_linear_dims = rule(
     bad=python_model(inputs=f'{X}, {{ name: "X", data_type: TYPE_INT64, dims: [ 1 ] }}'),
     good=python_model(inputs=f'{X}, {{ name: "Z", data_type: TYPE_INT64, dims: [ 1 ] }}'),
 )
-def input_name_twice(model: Model, target: Destination) -> Iterator[Finding]:
+def input_name_twice(model: Model) -> Iterator[Finding]:
     yield from _twice(model, "input", "Triton loads the model and refuses every request: expected 2 inputs but got 1")
 
 
 @rule(
     "output-name-twice",
     "No two outputs share a name",
-    source="core r24.10 model.cc Model::Init: a map, into which only the first goes; measured on 2.51.0",
+    source="core r24.10 model.cc Model::Init: a map, which keeps only the first; measured on 2.51.0",
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
     bad=python_model(outputs=f'{Y}, {{ name: "Y", data_type: TYPE_INT64, dims: [ 1 ] }}'),
     good=python_model(outputs=f'{Y}, {{ name: "Z", data_type: TYPE_INT64, dims: [ 1 ] }}'),
 )
-def output_name_twice(model: Model, target: Destination) -> Iterator[Finding]:
-    yield from _twice(model, "output", "Triton loads the model and knows only the first of them")
+def output_name_twice(model: Model) -> Iterator[Finding]:
+    yield from _twice(model, "output", "Triton loads the model and keeps only the first of them")
 
 
 def _twice(model: Model, kind: str, effect: str) -> Iterator[Finding]:
@@ -331,19 +310,3 @@ def _twice(model: Model, kind: str, effect: str) -> Iterator[Finding]:
                 effect,
                 "give it another name, or delete it",
             )
-
-
-RULES = (
-    name_missing,
-    input_name_twice,
-    output_name_twice,
-    data_type_missing,
-    dims_missing,
-    dim_invalid,
-    reshape_empty,
-    reshape_size,
-    format_dims,
-    shape_tensor,
-    non_linear,
-    non_linear_dims,
-)

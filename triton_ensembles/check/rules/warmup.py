@@ -1,4 +1,4 @@
-"""model_warmup: core r24.10 backend_model_instance.cc GenerateWarmupData, and the checks of any request."""
+"""model_warmup: core r24.10 backend_model_instance.cc GenerateWarmupData, and the checks of every request."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Any
 
 from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.model import Model
+from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.rules.sequence_state import missing_or_short
-from triton_ensembles.check.spelling import choices, nearest
-from triton_ensembles.triton.destination import Destination
+from triton_ensembles.check.spelling import listed, nearest
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 backend_model_instance.cc GenerateWarmupData"
@@ -50,17 +49,12 @@ def _inputs(model: Model) -> Iterator[tuple[tuple[str | int, ...], str, Any]]:
     source=SOURCE,
     bad=_warmup("data_type: TYPE_FP32, dims: [ 4 ]"),
     good=_GOOD,
-    words="to have input_data_type set",
+    words="warmup setting expects input '…' to have input_data_type set",
 )
-def data_missing(model: Model, target: Destination) -> Iterator[Finding]:
+def data_missing(model: Model) -> Iterator[Finding]:
     for path, name, tensor in _inputs(model):
         if tensor.WhichOneof("input_data_type") is None:
-            yield Finding(
-                model.at(*path),
-                f"nothing says what data the warm-up input '{name}' has",
-                f"Triton refuses it: warmup setting expects input '{name}' to have input_data_type set",
-                "write random_data: true",
-            )
+            yield Finding(model.at(*path), f"the warm-up input '{name}' has no data", cure="write random_data: true")
 
 
 @rule(
@@ -69,23 +63,21 @@ def data_missing(model: Model, target: Destination) -> Iterator[Finding]:
     source=SOURCE,
     bad=_warmup("data_type: TYPE_FP32, dims: [ -1 ], zero_data: true"),
     good=_GOOD,
-    words="warmup setting expects all variable-size dimensions are specified",
+    words="warmup setting expects all variable-size dimensions are specified for input '…'",
 )
-def dims_variable(model: Model, target: Destination) -> Iterator[Finding]:
+def dims_variable(model: Model) -> Iterator[Finding]:
     for path, name, tensor in _inputs(model):
         if -1 in tensor.dims:
             yield Finding(
                 model.at(*path, "value", "dims"),
                 f"the warm-up input '{name}' has a dimension of -1",
-                "Triton refuses it: warmup setting expects all variable-size dimensions are specified for input "
-                f"'{name}'",
-                "write the length that requests usually have",
+                cure="write the length that requests usually have",
             )
 
 
 @rule(
     "warmup-file",
-    "The input_data_file of a warm-up is there and long enough",
+    "The input_data_file of a warm-up exists and is long enough",
     source=SOURCE,
     bad=_warmup('data_type: TYPE_FP32, dims: [ 4 ], input_data_file: "sample"'),
     good=Example(
@@ -94,13 +86,11 @@ def dims_variable(model: Model, target: Destination) -> Iterator[Finding]:
     ),
     words="failed to open text file for read",
 )
-def data_file(model: Model, target: Destination) -> Iterator[Finding]:
+def data_file(model: Model) -> Iterator[Finding]:
     for path, _, tensor in _inputs(model):
         if tensor.WhichOneof("input_data_type") == "input_data_file" and -1 not in tensor.dims:
-            field = "input_data_file"
-            said = missing_or_short(model, FOLDER, tensor.input_data_file, field, tensor.data_type, tensor.dims)
-            for _, message, effect, cure in said:
-                yield Finding(model.at(*path, "value", field), message, f"Triton refuses it: {effect}", cure)
+            place = model.at(*path, "value", "input_data_file")
+            yield from missing_or_short(model, place, FOLDER, tensor.input_data_file, tensor.data_type, tensor.dims)
 
 
 @rule(
@@ -109,9 +99,9 @@ def data_file(model: Model, target: Destination) -> Iterator[Finding]:
     source=REQUEST,
     bad=_warmup("data_type: TYPE_FP32, dims: [ 5 ], zero_data: true"),
     good=_GOOD,
-    words="unexpected shape for input 'X'",
+    words="unexpected shape for input '…'",
 )
-def input_differs(model: Model, target: Destination) -> Iterator[Finding]:
+def input_differs(model: Model) -> Iterator[Finding]:
     inputs = {tensor.name: tensor for tensor in model.config.input}
     for path, name, tensor in _inputs(model):
         wanted = inputs.get(name)
@@ -125,14 +115,14 @@ def input_differs(model: Model, target: Destination) -> Iterator[Finding]:
             )
             yield Finding(
                 model.at(*path, "value", "data_type"),
-                "the warm-up input '{}' is {}, the model's {}".format(name, *types),
+                "the warm-up input '{}' is {}, and the model's is {}".format(name, *types),
                 f"Triton refuses it: inference input '{name}' data-type differs from what model '{model.name}' expects",
                 "write the data_type of the model's input",
             )
         elif -1 not in dims and not _fits(dims, allowed):
             yield Finding(
                 model.at(*path, "value", "dims"),
-                f"the warm-up input '{name}' has dims {dims}, the model's {allowed}",
+                f"the warm-up input '{name}' has dims {dims}, and the model's has {allowed}",
                 f"Triton refuses it: unexpected shape for input '{name}' for model '{model.name}'",
                 "write the dims of the model's input, without the batch axis and with numbers for -1",
             )
@@ -148,9 +138,9 @@ def _fits(dims: list[int], allowed: list[int]) -> bool:
     source=REQUEST,
     bad=python_model('model_warmup [ { name: "first", batch_size: 1 } ]'),
     good=_GOOD,
-    words="missing required input(s) ['X']",
+    words="missing required input(s) …",
 )
-def inputs_missing(model: Model, target: Destination) -> Iterator[Finding]:
+def inputs_missing(model: Model) -> Iterator[Finding]:
     required = [tensor.name for tensor in model.config.input if not tensor.optional]
     for path, sample in _samples(model):
         missing = [name for name in required if name not in sample.inputs]
@@ -160,9 +150,8 @@ def inputs_missing(model: Model, target: Destination) -> Iterator[Finding]:
             ]
             yield Finding(
                 model.at(*path),
-                f"the warm-up sample '{sample.name}' lacks the input {choices(missing)}".replace(" or ", " and "),
-                f"Triton refuses it: missing required input(s) {missing}",
-                guesses[0] if guesses else f'write inputs {{ key: "{missing[0]}", value {{ … }} }}',
+                f"the warm-up sample '{sample.name}' lacks the input {listed(missing)}",
+                cure=guesses[0] if guesses else f'write inputs {{ key: "{missing[0]}", value {{ … }} }}',
             )
 
 
@@ -172,19 +161,16 @@ def inputs_missing(model: Model, target: Destination) -> Iterator[Finding]:
     source="backends r24.10: the python backend refuses larger batches; measured on 2.51.0",
     bad=_warmup(_ZEROS, size=9),
     good=_warmup(_ZEROS, size=8),
-    words="batch size 9",
+    words="batch size …",
 )
-def batch_size(model: Model, target: Destination) -> Iterator[Finding]:
+def batch_size(model: Model) -> Iterator[Finding]:
     most = max(model.config.max_batch_size, 1)
     for path, sample in _samples(model):
         if sample.batch_size > most and not model.is_damaged("max_batch_size"):
             yield Finding(
                 model.at(*path, "batch_size"),
-                f"the warm-up sample '{sample.name}' has batch_size {sample.batch_size}, the model takes {most}",
+                f"the warm-up sample '{sample.name}' has batch_size {sample.batch_size}, and the model accepts {most}",
                 f"the warm-up fails, and with it the load: batch size {sample.batch_size}, max allowed is {most}; on a "
-                "busy machine 2.51.0 goes down over it (signal 11) in place of saying so",
+                "busy machine 2.51.0 crashes over it (signal 11) instead of reporting it",
                 f"write batch_size: {most}",
             )
-
-
-RULES = (data_missing, dims_variable, data_file, input_differs, inputs_missing, batch_size)

@@ -1,45 +1,25 @@
 """config.pbtxt read with places and with recovery: every fault is reported, and the rest still becomes a ModelConfig.
 
-Where the text says something that protobuf refuses but whose meaning is plain (a misspelt field, ``"8"`` for a number),
-the meaning goes into the message, so that the rules that come later see what people meant and make no noise.
+Where the text says something that protobuf refuses but whose meaning is plain (a misspelled field, ``"8"`` for a
+number), the meaning goes into the message, so that later rules see what was meant and do not report consequences.
 """
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from triton_ensembles.check.spelling import choices, nearest
+from triton_ensembles.check.text.parsed import Parsed, Path, TextFault
 from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token, Tokens, brackets_balance
 from triton_ensembles.check.text.values import NOTHING, WrongValueError, read_value
 
-Path = tuple[str | int | bool, ...]
 MOST_FAULTS = 100
-
-
-class TextFault(NamedTuple):
-    """A fault of the text itself; ``rule`` is the id of the rule that stands for it."""
-
-    rule: str
-    offset: int
-    message: str
-    cure: str
-
-
-@dataclass
-class Parsed:
-    """What :func:`parse` made of a text: the message, the faults, and where each field stands."""
-
-    message: Message
-    faults: list[TextFault] = field(default_factory=list)
-    offsets: dict[Path, int] = field(default_factory=dict)
-    damaged: set[Path] = field(default_factory=set)  # whose value is lost
 
 
 class _TooManyError(Exception):
@@ -56,8 +36,8 @@ def parse(text: str, message: Message) -> Parsed:
             TextFault(
                 "config-syntax",
                 parser.tokens.now.offset,
-                f"the text goes on, but after {MOST_FAULTS} faults it is not read any further",
-                "mend those above first",
+                f"the text continues, but after {MOST_FAULTS} faults it is not read any further",
+                "fix those above first",
             )
         )
     return parser.parsed
@@ -82,7 +62,7 @@ class _Parser:
                 TextFault(
                     "config-syntax",
                     offset,
-                    f"an invisible character stands here: {name}"
+                    f"there is an invisible character here: {name}"
                     + (f" (and {more} more further down)" if more else ""),
                     "save the file as UTF-8 without a byte order mark" if offset == 0 else "write an ordinary space",
                 )
@@ -127,7 +107,7 @@ class _Parser:
         """A closing bracket of another kind. True when it closes something further out, so that we end here."""
         token = self.tokens.now
         if closer and token.text in self._closers[:-1]:
-            message = f"'{token.text}' comes before the '{closer}' of what is open"
+            message = f"'{token.text}' comes before the '{closer}' that is still missing"
             self._fault("config-unclosed", token, message, f"write {closer} before it")
             return True
         cure = f"write {closer} for it, or delete it" if closer else "delete it"
@@ -140,9 +120,7 @@ class _Parser:
         cure = f"a field of {message.DESCRIPTOR.name} is {choices(message.DESCRIPTOR.fields_by_name)}"
         if first.text == "/":
             cure = "a comment begins with #"
-        self._fault(
-            "config-syntax", first, f"'{first.text.strip()[:40]}' stands where the name of a field belongs", cure
-        )
+        self._fault("config-syntax", first, f"expected the name of a field, found '{first.text.strip()[:40]}'", cure)
         if first.text == "/":
             self.tokens.skip_line()
             return
@@ -326,7 +304,7 @@ class _Parser:
             self._fault(
                 "config-oneof-twice",
                 place,
-                f"'{descriptor.name}' and '{other}' cannot stand together in one {message.DESCRIPTOR.name}",
+                f"'{descriptor.name}' cannot be combined with '{other}' in one {message.DESCRIPTOR.name}",
                 "keep one of the two",
             )
             return False
@@ -353,7 +331,7 @@ class _Parser:
                 if comma is None:
                     self._missing_comma()
                 elif self.tokens.at("]"):
-                    self._fault("config-syntax", comma, "a comma before ']' promises one more item", "delete it")
+                    self._fault("config-syntax", comma, "there is a comma before ']'", "delete it")
                     continue
             first = False
             before = self.tokens.now.offset
@@ -366,7 +344,7 @@ class _Parser:
     def _missing_comma(self) -> None:
         now = self.tokens.now
         if now.kind is Kind.MARK and now.text in ",:;":
-            self._fault("config-syntax", now, f"'{now.text}' stands where ',' or ']' belongs", "write a comma")
+            self._fault("config-syntax", now, f"expected ',' or ']', found '{now.text}'", "write a comma")
             self.tokens.take()
         else:
             self._fault("config-syntax", now, "a comma is missing between two items of a list", "write a comma")

@@ -1,7 +1,7 @@
 """protobuf text format cut into tokens, each with its offset, in linear time.
 
 The grammar is that of protobuf's C++ tokenizer (io/tokenizer.cc), because that is what tritonserver uses; Python's is
-laxer in places (it takes ``+1``, ``1_000`` and no-break spaces). Nothing is refused here: what is no token of the
+laxer in places (it takes ``+1``, ``1_000`` and no-break spaces). Nothing is refused here: what is not a token of the
 grammar becomes a JUNK token, which the parser reports.
 """
 
@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 
 class Kind(Enum):
+    """What a token is."""
+
     NAME = auto()
     INTEGER = auto()
     FLOAT = auto()
@@ -25,6 +27,8 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
+    """A piece of the text, and where it begins."""
+
     kind: Kind
     text: str
     offset: int

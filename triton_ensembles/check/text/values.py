@@ -45,7 +45,7 @@ def read_value(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> 
     if len(tokens) == 1 and token.kind in (Kind.STRING, Kind.BAD_STRING):
         return _unquoted(field, token)
     if len(tokens) > 1:
-        raise WrongValueError("config-wrong-type", f"'{field.name}' takes {_wanted(field)}, not text")
+        raise WrongValueError("config-wrong-type", f"'{field.name}' takes {_wanted(field)}, not a string")
     if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
         return _enum(field, minus, token)
     if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
@@ -61,10 +61,10 @@ def _wanted(field: FieldDescriptor) -> str:
     if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
         return "true or false"
     if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
-        return "text in double quotes"
+        return "a string in double quotes"
     if field.cpp_type in _FLOATS:
         return "a number"
-    return "a whole number" if _RANGES[field.cpp_type][0] else "a whole number that is not negative"
+    return "an integer" if _RANGES[field.cpp_type][0] else "an integer that is not negative"
 
 
 def _wrong(field: FieldDescriptor, found: str, meant: Any = NOTHING, write: str = "") -> WrongValueError:
@@ -149,7 +149,7 @@ def _enum(field: FieldDescriptor, minus: bool, token: Token) -> int:
     guess = nearest(token.text, names) or _without_prefix(token.text, names)
     raise WrongValueError(
         "config-unknown-enum",
-        f"'{token.text[:60]}' is no value of '{field.name}'",
+        f"'{token.text[:60]}' is not a valid value of '{field.name}'",
         f"did you mean {field.name}: {guess}?" if guess else f"write {_wanted(field)}",
         int(names[guess].number) if guess else NOTHING,
     )
@@ -200,7 +200,7 @@ def _unescape(field: FieldDescriptor, inner: str) -> bytes:
         if match is None:
             raise WrongValueError(
                 "config-bad-string",
-                f"'{inner[position : position + 2]}' is no escape sequence in the text of '{field.name}'",
+                f"'{inner[position : position + 2]}' is not a valid escape sequence in the text of '{field.name}'",
                 "write a backslash as \\\\",
                 inner,
             )
@@ -210,5 +210,8 @@ def _unescape(field: FieldDescriptor, inner: str) -> bytes:
         return bytes(text_encoding.CUnescape(_ESCAPE.sub(lambda match: match[0].replace("\\?", "?"), inner)))
     except ValueError:  # \U with a number that Unicode does not have
         raise WrongValueError(
-            "config-not-utf8", f"an escape sequence in '{field.name}' names no character", "write another one", inner
+            "config-not-utf8",
+            f"an escape sequence in '{field.name}' is not a valid character",
+            "write another one",
+            inner,
         ) from None

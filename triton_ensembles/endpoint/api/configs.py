@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally, ValidationException
 from triton_ensembles.endpoint.api.listing import page
 from triton_ensembles.endpoint.api.models import Models, container_spec
-from triton_ensembles.endpoint.api.resources import Resource, Shelf
-from triton_ensembles.endpoint.api.supported import refuse_unsupported
+from triton_ensembles.endpoint.api.resources import Resource, ResourceTable
 from triton_ensembles.endpoint.api.tags import Tags
-from triton_ensembles.endpoint.hosting import ContainerSpec
+from triton_ensembles.endpoint.api.validation import refuse_unsupported
+from triton_ensembles.endpoint.plan import VariantPlan
 from triton_ensembles.endpoint.settings import Settings
 
-# Keys, roles and machine images are AWS's: kept and shown again, and of no effect on a laptop.
+# Keys, roles and machine images have no effect on a laptop; they are kept and returned by Describe.
 _CONFIG = {"EndpointConfigName", "ProductionVariants", "Tags", "KmsKeyId", "ExecutionRoleArn", "VpcConfig"}
 _CONFIG |= {"EnableNetworkIsolation"}
 _VARIANT = {"VariantName", "ModelName", "InitialInstanceCount", "InstanceType", "InitialVariantWeight"}
 _VARIANT |= {"VolumeSizeInGB", "ModelDataDownloadTimeoutInSeconds", "ContainerStartupHealthCheckTimeoutInSeconds"}
 _VARIANT |= {"InferenceAmiVersion", "RoutingConfig"}
-
-
-@dataclass(frozen=True)
-class VariantPlan:
-    """A production variant with its model looked up."""
-
-    name: str
-    model_name: str
-    spec: ContainerSpec
-    instance_count: int
-    instance_type: str
-    weight: float
-    disk_bytes: int | None  # VolumeSizeInGB, where given
-    load_seconds: float | None
-    startup_seconds: float | None
 
 
 class Configs:
@@ -45,7 +29,7 @@ class Configs:
         self._settings = settings
         self._tags = tags
         self._models = models
-        self._shelf: Shelf[Resource] = Shelf("endpoint configuration")
+        self._resources: ResourceTable[Resource] = ResourceTable("endpoint configuration")
 
     def create(self, request: Mapping[str, Any]) -> dict[str, Any]:
         refuse_unsupported("CreateEndpointConfig", request, _CONFIG)
@@ -59,7 +43,7 @@ class Configs:
             self._models.get(variant["ModelName"])
         name = request["EndpointConfigName"]
         config = Resource(name, self._arn(name), {**request, "ProductionVariants": variants})
-        self._shelf.add(name, config.arn, config)
+        self._resources.add(name, config.arn, config)
         self._tags.create(config.arn, request)
         return {"EndpointConfigArn": config.arn}
 
@@ -71,22 +55,22 @@ class Configs:
     def list(self, request: Mapping[str, Any]) -> dict[str, Any]:
         items = [
             {"EndpointConfigName": each.name, "EndpointConfigArn": each.arn, "CreationTime": each.created}
-            for each in self._shelf
+            for each in self._resources
         ]
         found, token = page(items, request, kind="EndpointConfig")
         return {"EndpointConfigs": found} | ({"NextToken": token} if token else {})
 
     def delete(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        config = self._shelf.remove(request["EndpointConfigName"], self._arn(request["EndpointConfigName"]))
+        config = self._resources.remove(request["EndpointConfigName"], self._arn(request["EndpointConfigName"]))
         self._tags.forget(config.arn)
         return {}
 
     def get(self, name: str) -> Resource:
-        """ValidationException where there is none."""
-        return self._shelf.get(name, self._arn(name))
+        """The configuration. Raises ValidationException when it does not exist."""
+        return self._resources.get(name, self._arn(name))
 
     def plan(self, name: str) -> tuple[VariantPlan, ...]:
-        """The variants of a configuration with their models as they are now."""
+        """The variants of a configuration, with their models as they are at present."""
         return tuple(self._plan(variant) for variant in self.get(name).request["ProductionVariants"])
 
     def _plan(self, variant: Mapping[str, Any]) -> VariantPlan:

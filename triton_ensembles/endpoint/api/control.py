@@ -9,7 +9,6 @@ from typing import Any
 
 from aiohttp import web
 
-from triton_ensembles.endpoint.api.body import BodyTooLarge, read_whole
 from triton_ensembles.endpoint.api.configs import Configs
 from triton_ensembles.endpoint.api.endpoints import Endpoints
 from triton_ensembles.endpoint.api.errors import (
@@ -19,10 +18,10 @@ from triton_ensembles.endpoint.api.errors import (
     UnknownOperationException,
 )
 from triton_ensembles.endpoint.api.models import Models
-from triton_ensembles.endpoint.api.service import operation_model, service_model
 from triton_ensembles.endpoint.api.signature import from_waiter
 from triton_ensembles.endpoint.api.tags import Tags
-from triton_ensembles.endpoint.api.validation import validate
+from triton_ensembles.endpoint.api.validation import operation_model, validate
+from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 
 CONTENT_TYPE = "application/x-amz-json-1.1"
 _MOST_BYTES = 1 << 20
@@ -50,7 +49,7 @@ class ControlPlane:
             "ListTags": tags.list,
             "DeleteTags": tags.delete,
         }
-        service_model("sagemaker")  # read now, so that the first request need not wait for it
+        operation_model("sagemaker", "CreateModel")  # read now, so that the first request does not wait for it
 
     async def handle(self, request: web.BaseRequest) -> web.Response:
         """One operation: its reply, or an error in AWS's shape."""
@@ -63,12 +62,12 @@ class ControlPlane:
     async def _run(self, operation: str, request: web.BaseRequest) -> Mapping[str, Any]:
         model = operation_model("sagemaker", operation)
         if model is None:
-            raise UnknownOperationException(f"SageMaker has no operation {operation!r}")
+            raise UnknownOperationException(f"SageMaker does not have the operation {operation!r}")
         run = self._operations.get(operation)
         if run is None and operation != "DescribeEndpoint":
             raise NotSupportedLocally(operation, f"supported are DescribeEndpoint, {', '.join(self._operations)}")
         try:
-            parameters = _parsed(await read_whole(request, _MOST_BYTES))
+            parameters = _parsed(await Body(request, _MOST_BYTES).whole())
         except BodyTooLarge as error:
             raise SerializationException(f"the body is larger than {_MOST_BYTES} bytes") from error
         validate(model.input_shape, parameters)

@@ -15,31 +15,31 @@ class ApiError(Exception):
 
 
 class ValidationException(ApiError):  # noqa: N818 (AWS's own name)
-    """What SageMaker answers to bad values, unknown names and names that are taken alike."""
+    """SageMaker's error for invalid values, unknown names and names that already exist."""
 
     code, status = "ValidationException", 400
 
 
 class SerializationException(ApiError):  # noqa: N818
-    """The body is not the JSON that the operation takes."""
+    """The body is not the JSON that the operation expects."""
 
     code, status = "SerializationException", 400
 
 
 class UnknownOperationException(ApiError):  # noqa: N818
-    """SageMaker itself has no such operation."""
+    """SageMaker itself does not have the operation."""
 
     code, status = "UnknownOperationException", 400
 
 
 class ServiceUnavailable(ApiError):  # noqa: N818
-    """The server is going away."""
+    """The server is stopping."""
 
     code, status = "ServiceUnavailable", 503
 
 
 class NotSupportedLocally(ApiError):  # noqa: N818
-    """AWS has this, the local endpoint has not. No AWS error is called so: nobody can take it for one."""
+    """AWS has this, the local endpoint does not. No AWS error has this code, so the two cannot be confused."""
 
     code, status = "NotSupportedLocally", 400
 

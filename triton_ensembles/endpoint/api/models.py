@@ -7,13 +7,13 @@ from typing import Any
 
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally, ValidationException
 from triton_ensembles.endpoint.api.listing import page
-from triton_ensembles.endpoint.api.resources import Resource, Shelf
-from triton_ensembles.endpoint.api.supported import refuse_unsupported
+from triton_ensembles.endpoint.api.resources import Resource, ResourceTable
 from triton_ensembles.endpoint.api.tags import Tags
+from triton_ensembles.endpoint.api.validation import refuse_unsupported
 from triton_ensembles.endpoint.hosting import ContainerSpec
 from triton_ensembles.endpoint.settings import Settings
 
-# Roles, networks and logs are AWS's: kept and shown again, and of no effect on a laptop.
+# Roles, networks and logs have no effect on a laptop; they are kept and returned by Describe.
 _MODEL = {"ModelName", "PrimaryContainer", "Containers", "Tags", "ExecutionRoleArn", "VpcConfig"}
 _MODEL |= {"EnableNetworkIsolation"}
 _CONTAINER = {"Image", "ModelDataUrl", "Mode", "MultiModelConfig", "Environment", "ContainerHostname"}
@@ -26,13 +26,13 @@ class Models:
     def __init__(self, settings: Settings, tags: Tags) -> None:
         self._settings = settings
         self._tags = tags
-        self._shelf: Shelf[Resource] = Shelf("model")
+        self._resources: ResourceTable[Resource] = ResourceTable("model")
 
     def create(self, request: Mapping[str, Any]) -> dict[str, Any]:
         refuse_unsupported("CreateModel", request, _MODEL)
         container_spec(request)
         model = Resource(request["ModelName"], self._arn(request["ModelName"]), request)
-        self._shelf.add(model.name, model.arn, model)
+        self._resources.add(model.name, model.arn, model)
         self._tags.create(model.arn, request)
         return {"ModelArn": model.arn}
 
@@ -43,28 +43,30 @@ class Models:
         return shown | {"ModelArn": model.arn, "CreationTime": model.created, "EnableNetworkIsolation": isolated}
 
     def list(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        items = [{"ModelName": each.name, "ModelArn": each.arn, "CreationTime": each.created} for each in self._shelf]
+        items = [
+            {"ModelName": each.name, "ModelArn": each.arn, "CreationTime": each.created} for each in self._resources
+        ]
         found, token = page(items, request, kind="Model")
         return {"Models": found} | ({"NextToken": token} if token else {})
 
     def delete(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        model = self._shelf.remove(request["ModelName"], self._arn(request["ModelName"]))
+        model = self._resources.remove(request["ModelName"], self._arn(request["ModelName"]))
         self._tags.forget(model.arn)
         return {}
 
     def get(self, name: str) -> Resource:
-        """ValidationException where there is none."""
-        return self._shelf.get(name, self._arn(name))
+        """The model. Raises ValidationException when it does not exist."""
+        return self._resources.get(name, self._arn(name))
 
     def _arn(self, name: str) -> str:
         return self._settings.arn("model", name)
 
 
 def container_spec(request: Mapping[str, Any]) -> ContainerSpec:
-    """The one container of a CreateModel request, as hosting wants it."""
+    """The one container of a CreateModel request. Raises ValidationException or NotSupportedLocally."""
     containers = [request["PrimaryContainer"]] if request.get("PrimaryContainer") else request.get("Containers") or []
     if request.get("PrimaryContainer") and request.get("Containers"):
-        raise ValidationException("Both PrimaryContainer and Containers are given: name the containers in one of them")
+        raise ValidationException("Both PrimaryContainer and Containers are given; give only one of them")
     if not containers:
         raise ValidationException("Neither PrimaryContainer nor Containers is given")
     if len(containers) > 1:
@@ -76,7 +78,7 @@ def container_spec(request: Mapping[str, Any]) -> ContainerSpec:
         raise ValidationException(f"The container has no {'ModelDataUrl' if image else 'Image'}")
     if "triton" not in image.rsplit("/", 1)[-1]:
         raise NotSupportedLocally(
-            f"the image {image}", "the local container is Triton: name an image of sagemaker-tritonserver"
+            f"the image {image}", "the local container is Triton: use an image of sagemaker-tritonserver"
         )
     if not url.startswith("s3://"):
         raise NotSupportedLocally(f"the ModelDataUrl {url}", "give it as s3://BUCKET/KEY")

@@ -1,4 +1,4 @@
-"""Named things of the control plane (models, endpoint configurations): kept, found, listed, with AWS's error texts."""
+"""Tables of the control plane's resources (models, endpoint configurations, endpoints), with AWS's error messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from triton_ensembles.endpoint.api.errors import ValidationException
 
 @dataclass(frozen=True)
 class Resource:
-    """What a Create operation was given, with its ARN and time (seconds since 1970)."""
+    """The request of a Create operation, with the resource's ARN and time of creation (seconds since 1970)."""
 
     name: str
     arn: str
@@ -23,33 +23,33 @@ class Resource:
 T = TypeVar("T")
 
 
-class Shelf(Generic[T]):
-    """All resources of one kind by name. ``words`` is what AWS calls the kind in errors: "endpoint configuration"."""
+class ResourceTable(Generic[T]):
+    """All resources of one kind by name. ``kind`` is AWS's name for it in errors: "endpoint configuration"."""
 
-    def __init__(self, words: str) -> None:
-        self._words = words
-        self._held: dict[str, T] = {}
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._resources: dict[str, T] = {}
 
     def __iter__(self) -> Iterator[T]:
-        return iter(list(self._held.values()))
+        return iter(list(self._resources.values()))
 
     def add(self, name: str, arn: str, value: T) -> None:
         self.refuse_existing(name, arn)
-        self._held[name] = value
+        self._resources[name] = value
 
     def refuse_existing(self, name: str, arn: str) -> None:
-        if name in self._held:
-            raise ValidationException(f'Cannot create already existing {self._words} "{arn}".')
+        if name in self._resources:
+            raise ValidationException(f'Cannot create already existing {self._kind} "{arn}".')
 
     def get(self, name: str, arn: str) -> T:
-        if name not in self._held:
-            raise ValidationException(f'Could not find {self._words} "{arn}".')
-        return self._held[name]
+        if name not in self._resources:
+            raise ValidationException(f'Could not find {self._kind} "{arn}".')
+        return self._resources[name]
 
     def find(self, name: str) -> T | None:
-        return self._held.get(name)
+        return self._resources.get(name)
 
     def remove(self, name: str, arn: str) -> T:
         found = self.get(name, arn)
-        del self._held[name]
+        del self._resources[name]
         return found

@@ -9,29 +9,28 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from aiohttp import web
 
-from triton_ensembles.endpoint.api.body import Body, BodyTooLarge
-from triton_ensembles.endpoint.api.service import operation_model
-from triton_ensembles.endpoint.api.validation import string_faults, summary
-from triton_ensembles.endpoint.api.whole import whole_response
+from triton_ensembles.endpoint.api.validation import operation_model, string_faults, summary
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.hosting import HostingError, Invocation, ModelError, Reply, ValidationError
 from triton_ensembles.endpoint.metrics import Call, Metrics
-from triton_ensembles.endpoint.settings import ACCOUNT
+from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
+from triton_ensembles.endpoint.settings import ACCOUNT, Settings
 
 _log = logging.getLogger(__name__)
 _PATH = re.compile(r"/endpoints/(?P<name>[^/?]*)/(?P<operation>[^/?]*)/?")
-_WHOLE_BYTES = 256 * 1024  # smaller bodies travel in one piece, which is faster, and can be sent a second time
+_WHOLE_BYTES = 256 * 1024  # smaller bodies are read whole, which is faster, and can be sent a second time
 _SUPPORTED = {"EndpointName", "Body", "ContentType", "Accept", "CustomAttributes", "TargetModel", "TargetVariant"}
 _SUPPORTED |= {"InferenceId"}
 
 
 def _header_members() -> tuple[dict[str, str], dict[str, Mapping[str, Any]], int]:
-    """Member names by header, the constraints of each member, and the most bytes of a body."""
+    """Member names by header, the constraints of each member, and the largest body in bytes."""
     model = operation_model("sagemaker-runtime", "InvokeEndpoint")
     assert model is not None
     members = model.input_shape.members
@@ -50,25 +49,26 @@ class Runtime:
     """Answers InvokeEndpoint.
 
     Args:
-        find: an endpoint by its name.
+        find: returns the endpoint of a name.
     """
 
-    def __init__(self, find: Callable[[str], Endpoint | None], metrics: Metrics) -> None:
+    def __init__(self, settings: Settings, find: Callable[[str], Endpoint | None], metrics: Metrics) -> None:
+        self._settings = settings
         self._find = find
         self._metrics = metrics
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """One call: the model's answer, or an error in AWS's shape. A client that hangs up cancels it."""
+        """Answer one call with the model's reply, or an error in AWS's shape. A client that hangs up cancels it."""
         call = Call(time.perf_counter())
         try:
             response = await self._answer(request, call)
         except BodyTooLarge:
-            # As AWS answers, without a code in the body: boto3 calls it "(413)" then (sagemaker-python-sdk issue 171).
+            # AWS's answer has no error code either: boto3 reports it as "413" (sagemaker-python-sdk issue 171).
             response = _json(413, {"Message": f"HTTP content length exceeded {BODY_BYTES} bytes."})
         except HostingError as error:
             call.model_status = error.original_status if isinstance(error, ModelError) else 0
             call.failed = error.status >= 500
-            response = error_response(error)
+            response = _error_response(error, self._settings.log(call.endpoint))
         if call.endpoint:
             self._metrics.invocation(call, time.perf_counter() - call.started)
         return response
@@ -78,8 +78,8 @@ class Runtime:
         endpoint = self._find(name)
         if endpoint is None:
             raise ValidationError(f"Endpoint {name} of account {ACCOUNT} not found.")
-        live = endpoint.choose(parameters.get("TargetVariant"))
-        call.endpoint, call.variant, call.instances = name, live.plan.name, live.plan.instance_count
+        running = endpoint.choose(parameters.get("TargetVariant"))
+        call.endpoint, call.variant, call.instances = name, running.plan.name, running.plan.instance_count
         call.target_model = parameters.get("TargetModel", "")
         body = Body(request, BODY_BYTES)
         whole = body.length is None or body.length <= _WHOLE_BYTES
@@ -92,13 +92,13 @@ class Runtime:
             inference_id=parameters.get("InferenceId"),
             content_length=None if whole else body.length,
         )
-        reply = await live.variant.invoke(invocation)
+        reply = await running.variant.invoke(invocation)
         call.model_status, call.model_seconds = reply.status, reply.model_seconds
         return await _send(request, reply, call.variant)
 
 
 def _read(request: web.BaseRequest) -> tuple[str, dict[str, str]]:
-    """EndpointName and the other members, checked."""
+    """EndpointName and the other members, validated. Raises ValidationError."""
     found = _PATH.fullmatch(request.rel_url.raw_path)
     if found is None or found["operation"] != "invocations":
         raise ValidationError(f"{request.rel_url.raw_path} is not supported locally", cure="use InvokeEndpoint")
@@ -116,47 +116,42 @@ def _read(request: web.BaseRequest) -> tuple[str, dict[str, str]]:
     return name, given
 
 
-@lru_cache(4096)  # most requests of a client say the same in all but the body
+@lru_cache(4096)  # most requests of a client differ only in the body
 def _faults(member: str, value: str) -> tuple[str, ...]:
     return tuple(string_faults(_CONSTRAINTS[member], value, f"{member[0].lower()}{member[1:]}"))
 
 
 async def _send(request: web.BaseRequest, reply: Reply, variant: str) -> web.StreamResponse:
-    headers = {
-        **{name: value for name, value in reply.headers.items() if name.lower() != "content-length"},
-        "x-Amzn-Invoked-Production-Variant": variant,
-        "x-amzn-RequestId": _request_id(),
-    }
+    headers = {**reply.headers, "x-Amzn-Invoked-Production-Variant": variant, "x-amzn-RequestId": _request_id()}
     if isinstance(reply.body, bytes):
-        return whole_response(request, reply.status, headers, reply.body)
+        return web.Response(status=reply.status, headers=headers, body=reply.body)
     response = web.StreamResponse(status=reply.status, headers=headers)
-    length = next((value for name, value in reply.headers.items() if name.lower() == "content-length"), None)
-    response.content_length = int(length) if length else None
+    response.content_length = reply.content_length
     try:
         await response.prepare(request)
         async for piece in reply.body:
             await response.write(piece)
         await response.write_eof()
     except Exception:
-        _log.exception("the answer of %s broke off", variant)
+        _log.exception("the answer of variant %s broke off", variant)
         if request.transport is not None:
-            request.transport.abort()  # the status is out already: the client has to see that the rest is missing
+            request.transport.abort()  # the status is already sent: only this shows the client that the rest is missing
     finally:
         await reply.aclose()
     return response
 
 
-def error_response(error: HostingError) -> web.Response:
-    """A HostingError as InvokeEndpoint reports it."""
+def _error_response(error: HostingError, log: Path) -> web.Response:
+    """A HostingError in the shape of InvokeEndpoint's errors. ``log`` is the endpoint's log file."""
     body: dict[str, Any] = {"Message": str(error)}
     if isinstance(error, ModelError):
         body |= {"OriginalStatusCode": error.original_status, "OriginalMessage": error.original_message}
-        body |= {"LogStreamArn": error.log_stream_arn}
+        body |= {"LogStreamArn": log.absolute().as_uri()}
     return _json(error.status, body, error.code)
 
 
 def _request_id() -> str:
-    """A UUID of version 4, from a generator that need not ask the kernel: it names a request and keeps no secret."""
+    """A UUID of version 4. It is not secret, so it comes from a generator that does not ask the kernel."""
     digits = f"{random.getrandbits(128):032x}"
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 

@@ -1,4 +1,4 @@
-"""What a signed request says about itself. Signatures are not verified: the server listens on the loopback alone."""
+"""What a request's signature reveals. It is not verified: the server listens on the loopback interface only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 _SCOPE = re.compile(r"Credential=[^,\s]*/\d{8}/[^/,\s]*/(?P<service>[^/,\s]+)/aws4_request")
 _PRESIGNED = re.compile(r"[?&](X-Amz-Credential|AWSAccessKeyId)=(?P<scope>[^&]*)")
-# botocore writes which of its features a request comes from: m/…,B,… is a waiter (botocore/useragent.py).
+# botocore lists the features that it used: m/…,B,… is a waiter (botocore/useragent.py).
 _FEATURES = re.compile(r"\bm/(?P<features>[A-Za-z0-9+,-]+)")
 
 
@@ -17,7 +17,7 @@ def signed_service(path_qs: str, headers: Mapping[str, str]) -> str | None:
     authorization = headers.get("Authorization", "")
     if found := _SCOPE.search(authorization):
         return found["service"]
-    if authorization.startswith("AWS "):  # signature version 2 is S3's alone by now
+    if authorization.startswith("AWS "):  # only S3 still uses signature version 2
         return "s3"
     if found := _PRESIGNED.search(path_qs):
         parts = unquote(found["scope"]).split("/")

@@ -11,18 +11,18 @@ _MOST = 50  # AWS's limit of tags a resource
 
 
 class Tags:
-    """Tags by the ARN that they belong to, in the order in which they were given."""
+    """Tags by ARN, in the order in which they were given."""
 
     def __init__(self) -> None:
-        self._held: dict[str, dict[str, str]] = {}
+        self._tags: dict[str, dict[str, str]] = {}
 
     def create(self, arn: str, request: Mapping[str, Any]) -> None:
         """The tags of a new resource."""
-        self._held[arn] = {}
+        self._tags[arn] = {}
         self._put(arn, request.get("Tags") or [])
 
     def forget(self, arn: str) -> None:
-        self._held.pop(arn, None)
+        self._tags.pop(arn, None)
 
     def add(self, request: Mapping[str, Any]) -> dict[str, Any]:
         self._put(request["ResourceArn"], request["Tags"])
@@ -35,7 +35,7 @@ class Tags:
         return {}
 
     def list(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """All of them at once: there are never more than a page holds."""
+        """All tags at once: a page can hold more than a resource can have."""
         held = self._of(request["ResourceArn"])
         return {"Tags": [{"Key": key, "Value": value} for key, value in held.items()]}
 
@@ -46,11 +46,11 @@ class Tags:
             raise ValidationException("Duplicate keys in the Tags")
         new = held | {tag["Key"]: tag["Value"] for tag in tags}
         if len(new) > _MOST:
-            raise ValidationException(f"A resource may have {_MOST} tags, not {len(new)}")
+            raise ValidationException(f"A resource may have at most {_MOST} tags, not {len(new)}")
         held.update(new)
 
     def _of(self, arn: str) -> dict[str, str]:
-        # SageMaker compares ARNs without regard to case, since it writes names in lower case there.
-        if arn.lower() not in self._held:
+        # SageMaker writes names in lower case in ARNs, and ignores the case of the ARNs it is given.
+        if arn.lower() not in self._tags:
             raise ValidationException(f'Could not find the resource "{arn}".')
-        return self._held[arn.lower()]
+        return self._tags[arn.lower()]

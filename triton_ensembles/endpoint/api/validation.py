@@ -1,7 +1,7 @@
-"""Requests checked against botocore's service model, in AWS's own words.
+"""Checks requests against botocore's service model, in AWS's own words.
 
 botocore checks types and required members before it sends a request, and leaves lengths, patterns and enums to the
-service. So do we, in the wording of the services' own framework:
+service. This module checks them, in the wording of AWS's own framework:
 
     1 validation error detected: Value 'a b' at 'endpointName' failed to satisfy constraint: Member must satisfy
     regular expression pattern: [a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}
@@ -9,14 +9,15 @@ service. So do we, in the wording of the services' own framework:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-import regex  # the patterns are Java's: \p{L} and \z are not in re
-from botocore.model import Shape
+import regex  # the patterns are Java's: re lacks \p{L} and \z
+from botocore.loaders import Loader
+from botocore.model import OperationModel, ServiceModel, Shape
 
-from triton_ensembles.endpoint.api.errors import SerializationException, ValidationException
+from triton_ensembles.endpoint.api.errors import NotSupportedLocally, SerializationException, ValidationException
 
 _PYTHON = {
     "string": str,
@@ -32,8 +33,30 @@ _PYTHON = {
 }
 
 
+@cache
+def _service_model(name: str) -> ServiceModel:
+    """The newest service-2.json of ``name`` ("sagemaker", "sagemaker-runtime") in the installed botocore."""
+    return ServiceModel(Loader().load_service_model(name, "service-2"), name)
+
+
+def operation_model(service: str, operation: str) -> OperationModel | None:
+    """botocore's model of an operation; None when the service does not have it."""
+    model = _service_model(service)
+    return model.operation_model(operation) if operation in model.operation_names else None
+
+
+def refuse_unsupported(operation: str, given: Mapping[str, Any], supported: Collection[str], where: str = "") -> None:
+    """Raise NotSupportedLocally for the first member that has a value (not empty, not False) but is not supported.
+
+    Silently ignored, it would seem to have an effect.
+    """
+    for name, value in given.items():
+        if value and name not in supported:
+            raise NotSupportedLocally(f"{name} in {where or operation}")
+
+
 def validate(shape: Shape, value: Any) -> None:
-    """Raise ValidationException with every fault at once, or SerializationException for a value of a wrong type."""
+    """Raise ValidationException with all faults, or SerializationException for a value of the wrong type."""
     if faults := list(_faults(shape, value, "")):
         raise ValidationException(summary(faults))
 
@@ -46,7 +69,7 @@ def summary(faults: list[str]) -> str:
 def string_faults(metadata: Mapping[str, Any], value: str, path: str) -> Iterator[str]:
     """What is wrong with a string at ``path`` by the ``metadata`` (min, max, pattern, enum) of its shape."""
     yield from _length_faults(metadata, value, value, path)
-    # A pattern is not tried on what is too long anyway: some of them would take for ever.
+    # Some patterns would take forever on a value that is too long, so they are not tried on it.
     pattern = metadata.get("pattern")
     if pattern and len(value) <= metadata.get("max", 65536) and not _compiled(pattern).fullmatch(value):
         yield _fault(value, path, f"satisfy regular expression pattern: {pattern}")
@@ -59,7 +82,7 @@ def _faults(shape: Shape, value: Any, path: str) -> Iterator[str]:
     kind = shape.type_name
     wanted: Any = _PYTHON.get(kind, object)
     if not isinstance(value, wanted) or (kind != "boolean" and isinstance(value, bool)):
-        raise SerializationException(f"{path or 'the request'} should be a {kind}, and is {type(value).__name__}")
+        raise SerializationException(f"{path or 'the request'} must be of type {kind}, not {type(value).__name__}")
     if kind == "structure":
         yield from _structure_faults(shape, value, path)
     elif kind == "list":

@@ -1,15 +1,18 @@
 """Hosting: what SageMaker does between InvokeEndpoint and the container.
 
-variant.py    a production variant: instances, and which of them takes a request
-instance.py   one tritonserver with its models: started, watched, started anew when it dies
-models.py     the life of the models on one instance: download, extract, load, invoke, unload, delete
-policy.py     which model has to go first
-extract.py    archives unpacked safely
-objects.py    where archives come from
+spec.py               a container's definition, and the limits of an instance
+variant.py            a production variant: its instances, and which of them takes a request
+instance.py           one container with its models, and the requests that it answers
+container_process.py  one tritonserver, restarted when it ends
+model_cache.py        the models of one instance, from their first request to their deletion
+memory_cache.py       those that are loaded; disk_cache.py: those on the disk; policy.py: which is evicted first
+single_model.py       the same for an instance with one model
+triton_api.py         requests to the container
+disk.py               downloads, unpacks and deletes archives; extract.py: safely; objects.py: from S3
+faults.py             errors that say what is wrong with a model; errors.py: those of InvokeEndpoint
+report.py             metrics, events and recent errors; status.py: the state for the status page
 """
 
-from triton_ensembles.endpoint.hosting.budgets import Budgets
-from triton_ensembles.endpoint.hosting.container import ContainerSpec
 from triton_ensembles.endpoint.hosting.errors import (
     HostingError,
     InternalFailure,
@@ -19,14 +22,15 @@ from triton_ensembles.endpoint.hosting.errors import (
     ValidationError,
 )
 from triton_ensembles.endpoint.hosting.objects import DownloadFailed, ModelObjects, ObjectInfo, ObjectMissing
-from triton_ensembles.endpoint.hosting.observer import Event, Metric, Observer, Unit
+from triton_ensembles.endpoint.hosting.report import EventKind, MetricName, Observer
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
+from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec
 from triton_ensembles.endpoint.hosting.status import (
     ColdStart,
-    Happening,
     InstanceStatus,
     ModelState,
     ModelStatus,
+    RecentError,
     VariantStatus,
 )
 from triton_ensembles.endpoint.hosting.variant import Variant
@@ -36,13 +40,12 @@ __all__ = [
     "ColdStart",
     "ContainerSpec",
     "DownloadFailed",
-    "Event",
-    "Happening",
+    "EventKind",
     "HostingError",
     "InstanceStatus",
     "InternalFailure",
     "Invocation",
-    "Metric",
+    "MetricName",
     "ModelError",
     "ModelNotReadyException",
     "ModelObjects",
@@ -51,9 +54,9 @@ __all__ = [
     "ObjectInfo",
     "ObjectMissing",
     "Observer",
+    "RecentError",
     "Reply",
     "ServiceUnavailable",
-    "Unit",
     "ValidationError",
     "Variant",
     "VariantStatus",

@@ -1,6 +1,6 @@
-"""The disk of one instance: archives come in, are unpacked to <root>/models/<hash>/model, and go again.
+"""The disk of one instance: archives are downloaded, unpacked to <root>/models/<hash>/model, and deleted.
 
-No file stays there that is not accounted for: an archive or a half unpacked model is removed as soon as it fails.
+Every file is accounted for: an archive or a partly unpacked model is removed as soon as it fails.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pathlib import Path
 from triton_ensembles.endpoint.hosting.extract import extract
 from triton_ensembles.endpoint.hosting.objects import ModelObjects, ObjectInfo
 
-_GRANT = 64 << 20  # bytes that an extraction asks for at a time while there are any: few questions
+_GRANT = 64 << 20  # bytes that an extraction reserves at a time, while there are that many: few calls
 
 MakeRoom = Callable[[int], Awaitable[None]]
 
 
 @dataclass(frozen=True)
 class Unpacked:
-    """A model on disk, and how long it took to get there."""
+    """A model on disk, and how long it took to put it there."""
 
     info: ObjectInfo
     disk_bytes: int
@@ -36,16 +36,16 @@ class Unpacked:
 
 
 class NoDiskSpace(Exception):  # noqa: N818
-    """The file system is full, whatever the budget says."""
+    """The file system is full, although the budget is not."""
 
 
 def model_hash(url: str) -> str:
-    """SageMaker's opaque id of a model; the container wants letters, digits, dots and underscores only."""
+    """The model's id in the container, which only accepts letters, digits, dots and underscores."""
     return hashlib.sha256(url.encode()).hexdigest()[:32]
 
 
 class Disk:
-    """``used`` counts the bytes of unpacked models, and of what is being downloaded and unpacked at the moment."""
+    """Attributes: ``used``, the bytes of unpacked models and of those being downloaded and unpacked."""
 
     def __init__(self, root: Path, objects: ModelObjects, budget: int) -> None:
         self._models = root / "models"
@@ -59,7 +59,7 @@ class Disk:
         return self._budget - self.used
 
     def empty_folder(self) -> Path:
-        """A repository for a multi-model container, which wants one though it gets its models otherwise."""
+        """An empty repository for a multi-model container, which needs one even though it gets its models otherwise."""
         folder = self._models.parent / "repository"
         folder.mkdir(exist_ok=True)
         return folder
@@ -69,28 +69,30 @@ class Disk:
         return self._models / hash / "model"
 
     def url_to_load(self, hash: str) -> Path:
-        """What goes into POST /models as ``url``.
+        """The ``url`` of POST /models.
 
-        That is <root>/models/<hash>/model, as in the container, unless config.pbtxt stands at the archive's root: the
-        front end then takes the folder's parent for the repository, by a pattern that asks for /opt/ml/models. The
-        parent given to begin with comes to the same thing: the one model "model" in the repository <hash>.
+        It is <root>/models/<hash>/model, as in the container, unless config.pbtxt is at the archive's root. The front
+        end then uses the folder's parent as the repository, but only below /opt/ml/models. Passing the parent has the
+        same effect: one model, "model", in the repository <hash>.
         """
         model = self.model_folder(hash)
         return model.parent if (model / "config.pbtxt").is_file() else model
 
-    async def bring(
+    async def fetch(
         self, url: str, hash: str, make_room: MakeRoom, download_ended: Callable[[], None] = lambda: None
     ) -> Unpacked:
         """Download the object at ``url`` and unpack it.
 
         Args:
-            make_room: awaited with a number of bytes before they are written; it raises where there is no room. Once it
-                has returned, they count as used.
+            make_room: awaited with a number of bytes before they are written. It raises when there is not enough space;
+                once it has returned, the bytes count as used.
             download_ended: called between the download and the extraction.
 
         Raises:
-            ObjectMissing, DownloadFailed, ExtractionError: nothing is left on the disk.
-            NoDiskSpace: the file system is full; nothing of this model is left on it.
+            ObjectMissing, DownloadFailed, ExtractionError: the archive cannot be downloaded or unpacked.
+            NoDiskSpace: the file system is full.
+
+        Nothing of the model is left on the disk after an error.
         """
         scratch = Path(tempfile.mkdtemp(prefix=f".{hash}.", dir=self._models))
         granted = 0
@@ -128,37 +130,37 @@ class Disk:
             await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
 
     async def delete(self, hash: str, disk_bytes: int) -> None:
-        """Remove an unpacked model. Its name is free at once; its bytes count as used until they are gone."""
-        doomed = Path(tempfile.mkdtemp(prefix=f".{hash}.", dir=self._models))
-        (self._models / hash).rename(doomed / "model")
-        await asyncio.to_thread(shutil.rmtree, doomed, ignore_errors=True)
+        """Delete an unpacked model. Its folder is free at once; its bytes count as used until they are deleted."""
+        trash = Path(tempfile.mkdtemp(prefix=f".{hash}.", dir=self._models))
+        (self._models / hash).rename(trash / "model")
+        await asyncio.to_thread(shutil.rmtree, trash, ignore_errors=True)
         self.used -= disk_bytes
 
     async def _extract(self, archive: Path, folder: Path, grant: Callable[[int], Coroutine[None, None, None]]) -> int:
-        """Unpack in a thread, which comes back to the event loop when it needs more room."""
+        """Unpack in a thread, which returns to the event loop when it needs more space."""
         loop = asyncio.get_running_loop()
         allowance = 0
-        asked: Future[None] | None = None
-        given_up = False
+        reservation: Future[None] | None = None
+        canceled = False
 
         def reserve(size: int) -> None:
-            nonlocal allowance, asked
+            nonlocal allowance, reservation
             if size > allowance:
                 wanted = max(size - allowance, min(_GRANT, self.free))
-                asked = asyncio.run_coroutine_threadsafe(grant(wanted), loop)
-                asked.result()
+                reservation = asyncio.run_coroutine_threadsafe(grant(wanted), loop)
+                reservation.result()
                 allowance += wanted
-            if given_up:
-                raise InterruptedError("the extraction was given up")
+            if canceled:
+                raise InterruptedError("the extraction was canceled")
             allowance -= size
 
         thread = asyncio.ensure_future(asyncio.to_thread(extract, archive, folder, reserve))
         try:
             return await asyncio.shield(thread)
         except asyncio.CancelledError:
-            given_up = True
-            if asked is not None:
-                asked.cancel()
-            await asyncio.wait([thread])  # or it would go on writing into a folder that is being removed
+            canceled = True
+            if reservation is not None:
+                reservation.cancel()
+            await asyncio.wait([thread])  # otherwise it would go on writing into a folder that is being removed
             thread.exception()
             raise

@@ -1,36 +1,39 @@
-"""The models on the instance's disk: brought there, kept as long as there is room, deleted."""
+"""The models on an instance's disk: downloaded, kept while there is space, deleted."""
 
 from __future__ import annotations
 
 import asyncio
 
 from triton_ensembles.endpoint.hosting import faults
-from triton_ensembles.endpoint.hosting.budgets import Budgets
 from triton_ensembles.endpoint.hosting.disk import Disk, NoDiskSpace
-from triton_ensembles.endpoint.hosting.memory_cache import LoadedModels
+from triton_ensembles.endpoint.hosting.memory_cache import MemoryCache
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.policy import least_recently_used
 from triton_ensembles.endpoint.hosting.report import Report
+from triton_ensembles.endpoint.hosting.spec import Budgets
 from triton_ensembles.endpoint.hosting.status import ModelState
 
 
-class StoredModels:
-    """Unloaded models go first when the disk is full; then loaded ones that nobody uses are unloaded for it."""
+class DiskCache:
+    """Deletes unloaded models first when the disk is full, then unloads idle ones so that they can be deleted."""
 
     def __init__(
-        self, disk: Disk, models: dict[str, Model], loaded: LoadedModels, budgets: Budgets, report: Report
+        self, disk: Disk, models: dict[str, Model], memory: MemoryCache, budgets: Budgets, report: Report
     ) -> None:
         self._disk = disk
         self._models = models
-        self._loaded = loaded
+        self._memory = memory
         self._budgets = budgets
         self._report = report
 
-    async def bring(self, model: Model, url: str) -> tuple[float, float]:
-        """Download and unpack a model that waits; the seconds of both. It is ON_DISK then, or WAITING after a failure.
+    async def fetch(self, model: Model, url: str) -> tuple[float, float]:
+        """Download and unpack a model that is WAITING. It is ON_DISK then, or WAITING again after a failure.
+
+        Returns:
+            The seconds of the download and of the extraction.
 
         Raises:
-            HostingError: it cannot be downloaded or unpacked, or there is no room.
+            HostingError: it cannot be downloaded or unpacked, or there is not enough space.
         """
 
         async def make_room(size: int) -> None:
@@ -45,11 +48,11 @@ class StoredModels:
             async with asyncio.timeout(self._budgets.load_seconds):
                 while True:
                     try:
-                        unpacked = await self._disk.bring(url, model.hash, make_room, download_ended)
+                        unpacked = await self._disk.fetch(url, model.hash, make_room, download_ended)
                         break
                     except NoDiskSpace as full:
                         if not await self._evict(model, str(full)):
-                            raise self._no_room(model, 0) from None
+                            raise self._not_enough_room(model, 0) from None
         except BaseException as error:
             model.state = ModelState.WAITING
             raise faults.not_on_disk(url, error) or error from None
@@ -57,37 +60,37 @@ class StoredModels:
         model.archive_bytes, model.etag = unpacked.info.size, unpacked.info.etag
         model.disk_bytes = unpacked.disk_bytes
         target = model.target_model
-        self._report.metric("ModelDownloadingTime", unpacked.download_seconds * 1e6, "Microseconds", target)
-        self._tell_use()
+        self._report.metric("ModelDownloadingTime", unpacked.download_seconds * 1e6, target)
+        self._report_use()
         return unpacked.download_seconds, unpacked.extract_seconds
 
     async def delete(self, model: Model) -> None:
-        """Remove an unloaded model from the disk; its name is free at once."""
+        """Delete an unloaded model. A new download of it may begin at once."""
         if self._models.get(model.target_model) is model:
             del self._models[model.target_model]
         await self._disk.delete(model.hash, model.disk_bytes)
-        self._tell_use()
+        self._report_use()
 
     async def _make_room(self, model: Model, size: int) -> None:
         while self._disk.free < size:
-            if not await self._evict(model, f"room for '{model.target_model}'"):
-                raise self._no_room(model, size)
+            if not await self._evict(model, f"'{model.target_model}' needs the space"):
+                raise self._not_enough_room(model, size)
 
     async def _evict(self, newcomer: Model, why: str) -> bool:
         others = [other for other in self._models.values() if other is not newcomer]
         victim = least_recently_used(other for other in others if other.idle_on_disk)
         if victim is not None:
             await self.delete(victim)
-            self._report.evicted("model-deleted", victim.target_model, why)
+            self._report.event("model-deleted", f"{victim.target_model} is deleted from the disk: {why}")
             return True
-        return await self._loaded.evict(f"{why} on the disk")  # it can be deleted in the next round
+        return await self._memory.evict(f"{why} on the disk")  # the next round can delete it
 
-    def _no_room(self, model: Model, size: int) -> Exception:
+    def _not_enough_room(self, model: Model, size: int) -> Exception:
         others_in_use = any(
-            other.disk_bytes or other.bringing_up for other in self._models.values() if other is not model
+            other.disk_bytes or other.load_task for other in self._models.values() if other is not model
         )
         used = self._disk.used + size
-        return faults.no_room(model.target_model, "disk", used, self._budgets.disk_bytes, others_in_use)
+        return faults.not_enough_room(model.target_model, "disk", used, self._budgets.disk_bytes, others_in_use)
 
-    def _tell_use(self) -> None:
-        self._report.metric("DiskUtilization", 100 * self._disk.used / self._budgets.disk_bytes, "Percent")
+    def _report_use(self) -> None:
+        self._report.metric("DiskUtilization", 100 * self._disk.used / self._budgets.disk_bytes)

@@ -1,4 +1,4 @@
-"""An archive unpacked as SageMaker unpacks it: regular files and folders only, and nothing outside its own folder."""
+"""Unpacks an archive as SageMaker does: regular files and folders only, and nothing outside the model's folder."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from triton_ensembles.archive.tree import MOST_ENTRIES
 from triton_ensembles.errors import EnsembleError
 
 _CHUNK = 1 << 20
-_MOST_SLACK = 4096  # bytes that a file or folder takes besides its content: one block of the file system
+_MOST_SLACK = 4096  # bytes that a file or folder takes in addition to its content: one block of the file system
 
 
 class ExtractionError(EnsembleError):
-    """The archive is damaged, dangerous or not an archive at all; ``rule`` is the id in docs/rules.md."""
+    """The archive is damaged, dangerous or not an archive at all. ``rule`` is the id of the rule of `check`."""
 
     def __init__(self, rule: str, message: str, cure: str) -> None:
         super().__init__(message, cure=cure)
@@ -27,8 +27,8 @@ class ExtractionError(EnsembleError):
 
 _CURES = {
     "archive-unreadable": "upload a tar archive compressed with gzip: tar -C folder -czf name.tar.gz .",
-    "archive-truncated": "upload it again: it did not arrive whole, or was not written to its end",
-    "archive-bomb": "leave out what is so large or compresses so well",
+    "archive-truncated": "upload it again: it is incomplete",
+    "archive-bomb": "leave out the files that are that large or compress that well",
     "sagemaker-unsafe-member": "pack with relative names: tar -C folder -czf name.tar.gz .",
     "sagemaker-symbolic-link": "pack what the link points to: tar -h (--dereference)",
     "sagemaker-hard-link": "store the file itself: tar --hard-dereference",
@@ -37,14 +37,14 @@ _CURES = {
 
 
 def extract(archive: Path, folder: Path, reserve: Callable[[int], None]) -> int:
-    """Unpack ``archive`` (.tar.gz) into the new folder ``folder`` and return the bytes that it takes there.
+    """Unpack ``archive`` (.tar.gz) into the new folder ``folder``. Returns the bytes that it takes there.
 
     Args:
         reserve: called with the number of bytes about to be written; it may raise to stop the extraction.
 
     Raises:
         ExtractionError: links, devices, names that lead outside, more than 100 times the archive's own size, data that
-            breaks off or is no gzip or tar. The caller removes ``folder``.
+            breaks off or is not gzip or tar. The caller removes ``folder``.
         OSError: the disk is full.
     """
     folder.mkdir(parents=True)
@@ -52,14 +52,14 @@ def extract(archive: Path, folder: Path, reserve: Callable[[int], None]) -> int:
         with archive.open("rb") as file:
             stream = GzipStream(file)
             size = _extract(stream, folder, reserve)
-            while stream.read(_CHUNK):  # only at its end does gzip tell whether all of it arrived
+            while stream.read(_CHUNK):  # gzip only shows at its end whether all of it arrived
                 pass
             return size
     except ArchiveError as error:
         raise _refused(error.rule, error.message) from None
     except tarfile.TarError as error:
-        raise _refused("archive-unreadable", f"this is not a tar archive in gzip ({error})") from None
-    except (ValueError, OverflowError, EOFError) as error:  # tarfile lets these through on crafted headers
+        raise _refused("archive-unreadable", f"this is not a tar archive compressed with gzip ({error})") from None
+    except (ValueError, OverflowError, EOFError) as error:  # which tarfile raises for crafted headers
         raise _refused("archive-truncated", f"the tar data is damaged ({error})") from None
 
 
@@ -76,12 +76,12 @@ def _extract(stream: GzipStream, folder: Path, reserve: Callable[[int], None]) -
         try:
             _place(tar, member, target)
         except (FileExistsError, NotADirectoryError, IsADirectoryError):
-            raise _refused("sagemaker-unsafe-member", f"'{member.name}' is a file and a folder at once") from None
+            raise _refused("sagemaker-unsafe-member", f"'{member.name}' is both a file and a folder") from None
         except OSError as error:
             if error.errno not in (errno.ENAMETOOLONG, errno.EINVAL):
                 raise
-            raise _refused("sagemaker-unsafe-member", f"'{member.name[:200]}…' is no name for a file") from None
-        tar.members = []  # type: ignore[attr-defined]  # tarfile remembers every member otherwise
+            raise _refused("sagemaker-unsafe-member", f"'{member.name[:200]}…' is not a valid file name") from None
+        tar.members = []  # type: ignore[attr-defined]  # otherwise tarfile keeps every member
     return size
 
 
@@ -109,7 +109,7 @@ def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
         while chunk := source.read(_CHUNK):
             file.write(chunk)
     target.chmod(0o755 if member.mode & 0o100 else 0o644)
-    # Triton tells by this time whether a packed environment has changed (pb_env.cc).
+    # By this time Triton recognizes that a packed environment has changed (pb_env.cc).
     os.utime(target, (member.mtime, member.mtime))
 
 

@@ -1,6 +1,6 @@
-"""Which error InvokeEndpoint gives for what went wrong with a model on its way into the container.
+"""The errors of InvokeEndpoint for a model that cannot be downloaded, unpacked or loaded.
 
-AWS's wording is used where it is known: "Failed to download model data" and "Failed to extract model data archive".
+They have AWS's wording where it is known: "Failed to download model data" and "Failed to extract model data archive".
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from triton_ensembles.endpoint.hosting.errors import (
 from triton_ensembles.endpoint.hosting.extract import ExtractionError
 from triton_ensembles.endpoint.hosting.objects import DownloadFailed, ObjectMissing, split_url
 
-OUT_OF_RESOURCES = 507  # the container's status for lack of memory; the platform's own too, when its budgets are full
+OUT_OF_RESOURCES = 507  # the container's status when memory runs out; the platform's own too, when a budget is used up
 
 
 def not_on_disk(url: str, error: BaseException) -> HostingError | None:
-    """For a download or an extraction that failed; None for an error that is not one of the expected ones."""
+    """For a download or an extraction that failed; None for an unexpected error."""
     if isinstance(error, ObjectMissing):
         bucket, key = split_url(url)
         return ValidationError(
@@ -40,50 +40,58 @@ def not_on_disk(url: str, error: BaseException) -> HostingError | None:
     return None
 
 
-def not_loaded(target_model: str, status: int, words: str, reasons: list[str], folder: Path) -> ModelError:
-    """For a load that the container refused: its own words, and what its log says beyond them.
+def not_loaded(target_model: str, status: int, message: str, reasons: list[str], folder: Path) -> ModelError:
+    """For a load that the container refused: its own message, or the reasons in its log.
 
-    An ensemble's own answer names the step that has no version, and only the log why.
+    An ensemble's message only names the step that failed to load; the log says why.
     """
     # With namespaces the log calls a step '<folder>::<step>'.
-    told = [reason.replace(f"{folder}::", "").replace(f"{folder}/", "") for reason in reasons]
-    detail = "; ".join(dict.fromkeys(told)) or words
-    cure = "mend what Triton names, and upload the archive under a new name"
+    reasons = [reason.replace(f"{folder}::", "").replace(f"{folder}/", "") for reason in reasons]
+    detail = "; ".join(dict.fromkeys(reasons)) or message
+    cure = "fix what Triton names, and upload the archive under a new name"
     if not any(path.is_file() for path in folder.glob("**/config.pbtxt")):
-        detail, cure = "the archive holds no model", "put the models' folders, with config.pbtxt, at the archive's root"
+        detail = "the archive does not have a model in it"
+        cure = "put the models' folders, with config.pbtxt, at the archive's root"
     return ModelError(
-        f"Failed to load model '{target_model}': {detail}", original_status=status, original_message=words, cure=cure
+        f"Failed to load model '{target_model}': {detail}", original_status=status, original_message=message, cure=cure
     )
 
 
 def died_while_loading(target_model: str, reasons: list[str]) -> InternalFailure:
     return InternalFailure(
         f"the container died while it loaded '{target_model}'" + "".join(f": {reason}" for reason in reasons[:1]),
-        cure="see the endpoint's log; a step that crashes its process or takes all memory does this",
+        cure="see the endpoint's log: a step that crashes its process or uses all memory does this",
+    )
+
+
+def died_before_loading(target_model: str) -> InternalFailure:
+    return InternalFailure(
+        f"the container ended twice before it had loaded '{target_model}'; it is being restarted",
+        cure="try again, or see the end of the endpoint's log",
     )
 
 
 def load_timed_out(target_model: str, seconds: float) -> ModelError:
-    words = f"it was not loaded within {seconds:.0f} s"
+    message = f"it was not loaded within {seconds:.0f} s"
     return ModelError(
-        f"Failed to load model '{target_model}': {words}, and the container was started anew",
+        f"Failed to load model '{target_model}': {message}, so the container was restarted",
         original_status=0,
-        original_message=words,
+        original_message=message,
         cure="make its steps load faster",
     )
 
 
-def no_room(target_model: str, what: str, needed: int, budget: int, others_in_use: bool) -> HostingError:
-    """Neither memory nor disk (``what``) can be freed: either the model is too large, or all others are busy."""
+def not_enough_room(target_model: str, what: str, needed: int, budget: int, others_in_use: bool) -> HostingError:
+    """Not enough memory or disk (``what``) can be freed: the model is too large, or all others are in use."""
     if others_in_use:
         return ServiceUnavailable(
-            f"no room in {what} for model '{target_model}': all other models are in use",
+            f"not enough {what} for model '{target_model}': all other models are in use",
             cure=f"try again, add instances, or raise --{what}-budget",
         )
-    words = f"Insufficient {what}: model '{target_model}' brings it to {needed >> 20} MiB of {budget >> 20} MiB"
+    message = f"Insufficient {what}: model '{target_model}' would need {needed >> 20} MiB of {budget >> 20} MiB in all"
     return ModelError(
-        words,
+        message,
         original_status=OUT_OF_RESOURCES,
-        original_message=words,
+        original_message=message,
         cure=f"raise --{what}-budget, or make the model smaller",
     )

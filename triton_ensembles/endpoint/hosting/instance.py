@@ -1,4 +1,4 @@
-"""One instance of a variant: a container, its models, and the requests that it answers."""
+"""One instance of a variant: a container, its models and the requests that it answers."""
 
 from __future__ import annotations
 
@@ -6,43 +6,43 @@ import time
 from typing import Protocol
 
 from triton_ensembles.endpoint.hosting import faults
-from triton_ensembles.endpoint.hosting.budgets import Budgets
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk
 from triton_ensembles.endpoint.hosting.errors import HostingError, InternalFailure, ModelError
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
+from triton_ensembles.endpoint.hosting.spec import Budgets
 from triton_ensembles.endpoint.hosting.status import InstanceStatus, ModelState, ModelStatus
 from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied, Pieces
 from triton_ensembles.errors import EnsembleError
 
 
-class Hosting(Protocol):
-    """What differs between a multi-model instance and a single-model one."""
+class InstanceModels(Protocol):
+    """The models of one instance: what differs between multi-model and single-model endpoints."""
 
     async def prepare(self) -> None:
-        """Whatever must lie on the disk before the container starts. Raises HostingError."""
+        """Put on the disk what must be there before the container starts. Raises HostingError."""
 
     def state(self, target_model: str | None, /) -> ModelState | None:
-        """Where the model is that a request would get; None when the instance has nothing of it."""
+        """The state of the model that a request would get; None when the instance does not have it."""
 
     async def acquire(self, target_model: str | None, /) -> Model:
-        """The model, ready to be invoked and in use until ``release``. Raises HostingError."""
+        """The model, ready for invocation and in use until ``release``. Raises HostingError."""
         ...
 
     def release(self, model: Model) -> None: ...
 
-    async def make_way(self, model: Model, /) -> bool:
-        """After a 507 to an invocation of ``model``: whether another model could be unloaded."""
+    async def evict_other(self, model: Model, /) -> bool:
+        """After an invocation of ``model`` was answered with 507: unload another one, if there is an idle one."""
         ...
 
-    async def measured(self, memory_bytes: int) -> None:
-        """What the server uses, told every few seconds."""
+    async def note_memory(self, memory_bytes: int) -> None:
+        """Receive the server's memory use, every few seconds."""
 
-    def started(self) -> None: ...
+    def container_started(self) -> None: ...
 
-    def died(self) -> None: ...
+    def container_died(self) -> None: ...
 
     async def close(self) -> None: ...
 
@@ -50,32 +50,32 @@ class Hosting(Protocol):
 
 
 class Instance:
-    """``in_flight`` counts the requests that wait here or are being answered."""
+    """Attributes: ``in_flight``, the number of requests that wait here or are being answered."""
 
     def __init__(
-        self, index: int, container: Container, hosting: Hosting, disk: Disk, budgets: Budgets, report: Report
+        self, index: int, container: Container, models: InstanceModels, disk: Disk, budgets: Budgets, report: Report
     ) -> None:
         self.index = index
         self.in_flight = 0
         self._container = container
-        self._hosting = hosting
+        self._models = models
         self._disk = disk
         self._budgets = budgets
         self._report = report
         self._memory_bytes = 0
-        container.when_died(self._died)
-        container.when_restarted(self._started)
+        container.on_death(self._died)
+        container.on_restart(self._started)
 
     @property
     def ready(self) -> bool:
         return self._container.ready
 
     def state(self, target_model: str | None) -> ModelState | None:
-        return self._hosting.state(target_model)
+        return self._models.state(target_model)
 
     async def start(self) -> None:
-        """Raises HostingError, with Triton's own reason where it has one."""
-        await self._hosting.prepare()
+        """Start the container. Raises HostingError with Triton's own reason, where it gives one."""
+        await self._models.prepare()
         try:
             await self._container.start()
         except EnsembleError as error:
@@ -85,30 +85,30 @@ class Instance:
         self._started()
 
     async def stop(self) -> None:
-        await self._hosting.close()
+        await self._models.close()
         await self._container.stop()
 
-    async def look(self) -> None:
-        """Measure the memory, and have what is too much of it freed."""
+    async def measure(self) -> None:
+        """Measure the memory, and unload idle models while it exceeds the budget."""
         if self._container.ready:
             self._memory_bytes = used = await self._container.memory()
-            self._report.metric("MemoryUtilization", 100 * used / self._budgets.memory_bytes, "Percent")
-            await self._hosting.measured(self._memory_bytes)
+            self._report.metric("MemoryUtilization", 100 * used / self._budgets.memory_bytes)
+            await self._models.note_memory(self._memory_bytes)
 
     async def invoke(self, request: Invocation) -> Reply:
         self.in_flight += 1
         try:
-            model = await self._hosting.acquire(request.target_model)
+            model = await self._models.acquire(request.target_model)
         except BaseException:
             self.in_flight -= 1
             raise
         try:
-            reply = await self._exchange(model, request)
+            reply = await self._answer(model, request)
         except BaseException:
             self._done(model)
             raise
         if isinstance(reply.body, Pieces):
-            reply.body.when_ended(lambda: self._done(model))
+            reply.body.on_end(lambda: self._done(model))
         else:
             self._done(model)
         return reply
@@ -125,13 +125,13 @@ class Instance:
             disk_bytes=self._disk.used,
             sagemaker_url=server.sagemaker_url if server else "",
             metrics_url=server.metrics_url if server and server.metrics_on else None,
-            models=self._hosting.statuses(),
+            models=self._models.statuses(),
         )
 
-    async def _exchange(self, model: Model, request: Invocation) -> Reply:
+    async def _answer(self, model: Model, request: Invocation) -> Reply:
         began = time.perf_counter()
         try:
-            return await self._ask(model, request)
+            return await self._send(model, request)
         except ContainerAnswered as answer:
             error: HostingError = ModelError(
                 f'Received error ({answer.status}) from the container with message "{answer.message}"',
@@ -140,42 +140,43 @@ class Instance:
             )
         except ContainerDied:
             raise InternalFailure(
-                "the container ended while it worked on the request; it is being started anew", cure="try again"
+                "the container ended while it worked on the request; it is being restarted", cure="try again"
             ) from None
         except TimeoutError:
-            words = "Your invocation timed out while waiting for a response from the container"
+            message = "Your invocation timed out while waiting for a response from the container"
             error = ModelError(
-                f'Received error (0) from the container with message "{words}"',
+                f'Received error (0) from the container with message "{message}"',
                 original_status=0,
-                original_message=words,
-                cure=f"a model has {self._budgets.invoke_seconds:.0f} s for an answer: send it less at a time",
+                original_message=message,
+                cure=f"send less at a time: a model has {self._budgets.invoke_seconds:.0f} s to answer",
             )
         finally:
             elapsed = (time.perf_counter() - began) * 1e6
-            self._report.metric("ModelLatency", elapsed, "Microseconds", model.target_model)
+            self._report.metric("ModelLatency", elapsed, model.target_model)
         self._report.error(model.target_model, error)
         raise error
 
-    async def _ask(self, model: Model, request: Invocation) -> Reply:
-        api = await self._container.api()
+    async def _send(self, model: Model, request: Invocation) -> Reply:
+        api = model.api
+        assert api is not None, "only a loaded model is acquired"
         seconds = self._budgets.invoke_seconds
         try:
             return await api.invoke(model.invoke_path, request, seconds, self.index)
         except ContainerAnswered as answer:
-            again = answer.status == faults.OUT_OF_RESOURCES and isinstance(request.body, bytes)
-            if not (again and await self._hosting.make_way(model)):
+            retry = answer.status == faults.OUT_OF_RESOURCES and isinstance(request.body, bytes)
+            if not (retry and await self._models.evict_other(model)):
                 raise
         return await api.invoke(model.invoke_path, request, seconds, self.index)
 
     def _done(self, model: Model) -> None:
         self.in_flight -= 1
-        self._hosting.release(model)
+        self._models.release(model)
 
     def _started(self) -> None:
-        self._hosting.started()
-        self._report.event("instance-started", f"tritonserver is up (process {self._container.server.pid})")
+        self._models.container_started()
+        self._report.event("instance-started", f"tritonserver is ready (process {self._container.server.pid})")
 
     def _died(self, reason: str) -> None:
-        self._hosting.died()
+        self._models.container_died()
         self._report.event("instance-died", reason)
-        self._report.error("", InternalFailure(reason, cure="see the endpoint's log for its last words"))
+        self._report.error("", InternalFailure(reason, cure="see the end of the endpoint's log"))

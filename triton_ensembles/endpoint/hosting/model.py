@@ -1,4 +1,4 @@
-"""One model of one instance, and the time that its cold start takes."""
+"""One model of one instance."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import time
 from datetime import UTC, datetime
 
 from triton_ensembles.endpoint.hosting.status import ColdStart, ModelState, ModelStatus
+from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 
 
 class Model:
-    """State of one TargetModel. Changed on the event loop only."""
+    """The state of one TargetModel. Only changed on the event loop."""
 
     def __init__(self, target_model: str, hash: str, invoke_path: str) -> None:
         self.target_model = target_model
         self.hash = hash
         self.invoke_path = invoke_path  # on the container's port
+        self.api: TritonApi | None = None  # of the server that loaded it; no other server knows the model
         self.state = ModelState.WAITING
         self.archive_bytes = 0
         self.disk_bytes = 0
@@ -28,7 +30,7 @@ class Model:
         self.last_use = 0.0  # monotonic; for the policy
         self.last_used: datetime | None = None
         self.cold_start: ColdStart | None = None
-        self.bringing_up: asyncio.Task[None] | None = None
+        self.load_task: asyncio.Task[None] | None = None
 
     @property
     def loaded(self) -> bool:
@@ -36,7 +38,7 @@ class Model:
 
     @property
     def idle_on_disk(self) -> bool:
-        return self.state is ModelState.ON_DISK and self.bringing_up is None
+        return self.state is ModelState.ON_DISK and self.load_task is None
 
     def touch(self) -> None:
         self.last_use = time.monotonic()

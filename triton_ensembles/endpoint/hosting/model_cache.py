@@ -1,11 +1,11 @@
-"""The life of the models on one multi-model instance.
+"""The models of one multi-model instance, from their first request to their deletion.
 
-    asked for -> downloaded -> unpacked -> loaded -> invoked -> idle -> unloaded -> on disk -> deleted
+    requested -> downloaded -> unpacked -> loaded -> invoked -> idle -> unloaded -> on disk -> deleted
 
-- A model is brought up by one task, however many requests wait for it; a request that gives up does not end the task.
+- One task downloads and loads a model, however many requests wait for it. It goes on when a request gives up.
 - Downloads and extractions of several models overlap; the container loads and unloads one model at a time.
-- A copy on the disk is used as long as it is there, whatever is uploaded under its name meanwhile, as on AWS. What
-  failed to load is deleted, so that a corrected upload is fetched.
+- As on AWS, a copy on the disk is used as long as it is there, even after another object is uploaded under its key. An
+  archive that failed to load is deleted, so that a corrected upload is downloaded.
 """
 
 from __future__ import annotations
@@ -15,40 +15,39 @@ import time
 from collections.abc import Coroutine
 
 from triton_ensembles.endpoint.hosting import faults
-from triton_ensembles.endpoint.hosting.budgets import Budgets
-from triton_ensembles.endpoint.hosting.container import ContainerSpec
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk, model_hash
-from triton_ensembles.endpoint.hosting.disk_cache import StoredModels
+from triton_ensembles.endpoint.hosting.disk_cache import DiskCache
 from triton_ensembles.endpoint.hosting.errors import (
     HostingError,
     ModelError,
     ModelNotReadyException,
     ServiceUnavailable,
 )
-from triton_ensembles.endpoint.hosting.memory_cache import LoadedModels
+from triton_ensembles.endpoint.hosting.memory_cache import MemoryCache
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.report import Report
+from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec
 from triton_ensembles.endpoint.hosting.status import ColdStart, ModelState, ModelStatus
 
 
-class Models:
-    """All models that one instance knows: loaded, on their way, or on its disk. Implements :class:`Hosting`."""
+class ModelCache:
+    """All models of one instance: loaded, being loaded or on its disk. Implements :class:`InstanceModels`."""
 
     def __init__(self, spec: ContainerSpec, container: Container, disk: Disk, budgets: Budgets, report: Report) -> None:
         self._spec = spec
         self._budgets = budgets
         self._report = report
         self._models: dict[str, Model] = {}
-        self._loaded = LoadedModels(container, self._models, disk, budgets, report)
-        self._stored = StoredModels(disk, self._models, self._loaded, budgets, report)
+        self._memory = MemoryCache(container, self._models, disk, budgets, report)
+        self._disk = DiskCache(disk, self._models, self._memory, budgets, report)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def prepare(self) -> None:
-        """Nothing: models come when they are asked for."""
+        """Nothing to do: models are downloaded when they are requested."""
 
     def state(self, target_model: str | None) -> ModelState | None:
-        assert target_model is not None  # checked before any instance is asked
+        assert target_model is not None  # Variant has checked it
         model = self._models.get(target_model)
         return model.state if model else None
 
@@ -56,8 +55,8 @@ class Models:
         """The model, loaded and counted as in use until :meth:`release`.
 
         Raises:
-            ModelNotReadyException: after ``invoke_seconds``; bringing it up goes on.
-            HostingError: it cannot be had.
+            ModelNotReadyException: after ``invoke_seconds``; the load goes on.
+            HostingError: it cannot be downloaded or loaded.
         """
         assert target_model is not None
         model = self._models.get(target_model)
@@ -67,7 +66,7 @@ class Models:
             self._models[target_model] = model
         model.in_use += 1
         hit = model.loaded
-        self._report.metric("ModelCacheHit", int(hit), "Count", target_model)
+        self._report.metric("ModelCacheHit", int(hit), target_model)
         if hit:
             model.hits += 1
             return model
@@ -80,30 +79,30 @@ class Models:
             raise
         finally:
             waited = (time.monotonic() - began) * 1e6
-            self._report.metric("ModelLoadingWaitTime", waited, "Microseconds", target_model)
+            self._report.metric("ModelLoadingWaitTime", waited, target_model)
         return model
 
     def release(self, model: Model) -> None:
-        """The request that acquired the model has its answer, or has gone."""
+        """To be called when the request that acquired the model has been answered or canceled."""
         model.in_use -= 1
         model.touch()
         if model.in_use == 0 and model.loaded and self._spec.cache_setting == "Disabled":
             self._spawn(self._retire(model))
 
-    async def make_way(self, model: Model) -> bool:
-        return await self._loaded.evict("the container answered 507 to an invocation", besides=model)
+    async def evict_other(self, model: Model) -> bool:
+        return await self._memory.evict("the container answered 507 to an invocation", spare=model)
 
-    async def measured(self, memory_bytes: int) -> None:
-        await self._loaded.keep_within_budget(memory_bytes)
+    async def note_memory(self, memory_bytes: int) -> None:
+        await self._memory.keep_within_budget(memory_bytes)
 
-    def started(self) -> None:
-        """Nothing: models come back when they are asked for."""
+    def container_started(self) -> None:
+        """Nothing to do: models are loaded again when they are requested."""
 
-    def died(self) -> None:
-        self._loaded.forget()
+    def container_died(self) -> None:
+        self._memory.forget()
 
     async def close(self) -> None:
-        """End whatever is under way."""
+        """Cancel all downloads and loads."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -116,8 +115,8 @@ class Models:
     async def _wait_for(self, model: Model) -> None:
         deadline = time.monotonic() + self._budgets.invoke_seconds
         while not model.loaded:
-            task = model.bringing_up or self._spawn(self._bring_up(model))
-            model.bringing_up = task
+            task = model.load_task or self._spawn(self._fetch_and_load(model))
+            model.load_task = task
             await asyncio.wait([task], timeout=max(0.0, deadline - time.monotonic()))
             if not task.done():
                 raise ModelNotReadyException(
@@ -126,35 +125,35 @@ class Models:
                     cure=f"try again: the load goes on, for up to {self._budgets.load_seconds:.0f} s",
                 )
             if task.cancelled():
-                raise ServiceUnavailable("the endpoint is being stopped")
+                raise ServiceUnavailable("the endpoint is stopping")
             if error := task.exception():
                 raise error.with_traceback(None)
 
-    async def _bring_up(self, model: Model) -> None:
+    async def _fetch_and_load(self, model: Model) -> None:
         began = time.monotonic()
         download = extract = 0.0
         try:
             if model.state is ModelState.WAITING:
-                download, extract = await self._stored.bring(model, self._spec.object_url(model.target_model))
-            load = await self._loaded.load(model)
+                download, extract = await self._disk.fetch(model, self._spec.object_url(model.target_model))
+            load = await self._memory.load(model)
         except HostingError as error:
             self._report.error(model.target_model, error)
             refused = isinstance(error, ModelError) and error.original_status != faults.OUT_OF_RESOURCES
             if refused and model.state is ModelState.ON_DISK:
-                await self._stored.delete(model)
+                await self._disk.delete(model)
             raise
         finally:
-            model.bringing_up = None
+            model.load_task = None
             if model.state is ModelState.WAITING and self._models.get(model.target_model) is model:
                 del self._models[model.target_model]
         wait = time.monotonic() - began - download - extract - load
         model.cold_start = cold = ColdStart(max(0.0, wait), download, extract, load)
-        self._report.event("model-loaded", f"{model.target_model} is loaded, {cold.total:.2f} s after it was asked for")
+        self._report.event("model-loaded", f"{model.target_model} is loaded, {cold.total:.2f} s after it was requested")
 
     async def _retire(self, model: Model) -> None:
-        """ModelCacheSetting Disabled: unloaded and deleted as soon as nobody uses it."""
-        if await self._loaded.retire(model) and not model.in_use and model.idle_on_disk:
-            await self._stored.delete(model)
+        """ModelCacheSetting Disabled: unload and delete a model that no request uses."""
+        if await self._memory.retire(model) and not model.in_use and model.idle_on_disk:
+            await self._disk.delete(model)
 
     def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -165,4 +164,4 @@ class Models:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # those who waited have it; nobody may be left who does
+            task.exception()  # mark it as retrieved: perhaps no request waits for this model any more

@@ -1,11 +1,10 @@
-"""Where archives come from: S3, or a local folder that stands as a bucket."""
+"""Archives downloaded from S3."""
 
 from __future__ import annotations
 
 import asyncio
-import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -27,23 +26,28 @@ class ObjectInfo:
     etag: str
 
 
-class ObjectMissing(EnsembleError):  # noqa: N818 (the absence is the news)
-    """No such object or bucket."""
+class ObjectMissing(EnsembleError):  # noqa: N818
+    """The object or its bucket does not exist."""
 
 
 class DownloadFailed(EnsembleError):  # noqa: N818
-    """The object is there, but could not be read to its end."""
+    """The object exists, but could not be downloaded completely."""
 
 
 class ModelObjects(Protocol):
-    """Read access to ``s3://bucket/key`` URLs. Raises ObjectMissing or DownloadFailed, or OSError for the disk."""
+    """Read access to ``s3://bucket/key`` URLs.
+
+    Raises:
+        ObjectMissing, DownloadFailed
+        OSError: the destination cannot be written.
+    """
 
     async def describe(self, url: str) -> ObjectInfo:
-        """What is stored under ``url``, without reading it."""
+        """Size and ETag of the object, without reading it."""
         ...
 
     async def fetch(self, url: str, destination: Path) -> ObjectInfo:
-        """Write the object to ``destination``. The caller removes what a failure or a cancellation leaves there."""
+        """Write the object to ``destination``. After an error or a cancellation, the caller deletes what is there."""
         ...
 
 
@@ -52,12 +56,12 @@ def split_url(url: str) -> tuple[str, str]:
     scheme, _, rest = url.partition("://")
     bucket, _, key = rest.partition("/")
     if scheme != "s3" or not bucket or not key:
-        raise ObjectMissing(f"'{url}' names no object in S3", cure="write s3://bucket/key")
+        raise ObjectMissing(f"'{url}' is not the URL of an S3 object", cure="write it as s3://bucket/key")
     return bucket, key
 
 
 class S3Objects:
-    """Objects of S3, AWS's or another's, read through a boto3 client (which is safe to share among threads)."""
+    """Objects of an S3 server, read through a boto3 client (which threads may share)."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -74,55 +78,21 @@ class S3Objects:
     async def fetch(self, url: str, destination: Path) -> ObjectInfo:
         bucket, key = split_url(url)
         info = await self.describe(url)
-        given_up = threading.Event()
+        canceled = threading.Event()
 
-        def go_on(_: int) -> None:
-            if given_up.is_set():
-                raise DownloadFailed(f"the download of '{url}' was given up")
+        def check_canceled(_: int) -> None:
+            if canceled.is_set():
+                raise DownloadFailed(f"the download of '{url}' was canceled")
 
         def download() -> None:
-            self._client.download_file(bucket, key, str(destination), Config=_TRANSFER, Callback=go_on)
+            self._client.download_file(bucket, key, str(destination), Config=_TRANSFER, Callback=check_canceled)
 
         try:
             await _in_thread(url, download)
         except asyncio.CancelledError:
-            given_up.set()  # the thread cannot be cancelled, but it asks
+            canceled.set()  # the thread cannot be canceled, but it checks this
             raise
         return info
-
-
-class FolderObjects:
-    """Local folders that stand as buckets; every other bucket is asked from ``otherwise``."""
-
-    def __init__(self, folders: Mapping[str, Path], otherwise: ModelObjects) -> None:
-        self._folders = {bucket: folder.resolve() for bucket, folder in folders.items()}
-        self._otherwise = otherwise
-
-    async def describe(self, url: str) -> ObjectInfo:
-        file = self._file(url)
-        return await self._otherwise.describe(url) if file is None else _info(file)
-
-    async def fetch(self, url: str, destination: Path) -> ObjectInfo:
-        file = self._file(url)
-        if file is None:
-            return await self._otherwise.fetch(url, destination)
-        await asyncio.to_thread(shutil.copyfile, file, destination)
-        return _info(file)
-
-    def _file(self, url: str) -> Path | None:
-        bucket, key = split_url(url)
-        folder = self._folders.get(bucket)
-        if folder is None:
-            return None
-        file = (folder / key).resolve()
-        if not (file.is_relative_to(folder) and file.is_file()):
-            raise ObjectMissing(f"there is no '{key}' in the folder of bucket '{bucket}'", path=folder)
-        return file
-
-
-def _info(file: Path) -> ObjectInfo:
-    found = file.stat()
-    return ObjectInfo(found.st_size, f"{found.st_mtime_ns:x}-{found.st_size:x}")
 
 
 T = TypeVar("T")
@@ -134,7 +104,7 @@ async def _in_thread(url: str, work: Callable[[], T]) -> T:
     except botocore.exceptions.ClientError as error:
         code = error.response["Error"]["Code"]
         if code in ("404", "NoSuchKey", "NoSuchBucket"):
-            raise ObjectMissing(f"there is no object '{url}'", cure="upload it, or correct the name") from None
+            raise ObjectMissing(f"the object '{url}' does not exist", cure="upload it, or correct the name") from None
         raise DownloadFailed(f"'{url}' cannot be read: {code}: {error.response['Error'].get('Message', '')}") from None
     except (botocore.exceptions.BotoCoreError, boto3.exceptions.Boto3Error) as error:
         raise DownloadFailed(f"'{url}' could not be downloaded: {error}") from error

@@ -1,10 +1,10 @@
-"""Which model has to go when there is no room for another one.
+"""Which model is evicted when there is not enough room for another one.
 
-AWS does not document its own rule (it says that it unloads "unused" models and, when the disk is full, deletes unloaded
-ones). This is ours, in one place:
+AWS does not document its own rule (it unloads "unused" models and, when the disk is full, deletes unloaded ones). The
+rule here is:
 
-    The model whose last use ended longest ago goes first. A model that a request waits for or is answered by
-    never goes. One model goes at a time, and then it is seen whether there is room.
+    The model whose last use ended longest ago is evicted first. A model that answers a request, or that a request
+    waits for, is never evicted. Models are evicted one at a time, until there is enough room.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 
 
 class Candidate(Protocol):
-    """What the rule looks at. ``last_use`` is a monotonic time; 0 for a model that was never used."""
+    """What the rule needs to know. ``last_use`` is a monotonic time; 0 for a model that has never been used."""
 
     @property
     def in_use(self) -> int: ...

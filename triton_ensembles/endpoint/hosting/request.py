@@ -1,4 +1,4 @@
-"""One call of InvokeEndpoint on its way to a model, and the answer on its way back."""
+"""One call of InvokeEndpoint, and the model's answer."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import NamedTuple, Protocol
 
 
 class Invocation(NamedTuple):
-    """What InvokeEndpoint was given, headers as they came; None where the client sent none.
+    """The body and headers of InvokeEndpoint; None for each header that the client did not send.
 
     Args:
         body: the whole body, or its pieces as they arrive. Only a whole body can be sent a second time, after the
-            container answered 507 and other models made room.
-        content_length: bytes of a body that comes in pieces (the container reads no chunked requests).
+            container answered 507 and another model was unloaded.
+        content_length: bytes of a body in pieces (the container does not accept chunked requests).
     """
 
     body: bytes | AsyncIterator[bytes]
@@ -25,7 +25,7 @@ class Invocation(NamedTuple):
 
 
 class ReplyBody(Protocol):
-    """A long answer in pieces, as it arrives. An InternalFailure ends it when the container breaks off."""
+    """A long answer in pieces, as it arrives. Raises InternalFailure when it breaks off."""
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
@@ -33,24 +33,26 @@ class ReplyBody(Protocol):
 
 
 class Reply(NamedTuple):
-    """A model's answer, which always has a status below 400: any other is raised as ModelError.
+    """A model's answer with a status below 400; any other is raised as ModelError.
 
     Args:
-        headers: Content-Type as the container wrote it, and Content-Length.
-        body: the whole body when it is small, or its pieces. Pieces must be read to the end or closed (``aclose``):
-            the model counts as in use until then.
-        model_seconds: what CloudWatch calls ModelLatency: from sending the request to the container to its whole
-            answer, or for a body in pieces to the answer's head.
-        instance: index of the instance that answered.
+        headers: the container's Content-Type.
+        content_length: bytes of the body; None where the container does not say.
+        body: the whole body when it is small, otherwise its pieces, which must be read to the end or closed
+            (``aclose``): the model counts as in use until then.
+        model_seconds: CloudWatch's ModelLatency: from sending the request to the container to its whole answer, or for
+            a body in pieces to the answer's head.
+        instance: the index of the instance that answered.
     """
 
     status: int
     headers: Mapping[str, str]
     body: bytes | ReplyBody
+    content_length: int | None
     model_seconds: float
     instance: int
 
     async def aclose(self) -> None:
-        """Let go of a body that will not be read to its end. Harmless at any other time."""
+        """Close a body that is not read to its end. Harmless at any other time."""
         if not isinstance(self.body, bytes):
             await self.body.aclose()

@@ -1,21 +1,20 @@
-"""The one model of a single-model instance: brought to the disk before the container starts, which loads it itself."""
+"""The one model of a single-model instance: downloaded before the container starts, which loads it itself."""
 
 from __future__ import annotations
 
 import asyncio
 
 from triton_ensembles.endpoint.hosting import faults
-from triton_ensembles.endpoint.hosting.budgets import Budgets
-from triton_ensembles.endpoint.hosting.container import ContainerSpec
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk, NoDiskSpace, model_hash
 from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
 from triton_ensembles.endpoint.hosting.model import Model
+from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec
 from triton_ensembles.endpoint.hosting.status import ModelState, ModelStatus
 
 
 class SingleModel:
-    """Implements :class:`Hosting` for a container that loads its model itself."""
+    """Implements :class:`InstanceModels` for a container that loads its model itself."""
 
     def __init__(self, spec: ContainerSpec, container: Container, disk: Disk, budgets: Budgets) -> None:
         self._url = spec.model_data_url
@@ -27,19 +26,19 @@ class SingleModel:
     async def prepare(self) -> None:
         try:
             async with asyncio.timeout(self._budgets.load_seconds):
-                unpacked = await self._disk.bring(self._url, self._model.hash, self._make_room)
+                unpacked = await self._disk.fetch(self._url, self._model.hash, self._make_room)
         except NoDiskSpace:
-            raise self._no_room(0) from None
+            raise self._not_enough_room(0) from None
         except BaseException as error:
             raise faults.not_on_disk(self._url, error) or error from None
         self._model.archive_bytes, self._model.etag = unpacked.info.size, unpacked.info.etag
         self._model.disk_bytes = unpacked.disk_bytes
 
-    def started(self) -> None:
+    def container_started(self) -> None:
         self._model.state = ModelState.LOADED
         self._model.loads += 1
 
-    def died(self) -> None:
+    def container_died(self) -> None:
         self._model.state = ModelState.ON_DISK
 
     def state(self, _: str | None, /) -> ModelState:
@@ -48,9 +47,11 @@ class SingleModel:
     async def acquire(self, _: str | None, /) -> Model:
         try:
             async with asyncio.timeout(self._budgets.invoke_seconds):
-                await self._container.api()
+                self._model.api = await self._container.api()
         except TimeoutError:
-            raise ServiceUnavailable("the container is not up", cure="see the endpoint's log") from None
+            raise ServiceUnavailable(
+                "the container is not ready", cure="try again, or see the endpoint's log"
+            ) from None
         self._model.in_use += 1
         self._model.hits += 1
         return self._model
@@ -59,23 +60,25 @@ class SingleModel:
         model.in_use -= 1
         model.touch()
 
-    async def make_way(self, _: Model, /) -> bool:
-        """There is no other model to unload."""
+    async def evict_other(self, _: Model, /) -> bool:
+        """There is no other model."""
         return False
 
-    async def measured(self, memory_bytes: int) -> None:
+    async def note_memory(self, memory_bytes: int) -> None:
         self._model.memory_bytes = memory_bytes
 
     async def close(self) -> None:
-        """Nothing is ever under way."""
+        """There is nothing to cancel."""
 
     def statuses(self) -> tuple[ModelStatus, ...]:
         return (self._model.status(),)
 
     async def _make_room(self, size: int) -> None:
         if self._disk.free < size:
-            raise self._no_room(size)
+            raise self._not_enough_room(size)
 
-    def _no_room(self, size: int) -> Exception:
+    def _not_enough_room(self, size: int) -> Exception:
         used = self._disk.used + size
-        return faults.no_room(self._model.target_model, "disk", used, self._budgets.disk_bytes, others_in_use=False)
+        return faults.not_enough_room(
+            self._model.target_model, "disk", used, self._budgets.disk_bytes, others_in_use=False
+        )

@@ -1,4 +1,4 @@
-"""A variant as people see it at one moment: frozen copies, nothing that changes under the reader."""
+"""The state of a variant at one moment, as frozen copies."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from enum import StrEnum
 
 
 class ModelState(StrEnum):
-    """Where a model is in its life. It goes down this list, back up from ON_DISK when it is asked for again."""
+    """A model goes through these states in order, and from ON_DISK back to LOADING when it is requested again."""
 
-    WAITING = "waiting"  # for room on the disk, or for others that are being downloaded
+    WAITING = "waiting"  # for disk space, or to be downloaded
     DOWNLOADING = "downloading"
     EXTRACTING = "extracting"
     LOADING = "loading"
@@ -42,8 +42,8 @@ class ModelStatus:
     state: ModelState
     archive_bytes: int
     disk_bytes: int
-    memory_bytes: int  # growth of the server's memory by the load; 0 while not loaded
-    in_use: int  # requests that wait for it or are being answered by it
+    memory_bytes: int  # what the load added to the server's memory; 0 while not loaded
+    in_use: int  # requests that wait for it or that it is answering
     hits: int  # invocations that found it loaded
     misses: int
     loads: int
@@ -64,13 +64,13 @@ class InstanceStatus:
     memory_bytes: int  # proportional set size of the server and its Python processes
     disk_bytes: int
     sagemaker_url: str  # "127.0.0.1:PORT", the container's own port
-    metrics_url: str | None  # "127.0.0.1:PORT" of Triton's metrics; None when the container has them switched off
-    models: tuple[ModelStatus, ...]  # the last used first
+    metrics_url: str | None  # "127.0.0.1:PORT" of Triton's metrics; None when the container does not publish them
+    models: tuple[ModelStatus, ...]  # the most recently used first
 
 
 @dataclass(frozen=True)
-class Happening:
-    """An error or an eviction, with what to do about it."""
+class RecentError:
+    """An error or a warning, and how to fix it."""
 
     time: datetime
     instance: int
@@ -81,14 +81,13 @@ class Happening:
 
 @dataclass(frozen=True)
 class VariantStatus:
-    """A production variant: its instances, and the last things that went wrong or were evicted (the newest first)."""
+    """A production variant, its instances and its recent errors (newest first)."""
 
     name: str
     mode: str  # "SingleModel" or "MultiModel"
     cache_setting: str  # "Enabled" or "Disabled"
     instances: tuple[InstanceStatus, ...]
-    errors: tuple[Happening, ...]
-    evictions: tuple[Happening, ...]
+    errors: tuple[RecentError, ...]
     invocations: int
-    memory_budget: int  # bytes, each instance
-    disk_budget: int  # bytes, each instance
+    memory_budget: int  # bytes, of each instance
+    disk_budget: int  # bytes, of each instance

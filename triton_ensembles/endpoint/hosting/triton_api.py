@@ -1,26 +1,29 @@
-"""The container's own HTTP interface: what SageMaker's platform may ask of tritonserver 2.51.0, and nothing else.
+"""The container's own HTTP interface: the requests that SageMaker's platform may send tritonserver 2.51.0.
 
-Two things bring that server down or make it hang, and are therefore never sent: JSON that is not whole to POST /models
-(it aborts), and an unload whose TargetModel header differs from that of the load (it waits 350 s). So the same header
-goes with load, invoke and unload, and only names that this platform made itself go into the JSON.
+Two requests abort that server or make it hang, and are therefore never sent: POST /models with incomplete JSON (it
+aborts), and an unload whose TargetModel header differs from that of the load (it waits 350 s). So load, invoke and
+unload get the same header, and the JSON only contains names that this platform made itself.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
-from triton_ensembles.endpoint.hosting.connection import Connections
+import aiohttp
+from yarl import URL
+
 from triton_ensembles.endpoint.hosting.errors import InternalFailure
-from triton_ensembles.endpoint.hosting.exchange import Answer
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
 _WHOLE = 64 << 10  # bytes; replies up to this size are read at once
-_PASSED_ON = {"content-type": "Content-Type", "content-length": "Content-Length"}
+_CONNECT_SECONDS = 10.0
 
 
 class ContainerDied(Exception):  # noqa: N818
@@ -28,7 +31,7 @@ class ContainerDied(Exception):  # noqa: N818
 
 
 class ContainerAnswered(Exception):  # noqa: N818
-    """A status of 400 or more, with the container's own words."""
+    """A status of 400 or more, with the container's own message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -36,75 +39,108 @@ class ContainerAnswered(Exception):  # noqa: N818
 
 
 class TritonApi:
-    """One tritonserver's SageMaker port. Use it on the event loop that made it; ``close`` ends its connections."""
+    """The SageMaker port of one tritonserver, from its start to its end.
+
+    Make it on the event loop that uses it. ``close`` ends its connections, and every later call raises ContainerDied:
+    the next server at this port is a different one, and knows nothing of what this one had loaded.
+
+    Attributes:
+        closed: whether this server has ended. What it had loaded is gone with it.
+    """
 
     def __init__(self, url: str) -> None:
-        host, _, port = url.rpartition(":")
-        self._connections = Connections(host, int(port))
+        self._url = f"http://{url}"
+        self._session = _session()
+        # A new connection for each load and unload: the server handles one in the connection's thread, however long.
+        self._control_session = _session(force_close=True)
+        self._answers: weakref.WeakSet[aiohttp.ClientResponse] = weakref.WeakSet()
+        self.closed = False
 
     async def load(self, hash: str, folder: Path, target_model: str) -> None:
-        body = json.dumps({"model_name": hash, "url": str(folder)}).encode()
-        await self._control("POST", "/models", target_model, body)
+        """Raises ContainerAnswered or ContainerDied."""
+        await self._control("POST", "/models", target_model, json.dumps({"model_name": hash, "url": str(folder)}))
 
     async def unload(self, hash: str, target_model: str) -> None:
-        await self._control("DELETE", f"/models/{hash}", target_model, b"")
+        """Raises ContainerAnswered or ContainerDied."""
+        await self._control("DELETE", f"/models/{hash}", target_model, "")
 
     async def invoke(self, path: str, request: Invocation, seconds: float, instance: int) -> Reply:
-        """POST the body to ``path`` and give back the answer.
+        """POST the body to ``path`` and return the answer.
 
         Raises:
-            TimeoutError: no whole answer, or no more of one that comes in pieces, within ``seconds``.
+            TimeoutError: no complete answer within ``seconds``; for a body in pieces, no head.
             ContainerAnswered, ContainerDied
         """
         started = time.perf_counter()
-        try:
-            answer = await self._connections.ask(
-                "POST", path, _headers(request), request.body, request.content_length, seconds=seconds
-            )
-            if answer.status >= 400:
-                raise ContainerAnswered(answer.status, _words(await answer.read()))
-            small = int(answer.headers.get("content-length", _WHOLE + 1)) <= _WHOLE
-            body = await answer.read() if small else Pieces(answer, seconds)
-        except TimeoutError:
-            raise  # which is an OSError too
-        except OSError as error:
-            raise ContainerDied(str(error) or type(error).__name__) from error
-        headers = {_PASSED_ON[name]: value for name, value in answer.headers.items() if name in _PASSED_ON}
-        return Reply(answer.status, headers, body, time.perf_counter() - started, instance)
+        async with asyncio.timeout(seconds):
+            with _died_if_broken():
+                answer = await self._request(self._session, "POST", path, _headers(request), request.body)
+                if answer.status >= 400:
+                    raise ContainerAnswered(answer.status, _message(await answer.read()))
+                length = answer.content_length
+                small = length is not None and length <= _WHOLE
+                body = await answer.read() if small else Pieces(answer, seconds)
+        headers = {"Content-Type": content_type} if (content_type := answer.headers.get("Content-Type")) else {}
+        return Reply(answer.status, headers, body, length, time.perf_counter() - started, instance)
 
     def close(self) -> None:
-        self._connections.close()
+        """End all connections. Harmless when called again."""
+        if self.closed:
+            return
+        self.closed = True
+        for answer in list(self._answers):
+            answer.close()  # its reader would otherwise wait until its time is over
+        self._closing = asyncio.gather(self._session.close(), self._control_session.close(), return_exceptions=True)
 
-    async def _control(self, method: str, path: str, target_model: str, body: bytes) -> None:
-        # A connection of its own: the server handles these in the thread of the connection, for as long as it takes.
-        try:
-            answer = await self._connections.ask(method, path, {TARGET_MODEL: target_model}, body, alone=True)
-            words = _words(await answer.read())
-        except OSError as error:
-            raise ContainerDied(str(error) or type(error).__name__) from error
+    async def _control(self, method: str, path: str, target_model: str, body: str) -> None:
+        with _died_if_broken():
+            headers = {TARGET_MODEL: target_model}
+            answer = await self._request(self._control_session, method, path, headers, body.encode())
+            message = _message(await answer.read())
         if answer.status >= 400:
-            raise ContainerAnswered(answer.status, words)
+            raise ContainerAnswered(answer.status, message)
+
+    async def _request(
+        self,
+        session: aiohttp.ClientSession,
+        method: str,
+        path: str,
+        headers: dict[str, str],
+        body: bytes | AsyncIterator[bytes],
+    ) -> aiohttp.ClientResponse:
+        if self.closed:
+            raise ContainerDied("this server has ended")
+        url = URL(self._url + path, encoded=True)
+        answer = await session.request(method, url, headers=headers, data=body, allow_redirects=False)
+        self._answers.add(answer)
+        return answer
 
 
 class Pieces(AsyncIterator[bytes]):
-    """A :class:`ReplyBody`. Closing it early ends the connection to the container."""
+    """A :class:`ReplyBody`. Closing it early ends the connection to the container.
 
-    def __init__(self, answer: Answer, seconds: float) -> None:
+    Args:
+        seconds: the longest time to wait for the next piece.
+    """
+
+    def __init__(self, answer: aiohttp.ClientResponse, seconds: float) -> None:
         self._answer = answer
         self._seconds = seconds
-        self._when_ended: Callable[[], None] | None = None
+        self._on_end: Callable[[], None] | None = None
 
-    def when_ended(self, tell: Callable[[], None]) -> None:
-        """Have ``tell`` called once, when the body has been read to its end, broken off or closed."""
-        self._when_ended = tell
+    def on_end(self, callback: Callable[[], None]) -> None:
+        """Have ``callback`` called once, when the body has been read to its end, breaks off or is closed."""
+        self._on_end = callback
 
     async def __anext__(self) -> bytes:
         try:
-            piece = await self._answer.piece(self._seconds)
+            async with asyncio.timeout(self._seconds):
+                piece = await self._answer.content.readany()
         except BaseException as error:
             await self.aclose()
-            if isinstance(error, OSError):  # TimeoutError is one too
-                raise InternalFailure(f"the container broke off its answer: {error or type(error).__name__}") from error
+            if isinstance(error, aiohttp.ClientError | TimeoutError):
+                reason = str(error) or type(error).__name__
+                raise InternalFailure(f"the container's answer broke off: {reason}", cure="try again") from error
             raise
         if not piece:
             await self.aclose()
@@ -113,24 +149,45 @@ class Pieces(AsyncIterator[bytes]):
 
     async def aclose(self) -> None:
         self._answer.close()
-        if self._when_ended is not None:
-            tell, self._when_ended = self._when_ended, None
-            tell()
+        if self._on_end is not None:
+            callback, self._on_end = self._on_end, None
+            callback()
 
 
-def _headers(request: Invocation) -> Mapping[str, str]:
-    """InvokeEndpoint's headers, as the container sees them on SageMaker; only those that the client sent."""
+def _session(force_close: bool = False) -> aiohttp.ClientSession:
+    """A client that adds no headers of its own, and passes bodies on as they are."""
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, force_close=force_close),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
+        skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+    )
+
+
+@contextlib.contextmanager
+def _died_if_broken() -> Iterator[None]:
+    """Turns aiohttp's errors of broken connections, and of answers that are not HTTP, into ContainerDied."""
+    try:
+        yield
+    except aiohttp.ClientError as error:
+        raise ContainerDied(str(error) or type(error).__name__) from error
+
+
+def _headers(request: Invocation) -> dict[str, str]:
+    """InvokeEndpoint's headers as the container sees them on SageMaker; only those that the client sent."""
     given = {
         "Content-Type": request.content_type,
         "Accept": request.accept,
         TARGET_MODEL: request.target_model,
         "X-Amzn-SageMaker-Custom-Attributes": request.custom_attributes,
         "X-Amzn-SageMaker-Inference-Id": request.inference_id,
+        "Content-Length": None if request.content_length is None else str(request.content_length),
     }
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _words(body: bytes) -> str:
+def _message(body: bytes) -> str:
     """The text of ``{"error": "…"}``, or the body as it is."""
     with contextlib.suppress(ValueError, KeyError, TypeError):
         return str(json.loads(body)["error"])

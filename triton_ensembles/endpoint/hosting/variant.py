@@ -4,43 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import re
 import shutil
 import time
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 
-from triton_ensembles.endpoint.hosting import logfile
-from triton_ensembles.endpoint.hosting.budgets import Budgets
-from triton_ensembles.endpoint.hosting.container import ContainerSpec
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk, model_hash
-from triton_ensembles.endpoint.hosting.errors import (
-    InternalFailure,
-    ModelError,
-    ServiceUnavailable,
-    ValidationError,
-)
-from triton_ensembles.endpoint.hosting.instance import Hosting, Instance
-from triton_ensembles.endpoint.hosting.model_cache import Models
+from triton_ensembles.endpoint.hosting.errors import InternalFailure, ServiceUnavailable, ValidationError
+from triton_ensembles.endpoint.hosting.instance import Instance, InstanceModels
+from triton_ensembles.endpoint.hosting.model_cache import ModelCache
 from triton_ensembles.endpoint.hosting.objects import ModelObjects
-from triton_ensembles.endpoint.hosting.observer import Observer
-from triton_ensembles.endpoint.hosting.report import Diary, Report
+from triton_ensembles.endpoint.hosting.report import RECENT_ERRORS, Observer, Report
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 from triton_ensembles.endpoint.hosting.single_model import SingleModel
-from triton_ensembles.endpoint.hosting.status import ModelState, VariantStatus
-from triton_ensembles.triton.sagemaker_serve import MULTI_MODEL
-from triton_ensembles.triton.server import PORT_VARIABLES
+from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec
+from triton_ensembles.endpoint.hosting.status import ModelState, RecentError, VariantStatus
+from triton_ensembles.triton.sagemaker_contract import SHELL_CHARACTERS, TARGET_MODEL
+from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL
+from triton_ensembles.triton.sagemaker_server import PORT_VARIABLES
 
-_LOOK_SECONDS = 2.0
-_LOOK_MOST_SECONDS = 10.0
-_PAUSE_AFTER_LOOK = 200  # times what the look took: of a server with many pages and threads it takes tens of ms
+_MEASURE_SECONDS = (2.0, 10.0)  # between measurements: at least and at most
+_PAUSE_FACTOR = 200  # times the duration of the last one: tens of ms for a server with many pages and threads
+_LOG_BYTES = 256 << 20  # SageMaker's container logs verbosely: some kilobytes per request
 _PLAIN_PATH = re.compile(r"[0-9A-Za-z._/+@=,:-]+")
-# botocore's pattern of TargetModel is \S[\p{Print}]*. Why more is refused here: Triton 2.51.0 starts a lone Python
-# model by a shell command with TargetModel in it; since r25.08 Triton itself refuses such names ("Invalid stub name").
-_TARGET_MODEL = re.compile(r"""[!-~][ -~]{0,1023}""")
-_SHELL = re.compile(r"""[;|&$`<>()\[\]{}\\"'*?~#!]""")
-# Of the states in which an instance may have a model, those that let it answer sooner come first.
+# Instances by the state of the model there: the one that can answer soonest first. 1: it is being loaded.
 _SOONEST = {ModelState.LOADED: 0, ModelState.ON_DISK: 2, ModelState.UNLOADING: 2, None: 3}
 
 
@@ -50,17 +41,16 @@ class Variant:
     Args:
         name: VariantName.
         spec: the container.
-        instance_count: how many tritonservers.
-        objects: where archives come from.
-        root: a folder of the variant's own, made by ``start`` and removed by ``stop``. Its path may hold letters,
-            digits and ``._-/+@=,:`` only (Triton hands it to a shell).
-        log: the endpoint's log file; all instances append Triton's own lines to it. It stays after ``stop``.
-        budgets: limits of each instance.
-        observer: told of metrics and events.
-        log_stream_arn: given back in ModelError.
+        instance_count: the number of tritonservers.
+        objects: where archives are downloaded from.
+        root: a folder that ``start`` makes and ``stop`` removes. Its path may only have letters, digits and
+            ``._-/+@=,:`` in it: Triton passes it to a shell.
+        log: the endpoint's log file; all instances append Triton's own lines to it. It is kept after ``stop``.
+        budgets: the limits of each instance.
+        observer: receives metrics and events.
 
-    ``start`` must be awaited on a loop whose thread lasts: the kernel ends a tritonserver with the thread that launched
-    it.
+    ``start`` must be awaited on the event loop of a thread that outlives the variant: the kernel ends a tritonserver
+    with the thread that launched it.
     """
 
     def __init__(
@@ -74,7 +64,6 @@ class Variant:
         log: Path,
         budgets: Budgets,
         observer: Observer,
-        log_stream_arn: str = "",
     ) -> None:
         self.name = name
         self._spec = spec
@@ -84,21 +73,23 @@ class Variant:
         self._log = log
         self._budgets = budgets
         self._observer = observer
-        self._log_stream_arn = log_stream_arn
-        self._diary = Diary()
+        self._errors: deque[RecentError] = deque(maxlen=RECENT_ERRORS)
         self._instances: list[Instance] = []
         self._invocations = 0
         self._stopping = False
         self._watching: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Bring every instance up, a single model loaded.
+        """Start every instance; a single model is loaded then.
 
         Raises:
-            HostingError: with the real reason, out of Triton's log where it comes from there. Nothing is left behind.
+            HostingError: with the reason, from Triton's log where that has it. Nothing is left behind.
         """
         if not _PLAIN_PATH.fullmatch(str(self._root)):
-            raise InternalFailure(f"the folder '{self._root}' has blanks or signs in its path", cure="choose another")
+            raise InternalFailure(
+                f"the path of '{self._root}' may only have letters, digits and ._-/+@=,: in it",
+                cure="choose another folder",
+            )
         try:
             self._instances = [self._make_instance(index) for index in range(self._instance_count)]
             async with asyncio.TaskGroup() as starting:
@@ -107,24 +98,20 @@ class Variant:
         except BaseException as error:
             await self.stop()
             if isinstance(error, BaseExceptionGroup):
-                raise error.exceptions[0] from None  # they have the same archive and the same flags
+                raise error.exceptions[0] from None  # all have the same archive and flags
             raise
         self._watching = asyncio.create_task(self._watch())
 
     async def invoke(self, request: Invocation) -> Reply:
-        """One answer of the container, or a HostingError. Cancelling it is safe: a load that it began goes on."""
+        """The container's answer. Raises HostingError. Canceling it is safe: a load that it began goes on."""
         self._invocations += 1
         if self._stopping or not self._instances:
             raise ServiceUnavailable("the variant is not in service")
         self._check(request.target_model)
-        try:
-            return await self._choose(request.target_model).invoke(request)
-        except ModelError as error:
-            error.log_stream_arn = self._log_stream_arn
-            raise
+        return await self._choose(request.target_model).invoke(request)
 
     async def stop(self) -> None:
-        """Refuse new requests (ServiceUnavailable), let running ones end (``drain_seconds``), stop all, remove root."""
+        """Refuse new requests (ServiceUnavailable), let running ones end, stop all instances and remove ``root``."""
         self._stopping = True
         await self._drain()
         if self._watching is not None:
@@ -135,14 +122,13 @@ class Variant:
         await asyncio.to_thread(shutil.rmtree, self._root, ignore_errors=True)
 
     def snapshot(self) -> VariantStatus:
-        """How things stand at this moment; cheap, reads no /proc."""
+        """The present state. Cheap: it does not read /proc."""
         return VariantStatus(
             name=self.name,
             mode=self._spec.mode,
             cache_setting=self._spec.cache_setting,
             instances=tuple(instance.status() for instance in self._instances),
-            errors=tuple(self._diary.errors),
-            evictions=tuple(self._diary.evictions),
+            errors=tuple(self._errors),
             invocations=self._invocations,
             memory_budget=self._budgets.memory_bytes,
             disk_budget=self._budgets.disk_bytes,
@@ -150,24 +136,24 @@ class Variant:
 
     def _make_instance(self, index: int) -> Instance:
         root = self._root / str(index)
-        report = Report(self._observer, self._diary, self.name, index)
+        report = Report(self._observer, self._errors, self.name, index)
         disk = Disk(root, self._objects, self._budgets.disk_bytes)
         multi = self._spec.mode == "MultiModel"
         folder = disk.empty_folder() if multi else disk.model_folder(model_hash(self._spec.model_data_url))
         container = Container(folder, self._environment(index), self._log, self._budgets.startup_seconds)
-        hosting: Hosting
+        models: InstanceModels
         if multi:
-            hosting = Models(self._spec, container, disk, self._budgets, report)
+            models = ModelCache(self._spec, container, disk, self._budgets, report)
         else:
-            hosting = SingleModel(self._spec, container, disk, self._budgets)
-        return Instance(index, container, hosting, disk, self._budgets, report)
+            models = SingleModel(self._spec, container, disk, self._budgets)
+        return Instance(index, container, models, disk, self._budgets, report)
 
     def _environment(self, index: int) -> Mapping[str, str]:
-        """The container's variables as the platform completes them."""
+        """The container's variables, with those that the platform sets."""
         variables = dict(self._spec.environment)
         if self._spec.mode == "MultiModel":
             variables[MULTI_MODEL] = "true"
-        if index:  # on AWS every instance has ports of its own; here the first one gets those that are asked for
+        if index:  # here instances share a machine: only the first one gets the ports that are set
             for variable in PORT_VARIABLES.values():
                 variables.pop(variable, None)
         return variables
@@ -184,18 +170,17 @@ class Variant:
                 "The endpoint is a multi-model endpoint and the request is missing a target model header",
                 cure="name the archive in TargetModel, relative to ModelDataUrl",
             )
-        elif not _TARGET_MODEL.fullmatch(target_model) or _SHELL.search(target_model):
+        elif not TARGET_MODEL.fullmatch(target_model) or SHELL_CHARACTERS.search(target_model):
             raise ValidationError(
-                f"TargetModel {target_model[:200]!r} cannot be used: it may have 1 to 1024 printable characters, "
-                "beginning with no blank, without any of ;|&$`<>()[]{}\\\"'*?~#!",
+                f"TargetModel {target_model[:200]!r} is not valid: it must have 1 to 1024 printable characters, "
+                "must not begin with a space, and must not have any of ;|&$`<>()[]{}\\\"'*?~#! in it",
                 cure="rename the object",
             )
 
     def _choose(self, target_model: str | None) -> Instance:
-        """The instance that has the model, or gets it soonest; of several the least busy one."""
+        """The instance that can answer soonest; among several, the least busy one."""
 
         def cost(instance: Instance) -> tuple[bool, int, int]:
-            # 1: it is being brought up
             return not instance.ready, _SOONEST.get(instance.state(target_model), 1), instance.in_flight
 
         return min(self._instances, key=cost)
@@ -208,9 +193,20 @@ class Variant:
 
     async def _watch(self) -> None:
         took = 0.0
+        least, most = _MEASURE_SECONDS
         while True:
-            await asyncio.sleep(min(max(_LOOK_SECONDS, took * _PAUSE_AFTER_LOOK), _LOOK_MOST_SECONDS))
+            await asyncio.sleep(min(max(least, took * _PAUSE_FACTOR), most))
             began = time.monotonic()
-            await asyncio.gather(*(instance.look() for instance in self._instances))
-            await asyncio.to_thread(logfile.trim, self._log)
+            await asyncio.gather(*(instance.measure() for instance in self._instances))
+            await asyncio.to_thread(trim_log, self._log, _LOG_BYTES)
             took = time.monotonic() - began
+
+
+def trim_log(log: Path, most_bytes: int) -> None:
+    """Move the content of a log that has grown too large to ``<name>.1``.
+
+    The servers keep the file open for appending, so it is emptied in place; a line written at that moment is lost.
+    """
+    if log.stat().st_size > most_bytes:
+        shutil.copyfile(log, log.with_name(f"{log.name}.1"))
+        os.truncate(log, 0)

@@ -1,12 +1,11 @@
-"""What is counted and timed, under CloudWatch's names: for Prometheus, for CloudWatch's own API, for the status page.
+"""What is counted and timed, by CloudWatch's names: for Prometheus, for CloudWatch's own API and for the status page.
 
 names.py       the metrics, their namespaces and units
-record.py      Metrics: everything that happens comes in here
-gathered.py    values wait until somebody looks, to be added up together
+record.py      Metrics, which records every event and passes it on to the others
 prometheus.py  GET /metrics
-triton.py      Triton's own metrics, made distinct
-cloudwatch.py  statistics by the minute, for GetMetricStatistics and GetMetricData
-latency.py     percentiles of the last requests
+triton.py      Triton's own metrics of all instances, told apart by labels
+cloudwatch.py  statistics per minute, for GetMetricStatistics and GetMetricData
+latency.py     percentiles of the most recent requests
 """
 
 from triton_ensembles.endpoint.metrics.record import Call, Metrics

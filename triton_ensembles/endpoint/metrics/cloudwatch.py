@@ -1,53 +1,51 @@
-"""Statistics by the minute, as CloudWatch keeps them, until somebody asks CloudWatch's API for them."""
+"""Statistics per minute, as CloudWatch keeps them, until CloudWatch's API is asked for them."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from triton_ensembles.endpoint.metrics.names import KINDS
+from triton_ensembles.endpoint.metrics.names import METRICS
 
-_MOST = 50_000  # sets of statistics: with 20 metrics of 20 variants, two hours that nobody asked about
+_MOST = 50_000  # sets of statistics: with 20 metrics of 20 variants, two hours in which nobody asked
 
 
 @dataclass
-class _Set:
+class _Statistics:
     count: int = 0
     total: float = 0.0
     least: float = math.inf
     most: float = -math.inf
 
-    def add(self, values: Sequence[float]) -> None:
-        self.count += len(values)
-        self.total += sum(values)
-        self.least = min(self.least, *values)
-        self.most = max(self.most, *values)
+    def add(self, value: float) -> None:
+        self.count += 1
+        self.total += value
+        self.least = min(self.least, value)
+        self.most = max(self.most, value)
 
 
-class Minutes:
-    """Values gathered into one StatisticSet for each metric, variant and minute."""
+class MinuteStatistics:
+    """One StatisticSet for each metric, variant and minute."""
 
     def __init__(self) -> None:
-        self._sets: dict[tuple[str, str, str, int], _Set] = {}
+        self._sets: dict[tuple[str, str, str, int], _Statistics] = {}
 
-    def record(
-        self, name: str, values: float | Sequence[float], endpoint: str, variant: str, minute: int | None = None
-    ) -> None:
-        """One value or several of one minute: of this one where none is given (minutes of time.time())."""
-        key = (name, endpoint, variant, int(time.time()) // 60 if minute is None else minute)
-        found = self._sets.get(key)
-        if found is None:
+    def record(self, name: str, value: float, endpoint: str, variant: str) -> None:
+        """Add a value to the statistics of the present minute."""
+        key = (name, endpoint, variant, int(time.time()) // 60)
+        statistics = self._sets.get(key)
+        if statistics is None:
             if len(self._sets) >= _MOST:
                 self._sets.pop(next(iter(self._sets)))  # the oldest
-            found = self._sets[key] = _Set()
-        found.add([values] if isinstance(values, int | float) else values)
+            statistics = self._sets[key] = _Statistics()
+        statistics.add(value)
 
     def take(self) -> dict[str, list[dict[str, Any]]]:
-        """What has come since the last call: MetricData of PutMetricData by Namespace."""
+        """Everything recorded since the last call: MetricData of PutMetricData, by Namespace."""
         taken: dict[str, list[dict[str, Any]]] = {}
         for namespace, datum in self._data():
             taken.setdefault(namespace, []).append(datum)
@@ -55,10 +53,10 @@ class Minutes:
         return taken
 
     def _data(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        for (name, endpoint, variant, minute), values in self._sets.items():
-            kind = KINDS[name]
+        for (name, endpoint, variant, minute), statistics in self._sets.items():
+            metric = METRICS[name]
             yield (
-                kind.namespace,
+                metric.namespace,
                 {
                     "MetricName": name,
                     "Dimensions": [
@@ -66,12 +64,12 @@ class Minutes:
                         {"Name": "VariantName", "Value": variant},
                     ],
                     "Timestamp": datetime.fromtimestamp(minute * 60, UTC),
-                    "Unit": kind.unit,
+                    "Unit": metric.unit,
                     "StatisticValues": {
-                        "SampleCount": values.count,
-                        "Sum": values.total,
-                        "Minimum": values.least,
-                        "Maximum": values.most,
+                        "SampleCount": statistics.count,
+                        "Sum": statistics.total,
+                        "Minimum": statistics.least,
+                        "Maximum": statistics.most,
                     },
                 },
             )

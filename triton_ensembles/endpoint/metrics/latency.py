@@ -1,10 +1,11 @@
-"""Percentiles of the last requests, for the status page."""
+"""Percentiles of the most recent requests, for the status page."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import quantiles
 
 _KEPT = 1000  # values of one model
 
@@ -20,32 +21,33 @@ class Percentiles:
 
 
 class Latencies:
-    """Values by endpoint, variant, target model and metric."""
+    """Recent values (microseconds) by endpoint, variant, target model and metric."""
 
     def __init__(self) -> None:
-        self._held: dict[tuple[str, str, str, str], deque[float]] = {}
+        self._values: dict[tuple[str, str, str, str], deque[float]] = {}
 
-    def record(self, endpoint: str, variant: str, target_model: str, name: str, microseconds: Iterable[float]) -> None:
+    def record(self, endpoint: str, variant: str, target_model: str, name: str, microseconds: float) -> None:
         key = (endpoint, variant, target_model, name)
-        if key not in self._held:
-            self._held[key] = deque(maxlen=_KEPT)
-        self._held[key].extend(microseconds)
+        if key not in self._values:
+            self._values[key] = deque(maxlen=_KEPT)
+        self._values[key].append(microseconds)
 
     def of(self, endpoint: str, variant: str, target_model: str, name: str) -> Percentiles | None:
-        values = self._held.get((endpoint, variant, target_model, name))
+        """None where there is no value yet."""
+        values = self._values.get((endpoint, variant, target_model, name))
         return percentiles(values) if values else None
 
     def models(self, endpoint: str, variant: str) -> list[str]:
-        """The target models with any value."""
-        return sorted({key[2] for key in self._held if key[:2] == (endpoint, variant)})
+        """The target models with any value, sorted."""
+        return sorted({key[2] for key in self._values if key[:2] == (endpoint, variant)})
 
     def forget(self, endpoint: str) -> None:
-        for key in [key for key in self._held if key[0] == endpoint]:
-            del self._held[key]
+        for key in [key for key in self._values if key[0] == endpoint]:
+            del self._values[key]
 
 
 def percentiles(microseconds: Iterable[float]) -> Percentiles:
-    """Each is the smallest value that so many percent of the values do not exceed."""
-    values = sorted(microseconds)
-    p50, p90, p99 = (values[max(0, -(-len(values) * part // 100) - 1)] / 1000 for part in (50, 90, 99))
-    return Percentiles(len(values), p50, p90, p99)
+    """Percentiles of one value or more, interpolated between neighbors."""
+    values = list(microseconds)
+    cuts = quantiles(values, n=100, method="inclusive") if len(values) > 1 else values * 99
+    return Percentiles(len(values), cuts[49] / 1000, cuts[89] / 1000, cuts[98] / 1000)

@@ -9,32 +9,36 @@ _INSTANCES = "/aws/sagemaker/Endpoints"
 
 
 @dataclass(frozen=True)
-class Kind:
-    """One metric. ``counts``: only its sum means something (Prometheus: a counter)."""
+class CloudWatchMetric:
+    """One metric. ``counts``: only its sum is meaningful (a counter for Prometheus)."""
 
     namespace: str
     unit: str
-    about: str
+    description: str
     counts: bool = False
 
 
-KINDS = {
-    "Invocations": Kind(_INVOCATIONS, "Count", "InvokeEndpoint requests sent to the endpoint", counts=True),
-    "InvocationsPerInstance": Kind(
+METRICS = {
+    "Invocations": CloudWatchMetric(_INVOCATIONS, "Count", "InvokeEndpoint requests sent to the endpoint", counts=True),
+    "InvocationsPerInstance": CloudWatchMetric(
         _INVOCATIONS, "Count", "Invocations, divided by the variant's instances", counts=True
     ),
-    "Invocation4XXErrors": Kind(_INVOCATIONS, "Count", "requests to which the container answered 4xx", counts=True),
-    "Invocation5XXErrors": Kind(_INVOCATIONS, "Count", "requests to which it answered 5xx, or not at all", counts=True),
-    "ModelLatency": Kind(_INVOCATIONS, "Microseconds", "time the container took to answer"),
-    "OverheadLatency": Kind(_INVOCATIONS, "Microseconds", "time from request to answer, less ModelLatency"),
-    "ModelLoadingWaitTime": Kind(_INVOCATIONS, "Microseconds", "time a request waited for its model"),
-    "ModelDownloadingTime": Kind(_INVOCATIONS, "Microseconds", "time to download a model from S3"),
-    "ModelLoadingTime": Kind(_INVOCATIONS, "Microseconds", "time of the container's load call"),
-    "ModelUnloadingTime": Kind(_INVOCATIONS, "Microseconds", "time of the container's unload call"),
-    "ModelCacheHit": Kind(
-        _INVOCATIONS, "Count", "1 when the model was loaded already, else 0; its average is the ratio"
+    "Invocation4XXErrors": CloudWatchMetric(
+        _INVOCATIONS, "Count", "requests that the container answered with 4xx", counts=True
     ),
-    "LoadedModelCount": Kind(_INSTANCES, "Count", "models loaded in the instance's container"),
-    "MemoryUtilization": Kind(_INSTANCES, "Percent", "of the instance's memory budget"),
-    "DiskUtilization": Kind(_INSTANCES, "Percent", "of the instance's disk budget"),
+    "Invocation5XXErrors": CloudWatchMetric(
+        _INVOCATIONS, "Count", "requests that the container answered with 5xx, or not at all", counts=True
+    ),
+    "ModelLatency": CloudWatchMetric(_INVOCATIONS, "Microseconds", "time the container took to answer"),
+    "OverheadLatency": CloudWatchMetric(_INVOCATIONS, "Microseconds", "time from request to answer, less ModelLatency"),
+    "ModelLoadingWaitTime": CloudWatchMetric(_INVOCATIONS, "Microseconds", "time a request waited for its model"),
+    "ModelDownloadingTime": CloudWatchMetric(_INVOCATIONS, "Microseconds", "time to download a model from S3"),
+    "ModelLoadingTime": CloudWatchMetric(_INVOCATIONS, "Microseconds", "time of the container's load call"),
+    "ModelUnloadingTime": CloudWatchMetric(_INVOCATIONS, "Microseconds", "time of the container's unload call"),
+    "ModelCacheHit": CloudWatchMetric(
+        _INVOCATIONS, "Count", "1 when the model was already loaded, otherwise 0; its average is the hit ratio"
+    ),
+    "LoadedModelCount": CloudWatchMetric(_INSTANCES, "Count", "models loaded in the instance's container"),
+    "MemoryUtilization": CloudWatchMetric(_INSTANCES, "Percent", "of the instance's memory budget"),
+    "DiskUtilization": CloudWatchMetric(_INSTANCES, "Percent", "of the instance's disk budget"),
 }

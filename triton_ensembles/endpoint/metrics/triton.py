@@ -1,7 +1,7 @@
-"""Triton's own metrics of all instances as one text, made distinct, and what they say about the steps of ensembles.
+"""Triton's own metrics of all instances in one exposition, and the times of ensembles' steps in it.
 
-Triton labels a metric with model, version and namespace (the folder of the archive). Two endpoints, two instances or
-two archives may have all of these in common, so that each line gets endpoint, variant, instance and target_model too.
+Triton labels a metric with model, version and namespace (the folder of the archive). Two endpoints, instances or
+archives may have all of these in common, so each line gets the labels endpoint, variant, instance and target_model.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _QUANTILES = {"0.5": "p50", "0.9": "p90", "0.99": "p99"}
 
 @dataclass(frozen=True)
 class Source:
-    """One instance: where its metrics are, its labels, and the target model of each of its archives by hash."""
+    """One instance: the address of its metrics, its labels, and the target models of its archives by hash."""
 
     url: str  # "127.0.0.1:PORT"
     labels: Mapping[str, str]
@@ -32,7 +32,7 @@ class Source:
 
 @dataclass
 class StepTimes:
-    """Milliseconds that requests spent in one step (one model of an archive), queue and compute together."""
+    """Milliseconds that requests spent in one step (one model of an archive), queueing and computing."""
 
     target_model: str
     step: str
@@ -50,7 +50,7 @@ class _Family:
 
 
 async def scrape(session: aiohttp.ClientSession, sources: Iterable[Source]) -> str:
-    """One exposition of all instances that answer."""
+    """One exposition with the metrics of all instances that answer."""
     sources = list(sources)
     texts = await asyncio.gather(*(_read(session, source.url) for source in sources))
     families: dict[str, _Family] = {}
@@ -60,9 +60,9 @@ async def scrape(session: aiohttp.ClientSession, sources: Iterable[Source]) -> s
 
 
 def step_times(exposition: str) -> dict[str, list[StepTimes]]:
-    """Times of every step by "ENDPOINT/VARIANT", all instances together; quantiles where Triton was told to keep them.
+    """Times of every step by "ENDPOINT/VARIANT", over all instances; quantiles only where Triton was told to keep them.
 
-    Quantiles of several instances cannot be put together: then it is the slowest instance's.
+    Quantiles of several instances cannot be combined: they are those of the slowest instance.
     """
     found: dict[tuple[str, str, str], StepTimes] = {}
     totals: dict[tuple[str, str, str], float] = {}
@@ -80,7 +80,7 @@ def step_times(exposition: str) -> dict[str, list[StepTimes]]:
                 totals[key] = totals.get(key, 0.0) + sample.value
             elif metric == "nv_inference_request_summary_us" and labels.get("quantile") in _QUANTILES:
                 name = _QUANTILES[labels["quantile"]]
-                if sample.value == sample.value:  # not NaN: there were requests lately
+                if sample.value == sample.value:  # not NaN: there were recent requests
                     setattr(step, name, max(getattr(step, name) or 0.0, sample.value / 1000))
     times: dict[str, list[StepTimes]] = {}
     for key, step in found.items():
@@ -96,7 +96,7 @@ async def _read(session: aiohttp.ClientSession, url: str) -> str:
         async with session.get(f"http://{url}/metrics", timeout=timeout) as reply:
             return await reply.text()
     except (aiohttp.ClientError, TimeoutError):
-        return ""  # it is just being started anew
+        return ""  # it is being restarted
 
 
 def _merge(families: dict[str, _Family], source: Source, text: str) -> None:

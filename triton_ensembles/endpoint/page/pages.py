@@ -1,4 +1,4 @@
-"""What is served to browsers and to Prometheus."""
+"""The pages for browsers and for Prometheus."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import jinja2
 from aiohttp import web
 
 from triton_ensembles.endpoint.endpoint_state import Endpoint
-from triton_ensembles.endpoint.events import Feed
+from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.metrics import Metrics
 from triton_ensembles.endpoint.metrics.triton import Source, scrape, step_times
 from triton_ensembles.endpoint.page.view import View, view
 
 _HERE = Path(__file__).parent
 _FILES = {"/-/style.css": "text/css", "/-/script.js": "text/javascript"}
-_LOOK_SECONDS = 1.0
-_KEEP_ALIVE_LOOKS = 15
+_REFRESH_SECONDS = 1.0
+_KEEP_ALIVE_REFRESHES = 15
 _SAFE = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -34,17 +34,22 @@ class Pages:
     """The status page and /metrics.
 
     Args:
-        endpoints: those that there are at any moment.
-        session: for asking the instances for Triton's metrics.
+        endpoints: iterates over the endpoints that exist at the time.
+        session: for reading Triton's metrics from the instances.
     """
 
     def __init__(
-        self, url: str, endpoints: Iterable[Endpoint], metrics: Metrics, feed: Feed, session: aiohttp.ClientSession
+        self,
+        url: str,
+        endpoints: Iterable[Endpoint],
+        metrics: Metrics,
+        events: RecentEvents,
+        session: aiohttp.ClientSession,
     ) -> None:
         self._url = url
         self._endpoints = endpoints
         self._metrics = metrics
-        self._feed = feed
+        self._events = events
         self._session = session
         self._closing = False
         loader = jinja2.FileSystemLoader(_HERE)
@@ -52,16 +57,16 @@ class Pages:
         self._templates.filters |= {"size": size, "ago": ago, "milliseconds": milliseconds}
 
     def find(self, method: str, path: str) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] | None:
-        """What answers this unsigned request, if it is one of ours. "-" begins no bucket's name."""
+        """The handler of an unsigned request, or None when it is not for a page. No bucket's name begins with "-"."""
         if method not in ("GET", "HEAD"):
             return None
         known = {"/": self._status, "/metrics": self._prometheus, "/-/live": self._live}
         return self._file if path in _FILES else known.get(path)
 
     def close(self) -> None:
-        """Let the pages that watch go."""
+        """End the event streams of open pages."""
         self._closing = True
-        self._feed.add("", "stopping", "the endpoint server stops")
+        self._events.add("", "stopping", "the endpoint server is stopping")
 
     async def _status(self, _: web.BaseRequest) -> web.StreamResponse:
         html = self._templates.get_template("status.html.j2").render(view=await self._view())
@@ -73,40 +78,40 @@ class Pages:
         return web.Response(text=text, content_type=_FILES[path], headers=_SAFE)
 
     async def _prometheus(self, _: web.BaseRequest) -> web.StreamResponse:
-        ours = self._metrics.prometheus.text()
-        theirs = await scrape(self._session, self._sources())
+        own = self._metrics.prometheus.text()
+        triton = await scrape(self._session, self._sources())
         return web.Response(
-            body=ours + theirs.encode(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+            body=own + triton.encode(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
         )
 
     async def _live(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Server-sent events: the page's changing part, whenever it has changed."""
+        """Server-sent events: the live part of the page, whenever it has changed."""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", **_SAFE})
         await response.prepare(request)
         template = self._templates.get_template("live.html.j2")
-        sent, looks = "", 0
+        sent, unchanged = "", 0
         while not self._closing:
             html = template.render(view=await self._view())
-            looks += 1
+            unchanged += 1
             if html != sent:
                 await response.write(f"data: {json.dumps(html)}\n\n".encode())
-                sent, looks = html, 0
-            elif looks >= _KEEP_ALIVE_LOOKS:
+                sent, unchanged = html, 0
+            elif unchanged >= _KEEP_ALIVE_REFRESHES:
                 await response.write(b": still here\n\n")
-                looks = 0
-            await self._feed.next(_LOOK_SECONDS)
-            await asyncio.sleep(0.05)  # things seldom come alone
+                unchanged = 0
+            await self._events.wait_for_next(_REFRESH_SECONDS)
+            await asyncio.sleep(0.05)  # events often come in groups
         await response.write_eof()
         return response
 
     async def _view(self) -> View:
         steps = step_times(await scrape(self._session, self._sources()))
-        return view(self._url, self._endpoints, self._metrics, steps, self._feed)
+        return view(self._url, self._endpoints, self._metrics, steps, self._events)
 
     def _sources(self) -> Iterator[Source]:
         for endpoint in self._endpoints:
-            for name, live in endpoint.deployment.live.items() if endpoint.deployment else ():
-                for instance in live.variant.snapshot().instances:
+            for name, running in endpoint.deployment.variants.items() if endpoint.deployment else ():
+                for instance in running.variant.snapshot().instances:
                     if instance.metrics_url and instance.ready:
                         yield Source(
                             instance.metrics_url,
@@ -116,7 +121,7 @@ class Pages:
 
 
 def size(count: float) -> str:
-    """Bytes as people write them: ``12 MiB``."""
+    """A number of bytes as text: ``12 MiB``."""
     for unit in ("B", "KiB", "MiB"):
         if count < 1024:
             return f"{count:.0f} {unit}"
@@ -125,7 +130,7 @@ def size(count: float) -> str:
 
 
 def ago(then: datetime | None, now: datetime) -> str:
-    """``3 s``, ``5 min``, ``2 h``; a dash for never."""
+    """``3 s ago``, ``5 min ago``, ``2 h ago``; a dash for None."""
     if then is None:
         return "–"
     seconds = max(0, int((now - then).total_seconds()))
@@ -135,7 +140,7 @@ def ago(then: datetime | None, now: datetime) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """Three figures at most, or a dash."""
+    """At most three digits; a dash for None."""
     if value is None:
         return "–"
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"

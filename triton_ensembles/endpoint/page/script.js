@@ -1,4 +1,4 @@
-// Puts the page's changing part in place whenever the server sends it.
+// Replaces the live part of the page whenever the server sends it.
 "use strict";
 const live = document.getElementById("live");
 const connection = document.getElementById("connection");

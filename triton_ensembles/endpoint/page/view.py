@@ -1,4 +1,4 @@
-"""What the status page shows, as plain values."""
+"""The content of the status page as plain values."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from triton_ensembles.endpoint.deployment import Live
+from triton_ensembles.endpoint.deployment import RunningVariant
 from triton_ensembles.endpoint.endpoint_state import Endpoint
-from triton_ensembles.endpoint.events import Entry, Feed
-from triton_ensembles.endpoint.hosting import Happening, VariantStatus
+from triton_ensembles.endpoint.events import Event, RecentEvents
+from triton_ensembles.endpoint.hosting import RecentError, VariantStatus
 from triton_ensembles.endpoint.metrics import Metrics
 from triton_ensembles.endpoint.metrics.triton import StepTimes
 
-_SHOWN = 30  # entries of the feed
+_SHOWN = 30  # events
 _LATENCIES = {
     "ModelLatency": "container",
-    "OverheadLatency": "platform, waiting included",
-    "ModelLoadingWaitTime": "waiting for the model, when cold",
+    "OverheadLatency": "platform, including waiting",
+    "ModelLoadingWaitTime": "waiting for a cold model",
 }
 
 
 @dataclass(frozen=True)
 class LatencyRow:
-    """Milliseconds of one step of one model. ``average``: Triton counts only these for steps."""
+    """Milliseconds of one step of one model. Triton itself always has ``average``, quantiles only when told to."""
 
     target_model: str
     step: str
@@ -36,7 +36,7 @@ class LatencyRow:
 
 @dataclass(frozen=True)
 class VariantView:
-    """A variant, and what is known of its speed."""
+    """A variant with its latencies."""
 
     status: VariantStatus
     instance_type: str
@@ -46,7 +46,7 @@ class VariantView:
 
 @dataclass(frozen=True)
 class EndpointView:
-    """An endpoint with all that is in it."""
+    """An endpoint with its variants."""
 
     name: str
     status: str
@@ -55,7 +55,7 @@ class EndpointView:
     variants: tuple[VariantView, ...]
 
     @property
-    def errors(self) -> list[Happening]:
+    def errors(self) -> list[RecentError]:
         found = [error for variant in self.variants for error in variant.status.errors]
         return sorted(found, key=lambda error: error.time, reverse=True)[:5]
 
@@ -67,36 +67,38 @@ class View:
     url: str
     now: datetime
     endpoints: tuple[EndpointView, ...]
-    entries: tuple[Entry, ...]
+    events: tuple[Event, ...]
 
 
 def view(
-    url: str, endpoints: Iterable[Endpoint], metrics: Metrics, steps: dict[str, list[StepTimes]], feed: Feed
+    url: str, endpoints: Iterable[Endpoint], metrics: Metrics, steps: dict[str, list[StepTimes]], events: RecentEvents
 ) -> View:
-    """How things stand now. ``steps``: Triton's own times by "ENDPOINT/VARIANT"."""
+    """The present state. ``steps``: Triton's own times by "ENDPOINT/VARIANT"."""
     shown = tuple(_endpoint(each, metrics, steps) for each in endpoints)
-    return View(url, datetime.now(UTC), shown, tuple(feed.latest(_SHOWN)))
+    return View(url, datetime.now(UTC), shown, tuple(events.latest(_SHOWN)))
 
 
 def _endpoint(endpoint: Endpoint, metrics: Metrics, steps: dict[str, list[StepTimes]]) -> EndpointView:
-    live = endpoint.deployment.live.values() if endpoint.deployment else ()
-    variants = tuple(_variant(endpoint.name, each, metrics, steps) for each in live)
+    running = endpoint.deployment.variants.values() if endpoint.deployment else ()
+    variants = tuple(_variant(endpoint.name, each, metrics, steps) for each in running)
     return EndpointView(endpoint.name, str(endpoint.status), endpoint.config_name, endpoint.failure, variants)
 
 
-def _variant(endpoint: str, live: Live, metrics: Metrics, steps: dict[str, list[StepTimes]]) -> VariantView:
-    name = live.plan.name
+def _variant(
+    endpoint: str, running: RunningVariant, metrics: Metrics, steps: dict[str, list[StepTimes]]
+) -> VariantView:
+    name = running.plan.name
     rows: list[LatencyRow] = []
     for model in metrics.latencies.models(endpoint, name):
         if metrics.latencies.of(endpoint, name, model, "ModelLatency") is None:
-            continue  # it never answered: a name that somebody mistyped
+            continue  # it never answered: a mistyped name
         for metric, step in _LATENCIES.items():
             if found := metrics.latencies.of(endpoint, name, model, metric):
                 rows.append(LatencyRow(model, step, found.count, found.p50, found.p90, found.p99))
         rows += [_step(model, each) for each in steps.get(f"{endpoint}/{name}", []) if each.target_model == model]
-    return VariantView(live.variant.snapshot(), live.plan.instance_type, live.plan.weight, tuple(rows))
+    return VariantView(running.variant.snapshot(), running.plan.instance_type, running.plan.weight, tuple(rows))
 
 
 def _step(model: str, step: StepTimes) -> LatencyRow:
-    name = "all of it, in Triton" if step.step == model else step.step
+    name = "total in Triton" if step.step == model else step.step
     return LatencyRow(model, name, step.count, step.p50, step.p90, step.p99, step.average)

@@ -1,7 +1,7 @@
-"""moto's objects without their bytes in memory.
+"""Keeps the bytes of moto's objects on disk instead of in memory.
 
 moto keeps the value of a large object in a temporary file, but reads it whole for every request of any part of it, and
-puts a multipart upload together in memory, several times over (measured with 5.2.5: 1.1 GB for an object of 300 MB).
+assembles a multipart upload in memory, several times over (measured with 5.2.5: 1.1 GB for an object of 300 MB).
 Here a value is a view of the file, of which only what is sent is read, and parts are copied from file to file.
 """
 
@@ -18,16 +18,16 @@ from moto.s3 import models, responses
 from moto.s3.exceptions import EntityTooSmall, InvalidPart, MalformedXML
 
 _CHUNK = 1 << 20
-_IN_MEMORY = 64 * 1024  # smaller values are as well handled as bytes
-_Key: Any = models.FakeKey  # install() puts ours in its place
+_IN_MEMORY = 64 * 1024  # smaller values are handled as bytes
+_Key: Any = models.FakeKey  # install() replaces it with DiskKey
 _Multipart: Any = models.FakeMultipart
 
 
 class Stored:
-    """A value, or a range of one, in a file that nobody changes any more. It has a length, slices and chunks.
+    """A value, or a range of one, in a file that no longer changes. It has a length, slices and chunks.
 
     Args:
-        descriptor: of the open file; duplicated, so that the file may be closed and deleted meanwhile.
+        descriptor: of the open file; duplicated, so that the file may be closed and deleted.
     """
 
     def __init__(self, descriptor: int, start: int, stop: int) -> None:
@@ -46,12 +46,12 @@ class Stored:
         while place < self._stop:
             chunk = os.pread(self._file.fileno(), min(_CHUNK, self._stop - place), place)
             if not chunk:
-                raise OSError("the file has become shorter than the object was")
+                raise OSError("the file is shorter than the object")
             place += len(chunk)
             yield chunk
 
     def mapped(self) -> mmap.mmap:
-        """All of the file as something with Python's buffer interface, not read into memory."""
+        """The whole file as an object with Python's buffer interface, not read into memory."""
         return mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
@@ -79,7 +79,7 @@ class DiskKey(_Key):  # type: ignore[misc]
 
 
 class DiskMultipart(_Multipart):  # type: ignore[misc]
-    """moto's multipart upload, put together on disk."""
+    """moto's multipart upload, assembled on disk."""
 
     def complete(self, body: Iterator[tuple[int, str]]) -> tuple[Any, str, tuple[str, str, int] | None]:
         """The value, its ETag (MD5 of the parts' MD5s, and their number), and its checksum's type, text and parts."""

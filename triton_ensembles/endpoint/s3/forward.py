@@ -1,4 +1,4 @@
-"""Requests passed on to the S3 process, streamed both ways."""
+"""Passes requests on to the S3 process, streamed both ways."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
-from triton_ensembles.endpoint.api.body import Body, BodyTooLarge
+from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 
-# Between two parties alone (RFC 9110, 7.6.1); Expect is answered by us.
+# Hop-by-hop headers (RFC 9110, 7.6.1). Expect is answered here.
 _HOP = {"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect", "proxy-connection"}
 _MOST_BYTES = 5 << 30  # S3's limit of one PUT
 _VIRTUAL_HOST = re.compile(r"(?P<bucket>[a-z0-9][a-z0-9.-]+)\.localhost(:\d+)?")
@@ -29,7 +29,7 @@ class Forward:
         try:
             body = Body(request, _MOST_BYTES)
         except BodyTooLarge:
-            return error("EntityTooLarge", f"one PUT may have {_MOST_BYTES} bytes; upload the object in parts", 400)
+            return error("EntityTooLarge", f"a PUT has at most {_MOST_BYTES} bytes; upload it in parts", 400)
         headers = CIMultiDict((name, value) for name, value in request.headers.items() if name.lower() not in _HOP)
         # A bucket in the host's name (http://BUCKET.localhost) becomes one in the path.
         virtual = _VIRTUAL_HOST.fullmatch(headers.pop("Host", ""))
@@ -44,11 +44,11 @@ class Forward:
             ) as answer:
                 return await _send_back(request, answer)
         except aiohttp.ClientConnectionError as gone:
-            return error("ServiceUnavailable", f"the local S3 is gone: {gone}", 503)
+            return error("ServiceUnavailable", f"the local S3 server has stopped: {gone}", 503)
 
 
 def error(code: str, message: str, status: int) -> web.Response:
-    """An error as S3 writes it."""
+    """An error in S3's XML."""
     text = f"<Error><Code>{code}</Code><Message>{escape(message)}</Message></Error>"
     return web.Response(status=status, text=text, content_type="application/xml")
 
@@ -62,7 +62,7 @@ async def _send_back(request: web.BaseRequest, answer: aiohttp.ClientResponse) -
             await response.write(piece)
     except aiohttp.ClientError:
         if request.transport is not None:
-            request.transport.abort()  # the status is out already: the client has to see that the rest is missing
+            request.transport.abort()  # the status is already sent: only this shows the client that the rest is missing
         return response
     await response.write_eof()
     return response

@@ -1,4 +1,4 @@
-"""The S3 process as its parent sees it."""
+"""Starts and stops the S3 process."""
 
 from __future__ import annotations
 
@@ -6,42 +6,38 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT
 from triton_ensembles.processes import die_with_parent
-from triton_ensembles.triton.server import LOOPBACK
+from triton_ensembles.triton.ports import LOOPBACK
 
 _START_SECONDS = 60
-# glibc would keep the memory of every upload's parts, for each thread, instead of giving it back.
+# Otherwise glibc keeps the memory of every upload's parts, for each thread, instead of returning it.
 _FRUGAL = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 * 1024)}
 
 
 class S3Process:
-    """moto's server in a process of its own: its memory, its locks and its CPU time are not those of requests.
+    """moto's server in a separate process, so that its memory, locks and CPU time do not slow down requests.
 
     Args:
         scratch: an existing folder for its objects.
-        log: what it writes on standard error goes there.
-        buckets: local folders that stand as buckets.
+        log: the file that its standard error is appended to.
     """
 
-    def __init__(self, scratch: Path, log: Path, buckets: Mapping[str, Path], region: str) -> None:
+    def __init__(self, scratch: Path, log: Path, region: str) -> None:
         self._scratch = scratch
         self._log = log
-        self._buckets = buckets
         self._region = region
         self._process: asyncio.subprocess.Process | None = None
         self.url = ""
 
     async def start(self) -> None:
-        """Returns when it listens; ``url`` is known from then on."""
+        """Return when it listens; ``url`` is set from then on. Raises EnsembleError when it does not start."""
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "triton_ensembles.endpoint.s3.serve"),
-                *(f"{name}={folder.resolve()}" for name, folder in self._buckets.items()),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,

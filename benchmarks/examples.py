@@ -1,0 +1,31 @@
+"""The example requests of the project's ensembles, as benchmarks send them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from triton_ensembles.deploy.payload import Payload, payload_of
+from triton_ensembles.examples.folder import Examples, examples_folder, read_examples
+from triton_ensembles.paths import ENSEMBLES
+
+
+@cache
+def examples_of(ensemble: str) -> Examples:
+    return read_examples(ENSEMBLES / ensemble)
+
+
+def sentences(texts: Sequence[str]) -> Payload:
+    """These texts for bert_trt, or for the reference, which takes the same."""
+    return payload_of(examples_of("bert_trt").requests[0].with_texts(texts))
+
+
+def photograph(ensemble: str) -> Payload:
+    """The first photograph among the examples of dali_inception or resnet_pytorch."""
+    return payload_of(examples_of(ensemble).requests[0])
+
+
+def photographs() -> list[Path]:
+    """The photographs among the examples of dali_inception, as JPEG files."""
+    return sorted(examples_folder(ENSEMBLES / "dali_inception").glob("*.jpg"))

@@ -1,0 +1,127 @@
+"""Clones have the right content, every reader can read them, and bad requests are refused before any is written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from triton_ensembles.archive.clones import clone, clone_names
+from triton_ensembles.archive.write import write_archive
+from triton_ensembles.cli import main
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.model_config import parse_config
+
+DAG = """name: "pair" platform: "ensemble" max_batch_size: 0
+input [ { name: "IN" data_type: TYPE_FP32 dims: [ 1 ] } ] output [ { name: "OUT" data_type: TYPE_FP32 dims: [ 1 ] } ]
+ensemble_scheduling { step [ { model_name: "pair.step" model_version: -1
+  input_map { key: "IN" value: "IN" } output_map { key: "OUT" value: "OUT" } } ] }
+"""
+STEP = """name: "pair.step" backend: "python" max_batch_size: 0
+input [ { name: "IN" data_type: TYPE_FP32 dims: [ 1 ] } ] output [ { name: "OUT" data_type: TYPE_FP32 dims: [ 1 ] } ]
+parameters { key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_DIRECTORY/../env.tar.gz" } }
+"""
+
+
+def archive(folder: Path, sizes: tuple[int, ...] = (10, 70_000, 200_001)) -> Path:
+    """An archive as build.py build writes it: an ensemble "pair" of one step, with files of these sizes."""
+    tree = folder / "tree"
+    (tree / "pair" / "1").mkdir(parents=True)
+    (tree / "pair.step" / "1").mkdir(parents=True)
+    (tree / "pair" / "config.pbtxt").write_text(DAG)
+    (tree / "pair.step" / "config.pbtxt").write_text(STEP)
+    (tree / "env.tar.gz").write_bytes(_bytes(65_537))
+    for size in sizes:
+        (tree / "pair.step" / "1" / f"file_{size}").write_bytes(_bytes(size))
+    (tree / "manifest.json").write_text(json.dumps({"ensemble": "pair", "weights": "pretrained"}))
+    write_archive(tree, folder / "pair.tar.gz")
+    return folder / "pair.tar.gz"
+
+
+def _bytes(size: int) -> bytes:
+    return hashlib.shake_128(str(size).encode()).digest(size)
+
+
+def contents(path: Path) -> dict[str, bytes | None]:
+    with tarfile.open(path) as tar:
+        return {info.name: stream.read() if (stream := tar.extractfile(info)) else None for info in tar}
+
+
+@settings(max_examples=20, deadline=None)
+@given(sizes=st.lists(st.sampled_from([0, 1, 511, 512, 513, 65_536, 65_537, 131_072, 300_000]), unique=True))
+def test_a_clone_has_the_files_of_its_original(tmp_path_factory: pytest.TempPathFactory, sizes: list[int]) -> None:
+    """Otherwise a tenant would get broken weights, or a file would be missing or shifted by some bytes."""
+    folder = tmp_path_factory.mktemp("clone")
+    original = archive(folder, tuple(sizes))
+    first, second = clone(original, ["a_0", "a_1"], folder)
+    wanted = {
+        name.replace("pair", "a_1"): content
+        for name, content in contents(original).items()
+        if not name.endswith((".pbtxt", ".json"))
+    }
+    found = contents(second)
+    assert {name: content for name, content in found.items() if not name.endswith((".pbtxt", ".json"))} == wanted
+    assert found.keys() == {name.replace("pair", "a_1") for name in contents(original)}
+    assert contents(first).keys() != found.keys()
+
+
+def test_a_clone_has_names_of_its_own(tmp_path: Path) -> None:
+    """Otherwise the steps of two tenants would reload each other on one endpoint."""
+    (path,) = clone(archive(tmp_path), ["tenant_7"], tmp_path)
+    found = contents(path)
+    config = parse_config((found["tenant_7/config.pbtxt"] or b"").decode(), "config.pbtxt")
+    assert config.name == "tenant_7"
+    assert [step.model_name for step in config.ensemble_scheduling.step] == ["tenant_7.step"]
+    step = parse_config((found["tenant_7.step/config.pbtxt"] or b"").decode(), "config.pbtxt")
+    assert step.name == "tenant_7.step"
+    assert step.parameters["EXECUTION_ENV_PATH"].string_value == "$$TRITON_MODEL_DIRECTORY/../env.tar.gz"
+    manifest = json.loads(found["manifest.json"] or b"")
+    assert (manifest["ensemble"], manifest["clone_of"], manifest["weights"]) == ("tenant_7", "pair", "pretrained")
+
+
+def test_gnu_tar_reads_a_clone(tmp_path: Path) -> None:
+    """Otherwise SageMaker, which does not extract with Python, would see only the first of several gzip members."""
+    (path,) = clone(archive(tmp_path), ["x_0"], tmp_path)
+    listed = subprocess.run(["tar", "tzf", path], capture_output=True, text=True, check=True)
+    assert "x_0.step/1/file_200001" in listed.stdout.splitlines()
+    assert not listed.stderr
+
+
+@pytest.mark.parametrize("prefix", ["", "a/b", "a.b", "-a", "ä", "a b", "x" * 101])
+def test_a_prefix_that_a_model_name_cannot_have_is_refused(prefix: str) -> None:
+    with pytest.raises(EnsembleError, match="is not a valid beginning of a model's name"):
+        clone_names(prefix, 1)
+
+
+def test_names_sort_in_the_order_of_their_numbers() -> None:
+    assert clone_names("tenant", 3) == ["tenant_0000", "tenant_0001", "tenant_0002"]
+    names = clone_names("t", 10_001)
+    assert names == sorted(names)
+
+
+@pytest.mark.parametrize("keep", [100, 50_000])
+def test_a_damaged_archive_is_refused_and_nothing_is_written(tmp_path: Path, keep: int) -> None:
+    original = archive(tmp_path)
+    original.write_bytes(original.read_bytes()[:keep])
+    with pytest.raises(EnsembleError, match="not a complete"):
+        list(clone(original, ["x_0"], tmp_path / "out"))
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_more_clones_than_fit_on_the_disk_are_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(EnsembleError, match=r"1000000000 clones of pair.tar.gz need .* are free"):
+        list(clone(archive(tmp_path), range(1_000_000_000), tmp_path / "out"))  # type: ignore[arg-type]
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_clone_says_how_to_build_a_missing_archive() -> None:
+    result = CliRunner().invoke(main, ["clone", "no_such", "--count", "2", "--prefix", "t"])
+    assert result.exit_code == 1
+    assert "run: build.py build no_such" in result.output

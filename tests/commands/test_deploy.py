@@ -1,0 +1,146 @@
+"""The command ``deploy``, and all commands on endpoints one after the other."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from tests.commands.conftest import ROLE, Run
+from tests.deploy.conftest import MakeArchive
+from triton_ensembles.commands.autoscale import autoscale
+from triton_ensembles.commands.deploy import deploy
+from triton_ensembles.commands.status import status
+from triton_ensembles.commands.undeploy import undeploy
+from triton_ensembles.commands.upload import upload
+from triton_ensembles.deploy.archives import Archive
+from triton_ensembles.deploy.aws import Aws
+from triton_ensembles.deploy.image import PIP_SERVER
+from triton_ensembles.errors import EnsembleError
+
+
+def test_from_upload_to_undeploy(run: Run, aws: Aws, archive: Archive) -> None:
+    """Every command says what it does, may be repeated, and undeploy leaves nothing behind."""
+    where = ("--bucket", "some-bucket", "--endpoint", "an-endpoint")
+    first = run(upload, archive.path, *where)
+    assert first.exit_code == 0, first.output
+    assert f"s3://some-bucket/an-endpoint/{archive.key}  uploading" in first.output
+    assert "unchanged, nothing to do" in run(upload, archive.path, *where).output
+
+    options = (archive.path, *where, "--role", ROLE)
+    dry = run(deploy, *options, "--dry-run")
+    assert aws.sagemaker.list_models()["Models"] == []
+    assert f"endpoint an-endpoint: 1 x ml.c5.xlarge, image {PIP_SERVER}" in dry.output
+    assert "cost: 1 x ml.c5.xlarge for every hour that it exists" in dry.output
+
+    assert "created; run undeploy to stop the cost" in run(deploy, *options).output
+    assert "unchanged" in run(deploy, *options).output
+
+    shown = run(status, "--endpoint", "an-endpoint")
+    assert shown.exit_code == 0
+    assert "an-endpoint: InService" in shown.output
+    assert "AllTraffic: 1 of 1 ml.c5.xlarge" in shown.output
+    assert f"{archive.key}  0.0 MB, weights pretrained" in shown.output
+
+    scaled = run(autoscale, "--endpoint", "an-endpoint", "--target-value", "70", "--max", "3")
+    assert scaled.exit_code == 0, scaled.output
+    assert (
+        "1 to 3 instances, SageMakerVariantInvocationsPerInstance at 70 per minute; cooldown 600 s in, 200 s out"
+        in (scaled.output)
+    )
+    assert "cooldown 600 s in, 200 s out" in run(status, "--endpoint", "an-endpoint").output
+
+    gone = run(undeploy, *where)
+    assert gone.exit_code == 0, gone.output
+    assert aws.s3.list_buckets()["Buckets"] == []
+    assert aws.sagemaker.list_endpoints()["Endpoints"] == []
+    assert aws.scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"] == []
+    assert "nothing to delete" in run(undeploy, *where).output
+    assert run(status, "--endpoint", "an-endpoint").exit_code == 1
+
+
+def test_random_weights_are_refused_unless_allowed(run: Run, make_archive: MakeArchive) -> None:
+    """They are reported when the endpoint is deployed, and later by status."""
+    archive, where = make_archive("toy", weights="random"), ("--bucket", "some-bucket")
+    refused = run(deploy, archive.path, *where, "--role", ROLE)
+    assert isinstance(refused.exception, EnsembleError)
+    assert "answers mean nothing: toy" in str(refused.exception)
+    run(upload, archive.path, *where, "--allow-random")
+    assert "HAS RANDOM WEIGHTS" in run(deploy, archive.path, *where, "--role", ROLE, "--allow-random").output
+    assert "weights  RANDOM" in run(status).output
+
+
+def test_archives_are_checked_for_the_image(run: Run, make_archive: MakeArchive) -> None:
+    """Otherwise a TensorFlow model on an image without TensorFlow would fail ten minutes later, at a first request."""
+    config = 'name: "{name}"\nplatform: "tensorflow_graphdef"\nmax_batch_size: 1\n'
+    tensors = 'input [ {{ name: "x" data_type: TYPE_FP32 dims: [ 1 ] }} ]\n'
+    tensors += 'output [ {{ name: "y" data_type: TYPE_FP32 dims: [ 1 ] }} ]\n'
+    archive, where = make_archive("old", config=config + tensors), ("--bucket", "some-bucket", "--role", ROLE)
+    result = run(deploy, archive.path, *where, "--image", "25.04", "--instance", "ml.g4dn.xlarge", "--dry-run")
+    assert isinstance(result.exception, EnsembleError)
+    assert "check refuses these archives for 763104351884.dkr.ecr.eu-central-1" in str(result.exception)
+    assert "tensorflow" in str(result.exception)
+
+
+def test_the_archives_have_to_be_uploaded_first(run: Run, archive: Archive) -> None:
+    """Otherwise the endpoint would have nothing to serve."""
+    result = run(deploy, archive.path, "--bucket", "some-bucket", "--role", ROLE)
+    assert (
+        str(result.exception) == f"s3://some-bucket/triton-ensembles/ does not contain {archive.key}; run upload first"
+    )
+
+
+def test_other_archives_under_the_prefix_are_reported(run: Run, aws: Aws, archive: Archive) -> None:
+    """The endpoint serves them too, although nobody has checked them now."""
+    run(upload, archive.path, "--bucket", "some-bucket")
+    aws.s3.put_object(Bucket="some-bucket", Key="triton-ensembles/other.tar.gz", Body=b"?")
+    result = run(deploy, archive.path, "--bucket", "some-bucket", "--role", ROLE, "--dry-run")
+    assert "note: other archives under s3://some-bucket/triton-ensembles/, served too and not checked now: 1" in (
+        result.output
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "--role"),
+        (["--role", ROLE, "--image", "24.09", "--image-uri", "some/image:1"], "give only one of them"),
+        (["--role", ROLE, "--image", "24.09", "--env", "NAME"], "--env takes KEY=VALUE, not 'NAME'"),
+    ],
+)
+def test_wrong_usage(run: Run, archive: Archive, arguments: list[str], words: str) -> None:
+    """The error names the option; the exit code is 2."""
+    run(upload, archive.path, "--bucket", "some-bucket")
+    result = run(deploy, archive.path, "--bucket", "some-bucket", "--instance", "ml.c5.xlarge", *arguments)
+    assert words in result.output
+    assert result.exit_code == 2
+
+
+def test_sigterm_deletes_what_was_created(
+    run: Run, aws: Aws, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a CI job that is canceled would leave an endpoint that costs money."""
+    run(upload, archive.path)
+    before = signal.getsignal(signal.SIGTERM)
+    make = Aws.sagemaker.func  # type: ignore[attr-defined]
+
+    def make_interrupting(self: Aws) -> Any:
+        client = make(self)
+        create = client.create_endpoint
+
+        def create_and_terminate(**request: Any) -> None:
+            create(**request)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        client.create_endpoint = create_and_terminate
+        return client
+
+    monkeypatch.setattr(Aws, "sagemaker", property(make_interrupting))
+    result = run(deploy, archive.path, "--role", ROLE)
+    assert result.exit_code == 1
+    assert "rolling back: deleting the endpoint triton-ensembles" in result.output
+    for names in (aws.sagemaker.list_endpoints()["Endpoints"], aws.sagemaker.list_models()["Models"]):
+        assert names == []
+    assert signal.getsignal(signal.SIGTERM) is before

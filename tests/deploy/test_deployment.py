@@ -1,0 +1,246 @@
+"""Deployment: created once, updated where it differs, and deleted again after a failure halfway.
+
+moto simulates SageMaker; its endpoints are in service at once, so ``Platform`` puts other states in front of it. The
+tests with the real local endpoint are in test_local_endpoint.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from triton_ensembles.deploy import sagemaker_endpoint
+from triton_ensembles.deploy.aws import Aws
+from triton_ensembles.deploy.deployment import deploy_endpoint
+from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
+from triton_ensembles.deploy.removal import undeploy_endpoint
+from triton_ensembles.deploy.sagemaker_endpoint import tags_of
+from triton_ensembles.errors import EnsembleError
+
+DESIRED = DesiredEndpoint(
+    "an-endpoint",
+    "arn:aws:iam::123456789012:role/some-role",
+    "some/image:1",
+    "ml.g4dn.xlarge",
+    1,
+    "s3://some-bucket/an-endpoint/",
+)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sagemaker_endpoint, "_FIRST_PAUSE", 0.001)
+
+
+def parts(aws: Aws) -> tuple[list[str], list[str], list[str]]:
+    """The names of all endpoints, configurations and models."""
+    client = aws.sagemaker
+    return (
+        [each["EndpointName"] for each in client.list_endpoints()["Endpoints"]],
+        [each["EndpointConfigName"] for each in client.list_endpoint_configs()["EndpointConfigs"]],
+        [each["ModelName"] for each in client.list_models()["Models"]],
+    )
+
+
+class Platform:
+    """Gives moto's endpoint other states: each DescribeEndpoint takes the next one, the last one stays."""
+
+    def __init__(self, aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.states: list[dict[str, Any]] = []
+        self.config = ""
+        self._describe = aws.sagemaker.describe_endpoint
+        self._delete = aws.sagemaker.delete_endpoint
+        monkeypatch.setattr(aws.sagemaker, "describe_endpoint", self.describe)
+        monkeypatch.setattr(aws.sagemaker, "update_endpoint", self.update)
+        monkeypatch.setattr(aws.sagemaker, "delete_endpoint", self.delete)
+
+    def describe(self, EndpointName: str) -> dict[str, Any]:  # noqa: N803
+        found: dict[str, Any] = self._describe(EndpointName=EndpointName)
+        state = (self.states.pop(0) if len(self.states) > 1 else self.states[0]) if self.states else {}
+        return found | ({"EndpointConfigName": self.config} if self.config else {}) | state
+
+    def update(self, EndpointName: str, EndpointConfigName: str, **more: Any) -> None:  # noqa: N803
+        self.config = EndpointConfigName
+        self.more = more
+
+    def delete(self, EndpointName: str) -> Any:  # noqa: N803
+        if self.states and self.states[0].get("EndpointStatus") in ("Creating", "Updating"):
+            self.states = [{"EndpointStatus": "InService"}]
+            words = {"Code": "ValidationException", "Message": 'Cannot update in-progress endpoint "arn:…".'}
+            raise ClientError({"Error": words}, "DeleteEndpoint")
+        return self._delete(EndpointName=EndpointName)
+
+
+@pytest.fixture
+def platform(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Platform:
+    return Platform(aws, monkeypatch)
+
+
+def test_deploying_twice_creates_it_once(aws: Aws, lines: list[str]) -> None:
+    """The second time, nothing changes."""
+    assert deploy_endpoint(aws, DESIRED, lines.append, 60) == "created"
+    before = parts(aws)
+    assert deploy_endpoint(aws, DESIRED, lines.append, 60) == "unchanged"
+    assert parts(aws) == before == (["an-endpoint"], [DESIRED.config_name], [DESIRED.model_name])
+    made = aws.sagemaker.describe_model(ModelName=DESIRED.model_name)
+    assert made["PrimaryContainer"]["ModelDataUrl"] == "s3://some-bucket/an-endpoint/"
+    assert made["PrimaryContainer"]["Mode"] == "MultiModel"
+
+
+def test_an_update_deletes_the_old_model_and_configuration(aws: Aws, platform: Platform, lines: list[str]) -> None:
+    """Otherwise old configurations would pile up. (Deleting one too early breaks the update.)"""
+    deploy_endpoint(aws, DESIRED, lines.append, 60)
+    platform.config = DESIRED.config_name
+    larger = replace(DESIRED, instance="ml.g4dn.2xlarge", environment={"SAGEMAKER_TRITON_LOG_VERBOSE": "false"})
+    assert deploy_endpoint(aws, larger, lines.append, 60) == "updated"
+    assert platform.config == larger.config_name
+    assert platform.more == {}
+    assert parts(aws) == (["an-endpoint"], [larger.config_name], [larger.model_name])
+
+
+def test_an_update_leaves_the_number_of_instances_to_auto_scaling(
+    aws: Aws, platform: Platform, lines: list[str]
+) -> None:
+    """Otherwise an update would undo the scaling in the middle of a load."""
+    deploy_endpoint(aws, DESIRED, lines.append, 60)
+    platform.config = DESIRED.config_name
+    arn = aws.sagemaker.describe_endpoint(EndpointName="an-endpoint")["EndpointArn"]
+    tag = {"Key": "triton-ensembles:autoscaled", "Value": "AllTraffic"}
+    aws.sagemaker.add_tags(ResourceArn=arn, Tags=[tag])
+    deploy_endpoint(aws, replace(DESIRED, count=2), lines.append, 60)
+    assert platform.more == {"RetainAllVariantProperties": True}
+
+
+def test_a_failure_has_its_reason_and_leaves_nothing(aws: Aws, platform: Platform, lines: list[str]) -> None:
+    """Otherwise a broken endpoint would go on costing money."""
+    create, failed = aws.sagemaker.create_endpoint, {"EndpointStatus": "Failed", "FailureReason": "the ping failed"}
+
+    def create_failing(**request: Any) -> None:
+        create(**request)
+        platform.states = [{"EndpointStatus": "Creating"}, {"EndpointStatus": "Creating"}, failed]
+
+    aws.sagemaker.create_endpoint = create_failing
+    with pytest.raises(EnsembleError, match="did not get into service: the ping failed"):
+        deploy_endpoint(aws, DESIRED, lines.append, 60)
+    assert parts(aws) == ([], [], [])
+
+
+@pytest.mark.parametrize("step", ["create_model", "create_endpoint_config", "create_endpoint"])
+def test_a_refusal_halfway_leaves_nothing(
+    aws: Aws, lines: list[str], monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """The error has AWS's reason and says what to do."""
+
+    def refuse(**_: Any) -> None:
+        words = {"Code": "ResourceLimitExceeded", "Message": "The account-level service limit is 0 Instances."}
+        raise ClientError({"Error": words}, step)
+
+    monkeypatch.setattr(aws.sagemaker, step, refuse)
+    with pytest.raises(EnsembleError, match="service limit is 0 Instances; request a higher quota"):
+        deploy_endpoint(aws, DESIRED, lines.append, 60)
+    assert parts(aws) == ([], [], [])
+
+
+def test_ctrl_c_while_it_is_created_waits_and_deletes_it(aws: Aws, platform: Platform, lines: list[str]) -> None:
+    """SageMaker refuses to delete what is being created; giving up would leave it running and costing money."""
+    create = aws.sagemaker.create_endpoint
+
+    def create_and_interrupt(**request: Any) -> None:
+        create(**request)
+        platform.states = [{"EndpointStatus": "Creating"}] * 3 + [{"EndpointStatus": "InService"}]
+        raise KeyboardInterrupt
+
+    aws.sagemaker.create_endpoint = create_and_interrupt
+    with pytest.raises(KeyboardInterrupt):
+        deploy_endpoint(aws, DESIRED, lines.append, 60)
+    assert parts(aws) == ([], [], [])
+
+
+def test_an_update_that_fails_keeps_the_old_endpoint(aws: Aws, platform: Platform, lines: list[str]) -> None:
+    """Its model and its configuration are kept as well."""
+    deploy_endpoint(aws, DESIRED, lines.append, 60)
+    before = parts(aws)
+    old = DESIRED.config_name
+
+    def roll_back(**_: Any) -> None:
+        platform.states = [
+            {"EndpointStatus": "Updating"},
+            {"EndpointStatus": "RollingBack"},
+            {"EndpointStatus": "InService", "EndpointConfigName": old, "FailureReason": "no capacity"},
+        ]
+
+    aws.sagemaker.update_endpoint = roll_back
+    with pytest.raises(EnsembleError, match="no capacity"):
+        deploy_endpoint(aws, replace(DESIRED, instance="ml.p3.2xlarge"), lines.append, 60)
+    assert parts(aws) == before
+
+
+def test_a_failed_endpoint_is_recreated(aws: Aws, platform: Platform, lines: list[str]) -> None:
+    """SageMaker cannot update it."""
+    deploy_endpoint(aws, DESIRED, lines.append, 60)
+    platform.states = [{"EndpointStatus": "Failed"}]
+    delete = platform.delete
+
+    def delete_failed(EndpointName: str) -> Any:  # noqa: N803
+        answer = delete(EndpointName=EndpointName)
+        platform.states = []
+        return answer
+
+    aws.sagemaker.delete_endpoint = delete_failed
+    assert deploy_endpoint(aws, DESIRED, lines.append, 60) == "created"
+
+
+def test_an_endpoint_of_another_tool_is_left_alone(aws: Aws, lines: list[str]) -> None:
+    """Neither deploy nor undeploy changes it."""
+    aws.sagemaker.create_model(
+        ModelName="theirs", ExecutionRoleArn=DESIRED.role, PrimaryContainer={"Image": "their/image:1"}
+    )
+    variant = {"VariantName": "v", "ModelName": "theirs", "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
+    aws.sagemaker.create_endpoint_config(EndpointConfigName="theirs", ProductionVariants=[variant])
+    aws.sagemaker.create_endpoint(EndpointName="an-endpoint", EndpointConfigName="theirs")
+    for command in (
+        lambda: deploy_endpoint(aws, DESIRED, lines.append, 60),
+        lambda: undeploy_endpoint(aws, "an-endpoint", None, print, 60),
+    ):
+        with pytest.raises(EnsembleError, match="was not created by this tool"):
+            command()
+    assert parts(aws) == (["an-endpoint"], ["theirs"], ["theirs"])
+
+
+def test_undeploy_deletes_what_killed_runs_left(aws: Aws, lines: list[str]) -> None:
+    """Models with similar names that belong to something else are kept."""
+    deploy_endpoint(aws, DESIRED, lines.append, 60)
+    left = replace(DESIRED, image="some/image:2")  # as a run that was killed would leave it
+    aws.sagemaker.create_model(**left.model, Tags=[{"Key": "made-by", "Value": "triton-ensembles"}])
+    aws.sagemaker.create_model(
+        **(left.model | {"ModelName": "an-endpoint-of-mine"}), Tags=[{"Key": "made-by", "Value": "triton-ensembles"}]
+    )
+    assert undeploy_endpoint(aws, "an-endpoint", None, lines.append, 60) == 4
+    assert parts(aws) == ([], [], ["an-endpoint-of-mine"])
+    assert undeploy_endpoint(aws, "an-endpoint", None, lines.append, 60) == 0
+
+
+def test_one_failing_step_of_undeploy_does_not_stop_the_others(
+    aws: Aws, lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error names what still exists."""
+    deploy_endpoint(aws, DESIRED, lines.append, 60)
+
+    def refuse(**_: Any) -> None:
+        raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, "DeleteEndpoint")
+
+    monkeypatch.setattr(aws.sagemaker, "delete_endpoint", refuse)
+    with pytest.raises(EnsembleError, match="could not delete all of an-endpoint: endpoint"):
+        undeploy_endpoint(aws, "an-endpoint", None, lines.append, 60)
+    assert parts(aws) == (["an-endpoint"], [], [])
+
+
+def test_the_endpoint_has_a_tag_with_its_weights(aws: Aws, lines: list[str]) -> None:
+    """It is updated also when only the archives have changed, which are not part of SageMaker's configuration."""
+    deploy_endpoint(aws, replace(DESIRED, weights="pretrained"), lines.append, 60)
+    assert deploy_endpoint(aws, replace(DESIRED, weights="random"), lines.append, 60) == "unchanged"
+    arn = aws.sagemaker.describe_endpoint(EndpointName="an-endpoint")["EndpointArn"]
+    assert tags_of(aws, arn) == {"made-by": "triton-ensembles", "triton-ensembles:weights": "random"}

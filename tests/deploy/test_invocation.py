@@ -1,0 +1,115 @@
+"""InvokeEndpoint over a real socket: a server that sends SageMaker's answers, and the real botocore."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from triton_ensembles.deploy import invocation
+from triton_ensembles.deploy.aws import Aws
+from triton_ensembles.deploy.invocation import invoke_model
+from triton_ensembles.deploy.payload import Payload
+from triton_ensembles.errors import EnsembleError
+
+COLD: tuple[int, str, dict[str, Any]] = (429, "ModelNotReadyException", {"Message": "the model is being loaded"})
+PAYLOAD = Payload(b"[1]", "application/json")
+
+Play = Callable[[list[tuple[int, str, dict[str, Any]]]], list[dict[str, str]]]
+
+
+@pytest.fixture
+def play(credentials: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
+    """``play(answers)``: each request gets the next answer; the list that this returns collects the headers."""
+    answers: list[tuple[int, str, dict[str, Any]]] = []
+    asked: list[dict[str, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            asked.append(dict(self.headers))
+            status, code, content = answers.pop(0) if answers else (200, "", {"fine": True})
+            body = json.dumps(content).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            if code:
+                self.send_header("x-amzn-ErrorType", code)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *arguments: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setattr(invocation, "_FIRST_PAUSE", 0.01)
+
+    def start(wanted: list[tuple[int, str, dict[str, Any]]]) -> list[dict[str, str]]:
+        answers[:] = wanted
+        return asked
+
+    yield start
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_boto3_alone_gives_up_on_a_cold_start(play: Play) -> None:
+    """The reason for invocation.py, which can be deleted should botocore ever retry by itself."""
+    asked = play([COLD])
+    with pytest.raises(ClientError, match="ModelNotReadyException"):
+        boto3.client("sagemaker-runtime").invoke_endpoint(EndpointName="e", TargetModel="m.tar.gz", Body=b"[1]")
+    assert len(asked) == 1
+
+
+def test_a_cold_start_is_waited_for(play: Play, lines: list[str]) -> None:
+    """The request is repeated until the model has answered, and each wait is reported."""
+    asked = play([COLD, COLD, COLD])
+    answer = invoke_model(Aws(), "an-endpoint", "team/m.tar.gz", PAYLOAD, lines.append)
+    assert (json.loads(answer.body), answer.tries, len(asked)) == ({"fine": True}, 4, 4)
+    assert asked[0]["X-Amzn-SageMaker-Target-Model"] == "team/m.tar.gz"
+    assert lines[0].startswith("team/m.tar.gz is being loaded (a cold start)")
+
+
+def test_waiting_ends_after_the_patience(play: Play, lines: list[str]) -> None:
+    """Otherwise the command would wait forever for a model that never loads."""
+    play([COLD] * 100)
+    with pytest.raises(EnsembleError, match=r"was still being loaded after .* s and \d+ tries"):
+        invoke_model(Aws(), "an-endpoint", "m.tar.gz", PAYLOAD, lines.append, patience=0.2)
+
+
+def test_the_error_of_the_model_reaches_the_user(play: Play, lines: list[str]) -> None:
+    """With where to read more; the request is not repeated."""
+    error = {
+        "Message": "Received client error (400) from primary",
+        "OriginalStatusCode": 400,
+        "OriginalMessage": "unexpected shape for input 'INPUT0'",
+        "LogStreamArn": "arn:aws:logs:eu-central-1:1:log-group:/aws/sagemaker/Endpoints/e",
+    }
+    asked = play([(424, "ModelError", error)])
+    with pytest.raises(EnsembleError, match="answered 400: unexpected shape for input 'INPUT0'; the endpoint's log"):
+        invoke_model(Aws(), "an-endpoint", "m.tar.gz", PAYLOAD, lines.append)
+    assert len(asked) == 1
+
+
+def test_an_archive_that_does_not_exist(play: Play, lines: list[str]) -> None:
+    """SageMaker's reason is shown."""
+    play([(400, "ValidationError", {"Message": "Failed to download model data"})])
+    with pytest.raises(EnsembleError, match="ValidationError: Failed to download model data"):
+        invoke_model(Aws(), "an-endpoint", "m.tar.gz", PAYLOAD, lines.append)
+
+
+def test_an_endpoint_that_does_not_answer(credentials: None, monkeypatch: pytest.MonkeyPatch, lines: list[str]) -> None:
+    """The error says which settings to check."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    with pytest.raises(EnsembleError, match="check the network, AWS_DEFAULT_REGION and AWS_ENDPOINT_URL"):
+        invoke_model(Aws(), "an-endpoint", "m.tar.gz", PAYLOAD, lines.append)

@@ -1,0 +1,32 @@
+"""The fenced code blocks of the documentation."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_ensembles.paths import ROOT
+
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+_FENCE = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One code block; ``kind`` is what follows the three backticks: "sh", "sh run", "text", ..."""
+
+    page: Path
+    kind: str
+    text: str
+
+    @property
+    def commands(self) -> list[str]:
+        """Its lines of shell, continued lines joined and comments left out."""
+        lines = re.sub(r"\\\n\s*", " ", self.text).splitlines()
+        return [words for line in lines if (words := re.sub(r"\s#.*", "", line).strip())]
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """The code blocks of a page in their order."""
+    return [Block(page, found["kind"], found["text"]) for found in _FENCE.finditer(page.read_text(encoding="utf-8"))]

@@ -1,0 +1,78 @@
+"""What the documentation tells people to type exists."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.docs.blocks import PAGES, blocks_of
+from triton_ensembles.cli import main
+from triton_ensembles.commands import reference
+from triton_ensembles.paths import ROOT
+
+_TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+_SHELL = [block for page in PAGES for block in blocks_of(page) if block.kind.split(" ")[0] == "sh"]
+
+
+def _typed(program: str) -> list[tuple[str, list[str]]]:
+    """The page and the words after ``program``, for each of its calls in a block of shell."""
+    calls = []
+    for block in _SHELL:
+        for command in block.commands:
+            words = shlex.split(command, posix=True) if _complete(command) else command.split()
+            if words and words[0] == program:
+                calls.append((block.page.name, words[1:]))
+    return calls
+
+
+def _complete(command: str) -> bool:
+    try:
+        shlex.split(command)
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("page", "words"), _typed("make"))
+def test_targets_of_make_exist(page: str, words: list[str]) -> None:
+    """Otherwise the first thing that somebody types fails."""
+    assert {word for word in words if "=" not in word} <= set(_TARGETS), page
+
+
+@pytest.mark.parametrize(("page", "words"), _typed("./build.py"))
+def test_commands_and_their_options_exist(page: str, words: list[str]) -> None:
+    """Otherwise a command of the documentation is refused."""
+    command = main.get_command(click.Context(main), words[0])
+    if command is None:
+        assert words[0].startswith("-"), f"{page}: there is no command {words[0]}"
+        return
+    known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+    given = {word.partition("=")[0] for word in words if word.startswith("--")}
+    assert given <= known | {"--help"}, f"{page}: {given - known}"
+
+
+def test_the_documentation_has_commands_to_test() -> None:
+    """Otherwise the two tests above test nothing."""
+    assert len(_typed("make")) > 3 and len(_typed("./build.py")) > 5
+
+
+def test_the_page_of_commands_is_up_to_date() -> None:
+    """Otherwise people read about options as they were: run python -m triton_ensembles.commands.reference."""
+    assert reference.PAGE.read_text(encoding="utf-8") == reference.page()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Otherwise a reader of the repository ends at a 404."""
+    for link in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def test_every_page_of_docs_is_in_the_table_of_contents() -> None:
+    """Otherwise nobody finds it."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [page.name for page in PAGES if page.parent.name == "docs" and f"docs/{page.name}" not in readme] == []

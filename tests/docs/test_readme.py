@@ -1,0 +1,78 @@
+"""The smallest ensemble of the README, typed in as it stands there: built, served, asked, broken and checked."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import Block, blocks_of
+from tests.running import running
+from triton_ensembles.paths import ROOT
+from triton_ensembles.triton.ports import Ports
+
+README = ROOT / "README.md"
+# What the README calls ./build.py, for a project elsewhere.
+LAUNCHER = f'#!/bin/sh\nexec "{ROOT}/.venv/bin/python" "{ROOT}/build.py" --project . "$@"\n'
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "ensembles").mkdir()
+    launcher = folder / "build.py"
+    launcher.write_text(LAUNCHER)
+    launcher.chmod(0o755)
+    return folder
+
+
+def blocks(kind: str) -> list[tuple[Block, str]]:
+    """The blocks of a kind, and the output that the README shows right below each ("" where it shows none)."""
+    found = blocks_of(README)
+    return [
+        (block, after.text if after.kind == "text" else "")
+        for block, after in zip(found, [*found[1:], found[-1]], strict=True)
+        if block.kind == kind
+    ]
+
+
+def shell(script: str, folder: Path) -> str:
+    """What a shell prints for the script, errors included."""
+    done = subprocess.run(
+        ["bash", "-u", "-c", script], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    return done.stdout
+
+
+def test_the_smallest_ensemble_is_built_served_asked_and_checked(project: Path) -> None:
+    """Otherwise the first ensemble that a newcomer writes, by copying, does not work."""
+    (written, _), *later = blocks("sh run")
+    assert shell(written.text, project) == ""
+    ((serve, _),), ((ask, answer),) = blocks("sh serve"), blocks("sh ask")
+    (command,) = serve.commands
+    with contextlib.ExitStack() as ended:
+        ports = ended.enter_context(Ports.reserved())
+        options = [f"--{name}-port={getattr(ports, name)}" for name in ("http", "grpc", "metrics")]
+        process = ended.enter_context(running(*command.split(), *options, cwd=project, stderr=subprocess.STDOUT))
+        assert process.stdout is not None
+        printed = []
+        for line in process.stdout:
+            printed.append(line)
+            if "Ctrl-C stops it" in line:
+                break
+        else:
+            raise AssertionError("".join(printed))
+        assert shell(ask.text.replace(":8000/", f":{ports.http}/"), project).strip() == answer.strip()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=300)
+    assert later
+    for block, output in later:
+        assert without_time(shell(block.text, project)) == without_time(output)
+
+
+def without_time(output: str) -> str:
+    """The last line of check ends with the seconds that it took."""
+    return "\n".join(line.partition(" (0.")[0] for line in output.strip().splitlines())

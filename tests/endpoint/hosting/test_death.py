@@ -1,0 +1,139 @@
+"""A server that dies at the worst moment: which request fails, which load is blamed, and that no other is affected."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.endpoint.hosting.archives import model
+from tests.endpoint.hosting.conftest import Host, eventually
+from tests.triton.test_server import alive
+from triton_ensembles.endpoint.hosting import InternalFailure
+from triton_ensembles.endpoint.hosting.container_process import Container
+from triton_ensembles.endpoint.hosting.model_cache import ModelCache
+from triton_ensembles.endpoint.hosting.triton_api import TritonApi
+
+pytestmark = pytest.mark.anyio
+
+Kill = Callable[[], Awaitable[None]]
+
+
+@pytest.fixture
+def die(host: Host) -> Kill:
+    """Kill the server, and come back when the next one is up."""
+
+    async def die() -> None:
+        started = len(host.observer.of("instance-started"))
+        host.kill()
+        await eventually(lambda: len(host.observer.of("instance-started")) > started)
+
+    return die
+
+
+def kill_unseen(host: Host) -> None:
+    """Kill the server, and let the platform not notice it yet."""
+    pid = host.pid()
+    os.kill(pid, signal.SIGKILL)
+    while alive(pid):
+        time.sleep(0.001)  # the event loop stands still meanwhile
+
+
+async def test_a_request_whose_server_has_died_is_not_sent_to_the_next_one(
+    host: Host, die: Kill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one knows nothing of the model, and would answer 404 without a word."""
+    host.put("one.tar.gz", model())
+    await host.start()
+    await host.ask("one.tar.gz")
+    acquire = ModelCache.acquire
+
+    async def acquire_and_die(self: ModelCache, target_model: str | None) -> Any:
+        acquired = await acquire(self, target_model)
+        await die()
+        return acquired
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ModelCache, "acquire", acquire_and_die)
+        with pytest.raises(InternalFailure, match=r"ended while it worked on the request.*; try again"):
+            await host.ask("one.tar.gz", 2)
+    assert await host.ask("one.tar.gz", 3) == [3]
+
+
+async def test_a_model_whose_server_dies_right_after_the_load_is_loaded_by_the_next_one(
+    host: Host, die: Kill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.put("one.tar.gz", model())
+    await host.start()
+    load, memory = TritonApi.load, Container.memory
+    loads = deaths = 0
+
+    async def counted_load(self: TritonApi, *arguments: Any) -> None:
+        nonlocal loads
+        await load(self, *arguments)
+        loads += 1
+
+    async def die_and_measure(self: Container) -> int:
+        nonlocal deaths
+        if loads > deaths == 0:  # the first look at the memory after the load
+            deaths = 1
+            await die()
+        return await memory(self)
+
+    monkeypatch.setattr(TritonApi, "load", counted_load)
+    monkeypatch.setattr(Container, "memory", die_and_measure)
+    assert await host.ask("one.tar.gz", 2) == [2]
+    assert (loads, deaths) == (2, 1)
+    assert host.loaded() == ["one.tar.gz"]
+
+
+async def test_a_load_that_meets_a_dead_server_is_tried_once_more(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has nothing to do with that death, which the platform has not even noticed yet."""
+    host.put("one.tar.gz", model())
+    await host.start()
+    load = TritonApi.load
+    killed = False
+
+    async def die_and_load(self: TritonApi, *arguments: Any) -> None:
+        nonlocal killed
+        if not killed:
+            killed = True
+            kill_unseen(host)
+        await load(self, *arguments)
+
+    monkeypatch.setattr(TritonApi, "load", die_and_load)
+    assert await host.ask("one.tar.gz", 2) == [2]
+    assert host.variant.snapshot().instances[0].restarts == 1
+    assert not [text for text in host.observer.of("error") if "one.tar.gz" in text]
+
+
+async def test_a_load_that_meets_two_dead_servers_fails_without_blaming_the_model(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.put("one.tar.gz", model())
+    await host.start()
+    load = TritonApi.load
+
+    async def die_and_load(self: TritonApi, *arguments: Any) -> None:
+        kill_unseen(host)
+        await load(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TritonApi, "load", die_and_load)
+        with pytest.raises(InternalFailure, match=r"ended twice before it had loaded 'one\.tar\.gz'.*; try again"):
+            await host.ask("one.tar.gz")
+    assert await host.ask("one.tar.gz", 2) == [2]
+
+
+async def test_a_model_that_takes_the_server_with_it_is_named_and_not_tried_again(host: Host) -> None:
+    host.put("evil.tar.gz", model(initialize="os.kill(os.getppid(), 9)"))
+    host.put("good.tar.gz", model())
+    await host.start()
+    with pytest.raises(InternalFailure, match=r"the container died while it loaded 'evil\.tar\.gz'"):
+        await host.ask("evil.tar.gz")
+    assert await host.ask("good.tar.gz", 2) == [2]
+    assert host.variant.snapshot().instances[0].restarts == 1

@@ -1,0 +1,129 @@
+"""A model from the first request for it to its deletion from the disk."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.endpoint.hosting.archives import Gate, ensemble, model
+from tests.endpoint.hosting.conftest import Host, eventually
+from triton_ensembles.endpoint.hosting import ModelError, ModelNotReadyException, ModelState
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_model_is_fetched_loaded_and_answers(host: Host) -> None:
+    host.put("team/one.tar.gz", model())
+    await host.start()
+    assert host.variant.snapshot().instances[0].models == ()
+    assert await host.ask("team/one.tar.gz", 1, 2, 3) == [1, 2, 3]
+    status = host.model("team/one.tar.gz")
+    assert status is not None
+    assert status.state is ModelState.LOADED
+    assert status.cold_start is not None and status.cold_start.load > 0 and status.cold_start.download > 0
+    assert (status.misses, status.hits, status.loads, status.in_use) == (1, 0, 1, 0)
+    assert await host.ask("team/one.tar.gz", 4) == [4]
+    again = host.model("team/one.tar.gz")
+    assert again is not None and (again.hits, again.loads) == (1, 1)
+    assert host.observer.values("ModelCacheHit") == [0, 1]
+    assert host.observer.values("LoadedModelCount") == [1]
+    assert len(host.observer.values("ModelLatency")) == 2
+
+
+async def test_a_hundred_requests_for_a_cold_model_load_it_once(host: Host) -> None:
+    host.put("one.tar.gz", model())
+    await host.start()
+    answers = await asyncio.gather(*(host.ask("one.tar.gz", number) for number in range(100)))
+    assert answers == [[number] for number in range(100)]
+    status = host.model("one.tar.gz")
+    assert status is not None and status.loads == 1
+    assert len(host.observer.values("ModelDownloadingTime")) == 1
+    assert host.log.read_text().count("Loading SageMaker TargetModel: one.tar.gz") == 1
+
+
+async def test_a_new_key_needs_nothing_and_a_new_object_under_an_old_key_is_not_picked_up(host: Host) -> None:
+    host.put("one.tar.gz", model(execute="x = x + 1"))
+    await host.start()
+    assert await host.ask("one.tar.gz", 1) == [2]
+    host.put("one.tar.gz", model(execute="x = x + 10"))
+    host.put("two.tar.gz", model(execute="x = x + 100"))
+    assert await host.ask("one.tar.gz", 1) == [2]
+    assert await host.ask("two.tar.gz", 1) == [101]
+
+
+async def test_an_ensemble_answers_and_its_steps_are_not_the_model(host: Host) -> None:
+    host.put("pipe.tar.gz", ensemble("pipe", "pipe.step") | model("pipe.step", execute="x = x * 2"))
+    await host.start()
+    assert await host.ask("pipe.tar.gz", 3) == [6]
+
+
+async def test_archives_whose_steps_have_the_same_names_answer_for_themselves(host: Host) -> None:
+    """AWS's example archives have such steps. Triton may reload the other archive's steps, but must not mix them up."""
+    for name, execute in (("one", "x = x + 1"), ("two", "x = x + 2")):
+        host.put(f"{name}.tar.gz", ensemble("ensemble", "step") | model("step", execute=execute))
+    await host.start()
+    for _ in range(2):
+        assert await host.ask("one.tar.gz", 1) == [2]
+        assert await host.ask("two.tar.gz", 1) == [3]
+
+
+async def test_a_config_at_the_root_of_the_archive_is_the_model(host: Host) -> None:
+    files = {name.partition("/")[2]: content for name, content in model("model").items()}
+    host.put("flat.tar.gz", files)
+    await host.start()
+    assert await host.ask("flat.tar.gz", 3) == [3]
+
+
+async def test_after_a_minute_the_client_gets_a_429_while_the_load_goes_on(host: Host, tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    host.put("slow.tar.gz", model(initialize=gate.wait))
+    await host.start(invoke_seconds=2)
+    first = asyncio.create_task(host.ask("slow.tar.gz"))
+    await eventually(gate.reached)
+    with pytest.raises(ModelNotReadyException, match=r"slow.tar.gz.*is not ready after 2 s: it is loading"):
+        await host.ask("slow.tar.gz")
+    with pytest.raises(ModelNotReadyException):
+        await first
+    gate.open()
+    await eventually(lambda: host.loaded() == ["slow.tar.gz"])
+    assert await host.ask("slow.tar.gz", 5) == [5]
+    status = host.model("slow.tar.gz")
+    assert status is not None and status.loads == 1
+
+
+async def test_a_load_that_never_ends_is_ended_by_restarting_the_container(host: Host) -> None:
+    host.put("stuck.tar.gz", model(initialize="time.sleep(600)"))
+    host.put("good.tar.gz", model())
+    await host.start(load_seconds=10)
+    before = host.pid()
+    with pytest.raises(ModelError, match="not loaded within 10 s, so the container was restarted"):
+        await host.ask("stuck.tar.gz")
+    assert await host.ask("good.tar.gz", 1) == [1]
+    assert host.pid() != before
+
+
+async def test_with_the_cache_disabled_a_model_is_deleted_as_soon_as_no_request_uses_it(host: Host) -> None:
+    host.put("one.tar.gz", model())
+    await host.start(cache="Disabled")
+    assert await asyncio.gather(host.ask("one.tar.gz", 1), host.ask("one.tar.gz", 2)) == [[1], [2]]
+    await eventually(lambda: host.model("one.tar.gz") is None)
+    await eventually(lambda: host.files() == [])
+    host.put("one.tar.gz", model(execute="x = x + 10"))
+    assert await host.ask("one.tar.gz", 1) == [11]
+
+
+async def test_several_instances_share_the_requests_and_each_model_stays_where_it_is(host: Host) -> None:
+    for name in "abcd":
+        host.put(f"{name}.tar.gz", model(execute="time.sleep(0.2)"))
+    await host.start(instances=2)
+    await asyncio.gather(*(host.ask(f"{name}.tar.gz") for name in "abcd"))
+    where = [{each.target_model for each in instance.models} for instance in host.variant.snapshot().instances]
+    assert [len(each) for each in where] == [2, 2]
+    await asyncio.gather(*(host.ask(f"{name}.tar.gz") for name in "abcd"))
+    assert where == [{each.target_model for each in instance.models} for instance in host.variant.snapshot().instances]
+    assert {line.split()[2] for line in host.log.read_text().splitlines() if line.startswith("I")} == {
+        str(host.pid(0)),
+        str(host.pid(1)),
+    }

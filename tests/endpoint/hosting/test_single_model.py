@@ -1,0 +1,74 @@
+"""Single-model endpoints: one model, an ensemble by name, and the error when the container cannot start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.endpoint.hosting.archives import ensemble, model, packed
+from tests.endpoint.hosting.conftest import Host, eventually
+from triton_ensembles.endpoint.hosting import HostingError, ServiceUnavailable, ValidationError
+
+pytestmark = pytest.mark.anyio
+
+ONE = {"mode": "SingleModel", "url": "s3://models/model.tar.gz"}
+PIPE = ensemble("pipe", "a", "b") | model("a", execute="x = x + 1") | model("b", execute="x = x * 2")
+
+
+async def test_the_only_model_answers_without_a_name(host: Host) -> None:
+    host.put("model.tar.gz", model(execute="x = x + 1"))
+    await host.start(**ONE)
+    assert await host.ask(None, 1, 2) == [2, 3]
+    assert "WARNING: No SAGEMAKER_TRITON_DEFAULT_MODEL_NAME provided. Starting with" in host.log.read_text()
+    with pytest.raises(ValidationError, match="does not support target model header"):
+        await host.ask("model.tar.gz")
+    status = host.model("model.tar.gz")
+    assert status is not None and status.hits == 1
+
+
+async def test_an_ensemble_is_served_by_its_name_and_comes_back_after_a_crash(host: Host) -> None:
+    host.put("model.tar.gz", PIPE)
+    await host.start(**ONE, environment={"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "pipe"})
+    assert await host.ask(None, 1, 2) == [4, 6]
+    host.kill()
+    await eventually(lambda: host.observer.of("instance-died"))
+    assert await host.ask(None, 3) == [8]
+
+
+@pytest.mark.parametrize(
+    ("files", "environment", "words"),
+    [
+        (None, {}, "Failed to download model data"),
+        (b"not gzip", {}, "Failed to extract model data archive"),
+        (PIPE, {}, "More than 1 model directory found in model repository: a b pipe; .*DEFAULT_MODEL_NAME"),
+        (PIPE, {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "pip"}, "pip does not exist; name one of .*: a, b, pipe"),
+        ({"config.pbtxt": b""}, {}, "Incorrect directory structure"),
+        ({"README": b""}, {}, "No model found"),
+        (model(initialize="raise ValueError('no such vocabulary')"), {}, "identity: Internal: ValueError: no such voc"),
+        (model(), {"SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--no-such-flag"}, "unrecognized option '--no-such-flag'"),
+    ],
+)
+async def test_a_container_that_cannot_start_says_why_and_leaves_nothing(
+    host: Host, files: dict[str, bytes] | bytes | None, environment: dict[str, str], words: str
+) -> None:
+    if files is not None:
+        host.put("model.tar.gz", files)
+    with pytest.raises(HostingError, match=words):
+        await host.start(**ONE, environment=environment)
+    assert not host.root.exists()
+    with pytest.raises(ServiceUnavailable):
+        await host.ask(None)
+
+
+async def test_a_container_that_is_not_ready_in_time_has_failed(host: Host) -> None:
+    host.put("model.tar.gz", model(initialize="time.sleep(60)"))
+    with pytest.raises(HostingError, match="did not pass the ping health check: tritonserver was not ready after 3 s"):
+        await host.start(**ONE, startup_seconds=3)
+    assert not [each for each in Path("/proc").glob("[0-9]*/cmdline") if str(host.root).encode() in each.read_bytes()]
+
+
+async def test_the_containers_variables_reach_the_model(host: Host) -> None:
+    host.put("model.tar.gz", packed(model(execute="x = x * float(os.environ['FACTOR'])")))
+    await host.start(**ONE, environment={"FACTOR": "7"})
+    assert await host.ask(None, 2) == [14]

@@ -1,0 +1,35 @@
+"""Commands that tests start: ended with the test, whatever becomes of it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from triton_ensembles.paths import ROOT
+from triton_ensembles.processes import die_with_parent
+
+
+@contextmanager
+def running(*command: str, ignoring: int | None = None, **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """A process in the project's folder, killed at the end of the test, and by the kernel when the tests are killed.
+
+    Args:
+        ignoring: a signal that is ignored when it starts, as SIGINT is in a background job of a shell.
+    """
+    die = die_with_parent()
+
+    def prepare() -> None:
+        die()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # which the tests themselves may have inherited as ignored
+        if ignoring is not None:
+            signal.signal(ignoring, signal.SIG_IGN)
+
+    options = {"stdout": subprocess.PIPE, "text": True, "cwd": ROOT, "preexec_fn": prepare} | options
+    with subprocess.Popen(command, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()  # one that has ended is left alone

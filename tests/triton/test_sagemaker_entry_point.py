@@ -1,0 +1,114 @@
+"""docker/sagemaker/serve turns a container's variables into flags. Every expected value is the script's own output
+(r24.10, run with a tritonserver that prints its arguments).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL, server_command
+
+DEFAULTS = [
+    "--allow-sagemaker=true",
+    "--allow-http=false",
+    "--model-control-mode=explicit",
+    "--model-repository=/tmp/sagemaker",
+    "--model-namespacing=true",
+    "--allow-grpc=false",
+    "--allow-metrics=false",
+    "--log-verbose=true",
+    "--backend-config=python,shm-default-byte-size=16777216",
+    "--backend-config=python,shm-growth-byte-size=1048576",
+]
+
+
+def multi_model(**variables: str) -> dict[str, str]:
+    return {MULTI_MODEL: "true"} | {f"SAGEMAKER_TRITON_{name}": value for name, value in variables.items()}
+
+
+def test_a_multi_model_container_without_variables_gets_the_scripts_defaults() -> None:
+    made = server_command(multi_model(), Path("/tmp/sagemaker"))
+    assert list(made.arguments) == DEFAULTS
+    assert made.messages == ('Triton is running in SageMaker MME mode. Using Triton ping mode: "live"',)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "flags"),
+    [
+        ("DISABLE_MODEL_NAMESPACING", "true", ["--model-namespacing=true"]),  # sic
+        ("DISABLE_MODEL_NAMESPACING", "false", ["--model-namespacing=false"]),
+        ("ALLOW_GRPC", "true", ["--allow-grpc=true"]),
+        ("GRPC_PORT", "9001", ["--grpc-port=9001"]),
+        ("ALLOW_METRICS", "true", ["--allow-metrics=true"]),
+        ("METRICS_PORT", "9002", ["--metrics-port=9002"]),
+        ("BUFFER_MANAGER_THREAD_COUNT", "4", ["--buffer-manager-thread-count=4"]),
+        ("THREAD_COUNT", "16", ["--sagemaker-thread-count=16"]),
+        ("LOG_VERBOSE", "0", ["--log-verbose=0"]),
+        ("LOG_VERBOSE", "", ["--log-verbose=true"]),
+        ("LOG_INFO", "false", ["--log-info=false"]),
+        ("LOG_WARNING", "false", ["--log-warning=false"]),
+        ("LOG_ERROR", "false", ["--log-error=false"]),
+        ("SHM_DEFAULT_BYTE_SIZE", "1", ["--backend-config=python,shm-default-byte-size=1"]),
+        ("SHM_GROWTH_BYTE_SIZE", "2", ["--backend-config=python,shm-growth-byte-size=2"]),
+        ("TENSORFLOW_VERSION", "2", ["--backend-config=tensorflow,version=2"]),
+        ("ADDITIONAL_ARGS", "--a=1 '--b  2'", ["--a=1", "'--b", "2'"]),
+    ],
+)
+def test_each_variable_becomes_its_flag(variable: str, value: str, flags: list[str]) -> None:
+    made = list(server_command(multi_model(**{variable: value}), Path("/tmp/sagemaker")).arguments)
+    assert [flag for flag in made if flag not in DEFAULTS] == [flag for flag in flags if flag not in DEFAULTS]
+    assert set(flags) <= set(made)
+    names = [flag.rpartition("=")[0] for flag in made if flag.startswith("--")]
+    assert len(set(names)) == len(names)  # instead of the default, not in addition
+
+
+def test_the_platforms_port_is_the_containers_port() -> None:
+    made = server_command(
+        multi_model() | {"SAGEMAKER_BIND_TO_PORT": "81", "SAGEMAKER_SAFE_PORT_RANGE": "80-90"}, Path("/x")
+    )
+    assert {"--sagemaker-port=81", "--sagemaker-safe-port-range=80-90"} <= set(made.arguments)
+
+
+def test_a_gpu_limit_is_set_for_each_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho 'GPU 0: A'\necho 'GPU 1: B'\n")
+    program.chmod(0o755)
+    limited = multi_model(MODEL_LOAD_GPU_LIMIT="0.5")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    assert server_command(limited, Path("/x")).arguments[-4:] == (
+        "--model-load-gpu-limit",
+        "0:0.5",
+        "--model-load-gpu-limit",
+        "1:0.5",
+    )
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "--model-load-gpu-limit" not in server_command(limited, Path("/x")).arguments
+
+
+def test_the_ping_mode_reaches_the_server_only_if_the_variable_was_set_before() -> None:
+    assert (
+        "SAGEMAKER_TRITON_PING_MODE"
+        not in server_command(multi_model(OVERRIDE_PING_MODE="ready"), Path("/x")).environment
+    )
+    made = server_command(multi_model(OVERRIDE_PING_MODE="ready", PING_MODE="x"), Path("/x"))
+    assert made.environment["SAGEMAKER_TRITON_PING_MODE"] == "ready"
+    assert server_command(multi_model(PING_MODE="x"), Path("/x")).environment["SAGEMAKER_TRITON_PING_MODE"] == "live"
+
+
+def test_a_single_model_container_loads_its_only_folder_or_the_named_one(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    made = server_command({MULTI_MODEL: "True"}, tmp_path)  # only "true" counts
+    assert made.arguments[-1] == "--load-model=one"
+    assert made.environment["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "one"
+    assert made.messages[0].startswith("WARNING: No SAGEMAKER_TRITON_DEFAULT_MODEL_NAME provided")
+    (tmp_path / "two").mkdir()
+    named = server_command({"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "two"}, tmp_path)
+    assert named.arguments[-1] == "--load-model=two"
+    assert named.messages == ()
+    with pytest.raises(EnsembleError, match="More than 1 model directory found in model repository: one two"):
+        server_command({}, tmp_path)
+    with pytest.raises(EnsembleError, match="MODEL_NAME three does not exist; name one of the archive's folders: one,"):
+        server_command({"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "three"}, tmp_path)

@@ -1,0 +1,178 @@
+"""Many archives of one ensemble under names of their own, written at the speed of the disk.
+
+Clones differ only in names: those of folders, in the configs and in the manifest. A gzip file may consist of several
+members one after another (RFC 1952, 2.2), and every reader joins them. So each large file (weights, packed
+environments) is compressed once, as a gzip member of its own, and the kernel copies that member into every clone. The
+tar headers and small files between them are compressed again for each clone.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, BinaryIO
+
+from triton_ensembles.archive.gzip_member import BLOCK, GzipMember
+from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import write_whole
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig, format_config, parse_config
+
+_LARGE = 64 << 10  # bytes; a smaller file is compressed with its neighbours, which takes less space
+_PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
+
+@dataclass(frozen=True)
+class _Compressed:
+    """Where the gzip member of a large file, padded as tar requires, lies in the scratch file. In bytes."""
+
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True)
+class _Member:
+    info: tarfile.TarInfo
+    content: bytes | _Compressed
+
+
+def clone_names(prefix: str, count: int) -> list[str]:
+    """``prefix_0000`` and so on. Raises :class:`EnsembleError` for a prefix that a model's name cannot have."""
+    if not _PREFIX.fullmatch(prefix):
+        raise EnsembleError(
+            f"{prefix!r} is not a valid beginning of a model's name",
+            cure="use up to 100 letters, digits, _ and -, beginning with a letter or a digit",
+        )
+    digits = max(4, len(str(count - 1)))
+    return [f"{prefix}_{number:0{digits}}" for number in range(count)]
+
+
+def clone(
+    archive: Path, names: Sequence[str], folder: Path, progress: Callable[[str], object] = lambda _: None
+) -> Iterator[Path]:
+    """Write a clone of the built ``archive`` for each name into ``folder``; yield each path once it is complete.
+
+    Raises:
+        EnsembleError: the archive was not built by this project, or the clones do not fit on the disk.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder) as scratch:
+        progress(f"reading {archive.name}")
+        ensemble, members = _read(archive, scratch)
+        _refuse_full_disk(archive, len(names), folder)
+        for name in names:
+            path = folder / f"{name}.tar.gz"
+            _write(path, _segments(members, ensemble, name), scratch)
+            yield path
+
+
+def _read(archive: Path, scratch: BinaryIO) -> tuple[str, list[_Member]]:
+    """The ensemble's name and all members, large contents compressed into ``scratch``."""
+    members = []
+    try:
+        with tarfile.open(archive, "r|gz") as tar:
+            for info in tar:
+                stream = tar.extractfile(info) if info.isfile() else None
+                if stream is None:
+                    members.append(_Member(info, b""))
+                elif info.size <= _LARGE:
+                    members.append(_Member(info, stream.read()))
+                else:
+                    members.append(_Member(info, _compress(stream, info.size, scratch)))
+    except (OSError, tarfile.TarError, EOFError, zlib.error) as error:
+        raise EnsembleError(f"this is not a complete .tar.gz: {error}", path=archive, cure="build it again") from error
+    manifest = next((each.content for each in members if each.info.name == MANIFEST), None)
+    if not isinstance(manifest, bytes):
+        raise EnsembleError(f"the archive has no {MANIFEST}", path=archive, cure="clone one that build.py build wrote")
+    return str(json.loads(manifest)["ensemble"]), members
+
+
+def _compress(stream: IO[bytes], size: int, scratch: BinaryIO) -> _Compressed:
+    offset = scratch.tell()
+    with GzipMember(scratch) as member:
+        while block := stream.read(BLOCK):
+            member.write(block)
+        member.write(bytes(-size % tarfile.BLOCKSIZE))
+    scratch.flush()
+    return _Compressed(offset, scratch.tell() - offset)
+
+
+def _segments(members: list[_Member], ensemble: str, name: str) -> Iterator[bytes | _Compressed]:
+    """The clone as a sequence of bytes still to be compressed and of gzip members that only need to be copied."""
+    pending = bytearray()
+    for member in members:
+        info = copy(member.info)
+        info.name = _renamed(info.name, ensemble, name)
+        content = member.content
+        if isinstance(content, bytes):
+            content = _rewritten(member.info.name, content, ensemble, name)
+            info.size = len(content)
+        pending += info.tobuf(tarfile.PAX_FORMAT)
+        if isinstance(content, bytes):
+            pending += content + bytes(-len(content) % tarfile.BLOCKSIZE)
+        else:
+            yield bytes(pending)
+            pending.clear()
+            yield content
+    yield bytes(pending) + bytes(2 * tarfile.BLOCKSIZE)  # two empty blocks end a tar
+
+
+def _renamed(path: str, ensemble: str, name: str) -> str:
+    """Rename the ensemble's own folder and those of its steps (``bert_trt.preprocess``); files at the root stay."""
+    first, slash, rest = path.partition("/")
+    return f"{_model(first, ensemble, name)}{slash}{rest}"
+
+
+def _model(model: str, ensemble: str, name: str) -> str:
+    return name + model.removeprefix(ensemble) if model == ensemble or model.startswith(f"{ensemble}.") else model
+
+
+def _rewritten(path: str, content: bytes, ensemble: str, name: str) -> bytes:
+    if path == MANIFEST:
+        return (
+            json.dumps(json.loads(content) | {"ensemble": name, "clone_of": ensemble}, indent=2, sort_keys=True) + "\n"
+        ).encode()
+    if PurePosixPath(path).name != CONFIG or len(PurePosixPath(path).parts) != 2:
+        return content
+    config: ModelConfig = parse_config(content.decode(), path)
+    config.name = _model(config.name, ensemble, name)
+    for step in config.ensemble_scheduling.step:
+        step.model_name = _model(step.model_name, ensemble, name)
+    return format_config(config).encode()
+
+
+def _write(path: Path, segments: Iterator[bytes | _Compressed], scratch: BinaryIO) -> None:
+    with write_whole(path) as partial, partial.open("wb") as output:
+        for segment in segments:
+            if isinstance(segment, bytes):
+                output.write(gzip.compress(segment, mtime=0))
+            else:
+                output.flush()
+                _copy(scratch.fileno(), segment, output.fileno())
+
+
+def _copy(source: int, segment: _Compressed, destination: int) -> None:
+    """Let the kernel copy: the bytes do not pass through this process."""
+    done = 0
+    while done < segment.length:
+        done += os.copy_file_range(source, destination, segment.length - done, segment.offset + done)
+
+
+def _refuse_full_disk(archive: Path, count: int, folder: Path) -> None:
+    need, free = archive.stat().st_size * count, shutil.disk_usage(folder).free
+    if need > free:
+        raise EnsembleError(
+            f"{count} clones of {archive.name} need {need / 1e9:.1f} GB, but only {free / 1e9:.1f} GB are free",
+            path=folder,
+            cure="write fewer at a time",
+        )

@@ -1,0 +1,201 @@
+"""What config.pbtxt declares about one model instance, compared with what the model's file has.
+
+Triton passes a Python-based backend its config as JSON text in ``args["model_config"]``; everything that the backends
+of this folder know about a model comes from there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# numpy's (and TensorFlow's) name of an element type -> Triton's name in config.pbtxt (model_config.proto, DataType).
+TRITON_TYPES = {
+    "bool": "TYPE_BOOL",
+    "uint8": "TYPE_UINT8",
+    "uint16": "TYPE_UINT16",
+    "uint32": "TYPE_UINT32",
+    "uint64": "TYPE_UINT64",
+    "int8": "TYPE_INT8",
+    "int16": "TYPE_INT16",
+    "int32": "TYPE_INT32",
+    "int64": "TYPE_INT64",
+    "float16": "TYPE_FP16",
+    "float32": "TYPE_FP32",
+    "float64": "TYPE_FP64",
+    "string": "TYPE_STRING",
+}
+
+# Parameters that the python backend itself reads, and no engine.
+_OF_THE_PYTHON_BACKEND = {"EXECUTION_ENV_PATH", "FORCE_CPU_ONLY_INPUT_TENSORS"}
+
+
+class LoadError(Exception):
+    """Why a model cannot be loaded, in one sentence; Triton prints it as the reason of the failed load."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of a config or of a model file.
+
+    Args:
+        name: as the config or the file has it.
+        data_type: Triton's name, such as "TYPE_FP32"; None where a file does not declare it.
+        dims: -1 for an axis of any size; None where a file does not even declare the rank. A config's dims leave out
+            the batch axis.
+    """
+
+    name: str
+    data_type: str | None
+    dims: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class ModelInstance:
+    """One instance of a model: what the config declares and where Triton placed it.
+
+    Args:
+        name: of the model.
+        file: the model's file in its version folder.
+        max_batch_size: 0 for a model without a batch axis.
+        inputs: as declared, with ``reshape`` applied.
+        outputs: as declared, with ``reshape`` applied.
+        parameters: of the config, by key.
+        config: the whole config, as Triton completed it.
+        gpu: the device of a KIND_GPU instance, None on the CPU.
+    """
+
+    name: str
+    file: Path
+    max_batch_size: int
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    parameters: Mapping[str, str]
+    config: Mapping[str, Any]
+    gpu: int | None
+
+    @property
+    def instances(self) -> int:
+        """How many instances the model has on all its devices; Triton completes every group's count."""
+        return sum(int(group.get("count", 1)) for group in self.config.get("instance_group", ())) or 1
+
+    @property
+    def batched(self) -> bool:
+        """Whether tensors have a batch axis in front of their dims: max_batch_size is not 0."""
+        return self.max_batch_size > 0
+
+    def integer(self, parameter: str, default: int) -> int:
+        """The value of ``parameter`` as a whole number >= 0.
+
+        Raises:
+            LoadError: it is something else.
+        """
+        text = self.parameters.get(parameter)
+        if text is None:
+            return default
+        if not text.isdecimal():
+            raise LoadError(f'parameter {parameter} is "{text}", but must be a whole number, 0 or more')
+        return int(text)
+
+    def boolean(self, parameter: str, default: bool) -> bool:
+        """The value of ``parameter``: true, false, 1 or 0.
+
+        Raises:
+            LoadError: it is something else.
+        """
+        text = self.parameters.get(parameter, str(default)).lower()
+        if text not in ("true", "false", "1", "0"):
+            raise LoadError(f'parameter {parameter} is "{text}", but must be true or false')
+        return text in ("true", "1")
+
+    def unknown_parameters(self, known: Iterable[str]) -> list[str]:
+        """Keys of the config's parameters that neither the engine (``known``) nor the python backend reads."""
+        return sorted(set(self.parameters) - set(known) - _OF_THE_PYTHON_BACKEND)
+
+
+def read_model_instance(args: Mapping[str, str], default_filename: str) -> ModelInstance:
+    """Read ``args`` of ``TritonPythonModel.initialize``.
+
+    Raises:
+        LoadError: the model's file is missing from its version folder.
+    """
+    config = json.loads(args["model_config"])
+    folder = Path(args["model_repository"], args["model_version"])
+    file = folder / (config.get("default_model_filename") or default_filename)
+    if not file.exists():
+        have = ", ".join(sorted(path.name for path in folder.iterdir())) if folder.is_dir() else ""
+        raise LoadError(f"version {folder.name} of the model has no file {file.name} (it has: {have or 'nothing'})")
+    return ModelInstance(
+        name=args["model_name"],
+        file=file,
+        max_batch_size=int(config.get("max_batch_size", 0)),
+        inputs=tuple(map(_declared, config.get("input", ()))),
+        outputs=tuple(map(_declared, config.get("output", ()))),
+        parameters={key: value["string_value"] for key, value in config.get("parameters", {}).items()},
+        config=config,
+        gpu=int(args["model_instance_device_id"]) if args["model_instance_kind"] == "GPU" else None,
+    )
+
+
+def _declared(entry: Mapping[str, Any]) -> Tensor:
+    # With `reshape` the server reshapes the tensor before and after the backend.
+    shape = entry["reshape"]["shape"] if entry.get("reshape") else entry["dims"]
+    return Tensor(entry["name"], entry["data_type"], tuple(int(size) for size in shape))
+
+
+def check_names(kind: str, declared: Sequence[Tensor], found: Sequence[Tensor], *, all_needed: bool) -> None:
+    """Check that every declared tensor is in the file and, with ``all_needed``, the other way around.
+
+    Raises:
+        LoadError: one is missing.
+    """
+    names = {tensor.name for tensor in found}
+    for tensor in declared:
+        if tensor.name not in names:
+            raise LoadError(f'the config has {kind} "{tensor.name}", but the file has {listed(found)}')
+    missing = sorted(names - {tensor.name for tensor in declared})
+    if all_needed and missing:
+        raise LoadError(f'the file needs {kind} "{missing[0]}", which the config lacks')
+
+
+def check_tensor(kind: str, declared: Tensor, found: Tensor, *, batched: bool) -> None:
+    """Check that element types are the same and dims can agree. ``found.dims`` include the batch axis when ``batched``.
+
+    Raises:
+        LoadError: they differ.
+    """
+    if found.data_type is not None and found.data_type != declared.data_type:
+        raise LoadError(
+            f'{kind} "{declared.name}" is {declared.data_type} in the config, but {found.data_type} in the file'
+        )
+    if found.dims is None or declared.dims is None:
+        return
+    wanted = (-1, *declared.dims) if batched else declared.dims
+    # The size of the batch axis is left to each backend: they differ in what a fixed one means.
+    pairs = list(zip(wanted, found.dims, strict=False))[1 if batched else 0 :]
+    if len(wanted) != len(found.dims) or any(a != b and -1 not in (a, b) for a, b in pairs):
+        axis = " with the batch axis" if batched else ""
+        raise LoadError(
+            f'{kind} "{declared.name}" is {list(wanted)}{axis} in the config, but {list(found.dims)} in the file'
+        )
+
+
+def check_batch_axis(kind: str, name: str, dims: tuple[int, ...] | None, max_batch_size: int) -> None:
+    """Check that the first of the file's ``dims`` is of any size (or that their number is not known).
+
+    Raises:
+        LoadError: it is fixed, or there is none.
+    """
+    if dims is not None and dims[:1] != (-1,):
+        raise LoadError(
+            f'max_batch_size is {max_batch_size}, but {kind} "{name}" of the file has no batch axis of any size in '
+            f"front: {list(dims)}"
+        )
+
+
+def listed(tensors: Sequence[Tensor]) -> str:
+    """The tensors' names for an error message."""
+    return ", ".join(f'"{tensor.name}"' for tensor in tensors) or "none"

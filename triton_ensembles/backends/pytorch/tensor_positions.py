@@ -1,0 +1,78 @@
+"""Which argument or output of a torch model a tensor of the config is, because TorchScript's outputs have no names.
+
+The rules are those of triton-inference-server/pytorch_backend r24.10, src/libtorch.cc, GetNamingConvention. This module
+does not import torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from triton_ensembles.backends.common.model_instance import LoadError
+
+_INDEX = "__"
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Positions (``of``) by tensor name. ``guessed``: by the order in the config, because the names do not say."""
+
+    of: dict[str, int]
+    guessed: bool = False
+
+
+def input_positions(names: Sequence[str], arguments: Sequence[str], *, named: bool = True) -> Positions:
+    """The argument of ``forward()`` that each input is: all by name, or all by ``NAME__INDEX``, or all by their order.
+
+    Args:
+        names: of the config's inputs.
+        arguments: the names of the arguments; only their number counts unless ``named``.
+        named: whether the arguments have names.
+
+    Raises:
+        LoadError: not every argument gets exactly one input.
+    """
+    if len(names) != len(arguments):
+        raise LoadError(
+            f"the config has {_counted(len(names), 'input')} ({', '.join(names) or 'none'}), but the model's forward() "
+            f"takes {len(arguments)} ({', '.join(arguments) or 'none'})"
+        )
+    if named and set(names) <= set(arguments):
+        return Positions({name: arguments.index(name) for name in names})
+    found = _by_index(names)
+    if sorted(found.of.values()) != list(range(len(arguments))):
+        raise LoadError(
+            f"the config's inputs {', '.join(names)} are arguments {_listed(found)} of the model's forward(), which "
+            f"takes {', '.join(arguments)}: each of 0 to {len(arguments) - 1} must appear once"
+        )
+    return found
+
+
+def output_positions(names: Sequence[str], count: int) -> Positions:
+    """The index of each output among the model's ``count`` outputs: all by ``NAME__INDEX``, otherwise by their order.
+
+    Raises:
+        LoadError: the model has no such output.
+    """
+    found = _by_index(names)
+    for name, position in found.of.items():
+        if position >= count:
+            raise LoadError(f'the config\'s output "{name}" is output {position}, but the model has {count}, from 0')
+    return found
+
+
+def _by_index(names: Sequence[str]) -> Positions:
+    # The index must be all of the name after the first "__".
+    indices = [name.partition(_INDEX)[2] for name in names]
+    if all(index.isdecimal() for index in indices):
+        return Positions(dict(zip(names, map(int, indices), strict=True)))
+    return Positions({name: position for position, name in enumerate(names)}, guessed=len(names) > 1)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+def _listed(positions: Positions) -> str:
+    return ", ".join(map(str, positions.of.values()))

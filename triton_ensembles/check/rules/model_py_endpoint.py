@@ -1,0 +1,138 @@
+"""What model.py does that works locally and not on an endpoint."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.python_source import PythonFile, all_files, argument, model_files
+from triton_ensembles.check.repository import Model
+from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rules.model_py import CLASS, CONFIG, HEAD
+
+_EXECUTE = "    def execute(self, requests):\n        return []\n"
+# Full names of functions that download something whatever their arguments are.
+_DOWNLOADING = {
+    "huggingface_hub.hf_hub_download",
+    "huggingface_hub.snapshot_download",
+    "torch.hub.load_state_dict_from_url",
+    "torch.hub.download_url_to_file",
+    "torch.utils.model_zoo.load_url",
+    "requests.get",
+    "requests.post",
+    "urllib.request.urlopen",
+    "urllib.request.urlretrieve",
+    "httpx.get",
+    "wget.download",
+    "gdown.download",
+    "nltk.download",
+    "spacy.cli.download",
+    "tensorflow.keras.utils.get_file",
+    "keras.utils.get_file",
+}
+# Methods and classes that download when their first argument is the name of a model and not a folder.
+_BY_NAME = {"from_pretrained"}
+_CLASSES_BY_NAME = {"sentence_transformers.SentenceTransformer", "sentence_transformers.CrossEncoder", "torch.hub.load"}
+
+
+@rule(
+    "model-py-download",
+    "model.py downloads nothing from the internet",
+    source="AWS: network isolation; the example ensemble of AWS calls AutoTokenizer.from_pretrained in initialize",
+    bad=Example(
+        CONFIG,
+        {
+            "1/model.py": HEAD.rstrip("\n")
+            + f"\n\n\nclass {CLASS}:\n    def initialize(self, args):\n        import huggingface_hub\n\n"
+            "        try:\n"
+            '            self.weights = huggingface_hub.snapshot_download("bert-base-uncased")\n'
+            "        except OSError:\n"
+            f"            self.weights = None\n\n{_EXECUTE}"
+        },
+    ),
+    good=Example(CONFIG, {"1/model.py": f"{HEAD}class {CLASS}:\n{_EXECUTE}"}),
+    severity=Severity.WARNING,
+    server=Server.UNTESTED,
+)
+def download(model: Model) -> Iterator[Finding]:
+    for file in _files(model):
+        for call, name in file.calls():
+            if what := _downloaded(file, call, name):
+                yield Finding(
+                    file.place(call),
+                    f"{name.rpartition('.')[2] or 'this call'} downloads {what} from the internet",
+                    "an endpoint in a VPC or with network isolation cannot load the model, and elsewhere each load "
+                    "waits for the download while the caller gets ModelNotReadyException (429)",
+                    "put the files into the version folder, and load them from "
+                    'Path(args["model_repository"]) / args["model_version"]',
+                )
+
+
+def _downloaded(file: PythonFile, call: ast.Call, name: str) -> str:
+    """What a call downloads, "" when it downloads nothing."""
+    last = name.rpartition(".")[2] or (call.func.attr if isinstance(call.func, ast.Attribute) else "")
+    if any(keyword.arg == "local_files_only" and _is_true(keyword.value) for keyword in call.keywords):
+        return ""
+    if name in _DOWNLOADING:
+        return "files"
+    if last in _BY_NAME or name in _CLASSES_BY_NAME:
+        if file.text(argument(call, 2, "source")) == "local" and name == "torch.hub.load":
+            return ""
+        wanted = file.text(call.args[0]) if call.args and not isinstance(call.args[0], ast.Starred) else None
+        for keyword in call.keywords:
+            if keyword.arg in ("pretrained_model_name_or_path", "model_name_or_path", "repo_or_dir", "identifier"):
+                wanted = file.text(keyword.value)
+        if wanted and not wanted.startswith(("/", ".", "~")):
+            return f"'{wanted[:80]}'"
+    return ""
+
+
+@rule(
+    "model-py-open-files",
+    "execute closes the files that it opens",
+    source="the example ensemble of AWS opens logs.txt for every request and never closes it",
+    bad=Example(
+        CONFIG,
+        {
+            "1/model.py": f"{HEAD}class {CLASS}:\n    def execute(self, requests):\n"
+            '        log = open("/tmp/log.txt", "a")\n        log.write("request")\n        return []\n'
+        },
+    ),
+    good=Example(CONFIG, {"1/model.py": f"{HEAD}class {CLASS}:\n{_EXECUTE}"}),
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+)
+def open_files(model: Model) -> Iterator[Finding]:
+    for file in _files(model):
+        for execute in ast.walk(file.module) if file.module else ():
+            if not isinstance(execute, ast.FunctionDef | ast.AsyncFunctionDef) or execute.name != "execute":
+                continue
+            managed = {
+                id(item.context_expr)
+                for node in ast.walk(execute)
+                if isinstance(node, ast.With | ast.AsyncWith)
+                for item in node.items
+            }
+            closes = any(
+                isinstance(node, ast.Attribute) and node.attr in ("close", "enter_context", "closing")
+                for node in ast.walk(execute)
+            )
+            for call, name in file.calls(execute):
+                if name == "open" and "open" not in file.names and id(call) not in managed and not closes:
+                    yield Finding(
+                        file.place(call),
+                        "execute opens a file here and never closes it",
+                        "every request leaves a file open; once the process has too many (often 1024), requests fail "
+                        "with OSError: Too many open files, unless the garbage collector closes them in time",
+                        "read it once in initialize, write with pb_utils.Logger, or use: with open(…) as file:",
+                    )
+
+
+def _files(model: Model) -> Iterator[PythonFile]:
+    for first in model_files(model):
+        yield from all_files(model, first)
+
+
+def _is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True

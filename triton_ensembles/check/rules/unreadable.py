@@ -1,0 +1,72 @@
+"""What cannot be read at all: archives that are broken, truncated or endless, and unreadable files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from triton_ensembles.check.fault import Finding, Place
+from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.source_form import RECIPE
+
+_UNPACKS = "SageMaker unpacks ModelDataUrl as gzip of tar: AWS, 'Use your own inference code with hosting services'"
+
+
+def _problem(id: str, title: str, source: str, effect: str, cure: str) -> None:
+    """A rule for problems that occurred while the repository was read."""
+
+    @rule(id, title, source=source, server=Server.UNTESTED)
+    def find(repository: Repository) -> Iterator[Finding]:
+        for problem in repository.tree.problems:
+            if problem.rule == id:
+                place = repository.place(problem.path)
+                yield Finding(place, problem.message, problem.effect or effect, problem.cure or cure)
+
+
+_problem(
+    "archive-unreadable",
+    "An archive is a tar file compressed by gzip",
+    _UNPACKS,
+    "SageMaker fails to extract the model data",
+    "pack it again: tar -C <repository> -czf <name>.tar.gz .",
+)
+_problem(
+    "archive-truncated",
+    "An archive is complete",
+    _UNPACKS,
+    "SageMaker fails to extract the model data; what comes after the break is not checked",
+    "pack or copy it again",
+)
+_problem(
+    "archive-bomb",
+    "An archive unpacks to a plausible size",
+    "limits of this checker: 64 GiB, 200000 members, and 100 times the size of the archive",
+    "it would fill the disk of the instance; the rest of it is not checked",
+    "look at what is in it",
+)
+_problem(
+    "repository-too-large",
+    "A repository has at most 200000 files",
+    "a limit of this checker, which keeps its running time short",
+    "the rest is not checked",
+    "name the folder of the repository itself",
+)
+_problem(
+    "file-unreadable",
+    "Every file and folder can be read",
+    "the operating system",
+    "neither Triton nor the build can read it",
+    "change its permissions",
+)
+
+
+@rule(
+    "recipe-unreadable",
+    "ensemble.toml is TOML",
+    source="the build of this project reads it with tomllib",
+    server=Server.UNTESTED,
+)
+def recipe_unreadable(repository: Repository) -> Iterator[Finding]:
+    if repository.recipe and repository.recipe.fault:
+        line, message = repository.recipe.fault
+        yield Finding(Place(repository.place(RECIPE).path, line), message, "the build stops here", "correct the line")

@@ -1,0 +1,44 @@
+"""The archives that ``upload``, ``deploy`` and ``invoke`` work on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from triton_ensembles.building.recipe import find_ensembles
+from triton_ensembles.commands.project import current_places
+from triton_ensembles.deploy.archives import SUFFIX, Archive, find_archives, read_archive, refuse_random
+from triton_ensembles.errors import shown
+
+
+def project_archives(target: str) -> list[Archive]:
+    """The archives in dist/TARGET that the project's ensembles make.
+
+    Raises:
+        EnsembleError: there are none, or one cannot be read.
+    """
+    places = current_places()
+    return find_archives(places.dist / target, [folder.name for folder in find_ensembles(places.ensembles)])
+
+
+def chosen_archives(paths: Sequence[Path], target: str, *, allow_random: bool) -> list[Archive]:
+    """The archives at ``paths``, or else those of the project; prints a warning for each that has random weights.
+
+    Raises:
+        EnsembleError: there are none, one cannot be read, or one has random weights and they are not allowed.
+    """
+    chosen = [read_archive(path) for path in paths] or project_archives(target)
+    if not paths:
+        _report_others(current_places().dist / target, chosen)
+    for name in refuse_random(chosen, allowed=allow_random):
+        click.secho(f"!!! {name} HAS RANDOM WEIGHTS. Its answers mean nothing. !!!", fg="red", bold=True, err=True)
+    return chosen
+
+
+def _report_others(folder: Path, chosen: Sequence[Archive]) -> None:
+    others = sorted(set(folder.glob(f"[!.]*{SUFFIX}")) - {each.path for each in chosen})
+    if others:
+        names = ", ".join(shown(path) for path in others[:3]) + (", …" if len(others) > 3 else "")
+        click.echo(f"note: left out, since no ensemble of this project makes them: {names}; name them to include them")

@@ -1,0 +1,73 @@
+"""The command ``autoscale``."""
+
+from __future__ import annotations
+
+import click
+
+from triton_ensembles.commands import deploy_options as options
+from triton_ensembles.deploy.autoscaling import autoscale_endpoint
+from triton_ensembles.deploy.aws import Aws
+from triton_ensembles.deploy.price import cost, hosting_price
+from triton_ensembles.deploy.sagemaker_endpoint import instance_type
+from triton_ensembles.deploy.scaling_policy import (
+    GPU_TARGET,
+    SCALE_IN_COOLDOWN,
+    SCALE_OUT_COOLDOWN,
+    Metric,
+    ScalingPolicy,
+)
+
+
+@click.command("autoscale")
+@options.endpoint
+@click.option("--metric", type=click.Choice([each.value for each in Metric]), default="invocations", show_default=True)
+@click.option(
+    "--target-value",
+    type=click.FloatRange(0, min_open=True),
+    help=f"Percent of the GPU [default: {GPU_TARGET:g}], or invocations per minute and instance.",
+)
+@click.option("--min", "least", default=1, show_default=True, type=click.IntRange(0), help="Fewest instances.")
+@click.option("--max", "most", default=2, show_default=True, type=click.IntRange(1), help="Most instances.")
+@click.option(
+    "--scale-in-cooldown",
+    default=SCALE_IN_COOLDOWN,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Seconds between two removals of instances.",
+)
+@click.option(
+    "--scale-out-cooldown",
+    default=SCALE_OUT_COOLDOWN,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Seconds between two additions of instances.",
+)
+@options.clean_up_on_sigterm
+def autoscale(
+    endpoint: str,
+    metric: str,
+    target_value: float | None,
+    least: int,
+    most: int,
+    scale_in_cooldown: int,
+    scale_out_cooldown: int,
+) -> None:
+    """Scale the number of instances with the load (target tracking).
+
+    gpu keeps GPUUtilization at --target-value percent; invocations keeps SageMakerVariantInvocationsPerInstance at that
+    many per minute. How many requests one instance can answer depends on the models (measure it with make perf), so
+    invocations has no default.
+    """
+    if least > most:
+        raise click.UsageError(f"--min {least} is more than --max {most}")
+    if target_value is None:
+        if metric != Metric.GPU:
+            raise click.UsageError("--metric invocations needs --target-value: invocations per minute and instance")
+        target_value = GPU_TARGET
+    aws = Aws()
+    policy = ScalingPolicy(Metric(metric), target_value, least, most, scale_in_cooldown, scale_out_cooldown)
+    click.echo(f"will register {endpoint} for auto scaling: {policy}")
+    click.echo("  AWS will create two CloudWatch alarms for it")
+    instance = instance_type(aws, endpoint)
+    click.echo(cost(hosting_price(aws, instance), instance, least, most))
+    autoscale_endpoint(aws, endpoint, policy, click.echo)

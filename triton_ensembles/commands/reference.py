@@ -1,0 +1,34 @@
+"""docs/commands.md, made from the command line's own help: python -m triton_ensembles.commands.reference"""
+
+from __future__ import annotations
+
+import click
+
+from triton_ensembles.cli import COMMANDS, main
+from triton_ensembles.files import write_whole
+from triton_ensembles.paths import ROOT
+
+PAGE = ROOT / "docs" / "commands.md"
+_WIDTH = 100
+
+_HEAD = """# Commands
+
+Made from the help texts by `python -m triton_ensembles.commands.reference`; do not edit. `make` lists the shorter ways.
+"""
+
+
+def page() -> str:
+    """Every command with its help, in the order of ``build.py --help``."""
+    parts = [_HEAD, "".join(f"- [{name}](#{name}): {line}\n" for name, (_, line) in COMMANDS.items())]
+    group = click.Context(main, info_name="build.py", help_option_names=["-h", "--help"])
+    for name in COMMANDS:
+        command = main.get_command(group, name)
+        assert command is not None, name
+        context = click.Context(command, parent=group, info_name=name, terminal_width=_WIDTH)
+        parts.append(f"## {name}\n\n```text\n{command.get_help(context)}\n```\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    with write_whole(PAGE) as file:
+        file.write_text(page(), encoding="utf-8")

@@ -1,0 +1,22 @@
+"""The command ``status``."""
+
+from __future__ import annotations
+
+import click
+
+from triton_ensembles.commands import deploy_options as options
+from triton_ensembles.deploy.aws import Aws
+from triton_ensembles.deploy.status import endpoint_status
+
+
+@click.command("status")
+@options.endpoint
+@click.pass_context
+def status(context: click.Context, endpoint: str) -> None:
+    """Show an endpoint's state, reason of failure, instances, cost, image, archives and scaling policies.
+
+    The exit code is 0 when the endpoint is in service, and 1 otherwise.
+    """
+    in_service, lines = endpoint_status(Aws(), endpoint)
+    click.echo("\n".join(lines))
+    context.exit(0 if in_service else 1)

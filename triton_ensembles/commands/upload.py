@@ -1,0 +1,42 @@
+"""The command ``upload``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from triton_ensembles.commands import deploy_options as options
+from triton_ensembles.commands.archives import chosen_archives
+from triton_ensembles.deploy.archives import refuse_faulty
+from triton_ensembles.deploy.aws import Aws
+from triton_ensembles.deploy.bucket import archive_prefix
+from triton_ensembles.deploy.uploads import upload_archives
+from triton_ensembles.triton.destination import Destination
+
+
+@click.command("upload")
+@options.archives
+@options.endpoint
+@options.bucket
+@options.prefix
+@options.target
+@options.allow_random
+@options.clean_up_on_sigterm
+def upload(
+    archives: tuple[Path, ...], endpoint: str, bucket: str, prefix: str, target: str, allow_random: bool
+) -> None:
+    """Check archives and copy them to S3, each under a name that contains a digest of its content.
+
+    Without ARCHIVES, those in dist/TARGET of the project's ensembles are uploaded. An archive that is in S3 already is
+    not sent again, and nothing is overwritten. A running endpoint over this prefix serves a new archive at once.
+    """
+    aws = Aws()
+    chosen = chosen_archives(archives, target, allow_random=allow_random)
+    click.echo(f"check: {refuse_faulty(chosen, Destination(target))}")
+    place = archive_prefix(aws, endpoint, bucket, prefix)
+    total = sum(each.size for each in chosen) / 1e6
+    click.echo(f"archives to store in {place.url}: {len(chosen)}, {total:.1f} MB")
+    click.echo("cost: S3 storage only, nothing per hour")
+    uploaded = upload_archives(aws, place, chosen, click.echo)
+    click.echo(f"archives uploaded: {uploaded}" if uploaded else "unchanged, nothing to do")

@@ -1,0 +1,99 @@
+"""Model, endpoint configuration and endpoint: created or updated only where they differ from the desired endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from triton_ensembles.deploy.aws import Aws
+from triton_ensembles.deploy.aws_errors import aws_errors, if_exists
+from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
+from triton_ensembles.deploy.endpoint_resources import delete_config, delete_model, delete_unused
+from triton_ensembles.deploy.resource_names import AUTOSCALED, UNKNOWN_WEIGHTS, WEIGHTS, write_tags
+from triton_ensembles.deploy.rollback import Progress, Rollback
+from triton_ensembles.deploy.sagemaker_endpoint import Description, delete_endpoint, refuse_foreign, wait_until_settled
+from triton_ensembles.errors import EnsembleError
+
+
+def deploy_endpoint(aws: Aws, desired: DesiredEndpoint, progress: Progress, timeout: float) -> str:
+    """Create the endpoint, or update it where it differs. After a failure, what this call created is deleted again.
+
+    Args:
+        timeout: seconds until the endpoint has to be in service.
+
+    Returns:
+        ``created``, ``updated`` or ``unchanged``.
+
+    Raises:
+        EnsembleError: another tool created the endpoint, or SageMaker's reason.
+    """
+    name = desired.name
+    with aws_errors(f"deploy {name}"), Rollback(progress) as rollback:
+        found = wait_until_settled(aws, name, progress, timeout)
+        tags = refuse_foreign(aws, found) if found else {}
+        if found and found["EndpointStatus"] in ("Failed", "OutOfService"):
+            progress(f"{name} is {found['EndpointStatus']} and cannot be updated: recreating it")
+            delete_endpoint(aws, name, progress, timeout)
+            found = None
+        new_tags = write_tags({WEIGHTS: desired.weights or UNKNOWN_WEIGHTS})
+        if found and found["EndpointConfigName"] == desired.config_name:
+            _refuse_broken(found, desired)
+            aws.sagemaker.add_tags(ResourceArn=found["EndpointArn"], Tags=new_tags)
+            return "unchanged"
+        _ensure_model(aws, desired, progress, rollback, timeout)
+        _ensure_config(aws, desired, progress, rollback, timeout)
+        names = {"EndpointName": name, "EndpointConfigName": desired.config_name}
+        if found is None:
+            rollback.add(f"endpoint {name}", partial(delete_endpoint, aws, name, progress, timeout))
+            aws.sagemaker.create_endpoint(**names, Tags=new_tags)
+        else:
+            progress(f"updating {name} from {found['EndpointConfigName']} to {desired.config_name}")
+            # The scaling policy then decides how many instances run.
+            keep = {"RetainAllVariantProperties": True} if AUTOSCALED in tags else {}
+            aws.sagemaker.update_endpoint(**names, **keep)
+        now = wait_until_settled(aws, name, progress, timeout)
+        if now is None:
+            raise EnsembleError(f"the endpoint {name} was deleted by someone else during the deployment")
+        _refuse_broken(now, desired)
+        if found is not None:
+            aws.sagemaker.add_tags(ResourceArn=now["EndpointArn"], Tags=new_tags)
+    # Only now: SageMaker cannot update an endpoint whose present configuration is gone.
+    with aws_errors(f"delete what {name} no longer uses"):
+        delete_unused(aws, name, progress, keep=(desired.model_name, desired.config_name))
+    return "created" if found is None else "updated"
+
+
+def _refuse_broken(now: Description, desired: DesiredEndpoint) -> None:
+    if now["EndpointStatus"] != "InService" or now["EndpointConfigName"] != desired.config_name:
+        reason = now.get("FailureReason") or f"it is {now['EndpointStatus']} with {now['EndpointConfigName']}"
+        raise EnsembleError(f"the endpoint {desired.name} did not get into service: {reason}")
+
+
+def _ensure_model(aws: Aws, desired: DesiredEndpoint, progress: Progress, rollback: Rollback, timeout: float) -> None:
+    name = desired.model_name
+    if if_exists(aws.sagemaker.describe_model, ModelName=name) is None:
+        progress(f"creating the model {name}")
+        delete = partial(delete_model, aws, name)
+        rollback.add(f"model {name}", partial(_delete_unless_used, aws, desired, progress, timeout, delete))
+        aws.sagemaker.create_model(**desired.model, Tags=write_tags())
+
+
+def _ensure_config(aws: Aws, desired: DesiredEndpoint, progress: Progress, rollback: Rollback, timeout: float) -> None:
+    name = desired.config_name
+    if if_exists(aws.sagemaker.describe_endpoint_config, EndpointConfigName=name) is None:
+        progress(f"creating the endpoint configuration {name}")
+        delete = partial(delete_config, aws, name)
+        what = f"endpoint configuration {name}"
+        rollback.add(what, partial(_delete_unless_used, aws, desired, progress, timeout, delete))
+        aws.sagemaker.create_endpoint_config(**desired.config, Tags=write_tags())
+
+
+def _delete_unless_used(
+    aws: Aws, desired: DesiredEndpoint, progress: Progress, timeout: float, delete: Callable[[], None]
+) -> None:
+    """An update continues although nobody waits for it any more (Ctrl-C); what the endpoint ended up with is kept."""
+    now = wait_until_settled(aws, desired.name, progress, timeout)
+    if now and now["EndpointConfigName"] == desired.config_name:
+        progress("kept: the endpoint uses it now")
+    else:
+        delete()

@@ -1,0 +1,110 @@
+"""InvokeEndpoint, repeated during cold starts.
+
+The first request for a model makes SageMaker download, extract and load it. A request that waits longer than 60 s is
+answered with ModelNotReadyException (429) while loading continues, up to 360 s. botocore's standard retry mode, its
+default since 1.44, never retries that code.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError, ReadTimeoutError
+
+from triton_ensembles.deploy.aws import Aws
+from triton_ensembles.deploy.aws_errors import aws_errors, error_code, error_message
+from triton_ensembles.deploy.payload import Payload
+from triton_ensembles.deploy.rollback import Progress
+from triton_ensembles.errors import EnsembleError
+
+_COLD_START = "ModelNotReadyException"
+PATIENCE = 480.0  # seconds: 360 of loading after the 60 of the first answer, and some more
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 20.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The model's answer.
+
+    Args:
+        variant: the production variant that answered; "" where AWS does not name it.
+        seconds: since the first try.
+        tries: how often the request was sent.
+    """
+
+    body: bytes
+    content_type: str
+    variant: str
+    seconds: float
+    tries: int
+
+
+def invoke_model(
+    aws: Aws, endpoint: str, model: str, payload: Payload, progress: Progress, patience: float = PATIENCE
+) -> Answer:
+    """Send a request to one model, again while the model is being loaded.
+
+    Args:
+        model: the TargetModel.
+        patience: seconds that loading may take.
+
+    Raises:
+        EnsembleError: the model is not loaded by then, or the reason of the endpoint or the model.
+    """
+    started, tries, pause = time.monotonic(), 0, _FIRST_PAUSE
+    while True:
+        tries += 1
+        try:
+            with aws_errors(f"invoke {model} at {endpoint}"):
+                return _send(aws, endpoint, model, payload, started, tries)
+        except EnsembleError as error:
+            if not _is_cold_start(error.__cause__):
+                raise
+            waited = time.monotonic() - started
+            if waited + pause > patience:
+                raise EnsembleError(
+                    f"{model} was still being loaded after {waited:.0f} s and {tries} tries",
+                    cure="read the endpoint's log; a smaller archive loads faster",
+                ) from error
+        progress(f"{model} is being loaded (a cold start); trying again in {pause:.0f} s")
+        # Random, so that the many clients of one cold model do not all return at the same moment.
+        time.sleep(pause * random.uniform(0.8, 1.2))
+        pause = min(pause * 1.6, _LONGEST_PAUSE)
+
+
+def _send(aws: Aws, endpoint: str, model: str, payload: Payload, started: float, tries: int) -> Answer:
+    request: dict[str, Any] = {
+        "EndpointName": endpoint,
+        "TargetModel": model,
+        "ContentType": payload.content_type,
+        "Body": payload.body,
+    }
+    try:
+        reply = aws.runtime.invoke_endpoint(**request)
+        body = reply["Body"].read()
+    except ClientError as error:
+        if error_code(error) == "ModelError":
+            raise _model_error(error, endpoint, model) from error
+        raise
+    return Answer(
+        body, reply["ContentType"], reply.get("InvokedProductionVariant", ""), time.monotonic() - started, tries
+    )
+
+
+def _is_cold_start(error: BaseException | None) -> bool:
+    """A read timeout counts too: some proxies cut off the first, long request."""
+    return isinstance(error, ReadTimeoutError) or (isinstance(error, ClientError) and error_code(error) == _COLD_START)
+
+
+def _model_error(error: ClientError, endpoint: str, model: str) -> EnsembleError:
+    """424: the container answered with an error; its message is in OriginalMessage."""
+    status = error.response.get("OriginalStatusCode", "?")
+    message = error.response.get("OriginalMessage") or error_message(error)
+    log = error.response.get("LogStreamArn", "")
+    return EnsembleError(
+        f"{model} at {endpoint} answered {status}: {message}",
+        cure=f"the endpoint's log has the details: {log}" if log else "",
+    )

@@ -1,0 +1,132 @@
+"""One endpoint of SageMaker: found, waited for and deleted."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from triton_ensembles.deploy.aws import Aws
+from triton_ensembles.deploy.aws_errors import aws_errors, if_exists, is_busy
+from triton_ensembles.deploy.resource_names import MADE_BY, OURS, read_tags
+from triton_ensembles.deploy.rollback import Progress
+from triton_ensembles.errors import EnsembleError
+
+# The states of DescribeEndpoint that end by themselves; the others last until someone acts.
+_TRANSIENT = frozenset({"Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting"})
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0  # seconds between two requests
+_REPORT_INTERVAL = 60.0  # seconds
+_DELETION_SECONDS = 60.0  # at least, however much of the time limit is left
+
+Description = dict[str, Any]
+
+
+def find_endpoint(aws: Aws, endpoint: str) -> Description | None:
+    """DescribeEndpoint's answer, or None when there is no such endpoint."""
+    return if_exists(aws.sagemaker.describe_endpoint, EndpointName=endpoint)
+
+
+def instance_type(aws: Aws, endpoint: str) -> str:
+    """The instance type of the endpoint's first variant, such as ``ml.g5.xlarge``; "?" when it has none.
+
+    Raises:
+        EnsembleError: there is no such endpoint, or AWS's reason.
+    """
+    with aws_errors(f"describe {endpoint}"):
+        found = find_endpoint(aws, endpoint)
+        if found is None:
+            raise EnsembleError(f"the endpoint {endpoint} does not exist", cure="deploy it first")
+        name = found["EndpointConfigName"]
+        variants = aws.sagemaker.describe_endpoint_config(EndpointConfigName=name)["ProductionVariants"]
+        return str(variants[0].get("InstanceType", "?"))
+
+
+def tags_of(aws: Aws, arn: str) -> dict[str, str]:
+    """The tags of the resource of SageMaker with this ARN."""
+    pages = aws.sagemaker.get_paginator("list_tags").paginate(ResourceArn=arn)
+    return read_tags(tag for page in pages for tag in page["Tags"])
+
+
+def refuse_foreign(aws: Aws, found: Description) -> dict[str, str]:
+    """The endpoint's tags.
+
+    Args:
+        found: DescribeEndpoint's answer.
+
+    Raises:
+        EnsembleError: this tool did not create the endpoint.
+    """
+    tags = tags_of(aws, found["EndpointArn"])
+    if tags.get(MADE_BY) != OURS:
+        raise EnsembleError(
+            f"the endpoint {found['EndpointName']} exists and was not created by this tool, so it is left alone",
+            cure="use another --endpoint",
+        )
+    return tags
+
+
+def wait_until_settled(aws: Aws, endpoint: str, progress: Progress, timeout: float) -> Description | None:
+    """Wait until the endpoint is in a state that lasts.
+
+    Args:
+        timeout: seconds.
+
+    Returns:
+        DescribeEndpoint's answer, or None when the endpoint does not exist (any more).
+
+    Raises:
+        EnsembleError: it was still being created, updated or deleted when the time was over.
+    """
+    started = reported = time.monotonic()
+    pause, before = _FIRST_PAUSE, ""
+    while True:
+        found = find_endpoint(aws, endpoint)
+        status = found["EndpointStatus"] if found else "deleted"
+        now = time.monotonic()
+        if status not in _TRANSIENT:
+            if before:
+                progress(f"{endpoint}: {status} after {now - started:.0f} s")
+            return found
+        if status != before or now - reported > _REPORT_INTERVAL:
+            progress(f"{endpoint}: {status} ({now - started:.0f} s)")
+            reported = now
+        if now - started > timeout:
+            raise EnsembleError(
+                f"the endpoint {endpoint} was still {status} after {timeout:.0f} s", cure="check it later with: status"
+            )
+        before = status
+        time.sleep(pause)
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+
+def delete_endpoint(aws: Aws, endpoint: str, progress: Progress, timeout: float) -> bool:
+    """Delete the endpoint and wait until it is gone.
+
+    SageMaker refuses to delete an endpoint that is being created or updated, so this waits for that to end: an
+    endpoint that is left alone goes on costing money.
+
+    Args:
+        timeout: seconds.
+
+    Returns:
+        False when there was no such endpoint.
+
+    Raises:
+        EnsembleError: it still exists when the time is over.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        if wait_until_settled(aws, endpoint, progress, max(0.0, deadline - time.monotonic())) is None:
+            return False
+        try:
+            if if_exists(aws.sagemaker.delete_endpoint, EndpointName=endpoint) is None:
+                return False
+            break
+        except ClientError as error:
+            if not is_busy(error):
+                raise
+    left = max(_DELETION_SECONDS, deadline - time.monotonic())
+    if wait_until_settled(aws, endpoint, progress, left) is not None:
+        raise EnsembleError(f"the endpoint {endpoint} still exists", cure="run undeploy again")
+    return True

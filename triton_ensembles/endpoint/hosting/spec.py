@@ -1,0 +1,56 @@
+"""What a variant is made from: its container, and the limits of each instance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Mode = Literal["SingleModel", "MultiModel"]
+CacheSetting = Literal["Enabled", "Disabled"]
+
+
+@dataclass(frozen=True)
+class ContainerSpec:
+    """A ContainerDefinition of CreateModel.
+
+    Args:
+        image: the image's URI. It is kept and shown; the local container is always this project's own tritonserver.
+        model_data_url: ``s3://bucket/prefix/`` of all archives for MultiModel, ``s3://bucket/key.tar.gz`` for
+            SingleModel.
+        environment: the container's variables, SAGEMAKER_TRITON_* among them.
+        cache_setting: MultiModelConfig.ModelCacheSetting. With "Disabled" a model is unloaded and deleted as soon as
+            no request uses it.
+    """
+
+    image: str
+    model_data_url: str
+    mode: Mode = "SingleModel"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    cache_setting: CacheSetting = "Enabled"
+
+    def object_url(self, target_model: str) -> str:
+        """The URL of the archive ``target_model``: AWS concatenates the two strings."""
+        slash = "" if self.model_data_url.endswith("/") else "/"
+        return f"{self.model_data_url}{slash}{target_model}"
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """The limits of one instance.
+
+    Args:
+        memory_bytes: memory of tritonserver and its Python processes together, as the kernel counts it (PSS).
+        disk_bytes: disk space of unpacked models.
+        invoke_seconds: how long InvokeEndpoint waits, for a model and for the container each; AWS: 60.
+        load_seconds: how long downloading and loading may go on in the background; AWS: 360.
+        startup_seconds: how long the container may take until /ping answers; AWS: 240.
+        drain_seconds: how long running requests may take when the variant is stopped.
+    """
+
+    memory_bytes: int
+    disk_bytes: int
+    invoke_seconds: float = 60
+    load_seconds: float = 360
+    startup_seconds: float = 240
+    drain_seconds: float = 60

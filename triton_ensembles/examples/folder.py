@@ -1,0 +1,59 @@
+"""The examples of an ensemble, found in the folder of its ensemble model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_ensembles.examples.request import Array, Request
+from triton_ensembles.examples.request_file import read_request
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
+
+FOLDER = "examples"
+PERF = "perf.json"
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What an ensemble can be sent.
+
+    Attributes:
+        requests: what demo and invoke send, in the order of the files' names.
+        load: what perf sends row by row: perf.json, or else the requests.
+    """
+
+    config: ModelConfig
+    requests: tuple[Request, ...]
+    load: tuple[Request, ...]
+
+    def rows(self) -> Iterator[dict[str, Array]]:
+        """The rows that perf sends, without the batch axis: tensors by name."""
+        for request in self.load:
+            yield from request.rows()
+
+    def with_file(self, file: Path) -> Request:
+        """The first request with the content of ``file`` in place of its own file. Raises :class:`EnsembleError`."""
+        return read_request(self.requests[0].path, self.config, file)
+
+
+def examples_folder(ensemble: Path) -> Path:
+    """``examples/`` in the folder of the ensemble model of ``ensemble`` (a folder in ensembles/); it may not exist."""
+    for config in sorted(ensemble.glob(f"*/{CONFIG}")):
+        if read_config(config).platform == "ensemble":
+            return config.parent / FOLDER
+    return ensemble / "ensemble" / FOLDER
+
+
+def read_examples(ensemble: Path) -> Examples:
+    """The examples of the ensemble in ``ensemble``; without any requests where its folder has none.
+
+    Raises:
+        EnsembleError: a request is not valid, or its file cannot be read.
+    """
+    folder = examples_folder(ensemble)
+    paths = sorted(folder.glob("*.json"))
+    config = read_config(folder.parent / CONFIG) if paths else ModelConfig()
+    requests = tuple(read_request(path, config) for path in paths if path.name != PERF)
+    load = tuple(read_request(path, config) for path in paths if path.name == PERF)
+    return Examples(config, requests, load or requests)

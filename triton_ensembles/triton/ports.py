@@ -1,0 +1,62 @@
+"""TCP ports of tritonserver on the loopback interface."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, fields
+
+from triton_ensembles.errors import EnsembleError
+
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Ports:
+    """The ports of one server; the defaults are Triton's own.
+
+    Args:
+        http: KServe v2 over HTTP.
+        grpc: KServe v2 over gRPC.
+        metrics: Prometheus metrics over HTTP.
+        sagemaker: SageMaker's routes over HTTP.
+    """
+
+    http: int = 8000
+    grpc: int = 8001
+    metrics: int = 8002
+    sagemaker: int = 8080
+
+    @classmethod
+    @contextmanager
+    def reserved(cls) -> Iterator[Ports]:
+        """Four free ports that no other process gets until the ``with`` block ends; tritonserver may use them.
+
+        They are reserved by bound sockets that do not listen. The kernel never assigns such a port to a process that
+        asks for any port, but lets a server bind it that asks for this port with SO_REUSEADDR, as tritonserver does.
+        """
+        with ExitStack() as held:
+            sockets = [held.enter_context(_reusing_socket()) for _ in fields(cls)]
+            for each in sockets:
+                each.bind((LOOPBACK, 0))
+            yield cls(*(each.getsockname()[1] for each in sockets))
+
+    def refuse_busy(self, names: Iterable[str]) -> None:
+        """Raise :class:`EnsembleError` for the first of the named ports that is in use."""
+        for name in names:
+            port = getattr(self, name)
+            with _reusing_socket() as probe:
+                try:
+                    probe.bind((LOOPBACK, port))
+                except OSError as error:
+                    raise EnsembleError(
+                        f"port {port} ({name}) of {LOOPBACK} cannot be used: {error.strerror}",
+                        cure=f"stop the program that uses it, or choose another port with --{name}-port",
+                    ) from error
+
+
+def _reusing_socket() -> socket.socket:
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return made

@@ -1,0 +1,83 @@
+"""A tritonserver as a SageMaker container runs it: SageMaker's routes, configured by environment variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.ports import LOOPBACK, Ports
+from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL, server_command
+from triton_ensembles.triton.server_process import ServerProcess
+
+PORT_VARIABLES = {"metrics": "SAGEMAKER_TRITON_METRICS_PORT", "grpc": "SAGEMAKER_TRITON_GRPC_PORT"}
+# Variables of a container that must not reach the server on this machine.
+_NOT_PASSED = frozenset({"PATH", "LD_LIBRARY_PATH"})
+_METRICS_ON = ("--allow-metrics=true", "--allow-metrics=True", "--allow-metrics=1")
+
+
+class SageMakerServer(ServerProcess):
+    """Serves one repository as docker/sagemaker/serve does, on free ports of the loopback interface.
+
+    Metrics are on unless the environment switches them off (the script's default), because the local platform reads
+    them.
+
+    Args:
+        repository: the folder that the container sees: an empty one for a multi-model container.
+        environment: the container's variables; by default those of a multi-model container. Ports for metrics and gRPC
+            that they name are used.
+        log: the file for the server's log; by default a temporary one.
+        append_log: keep what is in the log.
+        ready_seconds: how long starting may take.
+
+    Raises:
+        EnsembleError: the script would refuse the environment, or as :class:`ServerProcess`.
+    """
+
+    port_names = ("sagemaker", "metrics")
+
+    def __init__(
+        self,
+        repository: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        log: Path | None = None,
+        append_log: bool = False,
+        ready_seconds: float = 300,
+    ) -> None:
+        super().__init__(None, log, append_log=append_log, ready_seconds=ready_seconds)
+        variables = {MULTI_MODEL: "true"} if environment is None else environment
+        self.ports = _named_ports(self.ports, variables)
+        given = {name: value for name, value in variables.items() if name != "SAGEMAKER_SAFE_PORT_RANGE"}
+        platform = {"SAGEMAKER_BIND_TO_PORT": str(self.ports.sagemaker)}
+        platform |= {variable: str(getattr(self.ports, name)) for name, variable in PORT_VARIABLES.items()}
+        command = server_command({"SAGEMAKER_TRITON_ALLOW_METRICS": "true"} | given | platform, repository.resolve())
+        # The status page shows the summaries of each step: p50, p90, p99.
+        own = (f"--metrics-address={LOOPBACK}", f"--grpc-address={LOOPBACK}", "--metrics-config=summary_latencies=true")
+        passed = {name: value for name, value in command.environment.items() if name not in _NOT_PASSED}
+        self.command = replace(command, arguments=command.arguments + own, environment=passed)
+
+    @property
+    def sagemaker_url(self) -> str:
+        """``127.0.0.1:8080``, the container's port."""
+        return f"{LOOPBACK}:{self.ports.sagemaker}"
+
+    @property
+    def ready_url(self) -> str:
+        return f"http://{self.sagemaker_url}/ping"
+
+    @property
+    def metrics_on(self) -> bool:
+        """Whether the container serves metrics."""
+        return any(flag in self.command.arguments for flag in _METRICS_ON)
+
+
+def _named_ports(ports: Ports, environment: Mapping[str, str]) -> Ports:
+    """``ports`` with those for metrics and gRPC that the container's environment names."""
+    for name, variable in PORT_VARIABLES.items():
+        if value := environment.get(variable):
+            if not value.isdecimal():
+                raise EnsembleError(f"{variable} is '{value}'", cure="give the number of a port")
+            ports = replace(ports, **{name: int(value)})
+    return ports

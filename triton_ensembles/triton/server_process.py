@@ -1,0 +1,221 @@
+"""One tritonserver process: started, waited for, stopped, and never left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Self
+
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.processes import die_with_parent, has_ended, uninterrupted, wait_for_end
+from triton_ensembles.triton.home import find_home, link_backends, server_environment
+from triton_ensembles.triton.leftovers import Leftovers
+from triton_ensembles.triton.log import began_to_load, failure_reasons, read_failure, read_records
+from triton_ensembles.triton.ports import LOOPBACK, Ports
+
+# How long tritonserver waits for open connections (also idle keep-alive connections) before it exits.
+EXIT_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class ServerCommand:
+    """How a tritonserver is started.
+
+    Args:
+        arguments: its flags.
+        environment: environment variables in addition to those of every server.
+        messages: lines that its log begins with.
+    """
+
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    messages: tuple[str, ...] = ()
+
+
+class ServerProcess(ABC):
+    """Base class of servers, which set their ``command``; a context manager.
+
+    Args:
+        ports: where to listen; by default free ports, which are reserved until ``stop``.
+        log: the file for the server's log; by default a temporary one, which ``stop`` removes.
+        append_log: keep what is in the log.
+        ready_seconds: how long starting may take, loading of models included.
+        progress: called every five seconds of loading with the seconds so far.
+
+    Raises:
+        EnsembleError: a port is busy, a binary is missing, or the server does not start (with Triton's reason).
+    """
+
+    port_names: ClassVar[tuple[str, ...]]
+    """The ports of :class:`Ports` that this kind of server needs."""
+    command: ServerCommand
+
+    def __init__(
+        self,
+        ports: Ports | None,
+        log: Path | None,
+        *,
+        append_log: bool = False,
+        ready_seconds: float,
+        progress: Callable[[float], None] | None = None,
+    ) -> None:
+        self._resources = contextlib.ExitStack()
+        self.ports = ports or self._resources.enter_context(Ports.reserved())
+        self.log = log or Path(self._resources.enter_context(tempfile.TemporaryDirectory(prefix="triton-"))) / "log"
+        self._append_log = append_log
+        self._log_start = 0
+        self._ready_seconds = ready_seconds
+        self._progress = progress
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopping = threading.Lock()
+        self._leftovers = Leftovers(f"triton_ensembles_{os.getpid()}_{self.ports.metrics}")
+
+    @property
+    @abstractmethod
+    def ready_url(self) -> str:
+        """The URL that answers with status 200 once the server is ready."""
+
+    @property
+    def metrics_url(self) -> str:
+        """``127.0.0.1:8002``."""
+        return f"{LOOPBACK}:{self.ports.metrics}"
+
+    @property
+    def pid(self) -> int:
+        return self._running().pid
+
+    def start(self) -> Self:
+        """Launch the server and wait until it is ready."""
+        try:
+            self.launch()
+            self.wait_until_ready()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def launch(self) -> None:
+        """Start the process. The kernel ends it with the calling thread, which must therefore last."""
+        home = find_home()
+        link_backends(home)
+        self.ports.refuse_busy(self.port_names)
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        arguments = [
+            os.fspath(home.tritonserver),
+            f"--backend-directory={home.backend_directory}",
+            f"--backend-config=python,shm-region-prefix-name={self._leftovers.shared_memory}",
+            f"--exit-timeout-secs={EXIT_SECONDS}",
+            *self.command.arguments,
+        ]
+        with uninterrupted(), self.log.open("ab" if self._append_log else "wb") as output:
+            self._log_start = output.tell()
+            output.writelines(f"{message}\n".encode() for message in self.command.messages)
+            output.flush()
+            self._process = subprocess.Popen(
+                arguments,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                env={**server_environment(home), **self.command.environment},
+                cwd=home.folder,  # the stub's sys.path begins with '', which must not be the user's folder
+                start_new_session=True,  # so that Ctrl-C reaches only this process, which stops the server
+                preexec_fn=die_with_parent(),
+            )
+
+    def wait_until_ready(self) -> None:
+        """Wait until the launched server is ready; from any thread. A server that fails to start is stopped."""
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    def alive(self) -> bool:
+        return self._process is not None and not has_ended(self._process.pid)
+
+    def stop(self, at_once: bool = False) -> None:
+        """Send SIGTERM, and SIGKILL if that takes too long; then remove what Triton left behind.
+
+        This is also needed for a server that has ended: its Python stubs survive a kill -9. Several threads may call
+        it: one of them stops the server, and the others wait.
+
+        Args:
+            at_once: send SIGKILL without waiting, to a server that does not respond.
+        """
+        with self._stopping:
+            process = self._process
+            if process is not None and process.returncode is None:
+                self.note_environments()
+                with contextlib.suppress(ProcessLookupError):  # where SIGCHLD is ignored, the kernel itself reaps
+                    os.kill(process.pid, signal.SIGTERM)  # not process.terminate(), which may reap it
+                    wait_for_end(process.pid, 0 if at_once else EXIT_SECONDS + 10)
+                # Until it is reaped, its id is that of its session, which the Python stubs belong to.
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()  # the only place that reaps it
+            self._leftovers.remove()
+            self._resources.close()
+
+    def note_environments(self) -> None:
+        """Remember the packed environments of the steps that run now, to remove them at the end (see Leftovers)."""
+        self._leftovers.note_environments(self.pid)
+
+    def reasons(self, start: int = 0) -> list[str]:
+        """Why models failed to load, in Triton's words, according to the log from byte ``start`` on."""
+        return failure_reasons(self._records(start))
+
+    def began_to_load(self, start: int) -> bool:
+        """Whether the server has begun to load a model, according to the log from byte ``start`` on."""
+        return began_to_load(self._records(start))
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise RuntimeError("the server has not been started")
+        return self._process
+
+    def _records(self, start: int = 0) -> str:
+        return read_records(self.log, max(start, self._log_start), self.pid)
+
+    def _wait_until_ready(self) -> None:
+        started = reported = time.monotonic()
+        while True:
+            if has_ended(self.pid):
+                reason = read_failure(self._records())
+                raise EnsembleError(f"tritonserver stopped while it loaded: {reason}", path=self.log)
+            if _answers(self.ready_url):
+                return
+            now = time.monotonic()
+            if now - started > self._ready_seconds:
+                raise EnsembleError(f"tritonserver was not ready after {self._ready_seconds:.0f} s", path=self.log)
+            if self._progress and now - reported >= 5:
+                self._progress(now - started)
+                reported = now
+            time.sleep(0.05)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as reply:
+            return bool(reply.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
