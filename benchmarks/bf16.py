@@ -14,9 +14,9 @@ from benchmarks.engines import Array, find_step
 from benchmarks.examples import examples_of
 from triton_ensembles.building.build import Built, build
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.recipe import RECIPE
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import BUILD
+from triton_ensembles.recipe.reader import RECIPE
 from triton_ensembles.triton.targets import CPU
 
 FOLDER = BUILD / "bench" / "bf16"

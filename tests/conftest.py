@@ -52,7 +52,7 @@ def client(server: TritonServer) -> Iterator[http.InferenceServerClient]:
 @pytest.fixture(scope="session")
 def minilm(built: dict[str, Built], places: Places, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of all-MiniLM-L6-v2 that the build fetched, under their own names in one folder."""
-    from triton_ensembles.building.recipe import read_recipe
+    from triton_ensembles.recipe.reader import read_recipe
 
     folder = tmp_path_factory.mktemp("minilm")
     for name, sha256 in read_recipe(places.ensembles / "bert_trt").sources["minilm"].files.items():

@@ -6,12 +6,14 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
+
+from triton_ensembles.progress import Progress
 
 
 @contextmanager
@@ -32,8 +34,17 @@ def write_whole(path: Path) -> Iterator[Path]:
             partial.unlink(missing_ok=True)
 
 
+def remove_partials(path: Path) -> None:
+    """Remove what killed processes left in :func:`write_whole` of ``path``. The caller has the lock of all writers."""
+    for partial in path.parent.glob(f".{path.name}.*.partial"):
+        if partial.is_dir():
+            shutil.rmtree(partial, ignore_errors=True)
+        else:
+            partial.unlink(missing_ok=True)
+
+
 @contextmanager
-def locked(path: Path, waiting: Callable[[str], None] | None = None) -> Iterator[None]:
+def locked(path: Path, waiting: Progress | None = None) -> Iterator[None]:
     """Hold an advisory lock, which the kernel releases when this process ends, however it ends.
 
     ``waiting`` is called with a line if another process holds the lock.

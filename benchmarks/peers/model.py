@@ -10,9 +10,9 @@ from pathlib import Path
 
 from benchmarks.peers.venv import PEERS
 from triton_ensembles.building.places import PLACES
-from triton_ensembles.building.recipe import read_recipe
 from triton_ensembles.building.sources import fetch
 from triton_ensembles.files import write_whole
+from triton_ensembles.recipe.reader import read_recipe
 
 # What sentence-transformers reads beside the weights; the recipe does not need them.
 _MODULES = [

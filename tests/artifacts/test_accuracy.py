@@ -1,4 +1,4 @@
-"""The gate for precisions below fp32: real models pass or fail it by what they really answer."""
+"""The accuracy check of precisions below fp32, with real models and their real outputs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ from triton_ensembles.artifacts import Job, accuracy_on_photographs
 from triton_ensembles.artifacts.accuracy import LEAST_COSINE, least_cosine, outputs
 from triton_ensembles.artifacts.accuracy_on_photographs import other_classes
 from triton_ensembles.artifacts.accuracy_on_sentences import embedded, tokenized
-from triton_ensembles.building.artifact_builder import Workshop
+from triton_ensembles.building.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.build import Built
-from triton_ensembles.building.recipe import RECIPE, Recipe, read_recipe
+from triton_ensembles.building.model_selection import select_models
+from triton_ensembles.building.plan import BuildPlan
 from triton_ensembles.building.store import Store
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest
+from triton_ensembles.recipe.reader import RECIPE, read_recipe
+from triton_ensembles.recipe.schema import Recipe
+from triton_ensembles.triton.model_config import ModelConfig
 from triton_ensembles.triton.targets import CPU
 
 needs_bf16 = pytest.mark.skipif(
@@ -43,7 +47,7 @@ def test_real_embeddings_in_too_few_bits_fail(minilm: Path, built: dict[str, Bui
     if passes:
         assert LEAST_COSINE <= least_cosine(coarser(exact, bits), exact) <= 1
     else:
-        with pytest.raises(EnsembleError, match=r"the least cosine to fp32 is 0\.99"):
+        with pytest.raises(EnsembleError, match=r"the lowest cosine to fp32 is 0\.99"):
             least_cosine(coarser(exact, bits), exact)
 
 
@@ -57,14 +61,14 @@ def test_another_class_fails_unless_fp32_has_a_tie() -> None:
     fp32 = np.array([[0.5, 0.3, 0.2], [0.4, 0.39, 0.21]], np.float32)
     assert other_classes(fp32, fp32) == 0
     assert other_classes(fp32[:, [0, 1, 2]] + np.array([[0, 0, 0], [0, 0.02, 0]], np.float32), fp32) == 1
-    with pytest.raises(EnsembleError, match="1 of 2 photographs get another class than in fp32"):
+    with pytest.raises(EnsembleError, match="1 of 2 photographs get a different class than in fp32"):
         other_classes(fp32[:, [1, 0, 2]], fp32)
 
 
 def encoder(offset: float) -> bytes:
-    """token_ids, attn_mask [batch, tokens] -> output [batch, tokens, 8]: an embedding that goes by way of an offset.
+    """token_ids, attn_mask [batch, tokens] -> output [batch, tokens, 8]: an embedding, plus and minus an offset.
 
-    fp32 has digits enough to come back from a large one, bf16 has not.
+    fp32 has enough digits for a large one, bf16 does not.
     """
     table = np.random.default_rng(0).standard_normal((30522, 8)).astype(np.float32)
     square = np.eye(8, dtype=np.float32)
@@ -96,7 +100,7 @@ def encoder(offset: float) -> bytes:
 
 
 def recipe_for(folder: Path, offset: float, minilm: Path) -> Recipe:
-    """A recipe with the encoder above as a step in bf16, whose files lie in ``folder``."""
+    """A recipe with the encoder above as a step in bf16; its files are in ``folder``."""
     (folder / "model.onnx").write_bytes(encoder(offset))
     (folder / "tokenizer.json").write_bytes((minilm / "tokenizer.json").read_bytes())
     files = {name: file_digest(folder / name) for name in ("model.onnx", "tokenizer.json")}
@@ -121,26 +125,26 @@ accuracy = "sentences"
 
 def make(folder: Path, recipe: Recipe) -> tuple[dict[str, object], list[str]]:
     said: list[str] = []
-    workshop = Workshop(
-        recipe=recipe,
-        target=CPU,
+    selected = select_models(recipe, {"step": ModelConfig()}, CPU)
+    builder = ArtifactBuilder(
+        plan=BuildPlan(folder, folder, CPU, recipe, selected, recipe.artifacts, {}),
         store=Store(folder / "store"),
         downloads=folder / "cache",
         progress=said.append,
         allow_random=False,
         weights_dir=folder,
     )
-    return workshop.make(recipe.artifacts[0]).record, said
+    return builder.make(recipe.artifacts[0]).record, said
 
 
 @needs_bf16
 def test_a_model_that_bf16_spoils_fails_the_build(tmp_path: Path, minilm: Path) -> None:
-    """Otherwise a recipe could serve nonsense by one word."""
+    """Otherwise one word in a recipe could spoil all answers."""
     recipe = recipe_for(tmp_path, 300.0, minilm)
     with pytest.raises(EnsembleError) as caught:
         make(tmp_path, recipe)
     message = str(caught.value)
-    assert "step/1/model.onnx in bf16: sentences failed: the least cosine to fp32 is" in message
+    assert "step/1/model.onnx in bf16: sentences failed: the lowest cosine to fp32 is" in message
     assert 'write precision = "fp32"' in message
 
 
@@ -162,7 +166,7 @@ def test_a_model_that_bf16_suits_is_measured_once_and_recorded(tmp_path: Path, m
 
 @needs_bf16
 def test_inception_in_bf16_passes(built: dict[str, Built], tmp_path: Path) -> None:
-    """Otherwise bf16 would be no choice for dali_inception."""
+    """Otherwise dali_inception could not use bf16."""
     model = built["dali_inception"].repository / "dali_inception.inception_graphdef" / "1" / "model.graphdef"
     job = Job(tmp_path / "facts", {model.name: model}, model.name, {"precision": "bf16"}, "cpu", "")
     facts = accuracy_on_photographs.make(job)

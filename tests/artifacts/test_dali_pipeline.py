@@ -1,4 +1,4 @@
-"""The serialised pipeline is written by the DALI of the image, whatever DALI is installed here."""
+"""The serialized pipeline is written by the DALI of the image, whatever DALI is installed here."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def make(output: Path, device: str, dali_version: str) -> dict[str, str | int | 
 
 
 def read(file: Path, folder: Path, images: Path | str = "", pixels: Path | str = "") -> dict[str, str]:
-    """Let the DALI of ``folder`` read the pipeline, and run it where ``pixels`` names the file for its answers."""
+    """Read the pipeline with the DALI in ``folder``, and run it if ``pixels`` names a file for its output."""
     done = subprocess.run(
         [sys.executable, "-S", "-B", "-c", READER, file, images, pixels],
         env=os.environ | {"PYTHONPATH": os.fspath(folder)},
@@ -64,17 +64,17 @@ def read(file: Path, folder: Path, images: Path | str = "", pixels: Path | str =
 # Of Triton 24.03, of 24.09, the newest that SageMaker is known to have with TensorFlow, and of 26.02.
 @pytest.fixture(scope="module", params=["1.31", "1.39.0", "1.53.0"])
 def other(request: pytest.FixtureRequest) -> tuple[str, Path]:
-    """Another version of DALI and where it lies; build/tools keeps it, and pip gets it only once."""
+    """Another version of DALI and its folder; build/tools keeps it, and pip installs it only once."""
     try:
         return request.param, dali_folder(request.param)
     except EnsembleError as error:
-        if "can't be reached" not in error.message:
+        if "cannot be reached" not in error.message:
             raise
         pytest.skip(str(error))
 
 
 def test_written_and_read_by_the_dali_of_the_image(other: tuple[str, Path], tmp_path: Path) -> None:
-    """Otherwise the archive's first step would not load in its image, or would show the network another picture."""
+    """Otherwise the archive's first step would not load in its image, or the network would get different pixels."""
     wanted, folder = other
     assert make(tmp_path / "model.dali", "cpu", wanted) == {"device": "cpu", "dali": full_version(wanted)}
     views = encoded_views()[:3]
@@ -83,11 +83,11 @@ def test_written_and_read_by_the_dali_of_the_image(other: tuple[str, Path], tmp_
     assert answer["version"] == full_version(wanted)
     assert Path(answer["file"]).is_relative_to(folder)
     here = np.stack([dali_pipe.preprocess(view) for view in views])
-    # The triangular filter rounds to whole steps of uint8, one of which is 1 / 127.5 after normalising.
+    # The triangular filter rounds to whole steps of uint8, one of which is 1 / 127.5 after normalization.
     np.testing.assert_allclose(np.load(tmp_path / "pixels.npy"), here, atol=1 / 127.5 + 1e-4)
 
 
-def test_decoding_on_the_gpu_is_written_without_one_or_refused_in_words(
+def test_decoding_on_the_gpu_is_written_without_one_or_refused_with_a_reason(
     other: tuple[str, Path], tmp_path: Path
 ) -> None:
     """Otherwise a build machine without a GPU would end in DALI's stack trace, or in a pipeline for the CPU."""
@@ -95,7 +95,7 @@ def test_decoding_on_the_gpu_is_written_without_one_or_refused_in_words(
     try:
         facts = make(tmp_path / "model.dali", "mixed", wanted)
     except EnsembleError as error:
-        assert "only where there is a GPU" in error.message
+        assert "only on a machine with a GPU" in error.message
         assert not has_gpu()
         assert wanted != "1.53.0"
         return
@@ -122,15 +122,15 @@ def test_same_bytes_twice(other: tuple[str, Path], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("given", ["", version("nvidia-dali-cuda130")])
-def test_the_installed_one_is_used_where_it_is_the_images(given: str, tmp_path: Path) -> None:
-    """Otherwise every build for the cpu target would fetch a DALI that is there already."""
+def test_the_installed_dali_is_used_if_it_is_the_images(given: str, tmp_path: Path) -> None:
+    """Otherwise every build for the cpu target would download a DALI that is already installed."""
     facts = make(tmp_path / "model.dali", "cpu", given)
     assert facts == {"device": "cpu", "dali": version("nvidia-dali-cuda130")}
     assert (tmp_path / "model.dali").read_bytes() == dali_pipe.serialize("cpu")
 
 
 def test_versions_of_the_image_table_become_those_of_packages() -> None:
-    """Otherwise pip would be asked for versions that nobody ever published."""
+    """Otherwise pip would look for versions that do not exist."""
     table = {release: full_version(row.dali) for release, row in releases().items() if row.dali}
     assert (table["24.04"], table["24.06"], table["24.09"], table["26.05"]) == ("1.36.0", "1.37.1", "1.39.0", "2.1.0")
     assert all(one.count(".") == 2 for one in table.values())
@@ -138,30 +138,30 @@ def test_versions_of_the_image_table_become_those_of_packages() -> None:
     assert package_of(table["23.02"]) == "nvidia-dali-cuda110"
 
 
-def test_what_pip_cannot_get_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise a person would read a page of pip's, and a half-made folder would be taken for DALI the next time."""
+def test_a_dali_that_pip_cannot_install_is_reported_with_a_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise people would read a page of pip's output, and the next build would use a half-filled folder."""
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", os.fspath(tmp_path))
     with pytest.raises(EnsembleError) as caught:
         dali_folder("1.39.0", tmp_path / "tools")
-    assert "DALI 1.39.0 is needed to serialise the pipeline" in caught.value.message
+    assert "must be serialized with the image's DALI 1.39.0" in caught.value.message
     assert "nvidia-dali-cuda120==1.39.0" in caught.value.message
     assert "PIP_FIND_LINKS" in caught.value.cure
     assert [path.name for path in (tmp_path / "tools").iterdir()] == ["nvidia-dali-cuda120-1.39.0.lock"]
 
 
-def test_an_index_that_does_not_answer_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise it would look as if this version of DALI had never existed."""
+def test_an_index_that_does_not_answer_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise it would look as if this version of DALI did not exist."""
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_RETRIES", "1")
-    with pytest.raises(EnsembleError, match="pip's index can't be reached"):
+    with pytest.raises(EnsembleError, match="pip's index cannot be reached"):
         dali_folder("1.31", tmp_path / "tools")
 
 
 def test_a_script_that_fails_with_the_images_dali_is_named(other: tuple[str, Path], tmp_path: Path) -> None:
-    """Otherwise nobody would know that the pipeline asks for something that the image does not have."""
+    """Otherwise nobody would know that the pipeline uses something that the image does not have."""
     script = tmp_path / "pipe.py"
     script.write_text("from nvidia.dali import fn\nfn.no_such_operator()\n")
     options: dict[str, str | int] = {"pipeline": os.path.relpath(script, ROOT)}
-    with pytest.raises(EnsembleError, match=f"with DALI {full_version(other[0])} it fails: AttributeError"):
+    with pytest.raises(EnsembleError, match=f"this script fails with DALI {full_version(other[0])}: AttributeError"):
         dali_pipeline.make(Job(tmp_path / "model.dali", {}, None, options, "cpu", other[0]))

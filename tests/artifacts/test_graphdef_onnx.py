@@ -24,7 +24,7 @@ SMALL = ("input", "classes/Softmax")
 
 
 def small_graph(path: Path, seed: int) -> Path:
-    """An image classifier of the smallest kind; its placeholder states a batch of 1, as that of InceptionV3 does."""
+    """A very small image classifier; like that of InceptionV3, its placeholder has a batch of 1."""
     import tensorflow as tf
 
     generator = np.random.default_rng(seed)
@@ -55,7 +55,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="session")
 def inception(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[str, str | int | float]]:
-    """InceptionV3 with random weights, its ONNX file, and what the maker says of it."""
+    """InceptionV3 with random weights, its ONNX file, and the facts of its maker."""
     folder = tmp_path_factory.mktemp("inception")
     source, model = folder / "model.graphdef", folder / "model.onnx"
     inception_v3_random.make(Job(source, {}, None, {"seed": 7}, "cpu", ""))
@@ -65,7 +65,7 @@ def inception(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dic
 def test_inception_keeps_its_names_shapes_and_values(
     inception: tuple[Path, Path, dict[str, str | int | float]],
 ) -> None:
-    """Otherwise the ensemble would not load in an image without TensorFlow, or would say something else there."""
+    """Otherwise the ensemble would not load in an image without TensorFlow, or would give other answers there."""
     _, path, facts = inception
     difference = facts.pop("max_abs_difference_to_tensorflow")
     assert isinstance(difference, float) and 0 < difference <= graphdef_onnx.TOLERANCE
@@ -107,7 +107,7 @@ def test_one_wrong_layer_of_inception_fails(
 
 @pytest.mark.parametrize("spoilt", ["other weights", "not a number"])
 def test_other_values_fail(small: tuple[Path, Path], tmp_path: Path, spoilt: str) -> None:
-    """Otherwise the gate would be open: this is what it is for."""
+    """Otherwise a wrong conversion would be accepted."""
     other = small_graph(tmp_path / "other.graphdef", seed=2)
     if spoilt == "not a number":
         values = np.random.default_rng(1).normal(size=(3, 3, 3, 4)).astype(np.float32)
@@ -119,7 +119,7 @@ def test_other_values_fail(small: tuple[Path, Path], tmp_path: Path, spoilt: str
 
 
 def test_any_batch_though_the_graph_states_one(small: tuple[Path, Path]) -> None:
-    """Otherwise Triton's batches would be refused: the placeholder of the published InceptionV3 states a batch of 1."""
+    """Otherwise Triton's batches would be refused: the placeholder of the published InceptionV3 has a batch of 1."""
     session = onnxruntime.InferenceSession(small[1], providers=["CPUExecutionProvider"])
     for batch in (1, 7):
         (found,) = session.run([SMALL[1]], {SMALL[0]: np.zeros((batch, 8, 8, 3), np.float32)})
@@ -155,12 +155,12 @@ def test_same_bytes_from_other_processes(small: tuple[Path, Path], tmp_path: Pat
 @pytest.mark.parametrize(
     ("names", "message", "cure"),
     [
-        (("pixels", SMALL[1]), 'no placeholder is named "pixels"', "input is one of: input"),
-        (("input:0", SMALL[1]), 'no placeholder is named "input:0"', "input is one of: input"),
-        (("input", "Softmax"), 'no node is named "Softmax"', "those that nothing reads are: classes/Softmax, logits"),
+        (("pixels", SMALL[1]), 'no placeholder is named "pixels"', "set input to one of: input"),
+        (("input:0", SMALL[1]), 'no placeholder is named "input:0"', "set input to one of: input"),
+        (("input", "Softmax"), 'no node is named "Softmax"', "set output to one of: classes/Softmax, logits"),
     ],
 )
-def test_unknown_tensors_are_refused_in_words(
+def test_unknown_tensors_are_refused_with_a_reason(
     small: tuple[Path, Path], tmp_path: Path, names: tuple[str, str], message: str, cure: str
 ) -> None:
     """Otherwise a slip in the recipe would end in a stack trace of the converter."""
@@ -170,17 +170,17 @@ def test_unknown_tensors_are_refused_in_words(
     assert not (tmp_path / "model.onnx").exists()
 
 
-def test_what_is_no_graph_of_images_is_refused_in_words(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_graph_of_images_is_refused_with_a_reason(tmp_path: Path) -> None:
     """Otherwise a damaged download, or a graph without shapes, would end in a stack trace of the converter."""
     import tensorflow as tf
 
     (tmp_path / "broken.graphdef").write_bytes(b"\xff\xfe not a graph")
-    with pytest.raises(EnsembleError, match="this is no frozen GraphDef"):
+    with pytest.raises(EnsembleError, match="this is not a frozen GraphDef"):
         make(tmp_path / "broken.graphdef", tmp_path / "model.onnx", SMALL)
     shapeless = small_graph(tmp_path / "shapeless.graphdef", seed=1)
     definition = tf.compat.v1.GraphDef.FromString(shapeless.read_bytes())
     (image,) = (node for node in definition.node if node.name == SMALL[0])
     del image.attr["shape"]
     shapeless.write_bytes(definition.SerializeToString())
-    with pytest.raises(EnsembleError, match=r"must state \[batch, rows, columns, channels\]"):
+    with pytest.raises(EnsembleError, match=r"must have the shape \[batch, rows, columns, channels\]"):
         make(shapeless, tmp_path / "model.onnx", SMALL)

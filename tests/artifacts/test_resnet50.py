@@ -1,4 +1,4 @@
-"""ResNet-50: the architecture that torchvision's weights are for, and a TorchScript file that says the same."""
+"""ResNet-50: the architecture that torchvision's weights are for, and a TorchScript file with the same outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WEIGHTS = "resnet50.pth"
 
 
 def weights(seed: int) -> dict[str, torch.Tensor]:
-    """What torchvision's file holds: every parameter and statistic, without the count of batches, which is newer."""
+    """The content of torchvision's file: all parameters and statistics, without the newer count of batches."""
     generator = torch.Generator().manual_seed(seed)
     found = {}
     for name, value in ResNet50().state_dict().items():
@@ -40,7 +40,7 @@ def job(folder: Path, content: object) -> Job:
 
 
 def test_it_has_the_names_and_the_size_of_torchvisions() -> None:
-    """Otherwise the pretrained weights would not load. 25557032 is what torchvision's page says of ResNet-50."""
+    """Otherwise the pretrained weights would not load. 25557032 is the number on torchvision's page."""
     model = ResNet50()
     assert sum(value.numel() for value in model.parameters()) == 25557032
     names = set(model.state_dict())
@@ -54,7 +54,7 @@ def test_it_has_the_names_and_the_size_of_torchvisions() -> None:
 
 
 def test_weights_come_out_as_torchscript_that_answers_the_same(tmp_path: Path) -> None:
-    """Otherwise the pretrained ensemble would answer something else than torchvision's network."""
+    """Otherwise the pretrained ensemble would give other answers than torchvision's network."""
     given = weights(1)
     facts = resnet50_torchscript.make(job(tmp_path, given))
     assert float(facts["relative_difference_to_torch"]) < TOLERANCE
@@ -73,20 +73,20 @@ def test_weights_come_out_as_torchscript_that_answers_the_same(tmp_path: Path) -
     ("content", "reason"),
     [({"conv1.weight": torch.zeros(1)}, "Missing key"), ([1, 2], "to be dict-like"), (None, "to be dict-like")],
 )
-def test_other_weights_are_refused_in_words(tmp_path: Path, content: object, reason: str) -> None:
-    with pytest.raises(EnsembleError, match=rf"resnet50\.pth has not the weights of a ResNet-50: .*{reason}"):
+def test_other_weights_are_refused_with_a_reason(tmp_path: Path, content: object, reason: str) -> None:
+    with pytest.raises(EnsembleError, match=rf"resnet50\.pth does not contain the weights of a ResNet-50: .*{reason}"):
         resnet50_torchscript.make(job(tmp_path, content))
 
 
-def test_a_file_that_is_no_file_of_torch_is_refused_in_words(tmp_path: Path) -> None:
+def test_a_file_that_torch_cannot_read_is_refused_with_a_reason(tmp_path: Path) -> None:
     given = job(tmp_path, {})
     given.files[WEIGHTS].write_bytes(b"<html>not found</html>")
-    with pytest.raises(EnsembleError, match=r"resnet50\.pth has not the weights of a ResNet-50: "):
+    with pytest.raises(EnsembleError, match=r"resnet50\.pth does not contain the weights of a ResNet-50: "):
         resnet50_torchscript.make(given)
 
 
 def test_a_file_that_differs_from_the_module_fails(tmp_path: Path) -> None:
-    """Otherwise nothing would notice that torch's optimiser has broken a network."""
+    """Otherwise nothing would notice that torch's optimizer has broken a network."""
 
     class Noisy(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -103,7 +103,7 @@ resnet50_random.make(Job(Path(sys.argv[1]), {}, None, {"seed": 3}, "cpu", ""))
 
 
 def test_the_same_seed_gives_the_same_bytes_wherever_they_are_made(tmp_path: Path) -> None:
-    """Otherwise archives would differ from machine to machine, or tell where they were made."""
+    """Otherwise archives would differ from machine to machine, or contain paths of the machine that made them."""
     copy = tmp_path / "elsewhere" / "triton_ensembles"
     copy.parent.mkdir()
     subprocess.run(["cp", "-r", ROOT / "triton_ensembles", copy], check=True)

@@ -1,4 +1,4 @@
-"""Building: the same bytes every time, nothing twice, nothing broken whatever happens to the process."""
+"""Building: the same bytes every time, nothing made twice, nothing broken when the process is killed."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ import pytest
 from tests.running import running
 from triton_ensembles.building.build import Built, build, choose
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.recipe import find_ensembles
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import file_digest
 from triton_ensembles.paths import ENSEMBLES, ROOT
+from triton_ensembles.recipe.reader import find_ensembles
 from triton_ensembles.triton.model_config import parse_config
 from triton_ensembles.triton.targets import CPU
 
 
 def elsewhere(places: Places, folder: Path, *, keep_artifacts: bool = False) -> Places:
-    """Empty build and dist folders, with what was downloaded before (and made before) in place."""
+    """Empty build and dist folders, with the downloads (and the made files) of ``places``."""
     (folder / "build").mkdir(parents=True)
     for name in ("downloads", "store")[: 2 if keep_artifacts else 1]:
         (folder / "build" / name).symlink_to((places.build / name).resolve())
@@ -74,7 +75,7 @@ def test_a_second_build_does_nothing(built: dict[str, Built], places: Places) ->
 
 
 def test_content_decides_and_not_time_stamps(built: dict[str, Built], places: Places, tmp_path: Path) -> None:
-    """Touching a file builds nothing; changing one builds again, and changing it back gives the first archive back."""
+    """Touching a file builds nothing; changing it builds again, and undoing that gives the first archive again."""
     copied = tmp_path / "ensembles" / "dali_inception"
     shutil.copytree(places.ensembles / "dali_inception", copied)
     mine = replace(elsewhere(places, tmp_path, keep_artifacts=True), ensembles=copied.parent)
@@ -129,7 +130,7 @@ def test_two_builds_at_once_make_one_archive(built: dict[str, Built], places: Pl
 
 
 def test_the_archive_holds_what_its_manifest_says(built: dict[str, Built]) -> None:
-    """Members at the root, none a link, step names unique, one environment for both Python steps."""
+    """Models at the root, no links, unique step names, one environment for both Python steps."""
     with tarfile.open(built["bert_trt"].archive) as tar:
         members = {member.name: member for member in tar.getmembers()}
         assert all(member.isfile() or member.isdir() for member in members.values())
@@ -146,18 +147,18 @@ def test_the_archive_holds_what_its_manifest_says(built: dict[str, Built]) -> No
     assert members["bert_trt.bert-trt/1/model.onnx"].size == manifest["artifacts"]["bert-trt/1/model.onnx"]["size"]
 
 
-def test_pretrained_weights_that_cannot_be_had_fail_the_build_by_name(
+def test_pretrained_weights_that_are_not_available_fail_the_build_by_name(
     built: dict[str, Built], places: Places, tmp_path: Path
 ) -> None:
     if not built["dali_inception"].random:
         pytest.skip("this machine can fetch the pretrained Inception graph")
     mine = elsewhere(places, tmp_path)
-    with pytest.raises(EnsembleError, match=r"inception_v3_2016_08_28_frozen\.pb\.tar\.gz could not be had"):
+    with pytest.raises(EnsembleError, match=r"inception_v3_2016_08_28_frozen\.pb\.tar\.gz could not be downloaded"):
         make(mine, allow_random=False)
     assert not list(mine.dist.rglob("*.tar.gz"))
 
 
-def test_random_weights_are_said_loudly_and_written_down(built: dict[str, Built], places: Places) -> None:
+def test_random_weights_are_reported_loudly_and_in_the_manifest(built: dict[str, Built], places: Places) -> None:
     if not built["dali_inception"].random:
         pytest.skip("this machine can fetch the pretrained Inception graph")
     done = subprocess.run(
@@ -182,3 +183,32 @@ def test_a_faulty_ensemble_is_refused_with_all_its_faults_before_anything_is_mad
     assert "dali_inception has faults, so nothing was built" in message
     assert "preprocessed_image" in message and "max_batch_size" in message
     assert not (tmp_path / "build" / "store").exists() and not (tmp_path / "dist").exists()
+
+
+def test_a_faulty_archive_does_not_replace_the_previous_one(
+    built: dict[str, Built], places: Places, tmp_path: Path
+) -> None:
+    """Otherwise an archive that no server loads is uploaded. Only the archive shows it: the build makes the file."""
+    copied = tmp_path / "ensembles" / "dali_inception"
+    shutil.copytree(places.ensembles / "dali_inception", copied)
+    mine = replace(elsewhere(places, tmp_path, keep_artifacts=True), ensembles=copied.parent)
+    first, _ = make(mine)
+    config = copied / "dali" / "config.pbtxt"
+    config.write_text('default_model_filename: "pipeline.dali"\n' + config.read_text())
+    with pytest.raises(EnsembleError) as caught:
+        make(mine)
+    message = str(caught.value)
+    assert "the new archive has faults, so" in message and "was not replaced" in message
+    place = f"{first.archive}!dali_inception.dali/1: error[model-file-missing]"
+    assert place in message and "version 1 has no pipeline.dali" in message
+    assert [path.name for path in first.archive.parent.iterdir()] == ["dali_inception.tar.gz"]
+    assert file_digest(first.archive) == first.sha256
+    assert (first.repository / "dali_inception.dali" / "1" / "model.dali").is_file()
+
+
+def test_an_ensemble_without_a_version_folder_in_git_has_one_in_the_archive(built: dict[str, Built]) -> None:
+    """Otherwise Triton refuses it: at least one version must be available under the version policy."""
+    for name, each in built.items():
+        assert (each.repository / name / "1").is_dir()
+        with tarfile.open(each.archive) as tar:
+            assert tar.getmember(f"{name}/1").isdir()

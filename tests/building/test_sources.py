@@ -1,4 +1,4 @@
-"""Files from elsewhere: the places are tried in order, and nothing with a wrong sha256 is ever used."""
+"""Downloads: the places are tried in order, and a file with a wrong sha256 is never used."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.building.recipe import Source
 from triton_ensembles.building.sources import SourceUnavailableError, fetch
+from triton_ensembles.recipe.schema import Source
 
 CONTENT = b"weights" * 1000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -65,7 +65,7 @@ def test_the_folder_that_the_user_names_comes_first(tmp_path: Path, inner: str) 
 
 
 def test_a_wrong_sha256_is_refused_by_name_and_nothing_is_kept(tmp_path: Path, address: str) -> None:
-    with pytest.raises(SourceUnavailableError, match=r"model.onnx could not be had .*sha256 of"):
+    with pytest.raises(SourceUnavailableError, match=r"model.onnx could not be downloaded .*sha256 of"):
         get(tmp_path, source(address, sha256="0" * 64))
     assert [path for path in (tmp_path / "cache").iterdir() if path.suffix != ".lock"] == []
 
@@ -80,7 +80,7 @@ def test_every_place_that_failed_is_named_with_its_reason(tmp_path: Path, addres
     with pytest.raises(SourceUnavailableError) as caught:
         get(tmp_path, source("http://127.0.0.1:9/", address + "nothing/"), tmp_path)
     message = str(caught.value)
-    assert f"folder {tmp_path}: has neither" in message
+    assert f"folder {tmp_path}: it has neither" in message
     assert "http://127.0.0.1:9/: cannot be reached" in message
     assert "nothing/: answered 404" in message
     assert "WEIGHTS_DIR" in message

@@ -1,133 +1,142 @@
-"""From what people write to what Triton loads: unique names, the target's differences, files in their places."""
+"""Planning and staging: unique names, the differences of the target, and every file in its place."""
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from triton_ensembles.building.model_selection import artifacts_for, choose_models
-from triton_ensembles.building.recipe import Engine, Recipe, read_recipe
-from triton_ensembles.building.staging import StagedEnvironment, read_models, stage
+from triton_ensembles.building.packed_environments import MadeEnvironment
+from triton_ensembles.building.plan import plan_build
+from triton_ensembles.building.staging import stage
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ENSEMBLES
+from triton_ensembles.recipe.reader import RECIPE
+from triton_ensembles.triton.home import STUB
 from triton_ensembles.triton.model_config import ModelInstanceGroup, read_config
 from triton_ensembles.triton.targets import CPU
 
-FOLDER = ENSEMBLES / "bert_trt"
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of bert_trt that a test may change."""
+    return Path(shutil.copytree(ENSEMBLES / "bert_trt", tmp_path / "ensembles" / "bert_trt"))
 
 
-def staged(tmp_path: Path, recipe: Recipe, *, stub: Path | None = None, name: str = "bert_trt") -> Path:
-    made = tmp_path / "made"
-    made.mkdir(exist_ok=True)
-    artifacts = {}
-    for artifact in artifacts_for(recipe, choose_models(recipe, read_models(FOLDER), CPU)):
-        artifacts[artifact.path] = made / artifact.name
-        artifacts[artifact.path].write_text(artifact.path)
-    (made / "env.tar.gz").write_text("packed")
-    environment = StagedEnvironment(made / "env.tar.gz", stub)
-    destination = tmp_path / "staged"
-    stage(
-        FOLDER,
-        destination,
-        name=name,
-        recipe=recipe,
-        target=CPU,
-        artifacts=artifacts,
-        environments={"processing": environment},
-    )
+def staged(folder: Path, *, stub: Path | None = None) -> Path:
+    """The repository of the ensemble in ``folder`` for the cpu target, with stand-ins for the made files."""
+    made, plan = folder.parents[1] / "made", plan_build(folder, CPU)
+    artifacts = {artifact.path: made / artifact.path for artifact in plan.artifacts}
+    for path, file in artifacts.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(path)
+    packed = made / "env.tar.gz"
+    packed.write_text("packed")
+    destination = folder.parents[1] / "staged"
+    stage(plan, destination, artifacts=artifacts, environments={"processing": MadeEnvironment(packed, stub, {})})
     return destination
 
 
-def test_step_names_get_the_ensembles_name_in_folder_config_and_dag(tmp_path: Path) -> None:
-    """Same-named steps in two archives of one endpoint reload each other; a thousand clones differ by this name."""
-    repository = staged(tmp_path, read_recipe(FOLDER), name="tenant_0007")
+def append_to_recipe(folder: Path, text: str) -> None:
+    with (folder / RECIPE).open("a") as stream:
+        stream.write(text)
+
+
+def test_step_names_get_the_name_of_the_ensemble_in_folder_config_and_dag(folder: Path) -> None:
+    """Otherwise steps of the same name in two archives of one endpoint reload each other."""
+    repository = staged(folder.rename(folder.with_name("tenant_0007")))
     folders = {path.name for path in repository.iterdir() if path.is_dir()}
     steps = {"tenant_0007.preprocess", "tenant_0007.bert-trt", "tenant_0007.postprocess"}
     assert folders == {"tenant_0007"} | steps
-    for folder in folders:
-        assert read_config(repository / folder / "config.pbtxt").name == folder
+    for name in folders:
+        assert read_config(repository / name / "config.pbtxt").name == name
     ensemble = read_config(repository / "tenant_0007" / "config.pbtxt")
     assert {step.model_name for step in ensemble.ensemble_scheduling.step} == steps
 
 
-def test_the_cpu_target_needs_no_gpu(tmp_path: Path) -> None:
-    repository = staged(tmp_path, read_recipe(FOLDER))
+def test_the_cpu_target_needs_no_gpu(folder: Path) -> None:
+    repository = staged(folder)
     config = read_config(repository / "bert_trt.bert-trt" / "config.pbtxt")
     assert [(group.kind, group.count) for group in config.instance_group] == [(ModelInstanceGroup.KIND_CPU, 2)]
     assert (repository / "bert_trt.bert-trt" / "1" / "model.onnx").read_text() == "bert-trt/1/model.onnx"
 
 
 @pytest.mark.parametrize(
-    ("engine", "backend", "platform", "hint"),
+    ("engine", "backend", "platform", "hint", "instances"),
     [
-        (None, "onnxruntime", "onnxruntime_onnx", ""),
-        (Engine(backend="onnxruntime"), "onnxruntime", "onnxruntime_onnx", ""),
-        (Engine(backend="openvino"), "openvino", "", ""),
-        (Engine(backend="openvino", precision="bf16", instances=3), "openvino", "", "YES"),
+        ("", "onnxruntime", "onnxruntime_onnx", "", 1),
+        ('backend = "onnxruntime"', "onnxruntime", "onnxruntime_onnx", "", 1),
+        ('backend = "openvino"', "openvino", "", "", 1),
+        ('backend = "openvino"\nprecision = "bf16"\ninstances = 3', "openvino", "", "YES", 3),
     ],
 )
-def test_the_recipe_chooses_the_engine(
-    tmp_path: Path, engine: Engine | None, backend: str, platform: str, hint: str
+def test_the_recipe_selects_the_engine(
+    folder: Path, engine: str, backend: str, platform: str, hint: str, instances: int
 ) -> None:
     """Otherwise a precision or an engine in the recipe would have no effect on what is served."""
-    recipe = read_recipe(FOLDER).model_copy(update={"engines": {"bert-trt": engine} if engine else {}})
-    config = read_config(staged(tmp_path, recipe) / "bert_trt.bert-trt" / "config.pbtxt")
+    table = f"[engines.bert-trt]\n{engine}\n\n" if engine else ""
+    recipe = (folder / RECIPE).read_text()
+    (folder / RECIPE).write_text(re.sub(r"\[engines\.bert-trt\]\n(.+\n)+\n", lambda _: table, recipe))
+    config = read_config(staged(folder) / "bert_trt.bert-trt" / "config.pbtxt")
     assert (config.backend, config.platform) == (backend, platform)
     assert config.default_model_filename == "model.onnx"
     assert (config.parameters["HINT_BF16"].string_value if "HINT_BF16" in config.parameters else "") == hint
     assert all(tensor.allow_ragged_batch for tensor in config.input)
-    assert [group.count for group in config.instance_group] == [engine.instances if engine else 1]
+    assert [group.count for group in config.instance_group] == [instances]
 
 
-def test_python_steps_share_the_one_packed_environment(tmp_path: Path) -> None:
-    repository = staged(tmp_path, read_recipe(FOLDER))
+def test_python_steps_share_the_one_packed_environment(folder: Path) -> None:
+    repository = staged(folder)
     for step in ("preprocess", "postprocess"):
         config = read_config(repository / f"bert_trt.{step}" / "config.pbtxt")
         path = config.parameters["EXECUTION_ENV_PATH"].string_value
         assert path == "$$TRITON_MODEL_DIRECTORY/../processing_env.tar.gz"
     assert [path.name for path in repository.rglob("*.tar.gz")] == ["processing_env.tar.gz"]
-    assert not list(repository.rglob("triton_python_backend_stub"))
+    assert not list(repository.rglob(STUB))
 
 
-def test_an_environment_with_another_python_brings_its_stub(tmp_path: Path) -> None:
+def test_an_environment_with_another_python_brings_its_stub(folder: Path, tmp_path: Path) -> None:
     stub = tmp_path / "stub"
     stub.write_text("the stub of Python 3.10")
-    repository = staged(tmp_path, read_recipe(FOLDER), stub=stub)
-    owners = {path.parent.name for path in repository.rglob("triton_python_backend_stub")}
+    repository = staged(folder, stub=stub)
+    owners = {path.parent.name for path in repository.rglob(STUB)}
     assert owners == {"bert_trt.preprocess", "bert_trt.postprocess"}
 
 
-def test_the_recipe_can_lower_the_token_limit(tmp_path: Path) -> None:
-    recipe = read_recipe(FOLDER).model_copy(update={"parameters": {"preprocess": {"max_tokens": "128"}}})
-    config = read_config(staged(tmp_path, recipe) / "bert_trt.preprocess" / "config.pbtxt")
+def test_the_recipe_can_lower_the_token_limit(folder: Path) -> None:
+    append_to_recipe(folder, '[parameters.preprocess]\nmax_tokens = "128"\n')
+    config = read_config(staged(folder) / "bert_trt.preprocess" / "config.pbtxt")
     assert config.parameters["max_tokens"].string_value == "128"
 
 
-def test_a_step_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    recipe = read_recipe(FOLDER).model_copy(update={"parameters": {"preproces": {"max_tokens": "128"}}})
-    with pytest.raises(EnsembleError, match=r"ensemble.toml: the recipe names the step 'preproces'; .*preprocess"):
-        staged(tmp_path, recipe)
+def test_a_step_that_does_not_exist_is_named(folder: Path) -> None:
+    append_to_recipe(folder, '[parameters.preproces]\nmax_tokens = "128"\n')
+    with pytest.raises(EnsembleError, match=r"ensemble.toml: the recipe names a step 'preproces', .*preprocess"):
+        plan_build(folder, CPU)
 
 
-def test_what_people_wrote_is_copied_not_linked(tmp_path: Path) -> None:
-    """An editor that saves in place must not change what is being served."""
-    repository = staged(tmp_path, read_recipe(FOLDER))
-    assert (repository / "bert_trt.preprocess" / "1" / "model.py").stat().st_nlink == 1
+def test_what_people_wrote_is_copied_and_not_linked(folder: Path) -> None:
+    """Otherwise an editor that saves in place changes what is being served."""
+    assert (staged(folder) / "bert_trt.preprocess" / "1" / "model.py").stat().st_nlink == 1
 
 
-def test_two_ensembles_in_one_folder_are_refused(tmp_path: Path) -> None:
-    folder = tmp_path / "two"
-    shutil.copytree(FOLDER, folder)
-    shutil.copytree(FOLDER / "ensemble", folder / "other")
+def test_the_version_folder_of_an_ensemble_need_not_be_in_git(folder: Path) -> None:
+    """Otherwise the `mkdir -p ensemble/1` of every tutorial is lost by git, and Triton refuses the ensemble."""
+    assert not (folder / "ensemble" / "1").exists()
+    assert list((staged(folder) / "bert_trt" / "1").iterdir()) == []
+
+
+def test_an_empty_version_folder_is_staged(folder: Path) -> None:
+    """Otherwise a version that people made is missing, and another one is made for them."""
+    (folder / "ensemble" / "3").mkdir()
+    (folder / "ensemble" / "__pycache__").mkdir()
+    inside = {path.name for path in (staged(folder) / "bert_trt").iterdir()}
+    assert inside == {"config.pbtxt", "3"}
+
+
+def test_two_ensembles_in_one_folder_are_refused(folder: Path) -> None:
+    shutil.copytree(folder / "ensemble", folder / "other")
     with pytest.raises(EnsembleError, match=r"exactly one model must have platform: \"ensemble\", found 2"):
-        stage(
-            folder,
-            tmp_path / "staged",
-            name="two",
-            recipe=read_recipe(FOLDER),
-            target=CPU,
-            artifacts={},
-            environments={},
-        )
+        plan_build(folder, CPU)

@@ -1,4 +1,4 @@
-"""Folders of ensembles/: what the build makes may be missing, everything else is a fault."""
+"""Folders of ensembles/: a file that the build makes may be missing, and no other."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import pytest
 from triton_ensembles.check import check
 from triton_ensembles.check.examples import SCALE, ensemble, python_model
 from triton_ensembles.check.rule import Example
-from triton_ensembles.check.source_form import Recipe, read_recipe
 from triton_ensembles.check.staging_example import stage
 from triton_ensembles.triton.destination import Destination
 
 RECIPE = """\
+description = "An example"
+
 [[artifacts]]
 path = "detect/1/model.onnx"
 maker = "copy"
@@ -22,7 +23,7 @@ DETECT = python_model("instance_group [ { count: 1, kind: KIND_GPU } ]", backend
 
 
 def rules(tmp_path: Path, recipe: str | None, target: str = "") -> set[str]:
-    stage(Example(ensemble(SCALE), {"1/README.md": "Git keeps no empty folders.\n"}), tmp_path / "mine", "ensemble")
+    stage(Example(ensemble(SCALE)), tmp_path / "mine", "ensemble")
     stage(Example(DETECT, {"labels.txt": "cat\n"}), tmp_path / "mine", "detect")
     if recipe is not None:
         (tmp_path / "mine" / "ensemble.toml").write_text(recipe)
@@ -43,21 +44,36 @@ def test_without_a_recipe_a_missing_file_is_a_fault(tmp_path: Path) -> None:
 
 
 def test_a_recipe_for_another_step_does_not_count(tmp_path: Path) -> None:
-    """Otherwise a step whose file nothing makes passes."""
+    """Otherwise a step passes although nothing makes its file."""
     assert rules(tmp_path, RECIPE.replace("detect/", "other/")) == {"version-not-available"}
 
 
-def test_a_recipe_that_is_not_toml_is_a_fault_at_its_line(tmp_path: Path) -> None:
-    """Otherwise only the build reports a broken recipe."""
-    assert "recipe-unreadable" in rules(tmp_path, RECIPE + "path = \n")
-    (fault,) = [fault for fault in check([tmp_path]).faults if fault.rule == "recipe-unreadable"]
-    assert fault.path.endswith("ensemble.toml") and fault.line == 4
-
-
 @pytest.mark.parametrize(
-    "text", ["", "artifacts = 3", "[[artifacts]]\npath = 1", "environments = []", "a = " + "[" * 9000]
+    ("recipe", "line", "words"),
+    [
+        (RECIPE + "path = \n", 6, "this is not TOML"),
+        (RECIPE.replace("copy", "copi"), 5, "unknown maker 'copi'"),
+        ('description = "d"\nartifacts = 3', 2, "valid tuple"),
+        ('description = "d"\nenvironments = []', 2, "valid dictionary"),
+        ("a = " + "[" * 9000, 0, "nested too deeply"),
+        ("", 0, "description: Field required"),
+    ],
 )
-def test_odd_recipes_are_read_as_empty(text: str) -> None:
-    """Otherwise an odd recipe makes the checker crash."""
-    recipe = read_recipe(text)
-    assert (recipe.made, recipe.environment_steps) == (Recipe().made, Recipe().environment_steps)
+def test_a_recipe_that_is_not_valid_is_the_only_fault(tmp_path: Path, recipe: str, line: int, words: str) -> None:
+    """Otherwise people hear of it only from the build, or it hides among the faults that it causes."""
+    assert rules(tmp_path, recipe, "cpu") == {"recipe-unreadable"}
+    (fault,) = [fault for fault in check([tmp_path], Destination()).faults if fault.rule == "recipe-unreadable"]
+    assert fault.path.endswith("ensemble.toml") and fault.line == line and words in fault.message
+
+
+def test_a_step_may_have_another_file_for_an_image_that_lacks_its_backend(tmp_path: Path) -> None:
+    """Otherwise `build --image 25.04` refuses an ensemble that the build adapts to that image."""
+    detect = python_model(backend='platform: "tensorflow_graphdef"')
+    stage(Example(ensemble(SCALE)), tmp_path / "mine", "ensemble")
+    stage(Example(detect, {"labels.txt": "cat\n"}), tmp_path / "mine", "detect")
+    recipe = tmp_path / "mine" / "ensemble.toml"
+    image = Destination("gpu", "ml.g5.xlarge", "25.04")
+    recipe.write_text(RECIPE.replace("model.onnx", "model.graphdef"))
+    assert "image-backend" in {fault.rule for fault in check([tmp_path], image).faults}
+    recipe.write_text(RECIPE)
+    assert "image-backend" not in {fault.rule for fault in check([tmp_path], image).faults}

@@ -33,7 +33,7 @@ def test_from_upload_to_undeploy(run: Run, aws: Aws, archive: Archive) -> None:
     dry = run(deploy, *options, "--dry-run")
     assert aws.sagemaker.list_models()["Models"] == []
     assert f"endpoint an-endpoint: 1 x ml.c5.xlarge, image {PIP_SERVER}" in dry.output
-    assert "cost: 1 x ml.c5.xlarge for every hour that it exists" in dry.output
+    assert "cost: 1 x ml.c5.xlarge for every hour that the endpoint exists" in dry.output
 
     assert "created; run undeploy to stop the cost" in run(deploy, *options).output
     assert "unchanged" in run(deploy, *options).output
@@ -46,10 +46,7 @@ def test_from_upload_to_undeploy(run: Run, aws: Aws, archive: Archive) -> None:
 
     scaled = run(autoscale, "--endpoint", "an-endpoint", "--target-value", "70", "--max", "3")
     assert scaled.exit_code == 0, scaled.output
-    assert (
-        "1 to 3 instances, SageMakerVariantInvocationsPerInstance at 70 per minute; cooldown 600 s in, 200 s out"
-        in (scaled.output)
-    )
+    assert "1 to 3 instances, SageMakerVariantInvocationsPerInstance at 70 per minute; cooldown 600 s" in scaled.output
     assert "cooldown 600 s in, 200 s out" in run(status, "--endpoint", "an-endpoint").output
 
     gone = run(undeploy, *where)
@@ -73,7 +70,7 @@ def test_random_weights_are_refused_unless_allowed(run: Run, make_archive: MakeA
 
 
 def test_archives_are_checked_for_the_image(run: Run, make_archive: MakeArchive) -> None:
-    """Otherwise a TensorFlow model on an image without TensorFlow would fail ten minutes later, at a first request."""
+    """Otherwise a TensorFlow model would fail ten minutes later, at its first request to an image without it."""
     config = 'name: "{name}"\nplatform: "tensorflow_graphdef"\nmax_batch_size: 1\n'
     tensors = 'input [ {{ name: "x" data_type: TYPE_FP32 dims: [ 1 ] }} ]\n'
     tensors += 'output [ {{ name: "y" data_type: TYPE_FP32 dims: [ 1 ] }} ]\n'
@@ -87,9 +84,8 @@ def test_archives_are_checked_for_the_image(run: Run, make_archive: MakeArchive)
 def test_the_archives_have_to_be_uploaded_first(run: Run, archive: Archive) -> None:
     """Otherwise the endpoint would have nothing to serve."""
     result = run(deploy, archive.path, "--bucket", "some-bucket", "--role", ROLE)
-    assert (
-        str(result.exception) == f"s3://some-bucket/triton-ensembles/ does not contain {archive.key}; run upload first"
-    )
+    place = "s3://some-bucket/triton-ensembles/"
+    assert str(result.exception) == f"{place} does not contain {archive.key}; run upload first"
 
 
 def test_other_archives_under_the_prefix_are_reported(run: Run, aws: Aws, archive: Archive) -> None:

@@ -18,9 +18,8 @@ ROLE = "arn:aws:iam::123456789012:role/some-role"
 
 
 def deployed(aws: Aws, instance: str) -> None:
-    deploy_endpoint(
-        aws, DesiredEndpoint("an-endpoint", ROLE, "an/image:1", instance, 1, "s3://some-bucket/x/"), print, 60
-    )
+    desired = DesiredEndpoint("an-endpoint", ROLE, "an/image:1", instance, 1, "s3://some-bucket/x/")
+    deploy_endpoint(aws, desired, print, 60)
 
 
 def policies(aws: Aws) -> list[dict[str, Any]]:

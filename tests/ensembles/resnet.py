@@ -8,7 +8,7 @@ from triton_ensembles.artifacts import resnet50_random
 from triton_ensembles.artifacts.resnet50 import ResNet50
 from triton_ensembles.building.build import Built
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.recipe import read_recipe
+from triton_ensembles.recipe.reader import read_recipe
 
 
 def eager_network(built: Built, places: Places) -> ResNet50:

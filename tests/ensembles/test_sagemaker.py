@@ -15,9 +15,9 @@ import pytest
 import tritonclient.http as http
 
 from triton_ensembles.building.build import Built
-from triton_ensembles.building.recipe import find_ensembles
 from triton_ensembles.examples.folder import read_examples
 from triton_ensembles.paths import ENSEMBLES
+from triton_ensembles.recipe.reader import find_ensembles
 from triton_ensembles.triton.model_config import read_config
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 from triton_ensembles.triton.server import TritonServer

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from triton_ensembles.building.packed_environments import make_environments
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.recipe import read_recipe
+from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.store import Store
 from triton_ensembles.environment import EnvironmentSpec, make_packed_environment, read_environment_file
 from triton_ensembles.environment.interpreter import choose_interpreter
@@ -111,9 +111,10 @@ def test_an_environment_that_needs_a_newer_glibc_than_the_image_has_is_refused(p
         pytest.skip("there is no Python 3.10 with a shared library on this machine")
     target = gpu("24.10")
     assert target.release.glibc == (2, 35)
+    plan = plan_build(ENSEMBLES / "bert_trt", target)
     old = replace(target, release=replace(target.release, ubuntu="20.04"))  # glibc 2.31
     with pytest.raises(EnsembleError, match=r"needs glibc 2\.3\d, and .* \(Ubuntu 20\.04\) has 2\.31"):
-        make_environments(read_recipe(ENSEMBLES / "bert_trt"), old, Store(places.store), print)
+        make_environments(replace(plan, target=old), Store(places.store), print)
 
 
 def test_every_release_of_the_table_has_a_python_that_specs_can_name() -> None:

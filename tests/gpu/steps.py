@@ -14,12 +14,12 @@ from typing import Any
 
 import tritonclient.grpc as grpc
 
-from triton_ensembles.building.artifact_builder import Workshop
-from triton_ensembles.building.model_selection import artifacts_for, choose_models
+from triton_ensembles.building.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.places import PLACES
-from triton_ensembles.building.recipe import Artifact, read_recipe
-from triton_ensembles.building.staging import read_models, stage
+from triton_ensembles.building.plan import plan_build
+from triton_ensembles.building.staging import stage
 from triton_ensembles.building.store import Store
+from triton_ensembles.recipe.schema import Artifact
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU, Target
@@ -31,23 +31,19 @@ ON_GPU = replace(ON_CPU, name="gpu-proof", instance_kind=ModelInstanceGroup.KIND
 @contextmanager
 def served(ensemble: str, step: str, target: Target) -> Iterator[Any]:
     """One step, staged for ``target`` and loaded alone; yields a gRPC client."""
-    folder = PLACES.ensembles / ensemble
-    recipe = read_recipe(folder)
-    chosen = choose_models(recipe, read_models(folder), target)
-    builder = workshop(ensemble, target)
-    made = {each.path: builder.make(each).path for each in artifacts_for(recipe, chosen) if each.step == step}
+    builder = builder_of(ensemble, target)
+    made = {each.path: builder.make(each).path for each in builder.plan.artifacts if each.step == step}
     with TemporaryDirectory() as scratch:
         place = Path(scratch) / "models"
-        stage(folder, place, name=ensemble, recipe=recipe, target=target, artifacts=made, environments={})
+        stage(builder.plan, place, artifacts=made, environments={})
         flags = ["--model-control-mode=explicit", f"--load-model={ensemble}.{step}"]
         with TritonServer([place], arguments=flags) as server, grpc.InferenceServerClient(server.grpc_url) as client:
             yield client
 
 
-def workshop(ensemble: str, target: Target) -> Workshop:
-    return Workshop(
-        recipe=read_recipe(PLACES.ensembles / ensemble),
-        target=target,
+def builder_of(ensemble: str, target: Target) -> ArtifactBuilder:
+    return ArtifactBuilder(
+        plan=plan_build(PLACES.ensembles / ensemble, target),
         store=Store(PLACES.store),
         downloads=PLACES.downloads,
         progress=print,
@@ -57,5 +53,4 @@ def workshop(ensemble: str, target: Target) -> Workshop:
 
 def model_file(ensemble: str, step: str, target: Target) -> Artifact:
     """The artifact that the engine of the step runs."""
-    folder = PLACES.ensembles / ensemble
-    return choose_models(read_recipe(folder), read_models(folder), target)[step].file
+    return plan_build(PLACES.ensembles / ensemble, target).selected[step].file

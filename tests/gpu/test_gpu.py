@@ -13,8 +13,8 @@ import pytest
 import tritonclient.grpc as grpc
 
 from benchmarks.examples import examples_of, photographs
-from tests.gpu.steps import ON_CPU, ON_GPU, model_file, served, workshop
-from triton_ensembles.building.tensorrt_plans import settle_plans
+from tests.gpu.steps import ON_CPU, ON_GPU, builder_of, model_file, served
+from triton_ensembles.building.tensorrt_plans import find_plans
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.targets import CPU, Target, gpu
 
@@ -68,7 +68,7 @@ def test_resnet_computes_the_same_logits_in_tritonserver(
         given = grpc.InferInput("INPUT__0", list(images.shape), "FP32")
         given.set_data_from_numpy(images)
         found = client.infer("resnet_pytorch.resnet", [given]).as_numpy("OUTPUT__0")
-    file = workshop("resnet_pytorch", CPU).make(model_file("resnet_pytorch", "resnet", CPU)).path
+    file = builder_of("resnet_pytorch", CPU).make(model_file("resnet_pytorch", "resnet", CPU)).path
     with torch.inference_mode():
         expected = torch.jit.load(file, map_location="cpu")(torch.from_numpy(images)).numpy()
     worst = float(np.abs(found - expected).max() / np.abs(expected).max())
@@ -83,10 +83,10 @@ def test_a_tensorrt_plan_is_built_and_agrees_with_onnx_runtime(record_property: 
     target = replace(target, release=replace(target.release, tensorrt=""))
     artifact = model_file("bert_trt", "bert-trt", target)
     try:
-        plans = settle_plans("bert_trt", [artifact], target, None, print)
+        plans = find_plans("bert_trt", [artifact], target, None, print)
     except EnsembleError as error:
         pytest.skip(error.message)
-    facts = replace(workshop("bert_trt", target), plans=plans).make(artifact).record["facts"]  # fails below 0.9995
+    facts = replace(builder_of("bert_trt", target), plans=plans).make(artifact).record["facts"]  # fails below 0.9995
     record_property(
         "seen",
         f"TensorRT {facts['tensorrt']}, {facts['precision']}, profiles {', '.join(facts['profiles'])}: lowest cosine "

@@ -20,12 +20,12 @@ from PIL import Image
 from tests.endpoint.hosting import archives
 from tests.running import running
 from triton_ensembles.building.build import Built
-from triton_ensembles.building.recipe import find_ensembles
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.perf import measure
 from triton_ensembles.perf.inputs import UserInputs
 from triton_ensembles.perf.report import tables
+from triton_ensembles.recipe.reader import find_ensembles
 from triton_ensembles.triton.model_config import CONFIG, read_config
 
 STEPS = {

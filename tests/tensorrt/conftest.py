@@ -28,7 +28,7 @@ _PROGRAMS = {name: shutil.which(name) or name for name in ("sh", "tail", "dirnam
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """A machine whose PATH has just these programs; none, unless they are asked for."""
+    """A machine whose PATH has only these programs."""
     folder = tmp_path / "bin"
 
     def make(*, smi: str = "", trtexec: bool = False, scale: str = "") -> None:
@@ -45,13 +45,13 @@ def target() -> Target:
 
 
 def with_tensorrt(target: Target, version: str) -> Target:
-    """The target as if its image had that TensorRT."""
+    """The target, with that TensorRT in its image."""
     return replace(target, release=replace(target.release, tensorrt=version))
 
 
 @pytest.fixture
 def mine(built: dict[str, Built], places: Places, tmp_path: Path) -> Places:
-    """Places of a test's own, where what was fetched and made for the cpu target is there already."""
+    """Places for one test, with the downloads and made files of the project's own."""
     (tmp_path / "build").mkdir()
     for name in ("downloads", "store"):
         (tmp_path / "build" / name).symlink_to((places.build / name).resolve())
@@ -60,7 +60,7 @@ def mine(built: dict[str, Built], places: Places, tmp_path: Path) -> Places:
 
 @pytest.fixture(scope="session")
 def engines_once(built: dict[str, Built], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `build.py engines` writes, and what its script leaves behind on the machine with the GPU."""
+    """The files that `build.py engines` and its script write."""
     folder = tmp_path_factory.mktemp("engines")
     result = CliRunner().invoke(main, ["engines", "bert_trt", "--image", IMAGE, "--output", str(folder)])
     assert result.exit_code == 0, result.output
@@ -73,7 +73,7 @@ def engines_once(built: dict[str, Built], tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 def engines(engines_once: Path, tmp_path: Path) -> Path:
-    """A folder of plans of the test's own: what it takes away or changes is there for the next test."""
+    """A copy of the folder of plans, which the test may change."""
     folder = tmp_path / "engines"
     shutil.copytree(engines_once, folder, copy_function=os.link)
     return folder

@@ -1,4 +1,4 @@
-"""The archive for a GPU, as far as a machine without one can prove it: the checker, the real server's parser, and the
+"""The archive for a GPU, as far as a machine without one can test it: the checker, the real server's parser, and the
 Python steps in the packed environment of the image's Python.
 """
 
@@ -17,11 +17,10 @@ from tests.check.served import ModelLoader
 from tests.tensorrt.conftest import IMAGE
 from triton_ensembles.building.build import Built, build
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.staging import STUB
 from triton_ensembles.check import check
 from triton_ensembles.check.fault import Severity
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.home import find_home
+from triton_ensembles.triton.home import STUB, find_home
 from triton_ensembles.triton.model_config import ModelInstanceGroup, read_config
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import gpu
@@ -45,7 +44,7 @@ def archive(
 
 @pytest.fixture(scope="module")
 def repository(archive: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The archive unpacked, with the stub that the image has for its own Python put in reach of this server."""
+    """The archive unpacked, with the stub of the image's Python, which this server lacks."""
     folder = tmp_path_factory.mktemp("repository") / "model"
     with tarfile.open(archive.archive) as tar:
         tar.extractall(folder, filter="data")
@@ -56,7 +55,7 @@ def repository(archive: Built, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 def test_the_archive_passes_check_for_its_image_and_instance(archive: Built) -> None:
-    """The same check would refuse it at deploy; for another GPU it must."""
+    """Otherwise deploy would refuse it; for another GPU it must."""
     assert archive.archive.parent.name == "gpu"
     found = check([archive.archive], Destination("gpu", "ml.g5.xlarge", IMAGE)).faults
     assert [fault for fault in found if fault.severity is not Severity.NOTE] == []
@@ -64,7 +63,7 @@ def test_the_archive_passes_check_for_its_image_and_instance(archive: Built) -> 
     assert [fault.rule for fault in found if fault.severity is Severity.ERROR] == ["plan-compute-capability"]
 
 
-def test_the_manifest_says_what_it_is_for(archive: Built) -> None:
+def test_the_manifest_names_the_target(archive: Built) -> None:
     manifest = archive.manifest
     assert (manifest["target"], manifest["image"], manifest["triton"]) == ("gpu", IMAGE, "2.51.0")
     assert manifest["weights"] == "pretrained"
@@ -85,8 +84,8 @@ def test_the_config_of_the_plan_is_for_a_gpu_that_sagemaker_chooses(archive: Bui
 
 
 def test_the_real_server_takes_every_config(repository: Path, tmp_path: Path) -> None:
-    """All that it lacks is the backend that only NVIDIA's image has: a field that it does not know, or a contradiction
-    in the DAG, would be another refusal."""
+    """Only the backend of NVIDIA's image is missing. An unknown field, or a contradiction in the DAG, would be another
+    error."""
     with ModelLoader(repository, tmp_path) as judge:
         verdicts = judge.load_all(["bert_trt.preprocess", "bert_trt.postprocess", "bert_trt.bert-trt", "bert_trt"])
     assert verdicts["bert_trt.preprocess"].loaded, verdicts["bert_trt.preprocess"].words
@@ -97,7 +96,7 @@ def test_the_real_server_takes_every_config(repository: Path, tmp_path: Path) ->
 
 
 def test_requests_come_in_few_lengths_in_the_images_python(repository: Path, tmp_path: Path) -> None:
-    """TensorRT's profiles begin at 8 tokens, and its backend joins requests of equal length only."""
+    """Otherwise TensorRT refuses short requests (profiles begin at 8 tokens) and seldom joins two of equal length."""
     flags = ["--model-control-mode=explicit", "--load-model=bert_trt.preprocess"]
     with TritonServer([repository], log=tmp_path / "log", arguments=flags) as server:
         client = http.InferenceServerClient(server.http_url)

@@ -1,4 +1,4 @@
-"""Orders: what a machine with the GPU is told to build, and what comes back of it."""
+"""Requests for plans: what another machine builds, and what is read back from it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from triton_ensembles.artifacts.tensorrt_plan import order_for
+from triton_ensembles.artifacts.tensorrt_plan import plan_request_for
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.tensorrt.plan_request import Order, read_order, write_order
+from triton_ensembles.tensorrt.plan_request import PlanRequest, read_request, write_request
 from triton_ensembles.tensorrt.profiles import read_profile
 
-IMAGES = Order(
+IMAGES = PlanRequest(
     name="x.inception",
     precision="fp32",
     profiles=(read_profile("1 8 32"),),
@@ -22,17 +22,17 @@ IMAGES = Order(
 
 
 def test_fp32_is_built_on_request_and_only_the_batch_varies_for_images() -> None:
-    """fp16 is the default; somebody whose model does not bear it must get the other."""
+    """Otherwise a model that fp16 spoils could not be served."""
     command = IMAGES.build_command()
     assert "--fp16" not in command
     assert "--maxShapes=InceptionV3/input:32x2x2x3" in command
 
 
-def test_an_order_is_read_as_it_was_written(tmp_path: Path) -> None:
-    """Otherwise a plan would be judged by other inputs than those it was tried with. Names may have slashes."""
+def test_a_request_is_read_as_it_was_written(tmp_path: Path) -> None:
+    """Otherwise a plan would be judged by other inputs than it was run with. Names may have slashes."""
     (tmp_path / "model.onnx").write_bytes(b"onnx")
-    script = write_order(IMAGES, tmp_path / "model.onnx", tmp_path / "folder")
-    again = read_order(tmp_path / "folder", IMAGES.name)
+    script = write_request(IMAGES, tmp_path / "model.onnx", tmp_path / "folder")
+    again = read_request(tmp_path / "folder", IMAGES.name)
     assert (again.name, again.precision, again.profiles) == (IMAGES.name, IMAGES.precision, IMAGES.profiles)
     assert again.inputs == IMAGES.inputs
     np.testing.assert_array_equal(again.feeds[0]["InceptionV3/input"], IMAGES.feeds[0]["InceptionV3/input"])
@@ -45,9 +45,9 @@ def test_an_order_is_read_as_it_was_written(tmp_path: Path) -> None:
     [
         ({"precision": "int8", "profiles": ["1 1 1"], "accuracy": "sentences"}, "fp16 or fp32, not 'int8'"),
         ({"accuracy": "sentences"}, "a plan needs profiles"),
-        ({"profiles": ["1x8 1x4 1x2"], "accuracy": "sentences"}, "is no profile"),
+        ({"profiles": ["1x8 1x4 1x2"], "accuracy": "sentences"}, "is not a profile"),
     ],
 )
-def test_options_that_make_no_sense_are_refused_before_tensorrt_runs(options: dict[str, object], words: str) -> None:
+def test_options_that_are_not_valid_are_refused_before_tensorrt_runs(options: dict[str, object], words: str) -> None:
     with pytest.raises(EnsembleError, match=words):
-        order_for("x.y", Path("model.onnx"), {}, options)
+        plan_request_for("x.y", Path("model.onnx"), {}, options)

@@ -1,4 +1,4 @@
-"""Plans: made by what is there, refused by name, judged by what they answer. The GPU's programs are stand-ins."""
+"""Plans: built with the TensorRT that is available, judged by their outputs. The GPU's programs are stand-ins."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import pytest
 from click.testing import CliRunner
 
 from tests.tensorrt.conftest import IMAGE, Machine, with_tensorrt
-from triton_ensembles.building.artifact_builder import Made, Workshop
+from triton_ensembles.building.artifact_builder import ArtifactBuilder, MadeArtifact
 from triton_ensembles.building.build import build
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.recipe import read_recipe
+from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.store import Store
-from triton_ensembles.building.tensorrt_plans import settle_plans
+from triton_ensembles.building.tensorrt_plans import find_plans
 from triton_ensembles.cli import main
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.recipe.reader import read_recipe
 from triton_ensembles.tensorrt.plan_builders import banner_version
 from triton_ensembles.triton.releases import agree
 from triton_ensembles.triton.targets import Target, gpu
@@ -24,31 +25,32 @@ from triton_ensembles.triton.targets import Target, gpu
 A10G = "NVIDIA A10G, 8.6"
 
 
-def make(places: Places, target: Target, engines_from: Path | None = None) -> Made:
-    """The plan of bert_trt alone, as a build makes it. What it is made from is in the project's own store."""
-    recipe = read_recipe(places.ensembles / "bert_trt")
-    (plan,) = (artifact for artifact in recipe.artifacts if artifact.maker == "tensorrt_plan")
-    plans = settle_plans("bert_trt", [plan], target, engines_from, print)
-    workshop = Workshop(
-        recipe=recipe,
-        target=target,
+def make(places: Places, target: Target, engines_from: Path | None = None) -> MadeArtifact:
+    """The plan of bert_trt alone, as a build makes it. Its inputs are in the project's own store."""
+    build_plan = plan_build(places.ensembles / "bert_trt", target)
+    (plan,) = (artifact for artifact in build_plan.artifacts if artifact.maker == "tensorrt_plan")
+    builder = ArtifactBuilder(
+        plan=build_plan,
         store=Store(places.store),
         downloads=places.downloads,
         progress=print,
         allow_random=False,
-        plans=plans,
+        plans=find_plans("bert_trt", [plan], target, engines_from, print),
     )
-    return workshop.make(plan)
+    return builder.make(plan)
 
 
-def test_without_a_gpu_the_three_ways_are_said_before_any_work(mine: Places, machine: Machine, target: Target) -> None:
+def test_without_a_gpu_the_three_ways_are_listed_at_once(mine: Places, machine: Machine, target: Target) -> None:
     """Otherwise the refusal would come after minutes of packing and exporting."""
     said: list[str] = []
     with pytest.raises(EnsembleError) as caught:
         build(mine.ensembles / "bert_trt", target, mine, allow_random=False, progress=said.append)
     message = str(caught.value)
-    assert "bert-trt/1/model.plan of bert_trt is a TensorRT plan, and there is no NVIDIA GPU here" in message
-    for way in ("install tensorrt==10.5.0.* and polygraphy with pip", "let Docker run", "--engines-from DIR"):
+    assert (
+        "bert-trt/1/model.plan of bert_trt is a TensorRT plan, which this machine cannot build: there is no NVIDIA GPU"
+        in message
+    )
+    for way in ("install tensorrt==10.5.0.* and polygraphy with pip", "and Docker, build", "--engines-from DIR"):
         assert way in message
     assert said == []
     assert not mine.dist.exists()
@@ -56,12 +58,12 @@ def test_without_a_gpu_the_three_ways_are_said_before_any_work(mine: Places, mac
 
 def test_a_gpu_without_tensorrt_is_not_enough(mine: Places, machine: Machine, target: Target) -> None:
     machine(smi=A10G)
-    with pytest.raises(EnsembleError, match="no TensorRT that fits on this machine with its NVIDIA A10G"):
+    with pytest.raises(EnsembleError, match="there is no matching TensorRT for its NVIDIA A10G"):
         make(mine, target)
 
 
 def test_trtexec_builds_the_plan_and_the_manifest_says_how(mine: Places, machine: Machine, target: Target) -> None:
-    """`check` tells by these facts whether a plan will load on an instance."""
+    """Otherwise `check` could not say whether a plan will load on an instance."""
     machine(smi=A10G, trtexec=True)
     facts = make(mine, target).record["facts"]
     assert (facts["tensorrt"], facts["gpu"], facts["compute_capability"]) == ("10.5.0", "NVIDIA A10G", "8.6")
@@ -72,11 +74,11 @@ def test_trtexec_builds_the_plan_and_the_manifest_says_how(mine: Places, machine
     assert facts["least_cosine_to_fp32"] >= 0.9995
 
 
-def test_a_plan_that_answers_otherwise_fails_the_build(mine: Places, machine: Machine, target: Target) -> None:
-    """A precision that spoils the vectors must not reach an endpoint."""
+def test_a_plan_with_different_outputs_fails_the_build(mine: Places, machine: Machine, target: Target) -> None:
+    """Otherwise a precision that spoils the vectors would reach an endpoint."""
     # Another GPU, so that nothing of the test above is found in the store.
     machine(smi="NVIDIA L4, 8.9", trtexec=True, scale="1.5")
-    with pytest.raises(EnsembleError, match=r"tensorrt_plan failed: the least cosine to fp32 is 0\.\d+"):
+    with pytest.raises(EnsembleError, match=r"tensorrt_plan failed: the lowest cosine to fp32 is 0\.\d+"):
         make(mine, target)
 
 
@@ -85,9 +87,9 @@ def test_another_tensorrt_than_the_images_is_not_used(mine: Places, machine: Mac
     said: list[str] = []
     other = with_tensorrt(target, "10.6.0.26")
     recipe = read_recipe(mine.ensembles / "bert_trt")
-    with pytest.raises(EnsembleError, match="no TensorRT that fits"):
-        settle_plans("bert_trt", recipe.artifacts, other, None, said.append)
-    assert said == [f"trtexec here is TensorRT 10.5.0, and Triton {IMAGE} has 10.6.0.26: looking further"]
+    with pytest.raises(EnsembleError, match="no matching TensorRT"):
+        find_plans("bert_trt", recipe.artifacts, other, None, said.append)
+    assert said == [f"trtexec on this machine has TensorRT 10.5.0, and Triton {IMAGE} has 10.6.0.26"]
 
 
 def test_a_gpu_other_than_the_instances_is_refused_by_name(mine: Places, machine: Machine) -> None:
@@ -95,13 +97,13 @@ def test_a_gpu_other_than_the_instances_is_refused_by_name(mine: Places, machine
     recipe = read_recipe(mine.ensembles / "bert_trt")
     target = with_tensorrt(gpu(IMAGE, "ml.g5.xlarge"), "10.5.0")
     with pytest.raises(EnsembleError, match=r"a NVIDIA L4 of .* 8\.9, and ml\.g5\.xlarge has a A10G \(8\.6\)"):
-        settle_plans("bert_trt", recipe.artifacts, target, None, print)
+        find_plans("bert_trt", recipe.artifacts, target, None, print)
 
 
 def test_a_plan_from_elsewhere_is_taken_and_judged(
     mine: Places, engines: Path, target: Target, machine: Machine
 ) -> None:
-    """The way of everybody who builds the archive on a machine without a GPU."""
+    """Otherwise nobody could build the archive on a machine without a GPU."""
     made = make(mine, target, engines)
     assert made.path.read_bytes() == (engines / "bert_trt.bert-trt.plan").read_bytes()
     assert made.record["facts"]["least_cosine_to_fp32"] >= 0.9995
@@ -111,10 +113,10 @@ def test_a_plan_from_elsewhere_is_taken_and_judged(
 @pytest.mark.parametrize(
     ("lost", "words"),
     [
-        ("plan", "there is no such plan"),
-        ("log", "without it nobody knows what the plan is for"),
-        ("output1.json", "what this plan answered is not here"),
-        ("order.json", "what this plan answered is not here"),
+        ("plan", "this plan does not exist"),
+        ("log", "so the plan's GPU and TensorRT are unknown"),
+        ("output1.json", "the outputs of bert_trt.bert-trt.plan cannot be read"),
+        ("request.json", "the outputs of bert_trt.bert-trt.plan cannot be read"),
     ],
 )
 def test_a_folder_that_lacks_something_is_refused(
@@ -138,12 +140,12 @@ def test_a_plan_from_elsewhere_for_another_tensorrt_or_gpu_is_refused_by_name(
 def test_a_plan_that_the_recipe_no_longer_asks_for_is_refused(
     mine: Places, engines: Path, target: Target, machine: Machine
 ) -> None:
-    """config.pbtxt would name profiles that the plan has not, and SageMaker would say so a quarter of an hour later."""
-    order = engines / "bert_trt.bert-trt.order.json"
-    text = order.read_text().replace("64x32 64x256", "32x32 32x256")
-    order.unlink()
-    order.write_text(text)
-    with pytest.raises(EnsembleError, match=r"is fp16 with .* 32x32 32x256, and the recipe asks for .* 64x32 64x256"):
+    """Otherwise config.pbtxt names profiles that the plan lacks, and SageMaker reports it only after the upload."""
+    request = engines / "bert_trt.bert-trt.request.json"
+    text = request.read_text().replace("64x32 64x256", "32x32 32x256")
+    request.unlink()
+    request.write_text(text)
+    with pytest.raises(EnsembleError, match=r"is fp16 with .* 32x32 32x256, and the recipe has .* 64x32 64x256"):
         make(mine, target, engines)
 
 
@@ -155,13 +157,13 @@ def test_profiles_that_end_below_the_largest_batch_are_refused_before_any_work(
     recipe = folder / "ensemble.toml"
     recipe.write_text(recipe.read_text().replace("64x32 64x256", "32x32 32x256"))
     said: list[str] = []
-    with pytest.raises(EnsembleError, match="end at a batch of 32, and max_batch_size is 64"):
+    with pytest.raises(EnsembleError, match="is 32, and max_batch_size is 64"):
         build(folder, target, mine, allow_random=False, progress=said.append)
     assert said == []
 
 
-def test_answers_of_another_model_are_noticed(mine: Places, engines: Path, target: Target, machine: Machine) -> None:
-    """A plan of other weights under the right name would serve other vectors."""
+def test_outputs_of_another_model_are_noticed(mine: Places, engines: Path, target: Target, machine: Machine) -> None:
+    """Otherwise a plan of other weights under the right name would be served."""
     (engines / "bert_trt.bert-trt.output1.json").unlink()
     shutil.copyfile(engines / "bert_trt.bert-trt.output0.json", engines / "bert_trt.bert-trt.output1.json")
     with pytest.raises(EnsembleError, match="tensorrt_plan failed"):
@@ -179,9 +181,9 @@ def test_versions_are_read_off_trtexecs_banner() -> None:
 
 def test_fp16_is_refused_where_tensorrt_no_longer_has_it(mine: Places, machine: Machine, target: Target) -> None:
     recipe = read_recipe(mine.ensembles / "bert_trt")
-    with pytest.raises(EnsembleError, match=r"is to be fp16, and TensorRT 11\.1\.0\.106"):
-        settle_plans("bert_trt", recipe.artifacts, with_tensorrt(target, "11.1.0.106"), None, print)
+    with pytest.raises(EnsembleError, match=r"has precision fp16, but TensorRT 11\.1\.0\.106"):
+        find_plans("bert_trt", recipe.artifacts, with_tensorrt(target, "11.1.0.106"), None, print)
     arguments = ["engines", "bert_trt", "--image", "26.07", "--output", str(mine.build / "engines")]
     result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 1 and "is to be fp16" in result.output
+    assert result.exit_code == 1 and "has precision fp16" in result.output
     assert not (mine.build / "engines").exists()

@@ -23,13 +23,13 @@ def test_a_profile_is_read_as_it_is_written(one: list[int], two: list[int], thre
 @pytest.mark.parametrize(
     "text", ["", "1x8", "1x8 1x16", "1x8 1x16 1x256 1x512", "1x8 1x4 1x256", "0x8 1x8 1x8", "1x8 16 1x256", "a b c"]
 )
-def test_what_is_no_profile_is_refused(text: str) -> None:
-    with pytest.raises(EnsembleError, match="is no profile"):
+def test_text_that_is_not_a_profile_is_refused(text: str) -> None:
+    with pytest.raises(EnsembleError, match="is not a profile"):
         profiles_of({"profiles": [text]})
 
 
 def test_sizes_take_the_places_of_axes_that_vary() -> None:
     assert fill((-1, 299, 299, 3), (8,)) == (8, 299, 299, 3)
     assert fill((-1, -1), (1, 16)) == (1, 16)
-    with pytest.raises(EnsembleError, match="the profile has 2 sizes, and 1 axes"):
+    with pytest.raises(EnsembleError, match="the profile has 2 sizes, but 1 axes"):
         fill((-1, 3), (1, 16))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,14 +10,16 @@ import pytest
 from click.testing import CliRunner
 
 from tests.check.served import ModelLoader
-from triton_ensembles.building.model_selection import artifacts_for, choose_models
-from triton_ensembles.building.recipe import find_ensembles, read_recipe
-from triton_ensembles.building.staging import read_models, stage, staged_configs
+from triton_ensembles.building.model_selection import select_models
+from triton_ensembles.building.plan import plan_build
+from triton_ensembles.building.source_folder import read_models
+from triton_ensembles.building.staging import stage
 from triton_ensembles.check import check
 from triton_ensembles.check.fault import Severity
 from triton_ensembles.cli import main
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ENSEMBLES
+from triton_ensembles.recipe.reader import find_ensembles, read_recipe
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
 from triton_ensembles.triton.targets import CPU, Target, gpu, target_of
@@ -26,14 +29,12 @@ ALL = [folder.name for folder in find_ensembles(ENSEMBLES)]
 IMAGES = ("24.09", "25.03", "25.04")
 
 
-def configs_of(name: str, target: Target) -> dict[str, ModelConfig]:
-    return staged_configs(ENSEMBLES / name, name, read_recipe(ENSEMBLES / name), target)
+def configs_of(name: str, target: Target) -> Mapping[str, ModelConfig]:
+    return plan_build(ENSEMBLES / name, target).configs
 
 
 def staged_files(name: str, target: Target) -> set[str]:
-    recipe = read_recipe(ENSEMBLES / name)
-    chosen = choose_models(recipe, read_models(ENSEMBLES / name), target)
-    return {artifact.path for artifact in artifacts_for(recipe, chosen) if artifact.is_model}
+    return {artifact.path for artifact in plan_build(ENSEMBLES / name, target).artifacts if artifact.is_model}
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -71,8 +72,10 @@ def test_a_step_that_no_backend_can_run_is_refused_by_name() -> None:
     recipe = read_recipe(ENSEMBLES / "bert_trt")
     lacking = recipe.model_copy(update={"artifacts": tuple(a for a in recipe.artifacts if a.name != "model.onnx")})
     cpu = replace(CPU, backends=("openvino", "dali"))
-    with pytest.raises(EnsembleError, match=r"bert-trt is for the backend .* no file for one of its others"):
-        choose_models(lacking.model_copy(update={"engines": {}}), read_models(ENSEMBLES / "bert_trt"), cpu)
+    with pytest.raises(
+        EnsembleError, match=r"cannot run the step bert-trt: .* makes no file for its backends \(openvino, dali\)"
+    ):
+        select_models(lacking.model_copy(update={"engines": {}}), read_models(ENSEMBLES / "bert_trt"), cpu)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -82,17 +85,15 @@ def test_every_gpu_config_passes_check_and_the_real_servers_parser(name: str, im
 
     It reports an unknown field, a warm-up that contradicts the inputs, or a broken DAG in other words.
     """
-    target, recipe, models = gpu(image), read_recipe(ENSEMBLES / name), tmp_path / "models"
+    plan, models = plan_build(ENSEMBLES / name, gpu(image)), tmp_path / "models"
     unread = tmp_path / "unread"
     unread.write_bytes(b"no backend reads this")
-    chosen = choose_models(recipe, read_models(ENSEMBLES / name), target)
-    artifacts = {artifact.path: unread for artifact in artifacts_for(recipe, chosen)}
-    stage(ENSEMBLES / name, models, name=name, recipe=recipe, target=target, artifacts=artifacts, environments={})
+    stage(plan, models, artifacts={artifact.path: unread for artifact in plan.artifacts}, environments={})
     found = check([models], Destination("gpu", "ml.g5.xlarge", image)).faults
     wrong = {fault.rule for fault in found if fault.severity is Severity.ERROR}
     assert wrong <= {"environment-missing"}, "the packed environments are another test's"
     with ModelLoader(models, tmp_path) as judge:
-        for model, verdict in judge.load_all([f"{name}.{step}" for step in chosen]).items():
+        for model, verdict in judge.load_all([f"{name}.{step}" for step in plan.selected]).items():
             lacking = ("has kind KIND_GPU but no GPUs are available", "unable to find backend library for backend")
             assert any(words in verdict.words for words in lacking), (model, verdict.words)
 
@@ -119,7 +120,7 @@ def test_the_cpu_target_has_no_image() -> None:
 def test_plans_for_the_cpu_target_are_refused(tmp_path: Path) -> None:
     """Otherwise they are ignored silently."""
     result = CliRunner().invoke(main, ["build", "bert_trt", "--engines-from", str(tmp_path)])
-    assert result.exit_code == 2 and "which --target gpu needs" in result.output
+    assert result.exit_code == 2 and "--engines-from is for --target gpu" in result.output
 
 
 def test_diff_shows_differences_and_builds_nothing() -> None:

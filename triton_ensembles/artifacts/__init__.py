@@ -1,47 +1,57 @@
-"""Makers: each module makes one kind of artifact. A recipe names them.
+"""Makers of artifacts: each module makes one kind of artifact. A recipe names them.
 
-A maker is a module with ``TOOLS``, the packages whose versions decide its output, and ``make(job)``, which writes
-``job.output`` and returns facts for the manifest. It runs in a process of its own (``run.py``), so that frameworks
-neither meet each other nor stay in memory.
+A maker is a function that writes ``job.output`` and returns facts for the manifest. It runs in its own process
+(``run.py``), so that frameworks do not meet and do not stay in memory. Its module has
+
+* ``TOOLS``, the packages whose versions change its output,
+* ``READS``, other files of the project that change its output, if there are any,
+* ``DIFFERS_BY_DALI = True`` if its output depends on the target's DALI.
 """
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT
 
 MAKERS = {
-    "copy": "triton_ensembles.artifacts.copy",
-    "member": "triton_ensembles.artifacts.member",
-    "bert_onnx": "triton_ensembles.artifacts.bert_onnx",
-    "dali_pipeline": "triton_ensembles.artifacts.dali_pipeline",
-    "graphdef_onnx": "triton_ensembles.artifacts.graphdef_onnx",
-    "inception_v3_random": "triton_ensembles.artifacts.inception_v3_random",
-    "tensorrt_plan": "triton_ensembles.artifacts.tensorrt_plan",
-    "resnet50_torchscript": "triton_ensembles.artifacts.resnet50_torchscript",
-    "resnet50_random": "triton_ensembles.artifacts.resnet50_random",
-    "numbered_labels": "triton_ensembles.artifacts.numbered_labels",
+    "copy": "files:copy",
+    "member": "files:member",
+    "numbered_labels": "files:numbered_labels",
+    "bert_onnx": "bert_onnx:make",
+    "dali_pipeline": "dali_pipeline:make",
+    "graphdef_onnx": "graphdef_onnx:make",
+    "inception_v3_random": "inception_v3_random:make",
+    "tensorrt_plan": "tensorrt_plan:make",
+    "resnet50_torchscript": "resnet50_torchscript:make",
+    "resnet50_random": "resnet50_random:make",
 }
+"""Module and function of each maker, by the name that recipes use."""
 
-ACCURACY = {
-    "sentences": "triton_ensembles.artifacts.accuracy_on_sentences",
-    "photographs": "triton_ensembles.artifacts.accuracy_on_photographs",
-}
-"""Makers of another kind: they measure a made model in a lower precision, and fail when it is too far from fp32. A
-module's ``READS`` are the other files of the project that decide what it measures."""
+ACCURACY_CHECKS = {"sentences": "accuracy_on_sentences:make", "photographs": "accuracy_on_photographs:make"}
+"""Functions of the same form that compare a model in a lower precision with fp32, and fail when it is too different."""
 
 Facts = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a maker is given: where to write, the files of its source by name, its options.
+    """The arguments of a maker.
 
-    A maker whose module says ``DIFFERS_BY_DALI`` is told the target's DALI: the device that decodes images, "cpu" or
-    "mixed", and the version that will read what is made, "" where that is the installed one or not known.
+    Attributes:
+        output: the file to write.
+        files: the files of its source, and the artifact that it needs, by name.
+        file: the name of the one file that a maker of one file reads.
+        options: those of the recipe.
+        dali_device: the device that decodes images on the target, "cpu" or "mixed"; "" unless the maker differs by it.
+        dali_version: the DALI that will read the output; "" for the installed one, or when it is unknown.
+        root: the folder of the project, which paths in options are relative to.
     """
 
     output: Path
@@ -50,4 +60,17 @@ class Job:
     options: dict[str, Any]
     dali_device: str
     dali_version: str
-    root: Path = ROOT  # of the project; paths in options are relative to it
+    root: Path = ROOT
+
+    def source_file(self) -> Path:
+        """The path of ``file``. Raises :class:`EnsembleError` when the recipe names no file."""
+        if self.file is None:
+            raise EnsembleError("this maker reads one file, and the recipe names none", cure="set `file`, or `needs`")
+        return self.files[self.file]
+
+
+def load_maker(name: str) -> tuple[ModuleType, Callable[[Job], Facts]]:
+    """The module and the function of a maker or an accuracy check."""
+    module_name, _, function = (MAKERS | ACCURACY_CHECKS)[name].partition(":")
+    module = importlib.import_module(f"{__name__}.{module_name}")
+    return module, getattr(module, function)

@@ -1,6 +1,7 @@
-"""How near a lower precision comes to fp32: the same inputs through the same file, compiled by OpenVINO both ways.
+"""The difference between a lower precision and fp32: the same inputs and the same file, compiled by OpenVINO for both.
 
-Measured on the machine that builds, whose CPU must have the instructions. What is too far from fp32 fails the build.
+It is measured on the machine that builds, whose CPU must support the precision. A difference that is too large fails
+the build.
 """
 
 from __future__ import annotations
@@ -23,10 +24,15 @@ _CAPABILITIES = {"bf16": "BF16"}
 
 
 def outputs(file: Path, precision: str, inputs: Iterable[Mapping[str, NDArray[Any]]], output: str) -> list[Floats]:
-    """What the file's ``output`` is for each of the inputs, computed in ``precision`` ("fp32" or "bf16").
+    """The tensor ``output`` of the model in ``file`` for each of the inputs, computed in ``precision``.
+
+    Args:
+        file: a model that OpenVINO reads.
+        precision: "fp32" or "bf16".
+        inputs: for each inference, the arrays by tensor name.
 
     Raises:
-        EnsembleError: this machine's CPU cannot compute in that precision.
+        EnsembleError: this machine's CPU does not compute in that precision.
     """
     import numpy as np
     import openvino as ov
@@ -36,8 +42,9 @@ def outputs(file: Path, precision: str, inputs: Iterable[Mapping[str, NDArray[An
     if needed and needed not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
         raise EnsembleError(
             f"this machine's CPU ({core.get_property('CPU', 'FULL_DEVICE_NAME')}) has no {precision} instructions, so "
-            f"that the accuracy of {precision} cannot be measured here",
-            cure='build on one that has them (AMD Zen 4, Intel Sapphire Rapids, or newer), or write precision = "fp32"',
+            f"the accuracy of {precision} cannot be measured here",
+            cure="build on a CPU that has them (AMD Zen 4, Intel Sapphire Rapids, or newer), or write "
+            'precision = "fp32"',
         )
     graph = core.read_model(file)
     compiled = core.compile_model(graph, "CPU", {"INFERENCE_PRECISION_HINT": _HINTS[precision]})
@@ -50,7 +57,7 @@ def outputs(file: Path, precision: str, inputs: Iterable[Mapping[str, NDArray[An
 
 
 def least_cosine(vectors: Floats, references: Floats) -> float:
-    """The least cosine between a row of ``vectors`` and the same row of ``references``, both [rows, size].
+    """The lowest cosine between a row of ``vectors`` and the same row of ``references``, both [rows, size].
 
     Raises:
         EnsembleError: it is less than LEAST_COSINE, or not a number.
@@ -62,6 +69,7 @@ def least_cosine(vectors: Floats, references: Floats) -> float:
     least = float(np.min(products / lengths))
     if not least >= LEAST_COSINE:
         raise EnsembleError(
-            f"the least cosine to fp32 is {least:.6f}, and it must be {LEAST_COSINE}", cure='write precision = "fp32"'
+            f"the lowest cosine to fp32 is {least:.6f}, and at least {LEAST_COSINE} is required",
+            cure='write precision = "fp32"',
         )
     return round(least, 6)

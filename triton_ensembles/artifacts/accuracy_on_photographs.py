@@ -1,7 +1,7 @@
-"""Does an image classifier in a lower precision still say the same? Asked of real photographs.
+"""The accuracy of an image classifier in a lower precision, on real photographs.
 
-They are preprocessed as the ensemble does. Compared are the probabilities of all classes, and which class comes
-first, unless fp32 itself has two in front.
+The photographs are preprocessed as in the ensemble. The probabilities of all classes are compared, and the first class,
+unless fp32 itself has a tie.
 """
 
 from __future__ import annotations
@@ -33,12 +33,11 @@ TIE = 0.95
 
 
 def make(job: Job) -> Facts:
-    assert job.file is not None, "the model to measure is named"
+    model = job.source_file()
     # OpenVINO calls a GraphDef's tensors as TensorFlow does.
     inputs = [{f"{INPUT}:0": feed[INPUT]} for feed in feeds(job.files)]
     lower, fp32 = (
-        outputs(job.files[job.file], precision, inputs, f"{OUTPUT}:0")
-        for precision in (str(job.options["precision"]), "fp32")
+        outputs(model, precision, inputs, f"{OUTPUT}:0") for precision in (str(job.options["precision"]), "fp32")
     )
     facts = judge(lower, fp32)
     job.output.write_text(json.dumps(facts))
@@ -46,7 +45,7 @@ def make(job: Job) -> Facts:
 
 
 def feeds(_files: Mapping[str, Path], sizes: Sequence[int] = ()) -> list[dict[str, Floats]]:
-    """The photographs, [batch, 299, 299, 3]: a batch of each of ``sizes``, or one for each photograph."""
+    """The photographs, FP32 [batch, 299, 299, 3]: one batch of each of ``sizes``, or one batch for each photograph."""
     import numpy as np
 
     from pipelines.dali_pipe import preprocess
@@ -57,7 +56,7 @@ def feeds(_files: Mapping[str, Path], sizes: Sequence[int] = ()) -> list[dict[st
 
 
 def judge(found: Sequence[Floats], reference: Sequence[Floats], _inputs: object = None) -> Facts:
-    """Compare probabilities [batch, classes]. Raises :class:`EnsembleError` when they are too far apart."""
+    """Compare probabilities [batch, classes]. Raises :class:`EnsembleError` when the difference is too large."""
     import numpy as np
 
     lower, fp32 = np.concatenate(found), np.concatenate(reference)
@@ -69,17 +68,18 @@ def judge(found: Sequence[Floats], reference: Sequence[Floats], _inputs: object 
 
 
 def other_classes(lower: Floats, fp32: Floats) -> int:
-    """How many rows of probabilities [rows, classes] have another class in front than in fp32, where that is a tie.
+    """The number of rows of probabilities [rows, classes] whose first class differs from that of fp32, in a tie.
 
     Raises:
-        EnsembleError: some have another class in front, and fp32 was sure of its own.
+        EnsembleError: the first class of a row differs, and fp32 has no tie there.
     """
     rows = range(len(fp32))
     chosen = lower.argmax(axis=1)
     wrong = fp32[rows, chosen] < TIE * fp32.max(axis=1)
     if wrong.any():
         raise EnsembleError(
-            f"{wrong.sum()} of {len(fp32)} photographs get another class than in fp32", cure='write precision = "fp32"'
+            f"{wrong.sum()} of {len(fp32)} photographs get a different class than in fp32",
+            cure='write precision = "fp32"',
         )
     return int((chosen != fp32.argmax(axis=1)).sum())
 

@@ -1,6 +1,6 @@
-"""Is a sentence encoder in a lower precision still the same encoder? Real sentences, tokenised as the ensemble does.
+"""The accuracy of a sentence encoder in a lower precision, on real sentences, tokenized as in the ensemble.
 
-Compared are the sentences' embeddings, masked mean and unit length, because those are what a client gets.
+The embeddings are compared (masked mean, unit length), because those are the ensemble's answers.
 """
 
 from __future__ import annotations
@@ -26,18 +26,15 @@ WIDTH = 8  # tokens: rows are padded to a multiple, as the gpu target's preproce
 
 
 def make(job: Job) -> Facts:
-    assert job.file is not None, "the model to measure is named"
-    inputs = feeds(job.files)
-    lower, fp32 = (
-        outputs(job.files[job.file], precision, inputs, OUTPUT) for precision in (str(job.options["precision"]), "fp32")
-    )
+    model, inputs = job.source_file(), feeds(job.files)
+    lower, fp32 = (outputs(model, precision, inputs, OUTPUT) for precision in (str(job.options["precision"]), "fp32"))
     facts = judge(lower, fp32, inputs)
     job.output.write_text(json.dumps(facts))
     return facts
 
 
 def feeds(files: Mapping[str, Path], sizes: Sequence[int] = ()) -> list[dict[str, NDArray[np.int32]]]:
-    """The sentences, tokenised by ``files["tokenizer.json"]``: a batch of each of ``sizes``, or each by itself."""
+    """The sentences, tokenized by ``files["tokenizer.json"]``: a batch of each of ``sizes``, or each sentence alone."""
     sentences = [line for line in _lines() if line and not line.startswith("#")]
     endless = cycle(sentences)
     batches = [list(islice(endless, size)) for size in sizes] or [[sentence] for sentence in sentences]
@@ -47,7 +44,7 @@ def feeds(files: Mapping[str, Path], sizes: Sequence[int] = ()) -> list[dict[str
 def judge(
     found: Sequence[NDArray[Any]], reference: Sequence[NDArray[Any]], inputs: Sequence[Mapping[str, NDArray[Any]]]
 ) -> Facts:
-    """Compare hidden states [batch, tokens, size]. Raises :class:`EnsembleError` when they are too far apart."""
+    """Compare hidden states [batch, tokens, size]. Raises :class:`EnsembleError` when the difference is too large."""
     import numpy as np
 
     masks = [feed["attn_mask"] for feed in inputs]
@@ -59,7 +56,7 @@ def judge(
 
 
 def tokenized(sentences: Sequence[str], tokenizer: Path) -> dict[str, NDArray[np.int32]]:
-    """token_ids and attn_mask, INT32 [sentences, tokens], padded to the longest and to a multiple of WIDTH."""
+    """token_ids and attn_mask, INT32 [sentences, tokens], padded to the longest sentence and to a multiple of WIDTH."""
     import numpy as np
     from tokenizers import Tokenizer
 

@@ -1,7 +1,7 @@
-"""A sentence encoder of the BERT family as ONNX, with names and types that Triton's config states.
+"""A sentence encoder of the BERT family as ONNX, with the names and types of Triton's config.
 
 token_ids INT32 [batch, tokens], attn_mask INT32 [batch, tokens] -> output FP32 [batch, tokens, hidden], the last
-hidden state; batch and tokens are dynamic. The file is checked against torch before it counts as made.
+hidden state; batch and tokens are dynamic. The file is accepted only if its outputs agree with torch.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def make(job: Job) -> Facts:
     from transformers import AutoModel
 
     with tempfile.TemporaryDirectory() as scratch:
-        for name, path in job.files.items():  # transformers wants the files under their own names in one folder
+        for name, path in job.files.items():  # transformers reads one folder with the files under their own names
             shutil.copyfile(path, Path(scratch) / name)
         # Eager attention is plain matrix products, which every exporter and every engine understands.
         model = AutoModel.from_pretrained(scratch, attn_implementation="eager", dtype=torch.float32).eval()
@@ -38,8 +38,8 @@ def make(job: Job) -> Facts:
     dynamic = {0: "batch", 1: "tokens"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # The TorchScript exporter: its graph is the one that ONNX Runtime and TensorRT fuse completely
-        # (attention, too), which that of torch.export is not.
+        # The TorchScript exporter: ONNX Runtime and TensorRT fuse its graph completely, attention included. They do
+        # not with the graph of torch.export.
         torch.onnx.export(
             encoder,
             (ids, mask),

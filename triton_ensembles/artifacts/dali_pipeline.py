@@ -1,4 +1,4 @@
-"""A serialised DALI pipeline, of the DALI that will read it.
+"""A serialized DALI pipeline, written by the DALI that will read it.
 
 ``options.pipeline`` is a script with ``write(path, device)`` and the command line ``script OUTPUT --device DEVICE``.
 """

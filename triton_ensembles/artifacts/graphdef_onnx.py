@@ -1,8 +1,8 @@
-"""A frozen GraphDef as ONNX, for images whose Triton has no TensorFlow backend any more.
+"""A frozen GraphDef as ONNX, for images whose Triton no longer has the TensorFlow backend.
 
-The tensors keep the names that Triton's config states, without TensorFlow's ":0", so that no client sees a difference:
-``input`` FP32 [batch, rows, columns, channels] -> ``output`` FP32 [batch, …]. Batch is dynamic. The file is checked
-against TensorFlow before it counts as made.
+The tensors keep the names of Triton's config, without TensorFlow's ":0", so that no client sees a difference:
+``input`` FP32 [batch, rows, columns, channels] -> ``output`` FP32 [batch, …]. Batch is dynamic. The file is accepted
+only if its outputs agree with TensorFlow.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TOOLS = ("tf2onnx", "onnx", "onnxruntime", "tensorflow-cpu", "numpy")
 READS = ("triton_ensembles/artifacts/accuracy_on_photographs.py", "pipelines/dali_pipe.py")
 
 # ONNX Runtime reads 17 since 1.12 (Triton 22.07), and TensorRT 8.5 (Triton 22.11) reads none above it. tf2onnx writes
-# 18 at the most, and nothing in an image classifier needs it.
+# at most 18, and an image classifier needs nothing of it.
 OPSET = 17
 TOLERANCE = 1e-4  # max abs difference of an output value to TensorFlow
 BATCHES = (1, 4)
@@ -34,20 +34,19 @@ SEED = 17
 
 def make(job: Job) -> Facts:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    assert job.file is not None, "the recipe names the GraphDef"
-    source, names = job.files[job.file], (str(job.options["input"]), str(job.options["output"]))
+    source, names = job.source_file(), (str(job.options["input"]), str(job.options["output"]))
     job.output.write_bytes(convert(source, *names))
     difference, images = compare(job.output, source, *names)
     return {"max_abs_difference_to_tensorflow": float(f"{difference:.1e}"), "compared_images": images, "opset": OPSET}
 
 
 def convert(source: Path, input_: str, output: str) -> bytes:
-    """The ONNX file of what leads from ``input_`` to ``output`` in the GraphDef ``source``.
+    """The ONNX file of the part of the GraphDef ``source`` between ``input_`` and ``output``.
 
-    tf2onnx numbers the nodes that it adds, so the bytes are the same only as the first conversion of a process.
+    tf2onnx numbers the nodes that it adds, so only the first conversion in a process gives the same bytes each time.
 
     Raises:
-        EnsembleError: it is no GraphDef, has no such tensors, or the input's shape is not known.
+        EnsembleError: it is not a GraphDef, does not have these tensors, or its input has no fixed image size.
     """
     import onnx
     import tf2onnx
@@ -69,10 +68,10 @@ def convert(source: Path, input_: str, output: str) -> bytes:
 
 
 def compare(model: Path, source: Path, input_: str, output: str) -> tuple[float, int]:
-    """The largest difference of an output value between the ONNX ``model`` and its ``source``, and on how many images.
+    """The largest difference of an output between the ONNX ``model`` and its ``source``, and the number of images.
 
     Raises:
-        EnsembleError: it is more than TOLERANCE, or not a number; or see :func:`convert`.
+        EnsembleError: the difference is more than TOLERANCE, or not a number; or see :func:`convert`.
     """
     import numpy as np
     import onnxruntime
@@ -89,8 +88,8 @@ def compare(model: Path, source: Path, input_: str, output: str) -> tuple[float,
                 expected = session.run(f"{output}:0", {f"{input_}:0": batch})
                 (found,) = onnx.run([output], {input_: batch})
                 if found.shape != expected.shape:
-                    raise EnsembleError(f"the ONNX answers {found.shape} where TensorFlow answers {expected.shape}")
-                # np.maximum hands NaN on, max() may not.
+                    raise EnsembleError(f"the ONNX returns {found.shape}, and TensorFlow {expected.shape}", path=source)
+                # np.maximum propagates NaN, max() may not.
                 worst, images = float(np.maximum(worst, np.abs(found - expected).max())), images + len(batch)
     if not worst <= TOLERANCE:
         raise EnsembleError(f"the ONNX differs from TensorFlow by {worst:.2e}, more than {TOLERANCE}", path=source)
@@ -100,7 +99,7 @@ def compare(model: Path, source: Path, input_: str, output: str) -> tuple[float,
 def _batched(source: Path, input_: str, output: str) -> Any:
     """The part of the GraphDef that ``output`` needs, for any batch.
 
-    inception_v3_2016_08_28_frozen.pb states [1, 299, 299, 3], and TensorFlow does not hold it to that 1. ONNX would.
+    inception_v3_2016_08_28_frozen.pb has [1, 299, 299, 3]; TensorFlow accepts other batch sizes anyway, ONNX does not.
     """
     import tensorflow as tf
     from google.protobuf.message import DecodeError
@@ -109,29 +108,29 @@ def _batched(source: Path, input_: str, output: str) -> Any:
     try:
         definition.ParseFromString(source.read_bytes())
     except DecodeError as error:
-        raise EnsembleError("this is no frozen GraphDef", path=source) from error
+        raise EnsembleError("this is not a frozen GraphDef", path=source) from error
     placeholders = {node.name: node for node in definition.node if node.op == "Placeholder"}
     if input_ not in placeholders:
         raise EnsembleError(
-            f'no placeholder is named "{input_}"', path=source, cure=f"input is one of: {', '.join(placeholders)}"
+            f'no placeholder is named "{input_}"', path=source, cure=f"set input to one of: {', '.join(placeholders)}"
         )
     if all(node.name != output for node in definition.node):
         read = {name.split(":")[0].lstrip("^") for node in definition.node for name in node.input}
         ends = ", ".join(node.name for node in definition.node if node.name not in read)
-        raise EnsembleError(f'no node is named "{output}"', path=source, cure=f"those that nothing reads are: {ends}")
+        raise EnsembleError(f'no node is named "{output}"', path=source, cure=f"set output to one of: {ends}")
     shape = placeholders[input_].attr["shape"].shape
     if shape.unknown_rank or len(shape.dim) != 4 or any(dim.size < 1 for dim in shape.dim[1:]):
         raise EnsembleError(
-            f'"{input_}" is no batch of images of one size',
+            f'"{input_}" is not a batch of images of one size',
             path=source,
-            cure="its placeholder must state [batch, rows, columns, channels]",
+            cure="its placeholder must have the shape [batch, rows, columns, channels]",
         )
     shape.dim[0].size = -1
     return tf.compat.v1.graph_util.extract_sub_graph(definition, [output])
 
 
 def _batches(shape: tuple[int, int, int]) -> Iterator[Floats]:
-    """Seeded noise of ``shape``, and real photographs where the shape is that of DALI's output; from -1 to 1."""
+    """Batches of images of ``shape``, from -1 to 1: seeded noise, and photographs if DALI's output has that shape."""
     import numpy as np
 
     from pipelines.dali_pipe import SIDE, preprocess

@@ -1,7 +1,7 @@
-"""InceptionV3 with seeded random weights as a frozen GraphDef, for machines that cannot fetch the real one.
+"""InceptionV3 with seeded random weights as a frozen GraphDef, for machines that cannot download the real one.
 
-Same architecture and same tensors as inception_v3_2016_08_28_frozen.pb: ``input`` FP32 [batch, 299, 299, 3] in
-[-1, 1] -> ``InceptionV3/Predictions/Softmax`` FP32 [batch, 1001]. Its answers mean nothing; its cost is the real one.
+The same architecture and same tensors as inception_v3_2016_08_28_frozen.pb: ``input`` FP32 [batch, 299, 299, 3] in
+[-1, 1] -> ``InceptionV3/Predictions/Softmax`` FP32 [batch, 1001]. Its answers mean nothing; its speed is the real one.
 """
 
 from __future__ import annotations

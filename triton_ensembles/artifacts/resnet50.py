@@ -1,7 +1,7 @@
-"""ResNet-50 v1.5: [batch, 3, 224, 224] -> logits [batch, 1000], with the names that torchvision's weights have.
+"""ResNet-50 v1.5: [batch, 3, 224, 224] -> logits [batch, 1000], with the parameter names of torchvision's weights.
 
-Architecture: He et al., "Deep Residual Learning for Image Recognition", arXiv 1512.03385, table 1, with the stride of a
-stage's first block in its 3x3 convolution, which is what "v1.5" means and what torchvision's weights were trained with.
+Architecture: He et al., "Deep Residual Learning for Image Recognition", arXiv 1512.03385, table 1. The stride of a
+stage's first block is in its 3x3 convolution: that is "v1.5", with which torchvision's weights were trained.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from torch import nn
 CLASSES = 1000
 SIDE = 224
 STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))  # channels within a block, blocks
-EXPANSION = 4  # a block's output has so many times the channels that it has within
+EXPANSION = 4  # channels of a block's output, divided by the channels within it
 
 
 class Block(nn.Module):
-    """1x1, 3x3 and 1x1 convolutions beside a shortcut, which is a 1x1 convolution where the shape changes."""
+    """1x1, 3x3 and 1x1 convolutions and a shortcut, which is a 1x1 convolution where the shape changes."""
 
     def __init__(self, before: int, within: int, stride: int) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Block(nn.Module):
 
 
 class ResNet50(nn.Module):
-    """Logits, not probabilities, as torchvision's: clients of AWS's example take the largest."""
+    """Returns logits, not probabilities, as torchvision's model does."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class ResNet50(nn.Module):
                 module.weight.data = module.weight.data.contiguous(memory_format=torch.channels_last)
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:
-        # Convolutions compute faster with channels last, a quarter on a CPU; clients keep sending CHW.
+        # Convolutions are a quarter faster on a CPU with channels last. The input is still NCHW.
         x = image.contiguous(memory_format=torch.channels_last)
         x = torch.max_pool2d(torch.relu(self.bn1(self.conv1(x))), kernel_size=3, stride=2, padding=1)
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))

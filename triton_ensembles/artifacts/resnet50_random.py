@@ -1,6 +1,6 @@
-"""ResNet-50 with seeded random weights as TorchScript, for machines that cannot fetch the real ones.
+"""ResNet-50 with seeded random weights as TorchScript, for machines that cannot download the real ones.
 
-The same file in all but the numbers: its answers mean nothing, its cost is the real one.
+Only the numbers differ: its answers mean nothing, its speed is the real one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TOOLS = ("torch", "numpy")
 READS = (*SHARED, "triton_ensembles/artifacts/resnet50_torchscript.py")
 
-# Of a block's branch beside its shortcut: with 1 the variance would double in each of the 16 blocks.
+# The weight of a block's branch relative to its shortcut: with 1, the variance would double in each of the 16 blocks.
 BRANCH_GAIN = 0.25
 
 
@@ -31,8 +31,8 @@ def make(job: Job) -> Facts:
 
 
 def fill(model: torch.nn.Module, seed: int) -> None:
-    """He-normal kernels from numpy's PCG64, whose stream is the same in every release; batch normalisation that does
-    nothing, except at the end of a block's branch.
+    """Set the parameters: He-normal kernels from numpy's PCG64, whose stream is the same in every release, and batch
+    normalization without effect, except at the end of a block's branch.
     """
     import numpy as np
     import torch

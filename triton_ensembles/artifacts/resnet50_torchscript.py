@@ -1,6 +1,7 @@
-"""ResNet-50 with torchvision's weights as TorchScript, what Triton's platform pytorch_libtorch serves.
+"""ResNet-50 with torchvision's weights as TorchScript, for Triton's platform pytorch_libtorch.
 
-INPUT__0 FP32 [batch, 3, 224, 224] -> OUTPUT__0 FP32 [batch, 1000], logits; TorchScript itself has no such names.
+INPUT__0 FP32 [batch, 3, 224, 224] -> OUTPUT__0 FP32 [batch, 1000], logits. Triton numbers the tensors; TorchScript has
+no names for them.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ def make(job: Job) -> Facts:
 
     from triton_ensembles.artifacts.resnet50 import ResNet50
 
-    assert job.file is not None, "a recipe that takes weights names the file"
+    source = job.source_file()
     try:
-        weights = torch.load(job.files[job.file], map_location="cpu", weights_only=True)
+        weights = torch.load(source, map_location="cpu", weights_only=True)
         model = ResNet50()
         model.load_state_dict(weights)
     except (RuntimeError, TypeError, AttributeError, pickle.UnpicklingError) as error:
         reason = " ".join(str(error).split())[:300]
-        raise EnsembleError(f"{job.file} has not the weights of a ResNet-50: {reason}") from error
+        raise EnsembleError(f"{job.file} does not contain the weights of a ResNet-50: {reason}") from error
     return write_checked(model, job)
 
 
 def write_checked(model: torch.nn.Module, job: Job) -> Facts:
-    """Write the model to the job's output; the manifest says how far the file is from it."""
+    """Write the model to the job's output; the facts say how much the file's outputs differ from the model's."""
     import torch
 
     from triton_ensembles.artifacts.resnet50 import SIDE

@@ -1,16 +1,15 @@
-"""Run one maker, or measure of accuracy, in this process: a job as JSON on standard input, facts as JSON in a file.
+"""Runs one maker in this process: a job as JSON on standard input, facts as JSON in a file.
 
 python -m triton_ensembles.artifacts.run MAKER
 """
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 from pathlib import Path
 
-from triton_ensembles.artifacts import ACCURACY, MAKERS, Job
+from triton_ensembles.artifacts import Job, load_maker
 from triton_ensembles.errors import EnsembleError
 
 
@@ -26,7 +25,7 @@ def main() -> None:
         root=Path(given["root"]),
     )
     try:
-        facts = importlib.import_module((MAKERS | ACCURACY)[sys.argv[1]]).make(job)
+        facts = load_maker(sys.argv[1])[1](job)
     except EnsembleError as error:
         sys.exit(str(error))
     Path(given["facts"]).write_text(json.dumps(facts))

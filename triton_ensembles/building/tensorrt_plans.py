@@ -1,19 +1,20 @@
-"""Who builds the TensorRT plans of one build: this machine, or somebody before (``--engines-from``).
+"""Where the TensorRT plans of a build come from: this machine builds them, or another one did (``--engines-from``).
 
-Both are settled before anything else is made, so that a machine which cannot get a plan says so at once.
+This is decided before anything else is made, so that a machine that cannot get a plan fails at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from triton_ensembles.building.recipe import Artifact, Options
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.progress import Progress
+from triton_ensembles.recipe.schema import Artifact, Options
 from triton_ensembles.tensorrt.machine import Gpu, find_gpu
-from triton_ensembles.tensorrt.plan_builders import Way, docker_image, find_way
+from triton_ensembles.tensorrt.plan_builders import PlanBuilder, docker_image, find_plan_builder
 from triton_ensembles.tensorrt.plan_request import precision_of
 from triton_ensembles.tensorrt.profiles import profiles_of
 from triton_ensembles.tensorrt.result import BuiltPlan, read_plan
@@ -21,31 +22,33 @@ from triton_ensembles.triton.releases import agree, instance_of, version
 from triton_ensembles.triton.targets import Target
 
 PLAN = "tensorrt_plan"  # the maker
-_LEFT_BEHIND = ("plan", "log", "order.json", "feed*.bin", "output*.json", "timing.cache")  # see order.py
+_PREBUILT = ("plan", "log", "request.json", "feed*.bin", "output*.json", "timing.cache")  # see plan_request.py
 
 
-class PlanMaker(Protocol):
-    """What the maker is told beside the recipe's options, and given beside the ONNX file."""
+class PlanSource(Protocol):
+    """Where plans come from."""
 
-    def options(self, artifact: Artifact) -> Options: ...
+    def options(self, artifact: Artifact) -> Options:
+        """Options of the maker, in addition to those of the recipe."""
 
-    def files(self, artifact: Artifact, /) -> dict[str, Path]: ...
+    def files(self, artifact: Artifact, /) -> dict[str, Path]:
+        """Input files of the maker, in addition to the ONNX file."""
 
 
 @dataclass(frozen=True)
-class BuiltHere:
-    """Plans are built by ``way`` on ``gpu``."""
+class LocalPlans:
+    """This machine builds the plans."""
 
     ensemble: str
-    way: Way
+    builder: PlanBuilder
     gpu: Gpu
 
     def options(self, artifact: Artifact) -> Options:
         return {
             "name": plan_name(self.ensemble, artifact),
-            "way": self.way.name,
-            "tensorrt": self.way.tensorrt,
-            "docker_image": self.way.image,
+            "builder": self.builder.name,
+            "tensorrt": self.builder.tensorrt,
+            "docker_image": self.builder.image,
             "gpu": self.gpu.name,
             "compute_capability": self.gpu.compute_capability,
         }
@@ -55,36 +58,37 @@ class BuiltHere:
 
 
 @dataclass(frozen=True)
-class BuiltElsewhere:
-    """Plans lie in a folder, as the scripts of ``build.py engines`` leave them."""
+class PrebuiltPlans:
+    """The plans are in ``folder``, written by the scripts of ``build.py engines``."""
 
     ensemble: str
     folder: Path
 
     def options(self, artifact: Artifact) -> Options:
-        return {"name": plan_name(self.ensemble, artifact), "way": "elsewhere"}
+        return {"name": plan_name(self.ensemble, artifact), "builder": "prebuilt"}
 
     def files(self, artifact: Artifact) -> dict[str, Path]:
         name = plan_name(self.ensemble, artifact)
-        found = (path for pattern in _LEFT_BEHIND for path in self.folder.glob(f"{name}.{pattern}"))
+        found = (path for pattern in _PREBUILT for path in self.folder.glob(f"{name}.{pattern}"))
         return {path.name: path for path in sorted(found) if path.is_file()}
 
 
 def plan_name(ensemble: str, artifact: Artifact) -> str:
+    """The beginning of the names of a plan's files."""
     return f"{ensemble}.{artifact.step}"
 
 
-def settle_plans(
-    ensemble: str,
-    artifacts: Sequence[Artifact],
-    target: Target,
-    engines_from: Path | None,
-    progress: Callable[[str], None],
-) -> PlanMaker | None:
-    """Who makes the plans among ``artifacts``; None when there are none.
+def find_plans(
+    ensemble: str, artifacts: Sequence[Artifact], target: Target, engines_from: Path | None, progress: Progress
+) -> PlanSource | None:
+    """Where the plans among ``artifacts`` come from; None when there are no plans.
+
+    Args:
+        engines_from: a folder with plans that were built on another machine.
 
     Raises:
-        EnsembleError: nobody can, or those that are there are for another GPU or another TensorRT.
+        EnsembleError: this machine cannot build them, or those in the folder are for another GPU, another TensorRT or
+            another recipe.
     """
     plans = [artifact for artifact in artifacts if artifact.maker == PLAN]
     if not plans:
@@ -92,40 +96,40 @@ def settle_plans(
     refuse_fp16(plans, target)
     if engines_from is not None:
         for artifact in plans:
-            _refuse_foreign(read_plan(engines_from, plan_name(ensemble, artifact)), artifact, target)
-        return BuiltElsewhere(ensemble, engines_from)
+            _refuse_wrong_plan(read_plan(engines_from, plan_name(ensemble, artifact)), artifact, target)
+        return PrebuiltPlans(ensemble, engines_from)
     gpu = find_gpu()
-    way = find_way(target.image, target.release.tensorrt, progress) if gpu else None
-    if gpu is None or way is None:
-        lacking = f"no TensorRT that fits on this machine with its {gpu.name}" if gpu else "no NVIDIA GPU here"
+    builder = find_plan_builder(target.image, target.release.tensorrt, progress) if gpu else None
+    if gpu is None or builder is None:
+        missing = f"there is no matching TensorRT for its {gpu.name}" if gpu else "there is no NVIDIA GPU here"
         numbers = version(target.release.tensorrt)[:3]
         wanted = f"=={'.'.join(map(str, numbers))}.*" if numbers else ""
         raise EnsembleError(
-            f"{plans[0].path} of {ensemble} is a TensorRT plan, and there is {lacking}",
-            cure="a plan is built on the GPU that will serve it. Three ways to get it:\n"
-            f"  1. on a machine with that GPU, install tensorrt{wanted} and polygraphy with pip into .venv, or have\n"
+            f"{plans[0].path} of {ensemble} is a TensorRT plan, which this machine cannot build: {missing}",
+            cure="a plan is built on the GPU that will serve it. There are three ways:\n"
+            f"  1. on a machine with that GPU, install tensorrt{wanted} and polygraphy with pip into .venv, or put\n"
             f"     trtexec of TensorRT {target.release.tensorrt or 'of the image'} on PATH, and build there\n"
-            f"  2. there, let Docker run {docker_image(target.image)}: it is taken by itself when it is the only way\n"
-            f"  3. ./build.py engines {ensemble} --image {target.image} --output DIR, run DIR/*.sh where trtexec and\n"
-            "     the GPU are, and build anywhere with --engines-from DIR (ENGINES_FROM=DIR with make)",
+            f"  2. on a machine with that GPU and Docker, build: it runs {docker_image(target.image)}\n"
+            f"  3. run ./build.py engines {ensemble} --image {target.image} --output DIR, run DIR/*.sh on a machine\n"
+            "     with trtexec and the GPU, and build anywhere with --engines-from DIR (ENGINES_FROM=DIR with make)",
         )
     _refuse_other_gpu(gpu.name, gpu.compute_capability, target, None)
-    return BuiltHere(ensemble, way, gpu)
+    return LocalPlans(ensemble, builder, gpu)
 
 
 def refuse_fp16(plans: Sequence[Artifact], target: Target) -> None:
-    """Raises :class:`EnsembleError` for a plan in FP16 where the target's TensorRT has no such option any more."""
+    """Raises :class:`EnsembleError` for a plan in FP16 if the target's TensorRT no longer has that option."""
     for artifact in plans:
         if version(target.release.tensorrt) >= (11,) and precision_of(artifact.options) == "fp16":
             raise EnsembleError(
-                f"{artifact.path} is to be fp16, and TensorRT {target.release.tensorrt} of Triton {target.image} "
+                f"{artifact.path} has precision fp16, but TensorRT {target.release.tensorrt} of Triton {target.image} "
                 "computes in the types of the ONNX file only, which are fp32",
                 cure='write options.precision = "fp32", or build for an image up to 26.05',
             )
 
 
-def _refuse_foreign(built: BuiltPlan, artifact: Artifact, target: Target) -> None:
-    """Refuse a plan that the target's TensorRT or GPU does not read, or that the recipe does not ask for (any more)."""
+def _refuse_wrong_plan(built: BuiltPlan, artifact: Artifact, target: Target) -> None:
+    """Refuse a plan that the target's TensorRT or GPU cannot load, or that differs from the recipe."""
     wanted = target.release.tensorrt
     if wanted and not agree(built.tensorrt, wanted):
         raise EnsembleError(
@@ -134,18 +138,18 @@ def _refuse_foreign(built: BuiltPlan, artifact: Artifact, target: Target) -> Non
             cure=f"build it again in {docker_image(target.image)}",
         )
     _refuse_other_gpu(built.gpu, built.compute_capability, target, built.plan)
-    asked, got = (
+    in_recipe, in_plan = (
         " with ".join((precision, ", ".join(map(str, profiles))))
         for precision, profiles in (
             (precision_of(artifact.options), profiles_of(artifact.options)),
-            (built.order.precision, built.order.profiles),
+            (built.request.precision, built.request.profiles),
         )
     )
-    if asked != got:
+    if in_recipe != in_plan:
         raise EnsembleError(
-            f"this plan is {got}, and the recipe asks for {asked}",
+            f"this plan is {in_plan}, and the recipe has {in_recipe}",
             path=built.plan,
-            cure="let `build.py engines` write its order again, and build it by that",
+            cure="run `build.py engines` again, and build the plan with the new script",
         )
 
 
@@ -156,9 +160,9 @@ def _refuse_other_gpu(gpu: str, compute_capability: str, target: Target, plan: P
     if not instance.gpu:
         raise EnsembleError(f"{target.instance} has no GPU", cure="build with TARGET=cpu, or name another INSTANCE")
     if instance.compute_capability != compute_capability:
-        what = "this plan was built on" if plan else "this machine has"
+        subject = "this plan was built on" if plan else "this machine has"
         raise EnsembleError(
-            f"{what} a {gpu} of compute capability {compute_capability}, and {target.instance} has a {instance.gpu} "
+            f"{subject} a {gpu} of compute capability {compute_capability}, and {target.instance} has a {instance.gpu} "
             f"({instance.compute_capability})",
             path=plan,
             cure=f"build the plan on an instance of the same family as {target.instance}",

@@ -16,8 +16,9 @@ from triton_ensembles.archive.tar import read_archive
 from triton_ensembles.archive.tree import Entry, Tree, is_archive, join
 from triton_ensembles.check.config_file import ConfigFile
 from triton_ensembles.check.fault import Place
-from triton_ensembles.check.source_form import RECIPE, Recipe, read_recipe
+from triton_ensembles.check.source_form import SourceRecipe, read_source_recipe
 from triton_ensembles.errors import shown as shown_path
+from triton_ensembles.recipe.reader import RECIPE
 from triton_ensembles.triton.model_config import CONFIG
 
 # core r24.10 model_lifecycle.cc VersionsToLoad: folders of a model that are not versions.
@@ -173,10 +174,10 @@ class Repository:
         return [model for model in self.models if model.is_ensemble]
 
     @cached_property
-    def recipe(self) -> Recipe | None:
-        """The content of ensemble.toml, for a folder of ensembles/."""
+    def recipe(self) -> SourceRecipe | None:
+        """What ensemble.toml says, for a folder of ensembles/."""
         entry = self.tree.get(RECIPE)
-        return read_recipe(entry.text or "") if self.form is Form.SOURCE and entry else None
+        return read_source_recipe(entry.text or "") if self.form is Form.SOURCE and entry else None
 
     @cached_property
     def _by_name(self) -> dict[str, Model]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.building.recipe import find_ensembles
 from triton_ensembles.commands.project import current_places
 from triton_ensembles.deploy.archives import SUFFIX, Archive, find_archives, read_archive, refuse_random
 from triton_ensembles.errors import shown
+from triton_ensembles.recipe.reader import find_ensembles
 
 
 def project_archives(target: str) -> list[Archive]:

@@ -1,4 +1,4 @@
-"""``build.py build``"""
+"""``build.py build``: ensembles into dist/."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from triton_ensembles.triton.targets import target_of
 @build_options
 @target_option
 @image_option
-@click.option("--instance", metavar="TYPE", default="", help="gpu: where it will run, such as ml.g5.xlarge.")
+@click.option("--instance", metavar="TYPE", default="", help="gpu: the SageMaker instance type, such as ml.g5.xlarge.")
 @click.option(
     "--engines-from",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="gpu: a folder with TensorRT plans that the scripts of `build.py engines` have built elsewhere.",
+    help="gpu: a folder with TensorRT plans, built on another machine by the scripts of `build.py engines`.",
 )
 def build(
     names: tuple[str, ...],
@@ -31,13 +31,13 @@ def build(
 ) -> None:
     """Build ensembles (all of them, or those named) into dist/TARGET/NAME.tar.gz.
 
-    What has not changed is not made again; content decides, not time stamps.
+    Unchanged files are not made again; their content counts, not their time stamps.
 
     \b
-      build                                         for the pip-only server
+      build                                         for the server on this machine
       build --target gpu --image 24.09              for a GPU, in NVIDIA's image of Triton 24.09
       build bert_trt --target gpu --image 24.09 --engines-from DIR
     """
     if engines_from and target != "gpu":
-        raise click.UsageError("--engines-from has TensorRT plans, which --target gpu needs and no other does")
+        raise click.UsageError("--engines-from is for --target gpu: no other target uses TensorRT plans")
     build_all(names, weights, weights_dir, target_of(target, image, instance), engines_from)

@@ -1,4 +1,4 @@
-"""``build.py clone``"""
+"""``build.py clone``: many archives of one ensemble."""
 
 from __future__ import annotations
 
@@ -14,34 +14,36 @@ from triton_ensembles.commands.options import target_option, warn_of_random_weig
 from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import EnsembleError, shown
 
-_TELL_SECONDS = 2.0
+_REPORT_SECONDS = 2.0
 
 
 @click.command()
 @click.argument("ensemble")
 @target_option
-@click.option("--count", type=click.IntRange(min=1), required=True, help="How many archives.")
-@click.option("--prefix", required=True, help="Their names begin with it: PREFIX_0000.tar.gz and so on.")
+@click.option("--count", type=click.IntRange(min=1), required=True, help="The number of archives.")
+@click.option("--prefix", required=True, help="The beginning of their names: PREFIX_0000.tar.gz and so on.")
 @click.option(
-    "--output", type=click.Path(file_okay=False, path_type=Path), help="The folder for them.  [default: dist/TARGET]"
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder to write them to.  [default: dist/TARGET]",
 )
 def clone(ensemble: str, target: str, count: int, prefix: str, output: Path | None) -> None:
-    """Write COUNT archives of one built ENSEMBLE under names of their own, for an endpoint of many variants.
+    """Write COUNT archives of one built ENSEMBLE under different names, for an endpoint of many variants.
 
-    Every model in them is renamed (PREFIX_0000.preprocess and so on), so that they load beside each other. Weights and
-    environments are compressed once and copied.
+    Every model in them is renamed (PREFIX_0000.preprocess and so on), so that they can be loaded at the same time.
+    Weights and environments are compressed once and copied.
     """
     places = current_places()
     built = last_built(ensemble, target, places)
     if built is None:
-        raise EnsembleError(f"there is no whole archive of {ensemble!r}", cure=f"run: build.py build {ensemble}")
+        raise EnsembleError(f"there is no complete archive of {ensemble!r}", cure=f"run: build.py build {ensemble}")
     folder = output or places.archive(target, ensemble).parent
-    began = told = time.monotonic()
+    began = reported = time.monotonic()
     size = 0
     for number, path in enumerate(write_clones(built.archive, clone_names(prefix, count), folder, click.echo), 1):
         size += path.stat().st_size
-        if (now := time.monotonic()) - told > _TELL_SECONDS:
-            told = now
+        if (now := time.monotonic()) - reported > _REPORT_SECONDS:
+            reported = now
             click.echo(f"{number} of {count}, {size / 1e9:.1f} GB")
     seconds = time.monotonic() - began
     click.echo(f"{count} archives in {shown(folder)}, {size / 1e9:.2f} GB in {seconds:.1f} s")

@@ -1,4 +1,4 @@
-"""``build.py diff``"""
+"""``build.py diff``: the differences between two targets."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from pathlib import Path
 import click
 
 from triton_ensembles.building.build import choose
-from triton_ensembles.building.model_selection import artifacts_for, choose_models
-from triton_ensembles.building.recipe import read_recipe
-from triton_ensembles.building.staging import read_models, staged_configs
+from triton_ensembles.building.plan import plan_build
 from triton_ensembles.commands.options import image_option
 from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import EnsembleError
@@ -24,29 +22,29 @@ from triton_ensembles.triton.targets import CPU, NAMES, Target, gpu
 @click.argument("names", nargs=-1, metavar="[ENSEMBLE]...")
 @image_option
 def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
-    """What differs between two targets: the servers, and what is staged for them of each ensemble.
+    """Show what differs between two targets: the servers, and the files that are staged for each of them.
 
-    Nothing is built for it. `diff cpu gpu --image 24.09` is the usual question.
+    Nothing is built. The usual call is `diff cpu gpu --image 24.09`.
     """
     if one == other:
-        raise EnsembleError(f"both are {one}", cure="say: diff cpu gpu --image 24.09")
+        raise EnsembleError(f"both targets are {one}", cure="run: diff cpu gpu --image 24.09")
     old, new = (CPU if name == "cpu" else gpu(image) for name in (one, other))
-    words = new.differences()
+    after = new.differences()
     click.secho(f"{one} -> {other}", bold=True)
-    for what, was in old.differences().items():
-        click.echo(f"  {what:24} {was}{'' if was == words[what] else f'  ->  {words[what]}'}")
+    for property_name, before in old.differences().items():
+        change = "" if before == after[property_name] else f"  ->  {after[property_name]}"
+        click.echo(f"  {property_name:24} {before}{change}")
     for folder in choose(current_places().ensembles, names):
         click.secho(f"\n{folder.name}", bold=True)
-        before, after = (_staged(folder, target) for target in (old, new))
-        for line in difflib.unified_diff(before, after, one, other, lineterm="", n=3):
+        staged, other_staged = (_staged(folder, target) for target in (old, new))
+        for line in difflib.unified_diff(staged, other_staged, one, other, lineterm="", n=3):
             click.secho(line, fg={"+": "green", "-": "red", "@": "cyan"}.get(line[0]))
 
 
 def _staged(folder: Path, target: Target) -> list[str]:
-    """The files that are made and the configs, as lines."""
-    recipe = read_recipe(folder)
-    made = artifacts_for(recipe, choose_models(recipe, read_models(folder), target))
-    lines = [f"{artifact.path}  made by {artifact.maker}" for artifact in made]
-    for config in staged_configs(folder, folder.name, recipe, target).values():
+    """The artifacts and the configs, as lines."""
+    plan = plan_build(folder, target)
+    lines = [f"{artifact.path}  made by {artifact.maker}" for artifact in plan.artifacts]
+    for config in plan.configs.values():
         lines += ["", f"{config.name}/{CONFIG}", *format_config(config).splitlines()]
     return lines

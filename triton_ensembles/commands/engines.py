@@ -1,4 +1,4 @@
-"""``build.py engines``"""
+"""``build.py engines``: the requests for TensorRT plans, to be built on another machine."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.artifacts.tensorrt_plan import order_for
-from triton_ensembles.building.artifact_builder import Workshop
+from triton_ensembles.artifacts.tensorrt_plan import plan_request_for
+from triton_ensembles.building.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.build import choose
-from triton_ensembles.building.model_selection import artifacts_for, choose_models
-from triton_ensembles.building.recipe import read_recipe
-from triton_ensembles.building.staging import read_models
+from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.store import Store
 from triton_ensembles.building.tensorrt_plans import PLAN, plan_name, refuse_fp16
 from triton_ensembles.commands.options import build_options, image_option
 from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.tensorrt.plan_builders import docker_image
-from triton_ensembles.tensorrt.plan_request import write_order
+from triton_ensembles.tensorrt.plan_request import write_request
 from triton_ensembles.triton.targets import gpu
 
 
@@ -30,40 +28,38 @@ from triton_ensembles.triton.targets import gpu
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
-    help="The folder for the ONNX files, the inputs to try the plans with, and the scripts.",
+    help="The folder for the ONNX files, the test inputs of the plans, and the scripts.",
 )
 def engines(names: tuple[str, ...], weights: str, weights_dir: Path | None, image: str, output: Path) -> None:
-    """Write what a machine with the GPU needs to build the TensorRT plans; this machine needs none.
+    """Write the files that a machine with the GPU needs to build the TensorRT plans. This machine needs no GPU.
 
-    Copy the folder there, run its scripts (they want trtexec of the image's TensorRT), copy it back, and build with
-    `--engines-from` it.
+    Copy the folder there and run its scripts with trtexec of the image's TensorRT. Copy the folder back, and build with
+    `--engines-from`.
     """
     target, places = gpu(image), current_places()
     scripts = []
     for folder in choose(places.ensembles, names):
-        recipe = read_recipe(folder)
-        artifacts = artifacts_for(recipe, choose_models(recipe, read_models(folder), target))
+        plan = plan_build(folder, target, places.root)
         started = time.monotonic()
-        workshop = Workshop(
-            recipe=recipe,
-            target=target,
+        builder = ArtifactBuilder(
+            plan=plan,
             store=Store(places.store),
             downloads=places.downloads,
             progress=lambda line: click.echo(f"[{folder.name} {time.monotonic() - started:5.1f} s] {line}"),  # noqa: B023
             allow_random=weights == "auto",
             weights_dir=weights_dir,
-            root=places.root,
         )
-        plans = [artifact for artifact in artifacts if artifact.maker == PLAN]
-        refuse_fp16(plans, target)
-        for artifact in plans:
-            materials = workshop.materials(artifact)
-            assert materials.file is not None, "a plan needs an ONNX file"
-            model = materials.files[materials.file]
-            order = order_for(plan_name(folder.name, artifact), model, materials.files, artifact.options)
-            scripts.append(write_order(order, model, output))
+        artifacts = [artifact for artifact in plan.artifacts if artifact.maker == PLAN]
+        refuse_fp16(artifacts, target)
+        for artifact in artifacts:
+            inputs = builder.inputs_of(artifact)
+            if inputs.file is None:
+                raise EnsembleError(f"{artifact.path} is made from an ONNX file", cure="set `needs` in the recipe")
+            onnx = inputs.files[inputs.file]
+            request = plan_request_for(plan_name(plan.name, artifact), onnx, inputs.files, artifact.options)
+            scripts.append(write_request(request, onnx, output))
     if not scripts:
-        raise EnsembleError("none of these ensembles has a TensorRT plan", cure="build them as they are")
+        raise EnsembleError("none of these ensembles has a TensorRT plan", cure="build them without --engines-from")
     click.echo(f"{len(scripts)} in {shown(output)}: {', '.join(script.name for script in scripts)}")
     click.echo("on the machine with the GPU, in that folder, for each of them:")
     click.echo(

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.building.recipe import find_ensembles
 from triton_ensembles.commands import deploy_options as options
 from triton_ensembles.commands.archives import project_archives
 from triton_ensembles.commands.project import current_places
@@ -18,6 +17,7 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.answer import answer_lines
 from triton_ensembles.examples.folder import read_examples
 from triton_ensembles.examples.request import Request
+from triton_ensembles.recipe.reader import find_ensembles
 
 
 @click.command("invoke")

@@ -1,15 +1,16 @@
-"""``build.py list``"""
+"""``build.py list``: every ensemble and its archive."""
 
 from __future__ import annotations
 
 import click
 
 from triton_ensembles.building.build import Built, choose, last_built
-from triton_ensembles.building.recipe import read_recipe
-from triton_ensembles.building.staging import find_ensemble, read_models
+from triton_ensembles.building.config_rewrite import environment_member
+from triton_ensembles.building.source_folder import find_ensemble, read_models
 from triton_ensembles.commands.options import target_option
 from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import shown
+from triton_ensembles.recipe.reader import read_recipe
 
 
 @click.command("list")
@@ -29,7 +30,7 @@ def listing(target: str) -> None:
 
 def _describe(built: Built | None) -> None:
     if built is None:
-        click.echo("  not built, or damaged since: make build-ensembles")
+        click.echo("  not built, or the archive is damaged: make build-ensembles")
         return
     manifest = built.manifest
     for path, artifact in manifest["artifacts"].items():
@@ -38,7 +39,7 @@ def _describe(built: Built | None) -> None:
     for name, environment in manifest["environments"].items():
         packages = ", ".join(f"{package} {version}" for package, version in sorted(environment["packages"].items()))
         about = f"Python {environment['python']} by {environment['provider']}: {packages}"
-        _row(f"{name}_env.tar.gz", environment["size"], about)
+        _row(environment_member(name), environment["size"], about)
     _row(shown(built.archive), built.archive.stat().st_size, f"weights {manifest['weights']}, sha256 {built.sha256}")
 
 

@@ -1,4 +1,4 @@
-"""What the commands that build have in common: their options, progress, and the loud line about random weights."""
+"""The options of the commands that build, their progress, and their warning about random weights."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU, NAMES, Target
 
 target_option = click.option(
-    "--target", type=click.Choice(NAMES), default="cpu", show_default=True, help="What the archive is for."
+    "--target", type=click.Choice(NAMES), default="cpu", show_default=True, help="The server that the archive is for."
 )
 
 
@@ -37,17 +37,17 @@ build_options = _options(
         type=click.Choice(["auto", "pretrained"]),
         default="auto",
         show_default=True,
-        help="auto: where weights cannot be had, go on with seeded random ones and say so loudly. "
+        help="auto: use seeded random weights, with a warning, if the real ones cannot be downloaded. "
         "pretrained: fail instead.",
     ),
     click.option(
         "--weights-dir",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
-        help="A folder with source files that you have; searched first for SOURCE/FILE and FILE.",
+        help="A folder of source files that you already have. It is searched first, for SOURCE/FILE and FILE.",
     ),
 )
 image_option = click.option(
-    "--image", metavar="RELEASE", default="", help="gpu: the release of NVIDIA's image, such as 24.09."
+    "--image", metavar="RELEASE", default="", help="gpu: the Triton release of NVIDIA's image, such as 24.09."
 )
 
 
@@ -58,7 +58,7 @@ def build_all(
     target: Target = CPU,
     engines_from: Path | None = None,
 ) -> list[Built]:
-    """Build the named ensembles, or all; say what is done as it is done."""
+    """Build the named ensembles, or all of them, and print the progress."""
     folders = choose(current_places().ensembles, names)
     return [_build_one(folder, target, weights == "auto", weights_dir, engines_from) for folder in folders]
 
@@ -77,20 +77,21 @@ def _build_one(
         progress=lambda line: click.echo(f"[{folder.name} {time.monotonic() - started:5.1f} s] {line}"),
     )
     size = built.archive.stat().st_size / 1e6
-    word = f"built in {time.monotonic() - started:.1f} s" if built.changed else "unchanged, nothing to do"
-    click.echo(f"{shown(built.archive)}  {size:.1f} MB  sha256 {built.sha256[:12]}…  {word}")
+    result = f"built in {time.monotonic() - started:.1f} s" if built.changed else "unchanged, nothing to do"
+    click.echo(f"{shown(built.archive)}  {size:.1f} MB  sha256 {built.sha256[:12]}…  {result}")
     warn_of_random_weights(built)
     return built
 
 
 def warn_of_random_weights(built: Built) -> None:
+    """Print a loud line on stderr if the ensemble has random weights."""
     if built.random:
-        line = f"!!! {built.name} HAS RANDOM WEIGHTS: its sources could not be had. Its answers mean nothing. !!!"
+        line = f"{built.name} HAS RANDOM WEIGHTS: the source files could not be downloaded. Its answers mean nothing."
         click.secho(line, fg="red", bold=True, err=True)
 
 
 def server_of(built: list[Built], ports: Ports | None = None) -> TritonServer:
-    """A server over what was built, not yet started, on free ports if none are given."""
+    """A server for the built ensembles, not started yet, on free ports if none are given."""
     click.echo(f"starting tritonserver with {', '.join(each.name for each in built)}")
     return TritonServer(
         [each.repository for each in built],

@@ -1,4 +1,4 @@
-"""``build.py setup``"""
+"""``build.py setup``: what the server and perf_analyzer need."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""TensorRT plans: ordered here, built where TensorRT and the GPU are, read and judged here again."""
+"""TensorRT plans: requested here, built on a machine with TensorRT and the GPU, read and judged here."""

@@ -1,6 +1,6 @@
-"""Build and try a plan with the Python package of TensorRT: the same files as trtexec leaves behind.
+"""Builds and runs a plan with TensorRT's Python package, and writes the same files as trtexec.
 
-By way of polygraphy, NVIDIA's own library over that package, which also moves arrays to the GPU and back.
+It uses polygraphy, NVIDIA's library on top of that package, which also copies arrays to the GPU and back.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import json
 from pathlib import Path
 
 from triton_ensembles.tensorrt.machine import Gpu
-from triton_ensembles.tensorrt.plan_request import Order
+from triton_ensembles.tensorrt.plan_request import PlanRequest
 
 
-def build_with_api(order: Order, folder: Path, gpu: Gpu) -> None:
-    """Write NAME.plan, NAME.log, NAME.outputN.json and NAME.timing.cache into the order's folder."""
+def build_with_api(request: PlanRequest, folder: Path, gpu: Gpu) -> None:
+    """Write NAME.plan, NAME.log, NAME.outputN.json and NAME.timing.cache into the request's folder."""
     import tensorrt
     from polygraphy.backend.trt import (
         CreateConfig,
@@ -27,28 +27,28 @@ def build_with_api(order: Order, folder: Path, gpu: Gpu) -> None:
     from triton_ensembles.tensorrt.profiles import fill
 
     profiles = []
-    for wanted in order.profiles:
+    for wanted in request.profiles:
         profile = Profile()
-        for tensor, dims in order.inputs.items():
+        for tensor, dims in request.inputs.items():
             shapes = (fill(dims, sizes) for sizes in (wanted.minimum, wanted.optimum, wanted.maximum))
             profile.add(tensor, *shapes)
         profiles.append(profile)
-    cache = folder / f"{order.name}.timing.cache"
+    cache = folder / f"{request.name}.timing.cache"
     config = CreateConfig(
-        fp16=order.precision == "fp16", profiles=profiles, load_timing_cache=str(cache) if cache.is_file() else None
+        fp16=request.precision == "fp16", profiles=profiles, load_timing_cache=str(cache) if cache.is_file() else None
     )
-    network = network_from_onnx_path(str(folder / f"{order.name}.onnx"))
+    network = network_from_onnx_path(str(folder / f"{request.name}.onnx"))
     engine = engine_from_network(network, config=config, save_timing_cache=str(cache))
-    save_engine(engine, str(folder / f"{order.name}.plan"))
-    (folder / f"{order.name}.log").write_text(
+    save_engine(engine, str(folder / f"{request.name}.plan"))
+    (folder / f"{request.name}.log").write_text(
         f"TensorRT version: {tensorrt.__version__}\nSelected Device: {gpu.name}\n"
         f"Compute Capability: {gpu.compute_capability}\n"
     )
-    for number, feed in enumerate(order.feeds):
+    for number, feed in enumerate(request.feeds):
         with TrtRunner(engine, optimization_profile=number) as runner:
             outputs = runner.infer(dict(feed))
         exported = [
             {"name": name, "dimensions": "x".join(map(str, array.shape)), "values": array.ravel().tolist()}
             for name, array in outputs.items()
         ]
-        (folder / f"{order.name}.output{number}.json").write_text(json.dumps(exported))
+        (folder / f"{request.name}.output{number}.json").write_text(json.dumps(exported))

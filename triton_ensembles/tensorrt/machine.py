@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Gpu:
-    """``name`` as NVIDIA's driver says it ("NVIDIA A10G"), ``compute_capability`` "8.6"."""
+    """``name`` as NVIDIA's driver reports it, "NVIDIA A10G"; ``compute_capability`` such as "8.6"."""
 
     name: str
     compute_capability: str
 
 
 def find_gpu() -> Gpu | None:
-    """The first GPU, as nvidia-smi names it; None where there is none, or no driver."""
+    """The first GPU that nvidia-smi lists; None when there is no GPU or no driver."""
     query = ["nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader"]
     try:
         done = subprocess.run(query, capture_output=True, text=True, timeout=60)

@@ -1,6 +1,6 @@
-"""The three ways to TensorRT on a machine with the GPU: its Python package, trtexec on PATH, NVIDIA's image in Docker.
+"""The three plan builders: TensorRT's Python package, trtexec on PATH, and NVIDIA's image in Docker.
 
-The first whose TensorRT is that of the target's image is taken: a plan is read by the version that built it only.
+The first one with the TensorRT of the target's image is taken: only the version that built a plan reads it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.progress import Progress
 from triton_ensembles.triton.releases import agree
 
 PYTHON, TRTEXEC, DOCKER = "tensorrt", "trtexec", "docker"
@@ -25,8 +26,14 @@ _OLD_BANNER = re.compile(r"\[TensorRT v(\d)(\d)(\d\d)\]")
 
 
 @dataclass(frozen=True)
-class Way:
-    """``name`` is one of the three, ``tensorrt`` its version; ``image`` is Docker's."""
+class PlanBuilder:
+    """One of the three.
+
+    Attributes:
+        name: PYTHON, TRTEXEC or DOCKER.
+        tensorrt: its version; "" for Docker.
+        image: the image that Docker runs; "" for the others.
+    """
 
     name: str
     tensorrt: str
@@ -34,49 +41,60 @@ class Way:
 
 
 def docker_image(release: str) -> str:
-    """NVIDIA's image of the release: the very TensorRT that will read the plan, and trtexec (in /usr/src/tensorrt/bin).
-    tensorrt:RELEASE-py3 is not always the same: 23.05 has 8.6.1.6 there and 8.6.1.2 here (server issue #5975)."""
+    """NVIDIA's image of Triton: it has exactly the TensorRT that will read the plan, and trtexec.
+
+    The TensorRT in tensorrt:RELEASE-py3 can differ: 23.05 has 8.6.1.6 there and 8.6.1.2 here (server issue #5975).
+    """
     return f"nvcr.io/nvidia/tritonserver:{release}-py3"
 
 
-def find_way(release: str, tensorrt: str, progress: Callable[[str], None]) -> Way | None:
-    """The first way that has the ``tensorrt`` of the image ("" when that is unknown: then any)."""
-    for way in _ways(release):
-        if way.name == DOCKER or not tensorrt or agree(way.tensorrt, tensorrt):
-            return way
-        progress(f"{way.name} here is TensorRT {way.tensorrt}, and Triton {release} has {tensorrt}: looking further")
+def find_plan_builder(release: str, tensorrt: str, progress: Progress) -> PlanBuilder | None:
+    """The first plan builder of this machine with the right TensorRT.
+
+    Args:
+        release: Triton's, such as "24.09".
+        tensorrt: the version in the image of that release; "" when it is unknown, and then any version is right.
+    """
+    for builder in _plan_builders(release):
+        if builder.name == DOCKER or not tensorrt or agree(builder.tensorrt, tensorrt):
+            return builder
+        progress(f"{builder.name} on this machine has TensorRT {builder.tensorrt}, and Triton {release} has {tensorrt}")
     return None
 
 
-def run_script(way: Way, script: Path) -> None:
-    """Build the order's plan by its script, with trtexec here or in Docker. Raises :class:`EnsembleError`."""
+def run_script(builder: PlanBuilder, script: Path) -> None:
+    """Run the script of a plan request with trtexec, on this machine or in Docker.
+
+    Raises:
+        EnsembleError: the script fails.
+    """
     command: list[str | Path] = ["sh", script]
-    if way.name == DOCKER:
+    if builder.name == DOCKER:
         user = f"{os.getuid()}:{os.getgid()}"
         command = ["docker", "run", "--rm", "--gpus", "all", "--user", user, "--volume", f"{script.parent}:/engines"]
-        command += [way.image, "sh", f"/engines/{script.name}"]
+        command += [builder.image, "sh", f"/engines/{script.name}"]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     if done.returncode:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        raise EnsembleError(f"{way.name} ended with {done.returncode}: {lines[-1] if lines else 'without a word'}")
+        raise EnsembleError(f"{builder.name} exited with {done.returncode}: {lines[-1] if lines else 'no output'}")
 
 
-def _ways(release: str) -> Iterator[Way]:
+def _plan_builders(release: str) -> Iterator[PlanBuilder]:
     if importlib.util.find_spec("tensorrt") and importlib.util.find_spec("polygraphy"):
         found = _output([sys.executable, "-c", "import tensorrt; print(tensorrt.__version__)"])
         if found is not None:
-            yield Way(PYTHON, found.strip())
+            yield PlanBuilder(PYTHON, found.strip())
     if shutil.which("trtexec"):
         found = banner_version(_output(["trtexec", "--help"]) or "")
         if found:
-            yield Way(TRTEXEC, found)
-    # `docker info` asks the engine: the program alone can do nothing.
+            yield PlanBuilder(TRTEXEC, found)
+    # `docker info` needs a running engine; the program alone is not enough.
     if shutil.which("docker") and "nvidia" in (_output(["docker", "info", "--format", "{{.Runtimes}}"]) or ""):
-        yield Way(DOCKER, "", docker_image(release))
+        yield PlanBuilder(DOCKER, "", docker_image(release))
 
 
 def banner_version(text: str) -> str:
-    """``10.4.0`` of trtexec's banner; "" when there is none."""
+    """The version in trtexec's banner, such as "10.4.0"; "" when there is no banner."""
     match = _BANNER.search(text) if re.search(r"v\d{6}\]", text) else _OLD_BANNER.search(text)
     return ".".join(str(int(part)) for part in match.groups()) if match else ""
 

@@ -1,14 +1,14 @@
-"""What is needed to build one plan and to try it, in one folder, wherever TensorRT and the GPU are.
+"""A request to build and run one TensorRT plan: the files to take to a machine with TensorRT and the GPU.
 
     NAME.onnx               the model
-    NAME.order.json         precision, profiles, and the shapes and types of the inputs to try it with
-    NAME.feedN.INPUT.bin    those inputs, one set for each profile N, as trtexec loads them
-    NAME.sh                 builds with trtexec and runs the plan on them
-    ------------------------ and what that leaves behind:
+    NAME.request.json       precision, profiles, and the shapes and types of the test inputs
+    NAME.feedN.INPUT.bin    the test inputs, one set for each profile N, as trtexec loads them
+    NAME.sh                 builds the plan with trtexec and runs it on the test inputs
+    ------------------------ which writes:
     NAME.plan               the plan
     NAME.log                TensorRT's version, the GPU, its compute capability
-    NAME.outputN.json       what the plan answered to the inputs N
-    NAME.timing.cache       makes the next build for the same GPU quick
+    NAME.outputN.json       the plan's outputs for the inputs N
+    NAME.timing.cache       speeds up the next build for the same GPU
 
 Options of trtexec as of TensorRT 8.6 to 10 (samples/common/sampleOptions.cpp).
 """
@@ -34,23 +34,25 @@ PRECISIONS = ("fp16", "fp32")
 
 # The folders on PATH are where NVIDIA's images keep trtexec.
 _SCRIPT = """#!/bin/sh
-# Build {name}.plan and try it. Run this on the GPU that will serve it, with the TensorRT that will serve it.
+# Build {name}.plan and run it. Use the GPU that will serve it, and the TensorRT that will serve it.
 set -eu
 cd "$(dirname "$0")"
 PATH="$PATH:/opt/tensorrt/bin:/usr/src/tensorrt/bin"
 {build} > {log} 2>&1 || {{ tail -n 5 {log} >&2; exit 1; }}
 """
-_TRY = "{run} > {log} 2>&1 || {{ tail -n 5 {log} >&2; exit 1; }}\n"
+_RUN = "{run} > {log} 2>&1 || {{ tail -n 5 {log} >&2; exit 1; }}\n"
 
 
 @dataclass(frozen=True)
-class Order:
+class PlanRequest:
     """One plan to build.
 
     Attributes:
-        name: what its files are called, ``bert_trt.bert-trt``.
+        name: the beginning of its files' names, ``bert_trt.bert-trt``.
+        precision: "fp16" or "fp32".
+        profiles: the shapes to build it for.
         inputs: dims of the model's inputs by name, -1 for axes that vary.
-        feeds: inputs to try it with, one set for each profile.
+        feeds: test inputs by name, one set for each profile.
     """
 
     name: str
@@ -60,7 +62,7 @@ class Order:
     feeds: tuple[Feed, ...]
 
     def build_command(self) -> list[str]:
-        """trtexec's, to be run in the folder."""
+        """The command of trtexec that builds the plan, run in the folder."""
         command = ["trtexec", f"--onnx={self.name}.onnx", f"--saveEngine={self.name}.plan", "--skipInference"]
         command += [f"--timingCacheFile={self.name}.timing.cache"]
         command += ["--fp16"] if self.precision == "fp16" else []
@@ -71,8 +73,8 @@ class Order:
                 command.append(f"--{option}Shapes={_spec(shapes)}")
         return command
 
-    def try_command(self, number: int) -> list[str]:
-        """Run the plan on the feed of that number, with the profile of that number."""
+    def run_command(self, number: int) -> list[str]:
+        """The command of trtexec that runs the plan on feed ``number`` with profile ``number``."""
         feed = self.feeds[number]
         loads = ",".join(f"{tensor}:{self.feed_file(number, tensor)}" for tensor in feed)
         return [
@@ -87,10 +89,10 @@ class Order:
 
 
 def precision_of(options: Mapping[str, Any]) -> str:
-    """The precision among an artifact's options. Raises :class:`EnsembleError` for one that there is not."""
+    """The precision in an artifact's options, "fp16" by default. Raises :class:`EnsembleError` when it is not valid."""
     precision = str(options.get("precision", PRECISIONS[0]))
     if precision not in PRECISIONS:
-        raise EnsembleError(f"a plan's precision is {' or '.join(PRECISIONS)}, not {precision!r}")
+        raise EnsembleError(f"the precision of a plan is {' or '.join(PRECISIONS)}, not {precision!r}")
     return precision
 
 
@@ -98,38 +100,40 @@ def _spec(shapes: Mapping[str, Sequence[int]]) -> str:
     return ",".join(f"{tensor}:{'x'.join(map(str, sizes))}" for tensor, sizes in shapes.items())
 
 
-def write_order(order: Order, onnx: Path, folder: Path) -> Path:
-    """Write the folder's first half, and give the path of the script."""
+def write_request(request: PlanRequest, onnx: Path, folder: Path) -> Path:
+    """Write the files of a request for the model ``onnx`` into ``folder``. Returns the path of the script."""
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(onnx, folder / f"{order.name}.onnx")
-    for number, feed in enumerate(order.feeds):
+    shutil.copyfile(onnx, folder / f"{request.name}.onnx")
+    for number, feed in enumerate(request.feeds):
         for tensor, array in feed.items():
-            np.ascontiguousarray(array).tofile(folder / order.feed_file(number, tensor))
+            np.ascontiguousarray(array).tofile(folder / request.feed_file(number, tensor))
     about = {
-        "name": order.name,
-        "precision": order.precision,
-        "profiles": [str(profile) for profile in order.profiles],
-        "inputs": order.inputs,
+        "name": request.name,
+        "precision": request.precision,
+        "profiles": [str(profile) for profile in request.profiles],
+        "inputs": request.inputs,
         "feeds": [
             {tensor: {"shape": array.shape, "dtype": array.dtype.name} for tensor, array in feed.items()}
-            for feed in order.feeds
+            for feed in request.feeds
         ],
     }
-    (folder / f"{order.name}.order.json").write_text(json.dumps(about, indent=2) + "\n")
-    log = shlex.quote(f"{order.name}.log")
-    text = _SCRIPT.format(name=order.name, build=shlex.join(order.build_command()), log=log)
-    for number in range(len(order.feeds)):
-        text += _TRY.format(run=shlex.join(order.try_command(number)), log=shlex.quote(f"{order.name}.try{number}.log"))
-    script = folder / f"{order.name}.sh"
+    (folder / f"{request.name}.request.json").write_text(json.dumps(about, indent=2) + "\n")
+    log = shlex.quote(f"{request.name}.log")
+    text = _SCRIPT.format(name=request.name, build=shlex.join(request.build_command()), log=log)
+    for number in range(len(request.feeds)):
+        text += _RUN.format(
+            run=shlex.join(request.run_command(number)), log=shlex.quote(f"{request.name}.run{number}.log")
+        )
+    script = folder / f"{request.name}.sh"
     script.write_text(text)
     script.chmod(0o755)
     return script
 
 
-def read_order(folder: Path, name: str) -> Order:
-    """The order that was written. Raises OSError, ValueError or KeyError when it is damaged."""
-    about = json.loads((folder / f"{name}.order.json").read_text())
-    order = Order(
+def read_request(folder: Path, name: str) -> PlanRequest:
+    """Read a request. Raises OSError, ValueError or KeyError when it is damaged."""
+    about = json.loads((folder / f"{name}.request.json").read_text())
+    request = PlanRequest(
         name=about["name"],
         precision=about["precision"],
         profiles=tuple(read_profile(text) for text in about["profiles"]),
@@ -139,7 +143,7 @@ def read_order(folder: Path, name: str) -> Order:
             for feed in about["feeds"]
         ),
     )
-    for number, feed in enumerate(order.feeds):
+    for number, feed in enumerate(request.feeds):
         for tensor, array in feed.items():
-            array[...] = np.fromfile(folder / order.feed_file(number, tensor), array.dtype).reshape(array.shape)
-    return order
+            array[...] = np.fromfile(folder / request.feed_file(number, tensor), array.dtype).reshape(array.shape)
+    return request

@@ -1,7 +1,7 @@
-"""Optimisation profiles: the shapes that a TensorRT plan is built for.
+"""Optimization profiles: the shapes that a TensorRT plan is built for.
 
-A recipe writes one as ``"1x8 64x32 64x256"``: least, best and largest size of the axes that vary, the batch first. The
-same numbers hold for all inputs of the model.
+A recipe writes one as ``"1x8 64x32 64x256"``: minimum, optimum and maximum of the axes that vary, the batch first. They
+apply to all inputs of the model.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SIZES = re.compile(r"[1-9]\d{0,8}(x[1-9]\d{0,8})*")
 
 @dataclass(frozen=True)
 class Profile:
-    """Sizes of the varying axes."""
+    """Sizes of the axes that vary, the batch first."""
 
     minimum: tuple[int, ...]
     optimum: tuple[int, ...]
@@ -29,7 +29,7 @@ class Profile:
 
 
 def read_profile(text: str) -> Profile:
-    """Raises :class:`EnsembleError` for what is no profile: other than three, or not in ascending order."""
+    """Parse a profile. Raises :class:`EnsembleError` unless it has three sizes in ascending order."""
     words = text.split()
     sizes = [tuple(map(int, word.split("x"))) for word in words if _SIZES.fullmatch(word)]
     ascending = len(sizes) == len(words) == 3 and all(
@@ -38,25 +38,25 @@ def read_profile(text: str) -> Profile:
     )
     if not ascending:
         raise EnsembleError(
-            f"{text!r} is no profile", cure='write least, best and largest sizes, the batch first: "1x8 64x32 64x256"'
+            f"{text!r} is not a profile", cure='write minimum, optimum and maximum, the batch first: "1x8 64x32 64x256"'
         )
     return Profile(*sizes)
 
 
 def profiles_of(options: Mapping[str, Any]) -> tuple[Profile, ...]:
-    """The profiles among an artifact's options. Raises :class:`EnsembleError`."""
+    """The profiles in an artifact's options. Raises :class:`EnsembleError` when one is not valid."""
     return tuple(read_profile(str(text)) for text in options.get("profiles", ()))
 
 
 def fill(dims: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """An input's dims with -1 for axes that vary, with ``sizes`` in their places.
+    """An input's ``dims`` with each -1 replaced by the next of ``sizes``.
 
     Raises:
-        EnsembleError: another number of axes varies.
+        EnsembleError: the numbers of sizes and of axes that vary differ.
     """
     if dims.count(-1) != len(sizes):
         raise EnsembleError(
-            f"the profile has {len(sizes)} sizes, and {dims.count(-1)} axes of {list(dims)} vary",
+            f"the profile has {len(sizes)} sizes, but {dims.count(-1)} axes of {list(dims)} vary",
             cure="give a size for the batch and for each axis that varies",
         )
     rest = iter(sizes)

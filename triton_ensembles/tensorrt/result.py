@@ -1,4 +1,4 @@
-"""A plan that was built from an order: what built it, and what it answered."""
+"""A plan that was built from a request: the TensorRT and the GPU that built it, and its outputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest
-from triton_ensembles.tensorrt.plan_request import Order, read_order
+from triton_ensembles.tensorrt.plan_request import PlanRequest, read_request
 
 # What trtexec prints of itself and of the device (sampleDevice.cpp, trtexec.cpp).
 _FACTS = {
@@ -25,14 +25,20 @@ _FACTS = {
 
 @dataclass(frozen=True)
 class BuiltPlan:
-    """One plan with all that is known of it.
+    """One plan.
 
     Attributes:
-        outputs: for each feed of the order, the model's outputs by name.
+        plan: its file.
+        request: what it was built from.
+        tensorrt: the version that built it, "10.4.0".
+        gpu: the GPU that built it, "NVIDIA A10G".
+        compute_capability: of that GPU, "8.6".
+        timing_cache: a file, which may not exist.
+        outputs: for each feed of the request, the model's outputs FP32 by name.
     """
 
     plan: Path
-    order: Order
+    request: PlanRequest
     tensorrt: str
     gpu: str
     compute_capability: str
@@ -46,44 +52,52 @@ class BuiltPlan:
             "tensorrt": self.tensorrt,
             "gpu": self.gpu,
             "compute_capability": self.compute_capability,
-            "precision": self.order.precision,
-            "profiles": [str(profile) for profile in self.order.profiles],
+            "precision": self.request.precision,
+            "profiles": [str(profile) for profile in self.request.profiles],
             "timing_cache": {"sha256": file_digest(cache), "size": cache.stat().st_size} if cache.is_file() else None,
         }
 
 
 def read_plan(folder: Path, name: str) -> BuiltPlan:
-    """Raises :class:`EnsembleError` when something of it is missing or damaged."""
+    """Read the plan ``name`` in ``folder``. Raises :class:`EnsembleError` when a file of it is missing or damaged."""
     plan, log = folder / f"{name}.plan", folder / f"{name}.log"
     facts = read_log(log)
     if not plan.is_file() or not plan.stat().st_size:
-        raise EnsembleError("there is no such plan", path=plan, cure=f"run {name}.sh where TensorRT and the GPU are")
+        raise EnsembleError(
+            "this plan does not exist", path=plan, cure=f"run {name}.sh on a machine with TensorRT and the GPU"
+        )
     try:
-        order = read_order(folder, name)
-        outputs = tuple(_outputs(folder / f"{name}.output{number}.json") for number in range(len(order.feeds)))
+        request = read_request(folder, name)
+        outputs = tuple(_outputs(folder / f"{name}.output{number}.json") for number in range(len(request.feeds)))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EnsembleError(
-            f"what this plan answered is not here, so that its accuracy is unknown: {error}",
+            f"the outputs of {name}.plan cannot be read, so its accuracy is unknown: {error}",
             path=folder,
-            cure=f"run {name}.sh there to its end",
+            cure=f"run {name}.sh again, to its end",
         ) from error
-    return BuiltPlan(plan, order, **facts, timing_cache=folder / f"{name}.timing.cache", outputs=outputs)
+    return BuiltPlan(plan, request, **facts, timing_cache=folder / f"{name}.timing.cache", outputs=outputs)
 
 
 def read_log(path: Path) -> dict[str, str]:
-    """TensorRT's version, the GPU's name and its compute capability, as trtexec printed them."""
+    """TensorRT's version, the GPU's name and its compute capability in a log of trtexec.
+
+    Raises:
+        EnsembleError: the log cannot be read, or lacks one of them.
+    """
     try:
         text = path.read_text(errors="replace")
     except OSError as error:
         raise EnsembleError(
-            f"this log of trtexec cannot be read ({error.strerror}), and without it nobody knows what the plan is for",
+            f"this log of trtexec cannot be read ({error.strerror}), so the plan's GPU and TensorRT are unknown",
             path=path,
-            cure="build the plan by the script that `build.py engines` writes",
+            cure="build the plan with the script that `build.py engines` writes",
         ) from error
     found = {name: pattern.search(text) for name, pattern in _FACTS.items()}
     missing = [name for name, match in found.items() if match is None]
     if missing:
-        raise EnsembleError(f"this log of trtexec does not say {' and '.join(missing)}", path=path)
+        raise EnsembleError(
+            f"this log of trtexec does not state {' and '.join(missing)}", path=path, cure="build the plan again"
+        )
     return {name: match[1] for name, match in found.items() if match is not None}
 
 

@@ -85,7 +85,7 @@ CPU = Target(
     chooses_engines=True,
 )
 
-_ON_GPU = ("tensorrt", "onnxruntime", "tensorflow", "pytorch", "dali")
+GPU_BACKENDS = ("tensorrt", "onnxruntime", "tensorflow", "pytorch", "dali")
 
 
 def gpu(image: str, instance: str = "") -> Target:
@@ -111,7 +111,7 @@ def gpu(image: str, instance: str = "") -> Target:
         name="gpu",
         release=release,
         image=release.release,
-        backends=tuple(backend for backend in _ON_GPU if backend in release.backends),
+        backends=tuple(backend for backend in GPU_BACKENDS if backend in release.backends),
         instance_kind=ModelInstanceGroup.KIND_GPU,
         dali_device="mixed",
         dali_version=release.dali,

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 
 from triton_ensembles.check.environments import Environment, environment_of
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.python_source import UTILS, Import, PythonFile, all_files, is_local, model_files
-from triton_ensembles.check.repository import Form, Model, Repository
+from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.environment_examples import with_environment
-from triton_ensembles.check.source_form import RECIPE
 from triton_ensembles.check.spelling import nearest
 from triton_ensembles.environment import EnvironmentSpec, read_environment_file
 from triton_ensembles.errors import EnsembleError
@@ -185,24 +182,14 @@ def file_python(repository: Repository, destination: Destination) -> Iterator[Fi
 
 
 def _files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
-    """The environment files that a recipe names, with their steps; the build reports those that cannot be read."""
-    entry = repository.tree.get(RECIPE)
-    if repository.form is not Form.SOURCE or entry is None:
-        return
-    try:
-        written = tomllib.loads(entry.text or "").get("environments")
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return
-    for item in written.values() if isinstance(written, dict) else ():
-        path = item.get("file") if isinstance(item, dict) else None
-        steps = item.get("steps") if isinstance(item, dict) else None
-        if not isinstance(path, str) or not isinstance(steps, list) or ".." in Path(path).parts or "\0" in path:
-            continue
+    """The environment files that a recipe names, with the steps that get them; the build judges those with faults."""
+    recipe = repository.recipe.recipe if repository.recipe else None
+    for environment in recipe.environments.values() if recipe else ():
         try:
-            spec = read_environment_file(ROOT / path)
+            spec = read_environment_file(ROOT / environment.file)
         except EnsembleError:
             continue
-        yield path, spec, [step for step in steps if isinstance(step, str)]
+        yield environment.file, spec, list(environment.steps)
 
 
 def _normal(name: str) -> str:

@@ -71,6 +71,9 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     image, backend = image_of(destination), _backend(model)
     if image is None or not backend or backend in image.backends:
         return
+    recipe = model.repository.recipe
+    if recipe and recipe.makes_model_for(model.folder, image):
+        return
     if _brings_backend(model) or not _is_plain(destination.image):
         return
     having = [each.release for each in releases().values() if backend in each.backends]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.examples import IDENTITY, SCALE, ensemble, python_model
+from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import NOT_VERSIONS, Form, Model
 from triton_ensembles.check.rule import Example, Server, rule
@@ -220,23 +220,3 @@ def _filename_cure(model: Model, folder: str) -> str:
 
 def _folders(model: Model) -> list[str]:
     return [name for name in model.tree.folders(model.root) if name not in NOT_VERSIONS]
-
-
-@rule(
-    "ensemble-without-file",
-    "The version folder of an ensemble is not empty",
-    source="git, S3 and many archivers do not keep empty folders; core then finds no version",
-    severity=Severity.NOTE,
-    server=Server.UNTESTED,
-    good=Example(ensemble(SCALE), {"1/README.md": "Triton needs a version folder, and git needs a file in it.\n"}),
-)
-def ensemble_without_file(model: Model) -> Iterator[Finding]:
-    if model.is_ensemble and model.repository.form is Form.SOURCE:
-        for number in model.served_versions():
-            if not model.children(model.versions[number]):
-                yield Finding(
-                    model.place(model.versions[number]),
-                    "this version folder is empty, and git will not keep it",
-                    f"after a clone Triton refuses it: {NO_VERSION} '{model.name}'",
-                    "put a README.md into it",
-                )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.source_form import RECIPE
+from triton_ensembles.recipe.reader import RECIPE
 
 _UNPACKS = "SageMaker unpacks ModelDataUrl as gzip of tar: AWS, 'Use your own inference code with hosting services'"
 
@@ -62,8 +62,8 @@ _problem(
 
 @rule(
     "recipe-unreadable",
-    "ensemble.toml is TOML",
-    source="the build of this project reads it with tomllib",
+    "ensemble.toml is a valid recipe",
+    source="the build of this project reads it: triton_ensembles/recipe",
     server=Server.UNTESTED,
 )
 def recipe_unreadable(repository: Repository) -> Iterator[Finding]:

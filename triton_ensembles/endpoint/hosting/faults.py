@@ -88,7 +88,7 @@ def not_enough_room(target_model: str, what: str, needed: int, budget: int, othe
             f"not enough {what} for model '{target_model}': all other models are in use",
             cure=f"try again, add instances, or raise --{what}-budget",
         )
-    message = f"Insufficient {what}: model '{target_model}' would need {needed >> 20} MiB of {budget >> 20} MiB in all"
+    message = f"Insufficient {what}: with '{target_model}' it would be {needed >> 20} MiB of {budget >> 20} MiB"
     return ModelError(
         message,
         original_status=OUT_OF_RESOURCES,

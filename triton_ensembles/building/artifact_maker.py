@@ -1,0 +1,128 @@
+"""A maker of artifacts with its options: its identity, which is part of every key in the store, and its process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from triton_ensembles.artifacts import load_maker
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import digest, file_digest
+from triton_ensembles.paths import ROOT
+from triton_ensembles.processes import die_with_parent
+from triton_ensembles.progress import Progress
+from triton_ensembles.recipe.schema import Artifact, Options
+from triton_ensembles.triton.targets import Target
+
+_REPORT_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class MakerCall:
+    """A maker, or an accuracy check, with its options.
+
+    Attributes:
+        name: one of MAKERS or ACCURACY_CHECKS in triton_ensembles/artifacts.
+    """
+
+    name: str
+    options: Options
+
+    def identity(self) -> dict[str, Any]:
+        """What determines the output apart from the input files: code, options, versions of tools."""
+        module = self._module
+        assert module.__file__ is not None
+        reads = {path: file_digest(ROOT / path) for path in getattr(module, "READS", ())}
+        code = file_digest(Path(module.__file__))
+        return {
+            "maker": self.name,
+            "code": digest([code, reads]) if reads else code,
+            "options": self.options,
+            "tools": {tool: _version(tool) for tool in module.TOOLS},
+        }
+
+    def dali_of(self, target: Target) -> dict[str, str]:
+        """The target's DALI, if the output depends on it."""
+        if not getattr(self._module, "DIFFERS_BY_DALI", False):
+            return {"dali_device": "", "dali_version": ""}
+        return {"dali_device": target.dali_device, "dali_version": target.dali_version}
+
+    def run(self, job: dict[str, Any], output: Path, subject: str, progress: Progress) -> dict[str, Any]:
+        """Run it in its own process. What it prints is shown only when it fails.
+
+        Args:
+            job: the fields of :class:`triton_ensembles.artifacts.Job` apart from ``output`` and ``options``.
+            subject: the path of the artifact, for messages.
+
+        Returns:
+            The facts.
+
+        Raises:
+            EnsembleError: it failed.
+        """
+        job = job | {"options": self.options, "output": output}
+        with tempfile.TemporaryDirectory() as scratch:
+            facts, log = Path(scratch) / "facts.json", Path(scratch) / "log"
+            with log.open("wb") as stream:
+                process = subprocess.Popen(
+                    [sys.executable, "-m", "triton_ensembles.artifacts.run", self.name],
+                    stdin=subprocess.PIPE,
+                    stdout=stream,
+                    stderr=subprocess.STDOUT,
+                    cwd=ROOT,
+                    preexec_fn=die_with_parent(),
+                )
+            try:
+                assert process.stdin is not None
+                with process.stdin as stdin:
+                    stdin.write(json.dumps(job | {"facts": facts}, default=os.fspath).encode())
+                _wait(process, f"{subject}: {self.name} is running", progress)
+            finally:
+                process.kill()
+                process.wait()
+            if process.returncode or not facts.is_file():
+                lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+                reason = lines[-1] if lines else f"it exited with {process.returncode}"
+                raise EnsembleError(f"{subject}: {self.name} failed: {reason}")
+            result: dict[str, Any] = json.loads(facts.read_text())
+            return result
+
+    @property
+    def _module(self) -> ModuleType:
+        return load_maker(self.name)[0]
+
+
+def makers_of(artifact: Artifact) -> list[MakerCall]:
+    """Every maker and accuracy check that can affect the artifact."""
+    makers = [MakerCall(artifact.maker, artifact.options)]
+    if artifact.random:
+        makers.append(MakerCall(artifact.random.maker, artifact.random.options))
+    if artifact.accuracy:
+        makers.append(MakerCall(artifact.accuracy, {}))
+    return makers
+
+
+def _wait(process: subprocess.Popen[bytes], line: str, progress: Progress) -> None:
+    started = time.monotonic()
+    while True:
+        try:
+            process.wait(_REPORT_SECONDS)
+            return
+        except subprocess.TimeoutExpired:
+            progress(f"{line}, {time.monotonic() - started:.0f} s so far")
+
+
+def _version(tool: str) -> str:
+    try:
+        return version(tool)
+    except PackageNotFoundError:
+        return "not installed"

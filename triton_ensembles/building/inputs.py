@@ -1,0 +1,67 @@
+"""The digest of a build's inputs. If it is unchanged, the archive is up to date, whatever the time stamps say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from triton_ensembles.archive import gzip_member, write
+from triton_ensembles.building import (
+    config_rewrite,
+    gpu_config,
+    manifest,
+    model_selection,
+    plan,
+    source_folder,
+    staging,
+)
+from triton_ensembles.building.artifact_maker import makers_of
+from triton_ensembles.building.model_selection import with_needs
+from triton_ensembles.building.packed_environments import code_of, environment_code
+from triton_ensembles.building.plan import BuildPlan
+from triton_ensembles.building.source_folder import written_paths
+from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.files import digest, file_digest
+from triton_ensembles.recipe.reader import RECIPE
+from triton_ensembles.triton import backends, model_config, releases, targets
+from triton_ensembles.triton.home import server_python
+
+_CODE = (
+    *(plan, source_folder, model_selection, config_rewrite, gpu_config, staging, manifest),
+    *(write, gzip_member, model_config, targets, backends, releases),
+)
+
+
+def digest_of_inputs(build: BuildPlan, engines_from: Path | None) -> str:
+    """The sha256 of everything that determines the archive's content and is known without a network.
+
+    Args:
+        engines_from: a folder with TensorRT plans that were built on another machine.
+
+    Raises:
+        EnsembleError: the recipe names a file that does not exist.
+    """
+    made = with_needs(build.recipe, build.artifacts)
+    read = {path for artifact in made for path in artifact.reads}
+    read |= {environment.file for environment in build.recipe.environments.values()}
+    plans = sorted(engines_from.glob(f"{build.name}.*")) if engines_from else []
+    return digest(
+        {
+            "target": [build.target.name, build.target.image, build.target.instance],
+            "python": server_python(),
+            "files": {
+                path.relative_to(build.folder).as_posix(): file_digest(path) if path.is_file() else ""
+                for path in written_paths(build.folder)
+            },
+            "plans": {path.name: file_digest(path) for path in plans if path.is_file()},
+            "reads": {path: file_digest(_project_file(build.root / path, build.folder)) for path in sorted(read)},
+            "makers": [maker.identity() for artifact in made for maker in makers_of(artifact)],
+            "code": code_of(*_CODE) | (environment_code() if build.recipe.environments else {}),
+            "releases": file_digest(releases.TABLE),
+        }
+    )
+
+
+def _project_file(path: Path, folder: Path) -> Path:
+    if not path.is_file():
+        raise EnsembleError(f"the recipe names {shown(path)}, which does not exist", path=folder / RECIPE)
+    return path

@@ -1,0 +1,35 @@
+"""The content of manifest.json: what an archive was built from, and for which target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from triton_ensembles.building.artifact_builder import MadeArtifact
+from triton_ensembles.building.packed_environments import MadeEnvironment
+from triton_ensembles.building.plan import BuildPlan
+
+
+def manifest_of(
+    plan: BuildPlan, artifacts: Mapping[str, MadeArtifact], environments: Mapping[str, MadeEnvironment]
+) -> dict[str, Any]:
+    """The manifest of an archive.
+
+    * ``ensemble``: its name; ``target``: "cpu" or "gpu"
+    * ``image``, ``instance``: what it was built for; "" for the server on this machine
+    * ``triton``: the version of Triton
+    * ``weights``: "random" if any file has random weights, otherwise "pretrained"
+    * ``artifacts``: by path in the recipe, ``sha256``, ``size`` in bytes, ``random``, ``made_from`` (maker, options,
+      versions of tools, digests of files) and ``facts`` (what the maker measured; see check/rules/image_artifacts.py)
+    * ``environments``: by name, ``sha256``, ``size``, ``file``, ``python``, ``provider``, ``glibc`` and ``packages``
+    """
+    return {
+        "ensemble": plan.name,
+        "target": plan.target.name,
+        "image": plan.target.image,
+        "instance": plan.target.instance,
+        "triton": plan.target.release.triton,
+        "weights": "random" if any(each.random for each in artifacts.values()) else "pretrained",
+        "artifacts": {path: each.record for path, each in artifacts.items()},
+        "environments": {name: each.record for name, each in environments.items()},
+    }

@@ -1,0 +1,75 @@
+"""The plan of a build: what is made and staged for a target, decided once, before anything is downloaded or made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_ensembles.building.config_rewrite import rewrite_configs
+from triton_ensembles.building.model_selection import SelectedModel, artifacts_for, select_models
+from triton_ensembles.building.source_folder import find_ensemble, read_models
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ROOT
+from triton_ensembles.recipe.reader import RECIPE, read_recipe
+from triton_ensembles.recipe.schema import Artifact, Recipe
+from triton_ensembles.triton.model_config import ModelConfig
+from triton_ensembles.triton.targets import Target
+
+
+@dataclass(frozen=True)
+class BuildPlan:
+    """One ensemble for one target.
+
+    Attributes:
+        folder: the ensemble's folder in git. Its name is the ensemble's name.
+        root: the folder of the project, which paths in the recipe are relative to.
+        selected: the file and the backend of each step that has a model file, by step.
+        artifacts: what is made and staged: the selected model files and all other artifacts.
+        configs: config.pbtxt of each model as Triton will read it, by the model's name in git.
+    """
+
+    folder: Path
+    root: Path
+    target: Target
+    recipe: Recipe
+    selected: Mapping[str, SelectedModel]
+    artifacts: tuple[Artifact, ...]
+    configs: Mapping[str, ModelConfig]
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    def descriptions(self) -> Iterator[str]:
+        """A line for each step with a model file: its backend, its file, and why the backend is not the one in git."""
+        for step, model in self.selected.items():
+            why = f", because {self.target.server} has no {model.instead_of}" if model.instead_of else ""
+            yield f"{step}: {model.backend} runs {model.file.name}{why}"
+
+
+def plan_build(folder: Path, target: Target, root: Path = ROOT) -> BuildPlan:
+    """Read the ensemble in ``folder``, select its model files for ``target`` and rewrite its configs.
+
+    Raises:
+        EnsembleError: the folder or its recipe is not valid, or the target cannot run a step.
+    """
+    recipe = read_recipe(folder)
+    configs = read_models(folder)
+    ensemble = find_ensemble(folder, configs)
+    _refuse_unknown_steps(folder, recipe, configs)
+    selected = select_models(recipe, configs, target)
+    rewrite_configs(configs, ensemble, folder.name, recipe, selected, target)
+    return BuildPlan(folder, root, target, recipe, selected, artifacts_for(recipe, selected), configs)
+
+
+def _refuse_unknown_steps(folder: Path, recipe: Recipe, configs: Mapping[str, ModelConfig]) -> None:
+    named = {artifact.step for artifact in recipe.artifacts} | set(recipe.engines)
+    named |= set(recipe.parameters) | set(recipe.gpu.parameters)
+    named |= {step for environment in recipe.environments.values() for step in environment.steps}
+    for step in sorted(named - set(configs)):
+        raise EnsembleError(
+            f"the recipe names a step {step!r}, which does not exist",
+            path=folder / RECIPE,
+            cure=f"the folder has {', '.join(configs)}",
+        )

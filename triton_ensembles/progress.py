@@ -1,0 +1,8 @@
+"""How long work reports what it is doing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Progress = Callable[[str], object]
+"""Called with one line of text for people, without a line break."""

@@ -1,0 +1,246 @@
+"""The schema of ensemble.toml: what git cannot hold.
+
+Where weights come from, how each file is made, which engine runs a step on the CPU, and which environment a Python step
+runs in. The docstring under a field is its description in the JSON schema of :class:`Recipe`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+
+from triton_ensembles.artifacts import ACCURACY_CHECKS, MAKERS
+
+MODEL_FILES = {
+    "tensorrt": (".plan",),
+    "tensorflow": (".graphdef",),
+    "onnxruntime": (".onnx",),
+    "openvino": (".xml", ".onnx", ".graphdef"),
+    "pytorch": (".pt", ".pt2"),
+    "dali": (".dali",),
+}
+"""The files that each backend loads, by the ends of their names. A step may have several model files: the backends of
+the target decide which of them is staged."""
+
+_MODEL_SUFFIXES = frozenset(suffix for suffixes in MODEL_FILES.values() for suffix in suffixes)
+
+
+def _stays_inside(path: str) -> str:
+    if not path or path.startswith("/") or ".." in path.split("/") or "\0" in path:
+        raise ValueError(f"{path!r} must be a relative path that does not leave its folder")
+    return path
+
+
+InnerPath = Annotated[str, AfterValidator(_stays_inside)]
+Options = dict[str, str | int | tuple[str, ...]]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, use_attribute_docstrings=True)
+
+
+class HubPlace(_Frozen):
+    """A repository of the Hugging Face Hub at one commit."""
+
+    hub: str
+    """The repository, such as ``sentence-transformers/all-MiniLM-L6-v2``."""
+    revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+    """The full hash of the commit."""
+
+    def __str__(self) -> str:
+        return f"hub {self.hub}@{self.revision[:8]}"
+
+
+class PackagePlace(_Frozen):
+    """A Python package whose wheel contains the files."""
+
+    package: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+==[A-Za-z0-9._!+-]+$")]
+    """Name and version, such as ``name==1.0``."""
+    folder: InnerPath
+    """The folder of the files inside the wheel."""
+
+    def __str__(self) -> str:
+        return f"package {self.package}"
+
+
+class UrlPlace(_Frozen):
+    """A public address."""
+
+    url: Annotated[str, Field(pattern=r"^https?://.+/$")]
+    """The address of the folder. It ends in ``/``, and the file's name is appended."""
+
+    def __str__(self) -> str:
+        return self.url
+
+
+def _kind_of_place(place: Any) -> str | None:
+    keys = place if isinstance(place, dict) else place.model_fields_set
+    return next((kind for kind in ("hub", "package", "url") if kind in keys), None)
+
+
+Place = Annotated[
+    Annotated[HubPlace, Tag("hub")] | Annotated[PackagePlace, Tag("package")] | Annotated[UrlPlace, Tag("url")],
+    Discriminator(
+        _kind_of_place, custom_error_type="place", custom_error_message="a place needs a hub, a package or a url"
+    ),
+]
+
+
+class Source(_Frozen):
+    """Files to download."""
+
+    places: tuple[Place, ...] = Field(alias="from", min_length=1)
+    """The places that may have the files, tried in this order."""
+    files: dict[InnerPath, Sha256] = Field(min_length=1)
+    """The sha256 of each file, by its name."""
+
+
+class Random(_Frozen):
+    """A replacement with seeded random weights, for a source that is not available."""
+
+    maker: str
+    """The maker of the replacement."""
+    options: Options = {}
+    """The maker's options."""
+
+
+class Artifact(_Frozen):
+    """One file of the staged repository, written by a maker."""
+
+    path: InnerPath
+    """Where it is staged: ``STEP/1/model.onnx``, with the step's name in git."""
+    maker: str
+    """The maker of the file, one of ``MAKERS`` in triton_ensembles/artifacts."""
+    source: str | None = None
+    """The source that the maker reads, a name in ``[sources]``."""
+    file: str | None = None
+    """The file of the source, for a maker that reads one file only."""
+    needs: InnerPath | None = None
+    """The path of another artifact, listed earlier, that this one is made from."""
+    reads: tuple[InnerPath, ...] = ()
+    """Other files of the project that the maker reads, such as a pipeline's script."""
+    options: Options = {}
+    """The maker's options."""
+    random: Random | None = None
+    """The replacement when the source is not available (``--weights auto``)."""
+    accuracy: str | None = None
+    """The accuracy check of an engine that computes in less than fp32, one of ``ACCURACY_CHECKS`` in
+    triton_ensembles/artifacts."""
+
+    @property
+    def step(self) -> str:
+        return self.path.split("/", 1)[0]
+
+    @property
+    def name(self) -> str:
+        return Path(self.path).name
+
+    @property
+    def is_model(self) -> bool:
+        """Whether it is what a backend loads: ``STEP/1/model.onnx``."""
+        return bool(re.match(r"[^/]+/\d+/[^/]+$", self.path)) and Path(self.path).suffix in _MODEL_SUFFIXES
+
+
+class Environment(_Frozen):
+    """The packed environment of Python steps."""
+
+    file: InnerPath
+    """The conda environment file, relative to the project: ``envs/processing.yml``."""
+    steps: tuple[str, ...] = Field(min_length=1)
+    """The steps that run in the environment."""
+    exclude: tuple[str, ...] = ()
+    """Globs of files inside the environment that are left out of the archive."""
+
+
+class Engine(_Frozen):
+    """The engine of a step on the CPU."""
+
+    backend: Literal["openvino", "onnxruntime", "tensorflow"]
+    """The backend that runs the step."""
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """The precision of the computation; only openvino computes in bf16."""
+    instances: Annotated[int, Field(ge=1, le=64)] = 1
+    """How many instances run batches in parallel. They share the cores, and each keeps a copy of the weights."""
+
+
+class GpuOnly(_Frozen):
+    """Settings for the gpu target only."""
+
+    parameters: dict[str, dict[str, str]] = {}
+    """Parameters to add to each step's config.pbtxt, by step."""
+
+
+class Recipe(_Frozen):
+    """The content of ensemble.toml."""
+
+    description: str
+    """One line about the ensemble, which ``build.py list`` prints."""
+    sources: dict[str, Source] = {}
+    """The files to download, by a name that artifacts refer to."""
+    artifacts: tuple[Artifact, ...] = ()
+    """The files to make."""
+    engines: dict[str, Engine] = {}
+    """The engine of each step on the CPU; without one, the backend in the step's config.pbtxt."""
+    environments: dict[str, Environment] = {}
+    """The packed environments, by name. NAME becomes NAME_env.tar.gz at the root of the archive."""
+    parameters: dict[str, dict[str, str]] = {}
+    """Parameters to add to each step's config.pbtxt, by step."""
+    gpu: GpuOnly = GpuOnly()
+    """Settings that apply to the gpu target and to no other."""
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> Recipe:
+        made: set[str] = set()
+        for artifact in self.artifacts:
+            if artifact.needs is not None and artifact.needs not in made:
+                raise ValueError(f"{artifact.path}: no artifact before this one has the path {artifact.needs!r}")
+            made.add(artifact.path)
+            makers = [artifact.maker] + ([artifact.random.maker] if artifact.random else [])
+            for maker in makers:
+                if maker not in MAKERS:
+                    raise ValueError(f"{artifact.path}: unknown maker {maker!r}; the makers are {', '.join(MAKERS)}")
+            if artifact.source is not None and artifact.source not in self.sources:
+                raise ValueError(f"{artifact.path}: unknown source {artifact.source!r}")
+            files = self.sources[artifact.source].files if artifact.source is not None else {}
+            if artifact.file is not None and artifact.file not in files:
+                raise ValueError(f"{artifact.path}: source {artifact.source!r} has no file {artifact.file!r}")
+            if artifact.accuracy is not None and artifact.accuracy not in ACCURACY_CHECKS:
+                raise ValueError(
+                    f"{artifact.path}: unknown accuracy check {artifact.accuracy!r}; there are "
+                    f"{' and '.join(ACCURACY_CHECKS)}"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _engines_can_run(self) -> Recipe:
+        for step, engine in self.engines.items():
+            model = self.model_for(step, engine.backend)
+            if not self.models_of(step):
+                raise ValueError(f"the engine of {step!r} needs an artifact in {step}/1/ that it can load")
+            if model is None:
+                files = ", ".join(each.name for each in self.models_of(step))
+                raise ValueError(f"the engine of {step}: {engine.backend!r} does not load {files}")
+            if engine.precision != "fp32" and engine.backend != "openvino":
+                raise ValueError(f"the engine of {step}: only openvino computes in {engine.precision!r}")
+            if engine.precision != "fp32" and model.accuracy is None:
+                raise ValueError(
+                    f"the engine of {step}: to compute in {engine.precision!r}, {model.path} needs accuracy = "
+                    f"{' or '.join(map(repr, ACCURACY_CHECKS))}"
+                )
+        return self
+
+    def models_of(self, step: str) -> tuple[Artifact, ...]:
+        """The files of the step that some backend loads."""
+        return tuple(artifact for artifact in self.artifacts if artifact.step == step and artifact.is_model)
+
+    def model_for(self, step: str, backend: str) -> Artifact | None:
+        """The first of them that ``backend`` loads."""
+        suffixes = MODEL_FILES.get(backend, ())
+        return next((each for each in self.models_of(step) if each.path.endswith(suffixes)), None)
+
+    def artifact(self, path: str) -> Artifact:
+        return next(each for each in self.artifacts if each.path == path)
