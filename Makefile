@@ -15,7 +15,7 @@ OPTIONS = $(WEIGHT_OPTIONS) --target $(TARGET) $(if $(IMAGE),--image $(IMAGE)) $
 HERE = $(if $(filter-out cpu,$(TARGET)),$(error TARGET=$(TARGET) is not served here: NVIDIA's image of IMAGE does that))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build-ensembles serve-local perf bench bench-peers gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean
+.PHONY: help setup demo test build-ensembles serve-local perf bench bench-peers bench-more gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean
 
 help: ## Show this list
 	@echo 'Usage: make TARGET   (variables: WEIGHTS=auto|pretrained WEIGHTS_DIR=folder ENSEMBLES="bert_trt …" PYTHON=python3.11'
@@ -37,16 +37,20 @@ serve-local: .venv/ready ## Build, then serve on HTTP 8000, gRPC 8001, metrics 8
 perf: .venv/ready ## Measure every ensemble with perf_analyzer: concurrency sweep, time by step, CSV and a plot
 	$(HERE)@$(BUILD) perf $(WEIGHT_OPTIONS)
 
-bench: build-ensembles ## Ours against the limit, the reference and peers, in one run: reports/bench/ and docs/performance.md (half an hour)
+bench: build-ensembles ## Compare ours with the limit, a reference and peers: reports/bench/ and docs/performance.md (half an hour)
 	@.venv/bin/python -m benchmarks.bench
 	@.venv/bin/python -m benchmarks.start
 	@.venv/bin/python -m benchmarks.page
 
-bench-peers: .venv/ready ## Install what bench compares with (infinity-emb, sentence-transformers behind FastAPI) into .bench-peers/
+bench-peers: .venv/ready ## Install the peers of bench (infinity-emb, sentence-transformers behind FastAPI) into .bench-peers/
 	@.venv/bin/python -m benchmarks.peers
 
-gpu-proof: .venv/ready ## On a machine with a GPU: prove what only such a one can, and write docs/gpu-proof.md
-	@.venv/bin/python -m benchmarks.gpu_proof
+bench-more: build-ensembles ## Measure what the endpoint adds to tritonserver, and clones against tar and cp (printed, three minutes)
+	@.venv/bin/python -m benchmarks.endpoint_overhead
+	@.venv/bin/python -m benchmarks.clone
+
+gpu-proof: .venv/ready ## On a machine with a GPU: run the tests that need one, and write docs/gpu-proof.md
+	@.venv/bin/python -m tests.gpu
 
 check: .venv/ready ## Find every fault of every ensemble, before anything is built
 	@$(BUILD) check

@@ -3,16 +3,14 @@
     python -m benchmarks.bench                                      everything: about 25 minutes on two cores
     python -m benchmarks.bench --only short --contenders limit,ours --rounds 1
     python -m benchmarks.bench --only short-32-c8,short-32-batch --contenders limit,ours --rounds 9
-    python -m benchmarks.bench --tables                             tables and plots again, from results.json
 
 Contenders (groups): limit (tokenizer, engine and pooling without a server), ours and http (the ensembles in
-tritonserver, driven by perf_analyzer over gRPC and HTTP), endpoint (behind the local endpoint), bf16 (the ensembles
-with precision bf16), reference (an ensemble as AWS's example has it), peers (infinity-emb and FastAPI, which
-python -m benchmarks.peers installs). All servers stay up. One load after the other, each contender is measured in turn,
-and all of that once a round. Client and servers share the cores: their processor time is in results.json.
+tritonserver, with perf_analyzer as the client over gRPC and HTTP), endpoint (behind the local endpoint), bf16 (the
+ensembles with precision bf16), reference (an ensemble as AWS's example has it), peers (infinity-emb and FastAPI, which
+python -m benchmarks.peers installs). All servers stay up. For one load after the other, every contender is measured;
+all of that is one round. Client and servers share the cores: their processor time is in results.json.
 
-Writes results.json, table.md and plots into the output folder after every round; the page docs/performance.md is made
-from them by python -m benchmarks.page.
+Writes results.json into the output folder after every round; python -m benchmarks.page makes docs/performance.md of it.
 """
 
 from __future__ import annotations
@@ -24,15 +22,14 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.cells import Cell, Measured
+from benchmarks.cells import Cell, Measurement
 from benchmarks.contenders.contender import Contender
+from benchmarks.contest import ENSEMBLES, GROUPS, Contest
 from benchmarks.facts import facts
-from benchmarks.field import ENSEMBLES, GROUPS, Field
 from benchmarks.goals import verdicts
 from benchmarks.loads import Load, direct, served
-from benchmarks.report import write_report
-from benchmarks.results import Results, read_results
-from benchmarks.tables import goals_table, plain
+from benchmarks.results import Results
+from benchmarks.tables import goals_table, plain, throughput_tables
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import REPORTS
 from triton_ensembles.processes import StopSignals
@@ -42,29 +39,34 @@ RESULTS = "results.json"
 
 
 def bench(
-    groups: Sequence[str], only: Sequence[str], rounds: int, seconds: float, output: Path, say: Callable[[str], None]
+    groups: Sequence[str],
+    only: Sequence[str],
+    rounds: int,
+    seconds: float,
+    output: Path,
+    progress: Callable[[str], None],
 ) -> Results:
-    """Measure, and write the report after every round.
+    """Measure, and write results.json after every round.
 
     Raises:
-        EnsembleError: a contender that may not be missing cannot be built, started or measured.
+        EnsembleError: a required contender cannot be built, started or measured.
     """
     command = shlex.join(["python", "-m", "benchmarks.bench", *sys.argv[1:]])
-    results = Results(facts(rounds=rounds, seconds=seconds, warm_up=WARM_UP, command=command))
+    results = Results(facts(command) | {"rounds": rounds, "seconds": seconds, "warm_up": WARM_UP, "weights": {}})
     contents = [content for content in ENSEMBLES if any(name.partition("-")[0] == content for name in only)]
-    with Field(groups, contents, results, say).started() as contenders:
+    with Contest(groups, contents, results, progress).started() as contenders:
         cells = schedule(contenders, only)
         for contender, load in cells:
-            say(f"warming up: {contender.name}: {load}")
+            progress(f"warming up: {contender.name}: {load}")
             contender.warm_up(load)
         started = time.monotonic()
         for number in range(1, rounds + 1):
             for place, (contender, load) in enumerate(cells, start=1):
                 cell = measured(contender, load, seconds * load.duration)
-                results.measured.append(Measured(number, contender.name, load, cell))
+                results.measured.append(Measurement(number, contender.name, load, cell))
                 passed = time.monotonic() - started
-                say(f"[{passed:5.0f} s, {number}.{place}/{len(cells)}] {shown(contender, load, cell)}")
-            write_report(results, output)
+                progress(f"[{passed:5.0f} s, {number}.{place}/{len(cells)}] {described(contender, load, cell)}")
+            results.write(output / RESULTS)
     return results
 
 
@@ -76,23 +78,23 @@ def schedule(contenders: Sequence[Contender], only: Sequence[str]) -> list[tuple
 
 
 def measured(contender: Contender, load: Load, seconds: float) -> Cell:
-    """One cell; once more, for longer, when too little was answered in the time."""
+    """One cell, measured again for longer when too little was answered in the time."""
     try:
         return contender.measure(load, seconds, WARM_UP)
     except EnsembleError:
         return contender.measure(load, 4 * seconds, WARM_UP)
 
 
-def shown(contender: Contender, load: Load, cell: Cell) -> str:
+def described(contender: Contender, load: Load, cell: Cell) -> str:
     cpu = ", ".join(f"{name} {value:.2f}" for name, value in cell.cpu.items() if value >= 0.005)
     return f"{contender.name}: {load}: {cell.throughput:.1f}/s, p50 {cell.latency_ms['p50']:.1f} ms; cores: {cpu}"
 
 
-def _chosen(known: Sequence[str]) -> Callable[[str], list[str]]:
+def _choice_of(known: Sequence[str]) -> Callable[[str], list[str]]:
     def parse(text: str) -> list[str]:
         names = text.split(",")
         if unknown := [name for name in names if name not in known]:
-            raise argparse.ArgumentTypeError(f"there is no {unknown[0]}, there are {', '.join(known)}")
+            raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(known)}")
         return [name for name in known if name in names]
 
     return parse
@@ -107,31 +109,32 @@ def main() -> None:
     loads = [load.name for content in ENSEMBLES for load in (*served(content), *direct(content))]
     parser.add_argument(
         "--only",
-        type=_chosen([*ENSEMBLES, *loads]),
+        type=_choice_of([*ENSEMBLES, *loads]),
         default=list(ENSEMBLES),
         help=f"loads: {','.join(ENSEMBLES)}, or single ones such as short-32-c8,short-32-batch,mix-32-sorted",
     )
-    parser.add_argument("--contenders", type=_chosen(GROUPS), default=list(GROUPS), help=f"of {','.join(GROUPS)}")
-    parser.add_argument("--output", type=Path, default=REPORTS / "bench", help="folder of the report (reports/bench)")
-    parser.add_argument("--tables", action="store_true", help="measure nothing; write the report of results.json again")
+    parser.add_argument("--contenders", type=_choice_of(GROUPS), default=list(GROUPS), help=f"of {','.join(GROUPS)}")
+    parser.add_argument("--output", type=Path, default=REPORTS / "bench", help="folder of the results (reports/bench)")
     options = parser.parse_args()
     try:
-        if options.tables:
-            results = read_results(options.output / RESULTS)
-            write_report(results, options.output)
-        else:
-            say = lambda line: print(line, flush=True)  # noqa: E731
-            with StopSignals():  # the servers are stopped on the way out
-                results = bench(options.contenders, options.only, options.rounds, options.seconds, options.output, say)
+        with StopSignals():  # the servers are stopped on the way out
+            results = bench(
+                options.contenders,
+                options.only,
+                options.rounds,
+                options.seconds,
+                options.output,
+                lambda line: print(line, flush=True),
+            )
     except EnsembleError as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:
-        sys.exit(f"stopped; the rounds that were complete are in {options.output}")
-    print()
-    print(plain(goals_table(verdicts(results))))
+        sys.exit(f"stopped; the complete rounds are in {options.output / RESULTS}")
+    for table in (*throughput_tables(results), goals_table(verdicts(results))):
+        print(f"\n{plain(table)}")
     for name, reason in results.missing.items():
         print(f"!!! {name} did not take part: {reason} !!!")
-    print(f"report: {options.output}")
+    print(f"results: {options.output / RESULTS}")
 
 
 if __name__ == "__main__":

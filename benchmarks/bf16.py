@@ -1,4 +1,4 @@
-"""The ensembles once more with precision bf16: the recipe's own choice, made in a copy of the folder."""
+"""The ensembles with precision bf16: the recipe's own option, set in a copy of the folder."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def built_bf16(ensemble: Path, shared: Places, progress: Callable[[str], None]) 
             ours.symlink_to(theirs)
     built = build(copy, CPU, places, allow_random=True, weights_dir=None, progress=progress)
     if not find_step(built.repository).bf16:
-        raise EnsembleError("its engine does not compute in bf16", path=built.repository)
+        raise EnsembleError("the engine of this ensemble does not compute in bf16", path=built.repository)
     return built
 
 
 def with_bf16(recipe: str, path: Path) -> str:
     """The text of a recipe with bf16 in each [engines.STEP] table, and the one backend that computes in it."""
     if not _TABLE.search(recipe):
-        raise EnsembleError("there is no [engines.STEP], so that no precision can be chosen", path=path)
+        raise EnsembleError("the recipe has no [engines.STEP] table in which a precision can be set", path=path)
     return _TABLE.sub(
         lambda table: f'{table[0].rstrip()}\nbackend = "openvino"\nprecision = "bf16"', _CHOICES.sub("", recipe)
     )
@@ -77,12 +77,9 @@ def probabilities(url: str, model: str, images: list[bytes]) -> Array:
 
 
 def agreement(exact: Array, other: Array, *, classes: bool) -> dict[str, float]:
-    """Of rows [n, d]: the least cosine, and the share of rows whose largest entry (``classes``) or nearest neighbour
-    among the rows (vectors) is the same."""
+    """Of rows [n, d]: the lowest cosine, and with ``classes`` the share of rows with the same largest entry."""
     units = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (exact, other)]
-    least = float(np.sum(units[0] * units[1], axis=1).min())
+    found = {"lowest_cosine": round(float(np.sum(units[0] * units[1], axis=1).min()), 6)}
     if classes:
-        name, best = "same_top_1", [rows.argmax(axis=1) for rows in (exact, other)]
-    else:
-        name, best = "same_neighbour", [(unit @ unit.T - 2 * np.eye(len(unit))).argmax(axis=1) for unit in units]
-    return {"least_cosine": round(least, 6), name: round(float(np.mean(best[0] == best[1])), 4)}
+        found["same_top_1"] = round(float(np.mean(exact.argmax(axis=1) == other.argmax(axis=1))), 4)
+    return found

@@ -1,14 +1,15 @@
-"""What is measured, as values: one cell is one contender under one load in one round."""
+"""What is measured, as values: a cell is one contender under one load in one round."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from benchmarks.loads import Load
+from triton_ensembles.errors import EnsembleError
 
 PERCENTILES = (50, 90, 95, 99)
 
@@ -20,10 +21,9 @@ class Cell:
     Attributes:
         throughput: rows (texts or images) per second.
         latency_ms: of a request, by percentile ("p50", …); for a limit that of a batch.
-        cpu: seconds of processor time for each second measured (cores in use), by process: "client", "server" and the
-            steps by name.
-        steps_ms: average time of a request in each step, {"queue": …, "compute": …}; servers of Triton only.
-        batches: rows that each step was given at once, on average.
+        cpu: cores in use on average, by process: "client", "server" and the steps by name.
+        steps_ms: average time of a request in each step, {"queue": …, "compute": …}; tritonserver only.
+        batches: rows per execution of each step, on average.
     """
 
     throughput: float
@@ -34,7 +34,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """A cell and its place in the run; ``round`` counts from 1."""
 
     round: int
@@ -42,23 +42,20 @@ class Measured:
     load: Load
     cell: Cell
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Measured:
+    def from_json(cls, value: Mapping[str, Any]) -> Measurement:
         return cls(value["round"], value["contender"], Load(**value["load"]), Cell(**value["cell"]))
 
 
 def rate(times: Sequence[float], rows: Sequence[float]) -> float:
     """Rows per second: the slope of the straight line (least squares) through (time, rows answered until then).
 
-    A count over a fixed time would be wrong by a whole burst: 32 images are answered at once every two seconds.
-    Raises ValueError when there are fewer than two different times.
+    A count over a fixed time would be wrong by a whole burst: 32 images may be answered at once every two seconds.
+    Raises :class:`EnsembleError` when there are fewer than two different times.
     """
     moments = np.asarray(times, float)
     if len(moments) < 2 or moments[0] == moments[-1]:
-        raise ValueError("too few answers to tell a rate; measure longer")
+        raise EnsembleError("too few requests were answered to compute a rate", cure="measure longer, with --seconds")
     return float(np.polyfit(moments - moments[0], np.asarray(rows, float), 1)[0])
 
 

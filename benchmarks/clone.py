@@ -1,11 +1,10 @@
-"""Clones of an archive against ``tar czf`` in a loop, and against ``cp``, the speed of the disk: time and memory, in
-turns, in one run.
+"""Clones of an archive against ``tar czf`` in a loop, and against ``cp``, the speed of the disk: time and memory.
 
-    python -m benchmarks.clone dist/cpu/bert_trt.tar.gz [--count 8] [--rounds 3]
+    python -m benchmarks.clone [dist/cpu/bert_trt.tar.gz] [--count 8] [--rounds 3]
 
-The loop gets the renamed tree for nothing: it packs the same unpacked archive again and again, with GNU tar and gzip at
-their defaults. Each side runs as a process of its own; time is wall time, memory the largest resident set of any of
-its processes. Archives are written to a temporary folder beside the given one and removed.
+The three sides alternate in one run. The loop gets the renamed tree for free: it packs the same unpacked archive again
+and again, with GNU tar and gzip at their defaults. Each side runs in its own process; time is wall time, memory the
+largest resident set of any of its processes. Archives are written to a temporary folder beside the given one.
 """
 
 from __future__ import annotations
@@ -13,13 +12,15 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import statistics
 import subprocess
 import sys
 import tarfile
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
+
+from triton_ensembles.paths import DIST
 
 _CLONES = """
 import sys
@@ -28,17 +29,6 @@ from triton_ensembles.archive.clones import clone, clone_names
 for _ in clone(Path(sys.argv[1]), clone_names("tenant", int(sys.argv[2])), Path(sys.argv[3])):
     pass
 """
-
-
-def timed(command: list[str]) -> tuple[float, float]:
-    """Seconds, and MiB of the largest process. Raises CalledProcessError."""
-    began = time.perf_counter()
-    process = subprocess.Popen(command)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return time.perf_counter() - began, usage.ru_maxrss / 1024
 
 
 def compare(archive: Path, count: int, rounds: int) -> str:
@@ -50,30 +40,41 @@ def compare(archive: Path, count: int, rounds: int) -> str:
             output.mkdir()
             with tarfile.open(archive) as tar:
                 tar.extractall(tree, filter="data")
-            figures["clone"].append(timed([sys.executable, "-c", _CLONES, str(archive), str(count), str(output)]))
+            figures["clone"].append(_timed([sys.executable, "-c", _CLONES, str(archive), str(count), str(output)]))
             pack = f"tar -czf {shlex.quote(str(output))}/loop_$i.tar.gz -C {shlex.quote(str(tree))} ."
             copy = f"cp --reflink=never {shlex.quote(str(archive))} {shlex.quote(str(output))}/copy_$i.tar.gz"
             for side, command in (("tar czf", pack), ("cp", copy)):
-                figures[side].append(timed(["bash", "-ec", f"for i in $(seq {count}); do {command}; done"]))
+                figures[side].append(_timed(["bash", "-ec", f"for i in $(seq {count}); do {command}; done"]))
     lines = []
     for side, values in figures.items():
-        seconds, memory = (statistics.median(column) for column in zip(*values, strict=True))
-        spread = f"{min(value[0] for value in values):.1f} to {max(value[0] for value in values):.1f}"
-        lines.append(f"{side:8} {count} archives: {seconds:.1f} s ({spread}), {memory:.0f} MiB")
+        seconds, memory = ([value[column] for value in values] for column in (0, 1))
+        spread = f"{min(seconds):.1f} to {max(seconds):.1f}"
+        lines.append(f"{side:8} {count} archives: {median(seconds):.1f} s ({spread}), {median(memory):.0f} MiB")
     for other in ("tar czf", "cp"):
-        ratios = sorted(slow[0] / clone[0] for clone, slow in zip(figures["clone"], figures[other], strict=True))
-        spread = f"{ratios[0]:.2f} to {ratios[-1]:.2f}"
-        lines.append(f"clone is {statistics.median(ratios):.2f} times as fast as {other} ({spread})")
+        ratios = [slow[0] / clone[0] for clone, slow in zip(figures["clone"], figures[other], strict=True)]
+        spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
+        lines.append(f"clone is {median(ratios):.2f} times as fast as {other} ({spread})")
     return "\n".join(lines)
+
+
+def _timed(command: list[str]) -> tuple[float, float]:
+    """Seconds, and MiB of the largest process. Raises CalledProcessError."""
+    began = time.perf_counter()
+    process = subprocess.Popen(command)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return time.perf_counter() - began, usage.ru_maxrss / 1024
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("archive", type=Path)
-    parser.add_argument("--count", type=int, default=8)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("archive", type=Path, nargs="?", default=DIST / "cpu" / "bert_trt.tar.gz")
+    parser.add_argument("--count", type=int, default=8, help="archives in a round (8)")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each side is measured (3)")
     arguments = parser.parse_args()
-    sys.stdout.write(compare(arguments.archive.resolve(), arguments.count, arguments.rounds) + "\n")
+    print(compare(arguments.archive.resolve(), arguments.count, arguments.rounds))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""An endpoint with archives in service, and both ways to ask them: InvokeEndpoint, and the tritonserver's own port."""
+"""A local endpoint with archives in service, and two ways to them: InvokeEndpoint, and the tritonserver's own port."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ from pathlib import Path
 import numpy as np
 import tritonclient.http as http
 
-from benchmarks.examples import photograph, sentences
-from benchmarks.http_load import Door, ask, post
+from benchmarks.http_load import HttpTarget, post
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.deploy.payload import Payload, binary
 from triton_ensembles.endpoint.hosting.disk import model_hash
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import DIST
-from triton_ensembles.processes import descendants
+from triton_ensembles.processes import command_line, descendants
 
-NAME = "overhead"
+NAME = "benchmark"
 _PREFIX = f"s3://{NAME}/models/"
 _ROLE = "arn:aws:iam::000000000000:role/execution-role"
-_SENTENCE = "A cat sleeps on the sofa."
 _CONFIG = """name: "echo"
 backend: "python"
 max_batch_size: 0
@@ -50,9 +48,13 @@ def running_endpoint(folder: Path, archives: Sequence[Path]) -> Iterator[LocalEn
         s3.create_bucket(Bucket=NAME)
         for path in archives:
             s3.upload_file(str(path), NAME, f"models/{path.name}")
-        container = {"Image": "sagemaker-tritonserver", "Mode": "MultiModel", "ModelDataUrl": _PREFIX}
-        # SageMaker's default is a line in the log for each step of each request; production switches it off.
-        container["Environment"] = {"SAGEMAKER_TRITON_LOG_VERBOSE": "false"}  # type: ignore[assignment]
+        container = {
+            "Image": "sagemaker-tritonserver",
+            "Mode": "MultiModel",
+            "ModelDataUrl": _PREFIX,
+            # SageMaker's default is a line in the log for each step of each request; production switches it off.
+            "Environment": {"SAGEMAKER_TRITON_LOG_VERBOSE": "false"},
+        }
         sagemaker.create_model(ModelName=NAME, ExecutionRoleArn=_ROLE, PrimaryContainer=container)
         variant = {"VariantName": "AllTraffic", "ModelName": NAME, "InstanceType": "ml.c5.xlarge"}
         sagemaker.create_endpoint_config(
@@ -63,59 +65,28 @@ def running_endpoint(folder: Path, archives: Sequence[Path]) -> Iterator[LocalEn
         yield local
 
 
-def doors(local: LocalEndpoint) -> Iterator[tuple[str, Door, Door]]:
-    """(what is asked, tritonserver's own port, the endpoint) of each model, warmed up; both answer the same."""
-    for about, name, payload in (
-        ("echo", "echo", _four_floats()),
-        ("bert_trt, 1 sentence", "bert_trt", sentences([_SENTENCE])),
-        ("bert_trt, 8 sentences", "bert_trt", sentences([_SENTENCE] * 8)),
-        ("dali_inception, 1 JPEG", "dali_inception", photograph("dali_inception")),
-        ("resnet_pytorch, 1 image", "resnet_pytorch", photograph("resnet_pytorch")),
-    ):
-        endpoint = endpoint_door(local, name, [payload])
-        ask(endpoint)
-        path = f"/models/{model_hash(_PREFIX + f'{name}.tar.gz')}/invoke"
-        yield about, _door("127.0.0.1", _sagemaker_port(local), path, name, [payload]), endpoint
-
-
-def endpoint_door(local: LocalEndpoint, name: str, payloads: Sequence[Payload]) -> Door:
+def endpoint_target(local: LocalEndpoint, name: str, payloads: Sequence[Payload]) -> HttpTarget:
     """InvokeEndpoint for the archive ``name``.tar.gz."""
     host, port = local.url.removeprefix("http://").split(":")
-    return _door(host, int(port), f"/endpoints/{NAME}/invocations", name, payloads)
+    return _target(host, int(port), f"/endpoints/{NAME}/invocations", name, payloads)
+
+
+def server_target(local: LocalEndpoint, name: str, payloads: Sequence[Payload]) -> HttpTarget:
+    """The same model, loaded already, on the SageMaker port of the tritonserver behind the endpoint."""
+    path = f"/models/{model_hash(_PREFIX + f'{name}.tar.gz')}/invoke"
+    return _target("127.0.0.1", _sagemaker_port(local), path, name, payloads)
 
 
 def archive_of(ensemble: str) -> Path:
+    """Its archive in dist/cpu. Raises :class:`EnsembleError` when it has not been built."""
     archive = DIST / "cpu" / f"{ensemble}.tar.gz"
     if not archive.exists():
-        raise EnsembleError("there is no such archive", path=archive, cure="make build-ensembles")
+        raise EnsembleError("the archive does not exist", path=archive, cure="make build-ensembles")
     return archive
 
 
-def _door(host: str, port: int, path: str, name: str, payloads: Sequence[Payload]) -> Door:
-    target = {"X-Amzn-SageMaker-Target-Model": f"{name}.tar.gz"}
-    requests = [
-        post(host, port, path, {"Content-Type": payload.content_type, **target}, payload.body) for payload in payloads
-    ]
-    return Door(host, port, requests)
-
-
-def _sagemaker_port(local: LocalEndpoint) -> int:
-    """The port that the endpoint has given to its tritonserver."""
-    for pid in descendants(local.pid):
-        flags = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
-        if found := [flag for flag in flags if flag.startswith("--sagemaker-port=")]:
-            return int(re.sub(r"\D", "", found[-1]))
-    raise RuntimeError("no tritonserver runs")
-
-
-def _four_floats() -> Payload:
-    tensor = http.InferInput("IN", [4], "FP32")
-    tensor.set_data_from_numpy(np.arange(4, dtype=np.float32))
-    return binary([tensor], [http.InferRequestedOutput("OUT")])
-
-
 def echo_archive(folder: Path) -> Path:
-    """echo.tar.gz in ``folder``: a Python model that gives back its input."""
+    """echo.tar.gz in ``folder``: a Python model that returns its input."""
     tree = folder / "tree"
     (tree / "echo" / "1").mkdir(parents=True)
     (tree / "echo" / "config.pbtxt").write_text(_CONFIG)
@@ -124,3 +95,23 @@ def echo_archive(folder: Path) -> Path:
     path = folder / "echo.tar.gz"
     write_archive(tree, path)
     return path
+
+
+def echo_payload() -> Payload:
+    tensor = http.InferInput("IN", [4], "FP32")
+    tensor.set_data_from_numpy(np.arange(4, dtype=np.float32))
+    return binary([tensor], [http.InferRequestedOutput("OUT")])
+
+
+def _target(host: str, port: int, path: str, name: str, payloads: Sequence[Payload]) -> HttpTarget:
+    model = {"X-Amzn-SageMaker-Target-Model": f"{name}.tar.gz"}
+    requests = [post(host, port, path, {"Content-Type": each.content_type, **model}, each.body) for each in payloads]
+    return HttpTarget(host, port, requests)
+
+
+def _sagemaker_port(local: LocalEndpoint) -> int:
+    """The port that the endpoint has given to its tritonserver."""
+    for pid in descendants(local.pid):
+        if found := re.findall(r"--sagemaker-port=(\d+)", command_line(pid)):
+            return int(found[-1])
+    raise RuntimeError("the endpoint has no running tritonserver")

@@ -1,122 +1,115 @@
-"""What the local endpoint adds to tritonserver: the same requests through both doors, in turns, in one run.
+"""What the local endpoint adds to tritonserver: the same requests to both, alternately, in one run.
 
-    python -m benchmarks.endpoint_overhead [--seconds 3] [--rounds 5] [--json FILE]
+    python -m benchmarks.endpoint_overhead [--seconds 3] [--rounds 5]
 
-It starts an endpoint of its own, deploys the archives, and asks each model over the endpoint's InvokeEndpoint and over
-the port of the tritonserver behind it (POST /models/<hash>/invoke). The client is the same for both: plain sockets,
-kept open. Rounds alternate, so that what else the machine does hits both alike. Reported are, for one connection, the
-medians and their difference; for 32 connections, the throughputs and their ratio.
+It starts its own endpoint, deploys the archives of dist/cpu, and sends each model's request to InvokeEndpoint and to
+the port of the tritonserver behind it (POST /models/<hash>/invoke). The client is the same for both: plain sockets that
+stay open. Rounds alternate, so that what else the machine does affects both alike. Printed are, for one connection, the
+median latencies and their difference; for 32 connections, the throughputs and their ratio. Differences and ratios are
+medians over the rounds, with the lowest and the highest.
 
-``echo`` is a Python model that gives back its input: nearly all of its time is overhead. ``bert_trt`` is the project's
-ensemble with one sentence and with eight, the other two ensembles get a photograph: what the overhead means for models
-that do something. Signing, which boto3 does before it sends anything, is in neither.
+``echo`` is a Python model that returns its input: nearly all of its time is overhead. The ensembles show what the
+overhead means for models that compute. Signing, which boto3 does before it sends anything, is in neither.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import statistics
 import sys
 import tempfile
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from statistics import median
 
-from benchmarks.endpoint_fixture import archive_of, doors, echo_archive, running_endpoint
-from benchmarks.http_load import Door, put_under_load
+from benchmarks.endpoint_fixture import (
+    archive_of,
+    echo_archive,
+    echo_payload,
+    endpoint_target,
+    running_endpoint,
+    server_target,
+)
+from benchmarks.examples import photograph, sentences
+from benchmarks.http_load import HttpTarget, request_each, run_load
+from triton_ensembles.deploy.payload import Payload
+from triton_ensembles.errors import EnsembleError
 
-CONCURRENCY = 32
-WARM_UP = 1.0  # seconds before each measurement that are not counted
-
-
-@dataclass(frozen=True)
-class Measured:
-    """All the latencies (seconds) of one round, and its throughput (requests a second)."""
-
-    latencies: list[float]
-    throughput: float
-
-    @property
-    def p50_ms(self) -> float:
-        return 1000 * statistics.median(self.latencies)
-
-
-def load(door: Door, concurrency: int, seconds: float) -> Measured:
-    latencies = put_under_load(door, concurrency, seconds, WARM_UP).latencies
-    return Measured(latencies, len(latencies) / seconds)
+CONNECTIONS = 32
+WARM_UP = 1.0  # seconds before each measurement that do not count
+Measured = tuple[float, float]  # median latency in ms, requests per second
 
 
-def compare(name: str, direct: Door, endpoint: Door, rounds: int, seconds: float) -> dict[str, Any]:
-    """One row of the report: times in milliseconds, throughputs in requests a second.
-
-    Difference and ratio are medians over the rounds, each round compared with its neighbour in time: on a shared
-    machine the speed of both doors drifts together.
-    """
-    row: dict[str, Any] = {
-        "model": name,
-        "body_bytes": len(endpoint.requests[0].partition(b"\r\n\r\n")[2]),
-        "rounds": rounds,
-        "seconds": seconds,
-    }
-    for concurrency in (1, CONCURRENCY):
-        pairs = [_pair(direct, endpoint, concurrency, seconds, turn % 2 == 0) for turn in range(rounds)]
-        for index, which in enumerate(("direct", "endpoint")):
-            p50 = statistics.median(pair[index].p50_ms for pair in pairs)
-            row[f"{which}_p50_ms_at_{concurrency}"] = round(p50, 3)
-            throughput = statistics.median(pair[index].throughput for pair in pairs)
-            row[f"{which}_per_second_at_{concurrency}"] = round(throughput, 1)
-        overheads = sorted(behind.p50_ms - before.p50_ms for before, behind in pairs)
-        ratios = sorted(behind.throughput / before.throughput for before, behind in pairs)
-        row[f"overhead_p50_ms_at_{concurrency}"] = [round(each, 3) for each in _spread(overheads)]
-        row[f"throughput_ratio_at_{concurrency}"] = [round(each, 3) for each in _spread(ratios)]
-    return row
+def requests() -> list[tuple[str, str, Payload]]:
+    """What is sent, in words; the ensemble; the request."""
+    sentence = "A cat sleeps on the sofa."
+    return [
+        ("bert_trt, 1 sentence", "bert_trt", sentences([sentence])),
+        ("bert_trt, 8 sentences", "bert_trt", sentences([sentence] * 8)),
+        ("dali_inception, 1 JPEG", "dali_inception", photograph("dali_inception")),
+        ("resnet_pytorch, 1 image", "resnet_pytorch", photograph("resnet_pytorch")),
+    ]
 
 
-def _pair(
-    direct: Door, endpoint: Door, concurrency: int, seconds: float, direct_first: bool
-) -> tuple[Measured, Measured]:
-    if direct_first:
-        return load(direct, concurrency, seconds), load(endpoint, concurrency, seconds)
-    behind = load(endpoint, concurrency, seconds)
-    return load(direct, concurrency, seconds), behind
+def compare(
+    ensembles: list[tuple[str, str, Payload]], rounds: int, seconds: float, progress: Callable[[str], None]
+) -> None:
+    """Report two lines on ``echo`` and on each of ``ensembles``."""
+    with tempfile.TemporaryDirectory(prefix="endpoint-overhead-") as folder:
+        archives = [echo_archive(Path(folder)), *map(archive_of, dict.fromkeys(name for _, name, _ in ensembles))]
+        with running_endpoint(Path(folder), archives) as local:
+            for about, name, payload in [("echo", "echo", echo_payload()), *ensembles]:
+                endpoint = endpoint_target(local, name, [payload])
+                request_each(endpoint)  # loads the model
+                server = server_target(local, name, [payload])
+                pairs = {count: _pairs(server, endpoint, count, rounds, seconds) for count in (1, CONNECTIONS)}
+                progress(_described(about, pairs))
 
 
-def _spread(values: list[float]) -> tuple[float, float, float]:
-    """Least, median, most."""
-    return values[0], statistics.median(values), values[-1]
+def _pairs(
+    server: HttpTarget, endpoint: HttpTarget, connections: int, rounds: int, seconds: float
+) -> list[tuple[Measured, Measured]]:
+    """(server, endpoint) of each round; every second round measures the endpoint first."""
+
+    def measured(target: HttpTarget) -> Measured:
+        latencies = run_load(target, connections, seconds, WARM_UP).latencies
+        if not latencies:
+            raise EnsembleError(f"no request was answered within {seconds:g} s", cure="measure longer, with --seconds")
+        return 1000 * median(latencies), len(latencies) / seconds
+
+    found = []
+    for number in range(rounds):
+        first, second = (server, endpoint) if number % 2 == 0 else (endpoint, server)
+        pair = measured(first), measured(second)
+        found.append(pair if first is server else (pair[1], pair[0]))
+    return found
 
 
-def shown(row: dict[str, Any]) -> str:
-    least, overhead, most = row["overhead_p50_ms_at_1"]
-    worst, ratio, best = row["throughput_ratio_at_32"]
+def _described(about: str, pairs: dict[int, list[tuple[Measured, Measured]]]) -> str:
+    one, many = pairs[1], pairs[CONNECTIONS]
+    overhead = _spread([behind[0] - direct[0] for direct, behind in one], 3)
+    ratio = _spread([behind[1] / direct[1] for direct, behind in many], 2)
+    p50 = [median(pair[side][0] for pair in one) for side in (0, 1)]
+    throughput = [median(pair[side][1] for pair in many) for side in (0, 1)]
     return (
-        f"{row['model']:22} 1 connection:   p50 {row['direct_p50_ms_at_1']:.3f} ms direct, "
-        f"{row['endpoint_p50_ms_at_1']:.3f} ms endpoint; overhead {overhead:.3f} ms ({least:.3f} to {most:.3f})\n"
-        f"{'':22} {CONCURRENCY} connections: {row['direct_per_second_at_32']:.0f}/s direct, "
-        f"{row['endpoint_per_second_at_32']:.0f}/s endpoint; ratio {ratio:.2f} ({worst:.2f} to {best:.2f})"
+        f"{about:23} 1 connection:   p50 {p50[0]:.3f} ms direct, {p50[1]:.3f} ms endpoint; overhead {overhead} ms\n"
+        f"{'':23} {CONNECTIONS} connections: {throughput[0]:.0f}/s direct, {throughput[1]:.0f}/s endpoint; "
+        f"ratio {ratio}"
     )
+
+
+def _spread(values: list[float], digits: int) -> str:
+    return f"{median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each round, after a second of warm-up")
-    parser.add_argument("--rounds", type=int, default=5, help="of each door, at each concurrency")
-    parser.add_argument("--json", type=Path, help="write the rows here")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement, after a second of warm-up (3)")
+    parser.add_argument("--rounds", type=int, default=5, help="how often each side is measured (5)")
     arguments = parser.parse_args()
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="endpoint-overhead-")))
-        ensembles = ("bert_trt", "dali_inception", "resnet_pytorch")
-        archives = [echo_archive(folder), *map(archive_of, ensembles)]
-        endpoint = stack.enter_context(running_endpoint(folder, archives))
-        rows = []
-        for name, direct, through in doors(endpoint):
-            rows.append(compare(name, direct, through, arguments.rounds, arguments.seconds))
-            sys.stdout.write(shown(rows[-1]) + "\n")
-            sys.stdout.flush()
-    if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=2) + "\n")
+    try:
+        compare(requests(), arguments.rounds, arguments.seconds, lambda line: print(line, flush=True))
+    except EnsembleError as error:
+        sys.exit(f"error: {error}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The engine libraries without a server: the file, precision and library that a built step names in its config.
+"""The engine libraries without a server, with the file and precision that a built step names in its config.
 
 An engine is a function: arrays by input name -> the first output that the config declares.
 """
@@ -24,7 +24,7 @@ class Step:
     """A step of a built ensemble that an engine runs.
 
     Attributes:
-        library: "onnxruntime", "tensorflow" or "openvino".
+        library: "onnxruntime" or "openvino".
         bf16: whether the config allows the engine to compute in bfloat16.
     """
 
@@ -51,7 +51,7 @@ def find_step(repository: Path) -> Step:
                 output=config.output[0].name,
                 bf16=_parameter(config, "HINT_BF16") == "YES",
             )
-    raise EnsembleError(f"no step runs in one of {', '.join(_OPEN)}", path=repository)
+    raise EnsembleError(f"none of its steps runs in {' or '.join(_OPEN)}", path=repository)
 
 
 def open_engine(step: Step, threads: int) -> Engine:
@@ -66,24 +66,6 @@ def _onnxruntime(step: Step, threads: int) -> Engine:
     options.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(step.file, options, providers=["CPUExecutionProvider"])
     return lambda arrays: session.run([step.output], dict(arrays))[0]
-
-
-def _tensorflow(step: Step, threads: int) -> Engine:
-    import tensorflow as tf
-
-    definition = tf.compat.v1.GraphDef()
-    definition.ParseFromString(step.file.read_bytes())
-    for node in definition.node:  # the batch axis of the file is that of the example it was exported with
-        if node.op == "Placeholder" and node.name in step.inputs:
-            node.attr["shape"].shape.dim[0].size = -1
-    graph = tf.Graph()
-    with graph.as_default():
-        tf.import_graph_def(definition, name="")
-    config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=1)
-    session = tf.compat.v1.Session(graph=graph, config=config)
-    tensors = [graph.get_tensor_by_name(f"{name}:0") for name in (step.output, *step.inputs)]
-    call = session.make_callable(tensors[0], feed_list=tensors[1:])
-    return lambda arrays: call(*(arrays[name] for name in step.inputs))
 
 
 def _openvino(step: Step, threads: int) -> Engine:
@@ -116,12 +98,8 @@ def _port(ports: Sequence[Any], name: str) -> Any:
     return next(port for port in ports if not port.names.isdisjoint((name, f"{name}:0")))
 
 
-_OPEN: Mapping[str, Callable[[Step, int], Engine]] = {
-    "onnxruntime": _onnxruntime,
-    "tensorflow": _tensorflow,
-    "openvino": _openvino,
-}
-_FILES = {"onnxruntime": "model.onnx", "tensorflow": "model.graphdef", "openvino": "model.xml"}
+_OPEN: Mapping[str, Callable[[Step, int], Engine]] = {"onnxruntime": _onnxruntime, "openvino": _openvino}
+_FILES = {"onnxruntime": "model.onnx", "openvino": "model.xml"}
 
 
 def _parameter(config: ModelConfig, name: str) -> str:

@@ -1,8 +1,9 @@
-"""Where, when and with what a run was made."""
+"""When, where and with what a run was made."""
 
 from __future__ import annotations
 
 import platform
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -13,25 +14,11 @@ from triton_ensembles.triton.home import VERSION
 _PACKAGES = ("onnxruntime", "openvino", "tensorflow-cpu", "nvidia-dali-cuda130", "tokenizers", "numpy")
 
 
-def facts(*, rounds: int, seconds: float, warm_up: float, command: str) -> dict[str, Any]:
-    """Times in seconds. ``weights`` is filled by whoever builds the ensembles."""
-    return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": command,
-        "rounds": rounds,
-        "seconds": seconds,
-        "warm_up": warm_up,
-        "machine": machine(),
-        "versions": {"tritonserver": VERSION, "python": platform.python_version()} | _versions(),
-        "weights": {},
-    }
-
-
-def _versions() -> dict[str, str]:
-    found = {}
+def facts(command: str) -> dict[str, Any]:
+    """Date, machine and versions of a run that was started with ``command``."""
+    versions = {"tritonserver": VERSION, "python": platform.python_version()}
     for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+        with suppress(PackageNotFoundError):
+            versions[package] = version(package)
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"date": date, "command": command, "machine": machine(), "versions": versions}

@@ -1,4 +1,4 @@
-"""A light client for HTTP/1.1: plain sockets, kept open, requests as bytes made beforehand."""
+"""A light client for HTTP/1.1: plain sockets that stay open, requests made as bytes beforehand."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import uvloop
 
 
 @dataclass(frozen=True)
-class Door:
-    """Where requests go, and the whole of each as bytes; they are sent in turns."""
+class HttpTarget:
+    """Where requests go, and each of them whole as bytes; they are sent one after the other, then from the start."""
 
     host: str
     port: int
@@ -39,39 +39,38 @@ def post(host: str, port: int, path: str, headers: dict[str, str], body: bytes) 
     return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body
 
 
-def put_under_load(door: Door, concurrency: int, seconds: float, warm_up: float) -> Answers:
-    """Ask over ``concurrency`` connections, each as fast as it is answered; the first ``warm_up`` seconds do not count.
+def run_load(target: HttpTarget, connections: int, seconds: float, warm_up: float) -> Answers:
+    """Send requests over ``connections``, each as soon as the one before it is answered.
 
-    Raises:
-        RuntimeError: an answer that is not 200.
+    The first ``warm_up`` seconds do not count. Raises RuntimeError for an answer that is not 200.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_load(door, concurrency, seconds, warm_up))
+        return runner.run(_load(target, connections, seconds, warm_up))
 
 
-def ask(door: Door) -> list[bytes]:
-    """The answers' bodies to all requests, one after the other."""
+def request_each(target: HttpTarget) -> list[bytes]:
+    """The answers' bodies to all requests, sent once, one after the other. Raises as :func:`run_load` does."""
 
-    async def talk() -> list[bytes]:
-        reader, writer = await asyncio.open_connection(door.host, door.port)
+    async def exchange() -> list[bytes]:
+        reader, writer = await asyncio.open_connection(target.host, target.port)
         bodies = []
-        for request in door.requests:
+        for request in target.requests:
             writer.write(request)
             bodies.append(await _read_answer(reader))
         writer.close()
         return bodies
 
-    return asyncio.run(talk())
+    return asyncio.run(exchange())
 
 
-async def _load(door: Door, concurrency: int, seconds: float, warm_up: float) -> Answers:
+async def _load(target: HttpTarget, connections: int, seconds: float, warm_up: float) -> Answers:
     answers = Answers([], [])
-    requests = itertools.cycle(door.requests)
+    requests = itertools.cycle(target.requests)
     begin = time.monotonic() + warm_up
     end = begin + seconds
 
     async def client() -> None:
-        reader, writer = await asyncio.open_connection(door.host, door.port)
+        reader, writer = await asyncio.open_connection(target.host, target.port)
         try:
             while (started := time.monotonic()) < end:
                 writer.write(next(requests))
@@ -85,7 +84,7 @@ async def _load(door: Door, concurrency: int, seconds: float, warm_up: float) ->
             await writer.wait_closed()
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(concurrency):
+        for _ in range(connections):
             group.create_task(client())
     return answers
 

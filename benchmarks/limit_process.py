@@ -2,11 +2,11 @@
 
     python -m benchmarks.limit_process REPOSITORY THREADS [CORE]
 
-Started by the limit's contender, for each ensemble and thread setting. It says {"ready": "…"} and answers each line of
-its standard input, {"content": …, "rows": …, "sorted": …, "part": [k, n], "seconds": …, "whole": …}, with one line: the
-rows that it did in how many seconds, and the latencies of the batches. It is the k-th of n processes side by side; with
-"whole" it ends only after all of its items: the first ones of a sorted load are the shortest.
-With CORE it stays on that core, so that two of them never share one.
+Started by :mod:`benchmarks.contenders.limit` for each ensemble and thread setting. It writes {"ready": "…"}, then
+answers each line of its standard input, {"content": …, "rows": …, "sorted": …, "part": [k, n], "seconds": …,
+"whole": …}, with one line: the rows that it computed, in how many seconds, and the latencies of the batches. It is the
+k-th of n processes side by side; with "whole" it stops only after all of its items, because the first ones of a sorted
+load are the shortest. With CORE it stays on that core, so that two of them never share one.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def image_ensemble(repository: Path, engine: Engine, name: str, threads: int) ->
 
 
 def measure(call: Callable[[Batch], Array], items: Batch, rows: int, seconds: float, whole: bool) -> dict[str, Any]:
-    """Go round the items in batches of ``rows`` for ``seconds``, or until each has had its turn as often as others."""
+    """Repeat the items in batches of ``rows`` for ``seconds``; with ``whole`` until each was used equally often."""
     latencies: list[float] = []
     position = 0
     started = now = time.perf_counter()
@@ -89,24 +89,24 @@ def main() -> None:
     engine = open_engine(step, threads)
     images = any(repository.glob("*/1/model.dali"))
     call = image_ensemble(repository, engine, step.inputs[0], threads) if images else text_ensemble(repository, engine)
-    say({"ready": f"{step}, {threads} threads"})
+    write({"ready": f"{step}, {threads} thread{'s' if threads > 1 else ''}"})
     for line in sys.stdin:
-        asked = json.loads(line)
-        load = Load(asked["content"], asked["rows"], 0, asked["sorted"])
+        request = json.loads(line)
+        load = Load(request["content"], request["rows"], 0, request["sorted"])
         items: Batch = images_of(load) if load.content == IMAGES else texts_of(load, repository)
-        mine = _mine(items, load, *asked["part"])
-        say(measure(call, mine, load.rows, asked["seconds"], asked["whole"]))
+        part = _part(items, load, *request["part"])
+        write(measure(call, part, load.rows, request["seconds"], request["whole"]))
 
 
-def _mine(items: Batch, load: Load, part: int, parts: int) -> Batch:
-    """Of sorted items every n-th, so that all processes have the same lengths; else all of them, begun elsewhere."""
+def _part(items: Batch, load: Load, part: int, parts: int) -> Batch:
+    """Of sorted items every n-th, so that all processes have the same lengths; else all, from another start."""
     if load.sorted:
         return items[part::parts]
     start = part * len(items) // parts
     return [*items[start:], *items[:start]]
 
 
-def say(answer: dict[str, Any]) -> None:
+def write(answer: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
 

@@ -13,6 +13,7 @@ TEXTS = tuple(texts.LENGTHS)
 IMAGES = "images"
 _CONCURRENCIES = {1: (1, 8, 32), 32: (1, 8)}
 _IMAGE_CONCURRENCIES = {1: (1, 4), 8: (1, 4)}
+_ADJECTIVES = {"short": "short", "long": "long", "mix": "mixed"}
 
 
 @dataclass(frozen=True, order=True)
@@ -23,7 +24,7 @@ class Load:
         content: "short", "long" or "mix" (texts, see :mod:`benchmarks.texts`), or "images".
         rows: texts or images in a request.
         concurrency: requests under way at any moment; 0: no server, batches of ``rows`` one after the other.
-        sorted: the texts are in the order of their lengths, so that a batch has little padding.
+        sorted: the texts are in the order of their lengths, so that a batch needs little padding.
     """
 
     content: str
@@ -38,15 +39,23 @@ class Load:
 
     @property
     def duration(self) -> float:
-        """How many times as long it is measured: of slow requests too few would be answered in the time."""
+        """How many times longer than others it is measured: of slow requests too few would be answered."""
         if self.rows == 1 or not self.concurrency:
             return 1.0
         return 2.5 if self.content == IMAGES else 1.5
 
     def __str__(self) -> str:
+        rows = f"{self.rows} {noun(self.content, self.rows)}"
         if self.concurrency:
-            return f"{self.content}, {self.rows} a request, concurrency {self.concurrency}"
-        return f"{self.content}, batches of {self.rows}{', sorted by length' if self.sorted else ''}"
+            requests = "one at a time" if self.concurrency == 1 else f"{self.concurrency} requests at once"
+            return f"{rows} per request, {requests}"
+        return f"batches of {rows}{', sorted by length' if self.sorted else ''}"
+
+
+def noun(content: str, count: int) -> str:
+    """What a row of this content is, in words: "image", "short sentences"."""
+    word = "image" if content == IMAGES else f"{_ADJECTIVES[content]} sentence"
+    return word if count == 1 else f"{word}s"
 
 
 def served(content: str) -> list[Load]:
@@ -56,7 +65,7 @@ def served(content: str) -> list[Load]:
 
 
 def direct(content: str) -> list[Load]:
-    """The batches of the limit; for a mix of lengths also sorted ones."""
+    """The batches of the limit; for mixed lengths also sorted ones."""
     loads = [Load(content, rows, 0) for rows in ((1, 8) if content == IMAGES else (1, 8, 32))]
     return loads + [Load(content, rows, 0, sorted=True) for rows in (8, 32) if content == "mix"]
 
@@ -67,8 +76,8 @@ def texts_of(load: Load, repository: Path) -> Sequence[str]:
 
 
 def images_of(load: Load) -> Sequence[bytes]:
-    """The images of a load. A request of several rows holds one image as often as it has rows: perf_analyzer can
-    send no others, and what the limit is given must be the same."""
+    """The images of a load. A request of several rows repeats one image: perf_analyzer cannot join images of different
+    sizes, and the limit must get the same."""
     return _images() if load.rows == 1 else _images(photographs.MIDDLE)[:1]
 
 

@@ -12,11 +12,10 @@ from benchmarks.examples import photographs
 SIDES = (299, 640, 1280, 3000)
 MIDDLE = 1280  # the side of the one image that a request of several repeats
 QUALITY = 90
-ABOUT = f"two photographs, square JPEGs of {', '.join(map(str, SIDES))} pixels a side"
 
 
 def make_jpegs(sides: tuple[int, ...] = SIDES) -> list[bytes]:
-    """Every photograph in every size, sizes side by side, so that each few requests have all of them."""
+    """Every photograph in every size, sizes side by side, so that a few requests in a row have all of them."""
     return [_jpeg(path, side) for path in photographs() for side in sides]
 
 

@@ -1,8 +1,9 @@
-"""Three pictures: throughput by concurrency, latency percentiles, and where a request's time goes by step."""
+"""Three plots: throughput by concurrency, latency percentiles, and the share of each step in a request's time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from matplotlib import colormaps
 from matplotlib.axes import Axes
@@ -10,9 +11,10 @@ from matplotlib.figure import Figure  # without pyplot there is no global state 
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from benchmarks.cells import PERCENTILES
-from benchmarks.contenders.names import LIMITS, OURS, OURS_BF16, REFERENCE
+from benchmarks.contenders.contender import LIMITS, OURS, OURS_BF16, REFERENCE
 from benchmarks.loads import Load, served
 from benchmarks.results import Results
+from triton_ensembles.files import write_whole
 
 INK = "#333333"
 _SINGLE = [load for load in served("short") if load.rows == 1]
@@ -21,7 +23,7 @@ _COLORS = colormaps["tab10"]
 
 
 def throughput(results: Results) -> Figure | None:
-    """Short sentences, one a request; the limits as horizontal lines."""
+    """Short sentences, one per request; the limits as horizontal lines."""
     names = _names(results, _SINGLE)
     if not names:
         return None
@@ -36,12 +38,12 @@ def throughput(results: Results) -> Figure | None:
             axes.axhline(results.throughput(*best) or 0, color=INK, linestyle=style, linewidth=1, label=label)
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
-    _dress(axes, "short sentences a second, one a request")
+    _dress(axes, "short sentences per second, one per request")
     return figure
 
 
 def latency(results: Results) -> Figure | None:
-    """Short sentences, one a request: a panel for each concurrency, a line of percentiles for each contender."""
+    """Short sentences, one per request: a panel for each concurrency, a line of percentiles for each contender."""
     names = _names(results, _SINGLE)
     if not names:
         return None
@@ -93,6 +95,7 @@ def steps(results: Results) -> Figure | None:
             left += value / total
         axes.annotate(f"{total:.1f} ms", (1, place), (4, 0), textcoords="offset points", va="center", fontsize=7)
     axes.set_yticks(range(len(bars)), [f"{name}: {load}" for name, load in bars], fontsize=7)
+    axes.margins(y=0.01)
     axes.invert_yaxis()
     axes.set_xticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
     axes.spines[["top", "right"]].set_visible(False)
@@ -101,7 +104,28 @@ def steps(results: Results) -> Figure | None:
     return figure
 
 
-PLOTS: Mapping[str, Callable[[Results], Figure | None]] = {"throughput": throughput, "latency": latency, "steps": steps}
+PLOTS: Mapping[str, tuple[Callable[[Results], Figure | None], str]] = {
+    "throughput": (
+        throughput,
+        "Short sentences per second, one per request, by concurrency; dashed and dotted: the limit",
+    ),
+    "latency": (latency, "Latency percentiles of the same requests, by concurrency"),
+    "steps": (steps, "Share of each step in a request's time"),
+}
+"""Each with its caption."""
+
+
+def write_plots(results: Results, folder: Path, prefix: str) -> dict[str, str]:
+    """PREFIXNAME.png for each plot that the results have data for; their captions by file name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = {}
+    for name, (draw, caption) in PLOTS.items():
+        figure = draw(results)
+        if figure is not None:
+            with write_whole(folder / f"{prefix}{name}.png") as partial:
+                figure.savefig(partial, format="png", dpi=110, metadata={"Software": None})
+            written[f"{prefix}{name}.png"] = caption
+    return written
 
 
 def _names(results: Results, loads: Sequence[Load]) -> list[str]:
@@ -113,7 +137,7 @@ def _values(results: Results, name: str) -> list[float]:
 
 
 def _parts(results: Results, name: str, load: Load) -> dict[str, float]:
-    """Milliseconds of the average request by "step: queue" and "step: compute"; "rest" is outside every step."""
+    """Milliseconds of the average request by "step: queue" and "step: compute"; "rest" is outside of all steps."""
     cells = list(results.cells(name, load).values())
     found: dict[str, float] = {}
     for step in cells[0].steps_ms:

@@ -1,29 +1,30 @@
-"""The results of a run: kept as JSON, and asked for medians and ratios."""
+"""The results of a run: kept as JSON, with medians and ratios."""
 
 from __future__ import annotations
 
 import json
 import statistics
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cells import Cell, Measured
+from benchmarks.cells import Cell, Measurement
 from benchmarks.loads import Load
+from triton_ensembles.files import write_whole
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Median of the rounds' ratios, with the least and the most; ``against`` is the contender in the denominator."""
+    """The median of the rounds' ratios, the lowest and the highest; ``against`` is the contender in the denominator."""
 
     median: float
-    least: float
-    most: float
+    lowest: float
+    highest: float
     against: str
 
     def __str__(self) -> str:
-        return f"{self.median:.2f} ({self.least:.2f} to {self.most:.2f})"
+        return f"{self.median:.2f} ({self.lowest:.2f} to {self.highest:.2f})"
 
 
 @dataclass
@@ -42,7 +43,7 @@ class Results:
     contenders: dict[str, dict[str, str]] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     agreement: dict[str, dict[str, float]] = field(default_factory=dict)
-    measured: list[Measured] = field(default_factory=list)
+    measured: list[Measurement] = field(default_factory=list)
 
     def names(self, load: Load) -> list[str]:
         """The contenders that were measured under the load, in the order of the run."""
@@ -56,7 +57,7 @@ class Results:
         return {each.round: each.cell for each in self.measured if (each.contender, each.load) == (contender, load)}
 
     def throughput(self, contender: str, load: Load) -> float | None:
-        """Median of the rounds, rows per second; None when it was not measured."""
+        """Rows per second, the median of the rounds; None when it was not measured."""
         return self.median(contender, load, lambda cell: cell.throughput)
 
     def median(self, contender: str, load: Load, value: Callable[[Cell], float]) -> float | None:
@@ -71,7 +72,7 @@ class Results:
     def ratio(self, over: tuple[str, Load], under: Iterable[tuple[str, Load]]) -> Ratio | None:
         """Throughput of ``over`` divided by that of the best of ``under``; None when one of them was not measured.
 
-        Each round is compared with itself: on a shared machine the speed of all drifts together.
+        Each round is compared with itself: on a shared machine the speed of all contenders drifts together.
         """
         best = self.best(under)
         if best is None:
@@ -82,25 +83,14 @@ class Results:
             for number, cell in numerators.items()
             if number in denominators
         ]
-        if not ratios:
-            return None
-        return Ratio(statistics.median(ratios), min(ratios), max(ratios), f"{best[0]}, {best[1]}")
+        return Ratio(statistics.median(ratios), min(ratios), max(ratios), best[0]) if ratios else None
 
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        value = {
-            "facts": self.facts,
-            "contenders": self.contenders,
-            "missing": self.missing,
-            "agreement": self.agreement,
-            "measured": [each.to_json() for each in self.measured],
-        }
-        partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
-        partial.replace(path)
+        with write_whole(path) as partial:
+            partial.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
 
 def read_results(path: Path) -> Results:
     value: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    measured = [Measured.from_json(each) for each in value["measured"]]
-    return Results(value["facts"], value["contenders"], value["missing"], value["agreement"], measured)
+    return Results(**{**value, "measured": [Measurement.from_json(each) for each in value["measured"]]})

@@ -1,12 +1,12 @@
-"""Cold start, archive size and memory: the ensembles against the reference, in one run, in turns.
+"""Cold start, archive size and memory: the ensembles against the reference, alternately, in one run.
 
     python -m benchmarks.start [--rounds 3] [--json reports/bench/start.json]
 
-A cold start is what SageMaker does for the first request of a model: unpack the archive, POST /models, ask. Each one
-has an empty tritonserver of its own, started before the clock. Every archive is measured with the flags that
-SageMaker's own script gives (auto-completion on, as AWS's example is deployed), and with auto-completion switched off
-by a variable of the container (SAGEMAKER_TRITON_ADDITIONAL_ARGS=--disable-auto-complete-config, as build.py deploy
-gives it). Files are in the page cache; the download is left out.
+A cold start is what SageMaker does for the first request of a model: unpack the archive, POST /models, infer. Each one
+gets its own empty tritonserver, started before timing begins. Every archive is measured with the flags that SageMaker's
+own script gives (with auto-completion of configs, as AWS's example is deployed), and without auto-completion, which a
+variable of the container switches off (SAGEMAKER_TRITON_ADDITIONAL_ARGS=--disable-auto-complete-config, as build.py
+deploy sets it). Files are in the page cache; the download is not included.
 
 The first run builds the reference's environment, which holds torch: some minutes, and 4 GB of disk for a while.
 """
@@ -15,118 +15,97 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
+import os
+import shutil
+import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benchmarks import start_tables as tables
+from benchmarks.engines import find_step
 from benchmarks.examples import photograph, sentences
+from benchmarks.facts import facts
 from benchmarks.reference.build import built_reference
 from benchmarks.start_cold import NO_AUTO_COMPLETE, ColdStart, cold_start
 from benchmarks.start_growth import grow
-from benchmarks.start_size import size_without_weights
+from benchmarks.tables import Table, plain
+from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.build import Built, build
-from triton_ensembles.building.places import Places
-from triton_ensembles.deploy.payload import Payload
+from triton_ensembles.building.places import PLACES
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import BUILD, DIST, ENSEMBLES, REPORTS
-from triton_ensembles.perf.facts import machine
-from triton_ensembles.triton.home import VERSION
+from triton_ensembles.files import write_whole
+from triton_ensembles.paths import REPORTS
 from triton_ensembles.triton.targets import CPU
 
-OURS, REFERENCE = "bert_trt", "bert_reference"
+OURS, IMAGES, REFERENCE = "bert_trt", "dali_inception", "bert_reference"
 WITHOUT = ", no auto-completion"
-# ext4 keeps the inodes of deleted files for 5 s and looks long for others meanwhile: the round before has deleted many.
+# ext4 keeps the inodes of deleted files for 5 s and searches long for others meanwhile: the round before deleted many.
 _PAUSE = 6.0
 
 
-@dataclass(frozen=True)
-class Start:
-    """One archive with one set of flags."""
+def measure(rounds: int, clones: tuple[int, ...] = (1, 4, 16)) -> dict[str, Any]:
+    """``tables`` and ``ratios``. Raises :class:`EnsembleError` when something cannot be built or does not load."""
+    built = {name: _built(name) for name in (OURS, IMAGES)} | {REFERENCE: built_reference(print)}
+    text = sentences(["A cat sleeps on the sofa."])
+    payloads = {OURS: text, REFERENCE: text, IMAGES: photograph(IMAGES)}
+    colds: dict[str, list[ColdStart]] = {f"{name}{end}": [] for name in built for end in ("", WITHOUT)}
+    for number in range(1, rounds + 1):
+        for title, found in colds.items():
+            name, without, _ = title.partition(WITHOUT)
+            time.sleep(_PAUSE)
+            found.append(cold_start(built[name].archive, payloads[name], NO_AUTO_COMPLETE if without else ""))
+            print(f"round {number} of {rounds}: {title} answered after {found[-1].total:.2f} s", flush=True)
+    print(f"clones of {OURS}", flush=True)
+    grown = list(grow(built[OURS].archive, text, clones, seconds=5, rounds=rounds))
+    sizes = {name: (each.archive.stat().st_size, size_without_weights(each.repository)) for name, each in built.items()}
+    made = [
+        tables.cold_starts(colds),
+        tables.sizes(sizes),
+        tables.memory({name: colds[name] for name in built}),
+        tables.growth(OURS, grown),
+    ]
+    deployed, ours, reference = colds[f"{OURS}{WITHOUT}"], colds[OURS], colds[REFERENCE]
+    ratios = {
+        "cold_start_deployed": tables.ratio(deployed, reference),
+        "cold_start": tables.ratio(ours, reference),
+        "archive_without_weights": round(sizes[REFERENCE][1] / sizes[OURS][1], 2),
+    }
+    return {"tables": [asdict(table) for table in made], "ratios": ratios}
 
-    name: str
-    built: Built
-    payload: Payload
-    flags: str
+
+def size_without_weights(repository: Path) -> int:
+    """Bytes of the archive of ``repository``, packed again without the file that its engine runs."""
+    weights = find_step(repository).file
+    with tempfile.TemporaryDirectory(dir=repository.parent) as folder:
+        tree, archive = Path(folder) / "tree", Path(folder) / "archive.tar.gz"
+        shutil.copytree(repository, tree, copy_function=os.link)
+        (tree / weights.relative_to(repository)).unlink()
+        write_archive(tree, archive)
+        return archive.stat().st_size
+
+
+def _built(name: str) -> Built:
+    return build(PLACES.ensembles / name, CPU, PLACES, allow_random=True, weights_dir=None, progress=print)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", type=Path, default=REPORTS / "bench" / "start.json")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each is measured (3)")
+    parser.add_argument("--json", type=Path, default=REPORTS / "bench" / "start.json", help="where the results go")
     arguments = parser.parse_args()
-    command = f"python -m benchmarks.start --rounds {arguments.rounds}"
     try:
-        facts = {"machine": machine(), "versions": _versions(), "command": command}
-        result = facts | measure(arguments.rounds)
+        result = facts(f"python -m benchmarks.start --rounds {arguments.rounds}") | measure(arguments.rounds)
     except EnsembleError as error:
-        raise SystemExit(str(error)) from error
+        sys.exit(f"error: {error}")
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
-    partial = arguments.json.with_suffix(".partial")
-    partial.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    partial.replace(arguments.json)
+    with write_whole(arguments.json) as partial:
+        partial.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     for table in result["tables"]:
-        print(f"\n{table['title']}\n{' | '.join(table['header'])}")
-        for row in table["rows"]:
-            print(" | ".join(map(str, row)))
+        print(f"\n{plain(Table(**table))}")
     print(f"\nratios {result['ratios']}\n{arguments.json}")
-
-
-def measure(rounds: int) -> dict[str, Any]:
-    """``tables`` and ``ratios``. Raises :class:`EnsembleError` when something cannot be built or does not load."""
-    built = {name: _built(name) for name in (OURS, "dali_inception")} | {REFERENCE: built_reference(print)}
-    text = sentences(["A cat sleeps on the sofa."])
-    payloads = {OURS: text, REFERENCE: text, "dali_inception": photograph("dali_inception")}
-    starts = [
-        Start(f"{name}{WITHOUT if flags else ''}", each, payloads[name], flags)
-        for name, each in built.items()
-        for flags in ("", NO_AUTO_COMPLETE)
-    ]
-    colds: dict[str, list[ColdStart]] = {start.name: [] for start in starts}
-    for turn in range(1, rounds + 1):
-        for start in starts:
-            time.sleep(_PAUSE)
-            cold = cold_start(start.built.archive, start.payload, flags=start.flags, with_phases=True)
-            colds[start.name].append(cold)
-            print(f"round {turn} of {rounds}: {start.name} answered after {cold.total:.2f} s", flush=True)
-    print(f"clones of {OURS}", flush=True)
-    grown = list(grow(built[OURS].archive, text, (1, 4, 16), seconds=5, rounds=rounds))
-    with tempfile.TemporaryDirectory(dir=BUILD) as scratch:
-        sizes = {
-            name: tables.Size(each.archive.stat().st_size, size_without_weights(each.repository, Path(scratch)))
-            for name, each in built.items()
-        }
-    ordinary = {name: colds[name] for name in built}
-    return {
-        "tables": [
-            tables.cold_starts(colds),
-            tables.steps(colds),
-            tables.sizes(sizes),
-            tables.memory(ordinary),
-            tables.growth(OURS, grown),
-        ],
-        "ratios": {
-            "cold_start_deployed": tables.ratio(colds[f"{OURS}{WITHOUT}"], colds[REFERENCE], lambda cold: cold.total),
-            "cold_start": tables.ratio(colds[OURS], colds[REFERENCE], lambda cold: cold.total),
-            "cold_start_no_auto_completion": tables.ratio(
-                colds[f"{OURS}{WITHOUT}"], colds[f"{REFERENCE}{WITHOUT}"], lambda cold: cold.total
-            ),
-            "cold_start_processor_time": tables.ratio(colds[OURS], colds[REFERENCE], lambda cold: cold.processor),
-            "archive_without_weights": round(sizes[REFERENCE].without_weights / sizes[OURS].without_weights, 2),
-        },
-    }
-
-
-def _built(name: str) -> Built:
-    places = Places(ENSEMBLES, BUILD, DIST)
-    return build(ENSEMBLES / name, CPU, places, allow_random=True, weights_dir=None, progress=print)
-
-
-def _versions() -> dict[str, str]:
-    return {"tritonserver": VERSION, "python": platform.python_version()}
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Real English texts of exact token counts, cut out of the project's sentences.
+"""Real English texts of exact token counts, cut out of the example requests of bert_trt.
 
-A text is a run of whole words of perf's sentences, one sentence after the other. Where the run begins is drawn with a
-seed; words are added until the tokenizer counts as many tokens ([CLS] and [SEP] included) as are wanted.
+A text is a run of whole words of these sentences, one sentence after the other. Where the run begins is drawn with a
+fixed seed; words are added until the tokenizer counts the wanted number of tokens ([CLS] and [SEP] included).
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ SHORT = range(10, 17)
 LONG = range(128, 129)
 MIX = range(8, 129)
 LENGTHS = {"short": SHORT, "long": LONG, "mix": MIX}
-ABOUT = {"short": "10 to 16 tokens", "long": "128 tokens", "mix": "8 to 128 tokens, each length equally often"}
 _SEED = 5
 
 
 def load_tokenizer(repository: Path) -> Tokenizer:
-    """The tokenizer of the built bert_trt, told neither to cut nor to pad (its file does both at 128 tokens)."""
+    """The tokenizer of the built bert_trt, set to neither truncate nor pad (its file does both at 128 tokens)."""
     path = next(iter(sorted(repository.glob("*/1/tokenizer.json"))), None)
     if path is None:
-        raise EnsembleError("no step has a tokenizer.json", path=repository)
+        raise EnsembleError("none of its steps has a tokenizer.json", path=repository)
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_padding()
     tokenizer.no_truncation()
@@ -36,7 +35,7 @@ def load_tokenizer(repository: Path) -> Tokenizer:
 
 
 def make_texts(tokenizer: Tokenizer, lengths: Sequence[int], count: int = COUNT) -> list[str]:
-    """``count`` different texts; their token counts go round ``lengths`` in an order shuffled anew each time."""
+    """``count`` different texts; their token counts repeat ``lengths``, reshuffled each time."""
     sentences = [row["INPUT0"][0].decode() for row in examples_of("bert_trt").rows()]
     words = [word for sentence in sentences for word in sentence.split()]
     draw = random.Random(_SEED)
@@ -54,10 +53,10 @@ def _rounds(lengths: Sequence[int], count: int, draw: random.Random) -> Iterator
 
 
 def _text(tokenizer: Tokenizer, words: Sequence[str], length: int, made: dict[str, None], draw: random.Random) -> str:
-    """A text that is new. A word has up to eight tokens or so, so that not every beginning meets the count."""
+    """A text that is new. A word has up to about eight tokens, so not every start can give the exact count."""
     while True:
         start = draw.randrange(len(words))
-        low, high = 1, length  # the count rises with every word, so that it can be searched
+        low, high = 1, length  # the count rises with every word, so a binary search finds it
         while low < high:
             middle = (low + high) // 2
             if _tokens(tokenizer, words, start, middle) < length:

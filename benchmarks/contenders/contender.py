@@ -1,4 +1,4 @@
-"""What every contender can do."""
+"""What every contender can do, and what they are called in tables, goals and plots."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ from typing import Protocol
 
 from benchmarks.cells import Cell
 from benchmarks.loads import Load
+from benchmarks.peers.servers import PEERS
+
+ALL_CORES = "limit, all cores"
+ONE_THREAD = "limit, one thread per core"
+LIMITS = (ALL_CORES, ONE_THREAD)
+OURS = "ours, gRPC"
+OURS_HTTP = "ours, HTTP"
+OURS_ENDPOINT = "ours, InvokeEndpoint"
+OURS_BF16 = "ours bf16, gRPC"
+REFERENCE = "reference, gRPC"
+PEER_NAMES = tuple(peer.name for peer in PEERS)
 
 
 class Contender(Protocol):
@@ -21,14 +32,14 @@ class Contender(Protocol):
     about: str
 
     def loads(self) -> Sequence[Load]:
-        """What it can be put under."""
+        """The loads that it can take."""
 
     def start(self) -> None: ...
 
     def warm_up(self, load: Load) -> None:
-        """Let it see the load once: engines plan at the first run of a shape, arenas grow."""
+        """Send the load for a short time: engines plan at the first run of a shape, arenas grow."""
 
     def measure(self, load: Load, seconds: float, warm_up: float) -> Cell:
-        """Put it under the load for ``seconds``, after ``warm_up`` seconds that do not count."""
+        """Send the load for ``seconds``, after ``warm_up`` seconds that do not count."""
 
     def stop(self) -> None: ...

@@ -1,4 +1,4 @@
-"""The limit, in processes of their own: one with all cores, or one for each core with one thread."""
+"""The limit, in its own processes: one with a thread for each core, or one single-threaded process for each core."""
 
 from __future__ import annotations
 
@@ -11,22 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cells import Cell
+from benchmarks.contenders.contender import ALL_CORES, ONE_THREAD
 from benchmarks.loads import Load, direct
-from benchmarks.processor_time import cores, seconds_of
+from benchmarks.process_usage import cores, seconds_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT
 from triton_ensembles.processes import die_with_parent
 
-ALL_CORES = "limit, all cores"
-ONE_THREAD = "limit, one thread a core"
-
 
 class Limit:
-    """Engine and file of the built ``repository`` without a server.
+    """Engine and model file of the built ``repository`` without a server.
 
     Args:
         contents: of the loads, such as ("short", "mix") or ("images",).
-        side_by_side: a process with one thread on each core, instead of one process with a thread for each core.
+        side_by_side: a single-threaded process on each core, instead of one process with a thread for each core.
     """
 
     def __init__(self, repository: Path, contents: Iterable[str], *, side_by_side: bool) -> None:
@@ -47,10 +45,10 @@ class Limit:
                 [sys.executable, "-m", "benchmarks.limit_process", os.fspath(self._repository), *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,  # TensorFlow's greetings
+                stderr=subprocess.DEVNULL,  # TensorFlow's notices
                 text=True,
                 cwd=ROOT,
-                start_new_session=True,  # Ctrl-C is for us
+                start_new_session=True,  # Ctrl-C stops this process, which then stops the child
                 preexec_fn=die_with_parent(),
             )
             self._processes.append(process)
@@ -81,10 +79,16 @@ class Limit:
         self._processes.clear()
 
     def _run(self, load: Load, seconds: float, *, whole: bool) -> list[dict[str, Any]]:
-        order = {"content": load.content, "rows": load.rows, "sorted": load.sorted, "seconds": seconds, "whole": whole}
+        request = {
+            "content": load.content,
+            "rows": load.rows,
+            "sorted": load.sorted,
+            "seconds": seconds,
+            "whole": whole,
+        }
         for number, process in enumerate(self._processes):
             assert process.stdin is not None
-            process.stdin.write(json.dumps(order | {"part": [number, len(self._processes)]}) + "\n")
+            process.stdin.write(json.dumps(request | {"part": [number, len(self._processes)]}) + "\n")
             process.stdin.flush()
         return [self._answer(process) for process in self._processes]
 
@@ -92,8 +96,8 @@ class Limit:
         assert process.stdout is not None
         line = process.stdout.readline()
         if not line:
-            command = " ".join(map(str, process.args)) if isinstance(process.args, list) else str(process.args)
-            raise EnsembleError(f"{self.name}: its process has ended", cure=f"see why: {command}")
+            command = " ".join(process.args) if isinstance(process.args, list) else str(process.args)
+            raise EnsembleError(f"the process of {self.name} has ended", cure=f"run it to see why: {command}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 

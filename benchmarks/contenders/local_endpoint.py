@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks.contenders.http_door import HttpDoor
-from benchmarks.endpoint_fixture import archive_of, endpoint_door, running_endpoint
+from benchmarks.contenders.http_contender import HttpContender
+from benchmarks.endpoint_fixture import archive_of, endpoint_target, running_endpoint
 from benchmarks.examples import sentences
-from benchmarks.http_load import Door, ask
+from benchmarks.http_load import HttpTarget, request_each
 from triton_ensembles.endpoint.local import LocalEndpoint
 
 ENSEMBLE = "bert_trt"
 
 
-class OursBehindEndpoint(HttpDoor):
-    """The archive in dist/, uploaded to an endpoint of its own."""
+class OursBehindEndpoint(HttpContender):
+    """The archive in dist/, uploaded to its own endpoint."""
 
     about = "InvokeEndpoint of the local endpoint (aiohttp, uvloop), binary tensors; client: plain sockets"
 
@@ -26,7 +26,7 @@ class OursBehindEndpoint(HttpDoor):
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
             self._local: LocalEndpoint = stack.enter_context(running_endpoint(folder, [archive_of(ENSEMBLE)]))
-            ask(self.door([["The first request waits until the model is loaded."]]))
+            request_each(self.target([["The first request waits until the model is loaded."]]))
             self._stack = stack.pop_all()
 
     def stop(self) -> None:
@@ -35,5 +35,5 @@ class OursBehindEndpoint(HttpDoor):
     def server_pid(self) -> int:
         return self._local.pid
 
-    def door(self, requests: Sequence[Sequence[str]]) -> Door:
-        return endpoint_door(self._local, ENSEMBLE, [sentences(texts) for texts in requests])
+    def target(self, requests: Sequence[Sequence[str]]) -> HttpTarget:
+        return endpoint_target(self._local, ENSEMBLE, [sentences(texts) for texts in requests])

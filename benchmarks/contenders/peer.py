@@ -1,4 +1,4 @@
-"""A peer: started on a free port, asked over HTTP with JSON, and held to the same vectors as ours before anything."""
+"""A peer: started on a free port, sent JSON over HTTP, and compared with our vectors before it is measured."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.contenders.http_door import HttpDoor
+from benchmarks.contenders.http_contender import HttpContender
 from benchmarks.engines import Array
-from benchmarks.http_load import Door, ask, post
+from benchmarks.http_load import HttpTarget, post, request_each
 from benchmarks.loads import Load
 from benchmarks.peers.servers import NAME, Peer
 from triton_ensembles.errors import EnsembleError
@@ -33,11 +33,11 @@ _OFFLINE = {
 }
 
 
-class PeerServer(HttpDoor):
-    """One peer, started anew.
+class PeerServer(HttpContender):
+    """One peer, in its own process.
 
     Args:
-        expected: texts and our vectors FP32 [texts, 384] of them, which the peer's must equal in direction.
+        expected: texts, and our vectors FP32 [texts, 384] of them; the peer's must point the same way.
     """
 
     def __init__(
@@ -92,30 +92,32 @@ class PeerServer(HttpDoor):
         assert self._process is not None
         return self._process.pid
 
-    def door(self, requests: Sequence[Sequence[str]]) -> Door:
+    def target(self, requests: Sequence[Sequence[str]]) -> HttpTarget:
         bodies = [json.dumps({"model": NAME, "input": list(texts)}).encode() for texts in requests]
         headers = {"Content-Type": "application/json"}
-        return Door(_HOST, self._port, [post(_HOST, self._port, "/embeddings", headers, body) for body in bodies])
+        return HttpTarget(_HOST, self._port, [post(_HOST, self._port, "/embeddings", headers, body) for body in bodies])
 
     def _wait(self) -> None:
         end = time.monotonic() + READY_SECONDS
         while True:
             try:
-                ask(self.door([["Is it there?"]]))
+                request_each(self.target([["Is the server ready?"]]))
                 return
             except (OSError, RuntimeError, EOFError):
                 assert self._process is not None
                 if self._process.poll() is not None or time.monotonic() > end:
                     self._log.seek(0)
                     last = self._log.read().decode(errors="replace").strip().splitlines()[-3:]
-                    raise EnsembleError(f"{self.name} does not start: {' / '.join(last)}") from None
+                    raise EnsembleError(f"{self.name} did not start: {' / '.join(last)}") from None
             time.sleep(0.2)
 
     def _compare(self) -> None:
         texts, ours = self._expected
-        answers = [json.loads(body) for body in ask(self.door([[text] for text in texts]))]
+        answers = [json.loads(body) for body in request_each(self.target([[text] for text in texts]))]
         theirs = np.array([answer["data"][0]["embedding"] for answer in answers], np.float32)
         cosines = np.sum(theirs * ours, axis=1) / np.linalg.norm(theirs, axis=1) / np.linalg.norm(ours, axis=1)
         if cosines.min() < LEAST_COSINE:
-            raise EnsembleError(f"{self.name} answers with other vectors: cosine to ours {cosines.min():.4f}")
+            raise EnsembleError(
+                f"{self.name} answers with different vectors: the lowest cosine to ours is {cosines.min():.4f}"
+            )
         self.about += f"; cosine to ours at least {cosines.min():.6f}"

@@ -1,1 +1,1 @@
-"""The peers: other servers of the same model, in a virtual environment of their own."""
+"""The peers: other servers of the same model, in their own virtual environment."""

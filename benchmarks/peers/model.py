@@ -1,4 +1,4 @@
-"""The model's folder as the peers want it: the files that the build fetched, and an ONNX file with the hub's names."""
+"""The model's folder as the peers need it: the files that the build downloaded, and ONNX with the hub's names."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from pathlib import Path
 from benchmarks.peers.venv import PEERS
 from triton_ensembles.building.places import PLACES
 from triton_ensembles.building.sources import fetch
+from triton_ensembles.files import write_whole
 from triton_ensembles.recipe.reader import read_recipe
 
-# What sentence-transformers reads beside the weights; the recipe's source has no need of them.
+# What sentence-transformers reads beside the weights; the recipe does not need them.
 _MODULES = [
     {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
     {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
@@ -24,7 +25,7 @@ _TOKENIZER = {"tokenizer_class": "BertTokenizerFast", "do_lower_case": True, "mo
 
 
 def peers_model(progress: Callable[[str], None]) -> Path:
-    """A folder with the weights of bert_trt, as the hub has them. Raises :class:`EnsembleError` as fetching does."""
+    """A folder with the weights of bert_trt, as the hub has them. Raises :class:`EnsembleError` as downloads do."""
     source = read_recipe(PLACES.ensembles / "bert_trt").sources["minilm"]
     files = fetch("minilm", source, folder=None, cache=PLACES.downloads, progress=progress)
     folder = PEERS / "model"
@@ -38,8 +39,8 @@ def peers_model(progress: Callable[[str], None]) -> Path:
     (folder / "2_Normalize").mkdir(exist_ok=True)
     if not (folder / "model.onnx").exists():
         progress("exporting model.onnx for the peers")
-        _export(folder, folder / ".partial.onnx")
-        (folder / ".partial.onnx").replace(folder / "model.onnx")
+        with write_whole(folder / "model.onnx") as partial:
+            _export(folder, partial)
     return folder
 
 

@@ -1,4 +1,4 @@
-"""How each peer is started: its command line, and what it is."""
+"""The command line of each peer, and what it is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME = "minilm"
 
 @dataclass(frozen=True)
 class Peer:
-    """One peer. ``command`` makes its command line from environment and port; it runs in the model's folder."""
+    """One peer. ``command(venv, port)`` is its command line; it runs in the model's folder."""
 
     name: str
     packages: tuple[str, ...]
@@ -27,7 +27,7 @@ class Peer:
 
 def _infinity(engine: str, *options: str) -> Callable[[Path, int], list[str]]:
     def command(venv: Path, port: int) -> list[str]:
-        # The optimum engine finds model.onnx of a local folder only under this name and in the working folder.
+        # The optimum engine finds the model.onnx of a local folder only if that is "." and the working folder.
         named = ["--model-id", ".", "--served-model-name", NAME, "--engine", engine, "--device", "cpu", *options]
         return [os.fspath(venv / "bin" / "infinity_emb"), "v2", *named, "--host", "127.0.0.1", "--port", str(port)]
 
@@ -41,7 +41,7 @@ def _fastapi(venv: Path, port: int) -> list[str]:
 
 
 PEERS = (
-    # This engine's "auto" takes the vector of [CLS], which is wrong for the model, without a word.
+    # With "auto" this engine silently takes the vector of [CLS], which is wrong for the model.
     Peer("infinity, ONNX Runtime", ("infinity_emb", "onnxruntime"), _infinity("optimum", "--pooling-method", "mean")),
     Peer("infinity, torch", ("infinity_emb", "torch"), _infinity("torch")),
     Peer("FastAPI, sentence-transformers", ("fastapi", "sentence_transformers", "torch"), _fastapi),

@@ -1,4 +1,4 @@
-"""The virtual environment of the peers, made once for each requirements.txt."""
+"""The virtual environment of the peers, made once per version of requirements.txt."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 
 
 def peers_venv(progress: Callable[[str], None]) -> Path:
-    """The folder of the environment, made if it is missing or made for other versions (1.6 GB, some minutes).
+    """The folder of the environment, made if it is missing or was made for other versions (1.6 GB, some minutes).
 
     Raises:
-        EnsembleError: pip cannot have a package; with its last lines.
+        EnsembleError: pip failed; with its last lines.
     """
     venv = PEERS / "venv"
     ready = venv / "ready"
@@ -45,4 +45,4 @@ def _run(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode:
         reason = " / ".join((done.stderr or done.stdout).strip().splitlines()[-3:])
-        raise EnsembleError(f"the peers cannot be installed: {reason}", path=REQUIREMENTS)
+        raise EnsembleError(f"pip could not install the peers: {reason}", path=REQUIREMENTS)

@@ -1,7 +1,7 @@
 """The reference's packed environment, made as AWS's conda_dependencies.sh makes it: installed, then packed as it is.
 
-conda-pack is called with nothing but the prefix: no file is left out. (:mod:`triton_ensembles.environment`, which packs
-the project's own environments, would leave out a tenth of it.)
+conda-pack gets nothing but the prefix: no file is left out. (:mod:`triton_ensembles.environment`, which packs the
+project's own environments, would leave out a tenth of it.)
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ MEMBER = "processing_env.tar.gz"
 
 
 def packed_environment(store: Store, progress: Callable[[str], None]) -> Path:
-    """The packed environment in ``store``, made there if need be: about 270 MB.
+    """The packed environment in ``store``, made there if necessary: about 270 MB.
 
     Raises:
-        EnsembleError: its packages cannot be had, or conda-pack fails.
+        EnsembleError: its packages are not available, or conda-pack fails.
     """
     origin = {"file": file_digest(FILE), "python": server_python(), "code": file_digest(Path(__file__))}
 
@@ -40,36 +40,19 @@ def packed_environment(store: Store, progress: Callable[[str], None]) -> Path:
             progress("compiling and packing the reference's environment")
             (prefix / "conda-meta" / "history").touch()  # conda-pack gives every file this one's time
             _compile(prefix)
-            command: list[str | Path] = [
-                sys.executable,
-                "-m",
-                "conda_pack.cli",
-                "--quiet",
-                "--prefix",
-                prefix,
-                "--output",
-                output,
-            ]
+            command: list[str | Path] = [sys.executable, "-m", "conda_pack.cli", "--quiet"]
+            command += ["--prefix", prefix, "--output", output]
             try:
                 output_of(command, environment={**os.environ, "TMPDIR": scratch})
             except ProgramError as error:
-                raise EnsembleError(f"conda-pack can't pack the reference's environment: {error.reason}") from error
+                raise EnsembleError(f"conda-pack cannot pack the reference's environment: {error.reason}") from error
         return {"provider": provider}
 
     return store.get_or_make(digest(origin), MEMBER, make)[0].path
 
 
 def _compile(prefix: Path) -> None:
-    """Byte code for every module, as conda makes it when it installs. Without, each start would compile torch anew."""
-    command: list[str | Path] = [
-        prefix / "bin" / "python3",
-        "-m",
-        "compileall",
-        "-q",
-        "-j",
-        "2",
-        "--invalidation-mode",
-        "unchecked-hash",
-    ]
+    """Byte code for every module, as conda makes it when it installs. Otherwise each start would compile torch."""
+    options = ["-m", "compileall", "-q", "-j", "2", "--invalidation-mode", "unchecked-hash"]
     with contextlib.suppress(ProgramError):  # a few files are templates of Python and cannot be compiled
-        output_of([*command, prefix / "lib"])
+        output_of([prefix / "bin" / "python3", *options, prefix / "lib"])

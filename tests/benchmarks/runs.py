@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from benchmarks.cells import Cell, Measured
+from benchmarks.cells import Cell, Measurement
 from benchmarks.loads import Load
 from benchmarks.results import Results
 
@@ -33,5 +33,5 @@ def run_of(throughputs: Mapping[tuple[str, Load], Sequence[float]]) -> Results:
         steps = {"bert": {"queue": 1.0, "compute": 3.0}, "request": {"server": 4.5, "client": 5.0}}
         for number, rate in enumerate(rates, start=1):
             cell = Cell(rate, latency, {"client": 0.1, "server": 0.2}, steps, {"bert": 2.0})
-            results.measured.append(Measured(number, name, load, cell))
+            results.measured.append(Measurement(number, name, load, cell))
     return results

@@ -14,7 +14,7 @@ from triton_ensembles.building.build import Built
 
 @pytest.mark.parametrize("content", TEXTS)
 def test_texts_have_the_token_counts_that_the_page_states(content: str, built: dict[str, Built]) -> None:
-    """Else "short" and "long" are not, and every comparison with other measurements is wrong."""
+    """Otherwise "short" and "long" are wrong, and so is every comparison with other measurements."""
     repository = built["bert_trt"].repository
     tokenizer = load_tokenizer(repository)
     texts = texts_of(Load(content, 1, 1), repository)
@@ -25,7 +25,7 @@ def test_texts_have_the_token_counts_that_the_page_states(content: str, built: d
 
 
 def test_sorted_texts_are_the_same_texts_by_length(built: dict[str, Built]) -> None:
-    """Else the limit with sorted batches is that of another load."""
+    """Otherwise the limit with sorted batches is that of a different load."""
     repository = built["bert_trt"].repository
     unsorted, in_order = (texts_of(Load("mix", 32, 0, each), repository) for each in (False, True))
     tokenizer = load_tokenizer(repository)
@@ -35,13 +35,13 @@ def test_sorted_texts_are_the_same_texts_by_length(built: dict[str, Built]) -> N
 
 
 def test_images_have_the_sizes_that_the_page_states() -> None:
-    """Else decoding costs something else than the page says."""
+    """Otherwise decoding takes a different time than the page suggests."""
     sizes = [Image.open(io.BytesIO(image)).size for image in images_of(Load(IMAGES, 1, 1))]
     assert sizes == [(299, 299), (640, 640), (1280, 1280), (3000, 3000)] * 2
     assert [Image.open(io.BytesIO(image)).size for image in images_of(Load(IMAGES, 8, 1))] == [(1280, 1280)]
 
 
 def test_names_of_loads_are_different() -> None:
-    """Else --only takes one load for another."""
+    """Otherwise --only confuses two loads."""
     loads = [load for content in (*TEXTS, IMAGES) for load in (*served(content), *direct(content))]
     assert len({load.name for load in loads}) == len({str(load) for load in loads}) == len(loads)

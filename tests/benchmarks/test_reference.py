@@ -1,4 +1,4 @@
-"""The reference is what people would use instead of bert_trt: it must answer the same, in its own slow way."""
+"""The reference is what people would use instead of bert_trt: it must give the same answers, in its own slow way."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tritonclient.http as http
 
-from benchmarks.reference.build import HERE, MEMBER, NAME, built_models, give_each_python_step
+from benchmarks.reference.build import HERE, MEMBER, NAME, add_environments, built_models
 from tests.ensembles.clients import embed
 from tests.ensembles.sentences import SENTENCES
 from triton_ensembles.building.build import Built
@@ -54,7 +54,7 @@ def test_it_pads_everything_to_128_tokens_and_batches_nothing(models: Built) -> 
 
 
 def test_it_runs_in_the_engine_that_bert_trt_runs_in() -> None:
-    """Otherwise a difference between engines would be taken for one between ensembles."""
+    """Otherwise a difference between engines would look like one between ensembles."""
     recipes = [
         tomllib.loads((folder / "ensemble.toml").read_text()) for folder in (ENSEMBLES / "bert_trt", HERE / NAME)
     ]
@@ -62,12 +62,12 @@ def test_it_runs_in_the_engine_that_bert_trt_runs_in() -> None:
     assert {**ours, "instances": 1} == {"instances": 1, **theirs}
 
 
-def test_each_python_step_has_an_environment_of_its_own(models: Built, tmp_path: Path) -> None:
+def test_each_python_step_has_its_own_environment(models: Built, tmp_path: Path) -> None:
     """As in AWS's example, where it is extracted twice; and the models that other tests serve stay as they were."""
     environment = tmp_path / "made.tar.gz"
     environment.write_bytes(b"packed")
     before = {path: path.read_bytes() for path in models.repository.glob("*/config.pbtxt")}
-    give_each_python_step(environment, models.repository, tmp_path / "whole")
+    add_environments(environment, models.repository, tmp_path / "whole")
     found = sorted(path.parent.name for path in (tmp_path / "whole").glob(f"*/{MEMBER}"))
     assert found == [f"{NAME}.postprocess", f"{NAME}.preprocess"]
     for step in found:

@@ -15,9 +15,10 @@ from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.folder import Examples, read_examples
-from triton_ensembles.perf.analyzer import NoAnswerError, read_csv, run_analyzer
+from triton_ensembles.perf.analyzer import NoAnswerError
 from triton_ensembles.perf.facts import machine, versions, weights_of
-from triton_ensembles.perf.inputs import Inputs, UserInputs, inputs_for
+from triton_ensembles.perf.inputs import UserInputs, inputs_for
+from triton_ensembles.perf.load_generator import LIMIT_SECONDS, WINDOWS, LoadGenerator
 from triton_ensembles.perf.report import Point, Report
 from triton_ensembles.perf.report_files import write_report
 from triton_ensembles.perf.steps import Counters, composing_models, read_counters, step_times
@@ -26,9 +27,7 @@ from triton_ensembles.triton.server import TritonServer
 
 CONCURRENCIES = (1, 2, 4, 8, 16, 32)
 SECONDS = 6.0
-WINDOWS = 3  # the least that perf_analyzer takes before it calls a measurement stable
 LONGEST_WINDOW = 60.0  # seconds; windows are doubled up to this when no request is answered within one
-LIMIT_SECONDS = 120.0  # for requests that are under way together, such as those when the last window closes
 
 
 class Served(Protocol):
@@ -51,26 +50,6 @@ class _Load:
     protocol: str
     batch: int
     seconds: float
-
-    def arguments(self, name: str, inputs: Inputs, concurrency: int, protocol: str) -> list[str]:
-        url = self.server.grpc_url if protocol == "grpc" else self.server.http_url
-        return [
-            *("-m", name, "-i", protocol, "-u", url, "-b", str(self.batch), *inputs.arguments),
-            *("--concurrency-range", str(concurrency)),
-        ]
-
-    @staticmethod
-    def window_arguments(seconds: float) -> list[str]:
-        """Always three windows, merged into one result of about ``seconds``.
-
-        perf_analyzer reports nothing at all when three windows differ by more than -s, and on a machine that does other
-        work they often do; so -s is set beyond reach, and the reader judges by the percentiles.
-        """
-        window = round(seconds * 1000 / WINDOWS)
-        return ["--measurement-mode", "time_windows", "-p", str(window), "-r", str(WINDOWS), "-s", "1000"]
-
-    def run(self, arguments: Sequence[str], limit_seconds: float) -> None:
-        run_analyzer(self.home, arguments, self.folder, limit_seconds)
 
 
 def measure(
@@ -142,11 +121,16 @@ def _sweep(
     inputs = inputs_for(load.client.get_model_config(each.name), examples, load.batch, load.folder, user)
     models = composing_models(load.client, each.name)
     progress(f"[{each.name}] sending {inputs.about}")
-    _warm_up(each.name, load, inputs, concurrencies[-1])
+    generator = LoadGenerator(
+        load.home, load.server, load.folder, each.name, load.protocol, load.batch, inputs.arguments
+    )
+    most = concurrencies[-1]
+    count = max(2 * most, inputs.entries)
+    generator.warm_up(most, count, LIMIT_SECONDS * math.ceil(count / most))
     points: list[Point] = []
     seconds = load.seconds
     for concurrency in concurrencies:
-        points.append(_point(each.name, load, inputs, models, concurrency, seconds, progress))
+        points.append(_point(generator, load.client, models, concurrency, seconds, progress))
         seconds = points[-1].seconds  # the next concurrency is not faster
         progress(f"[{each.name}] {points[-1].summary()}")
     return Report(
@@ -163,21 +147,9 @@ def _sweep(
     )
 
 
-def _warm_up(name: str, load: _Load, inputs: Inputs, most: int) -> None:
-    """First requests are slow: TensorFlow and ONNX Runtime plan at their first run of a shape, arenas grow.
-
-    Over gRPC in any case: with --request-count and HTTP, perf_analyzer waits for ever when the last request is answered
-    before it looks for the first time (8 of 60 runs of 64 short requests, over gRPC none).
-    """
-    count = max(2 * most, inputs.entries)
-    arguments = [*load.arguments(name, inputs, most, "grpc"), "--request-count", str(count)]
-    load.run(arguments, LIMIT_SECONDS * math.ceil(count / most))
-
-
 def _point(
-    name: str,
-    load: _Load,
-    inputs: Inputs,
+    generator: LoadGenerator,
+    client: http.InferenceServerClient,
     models: Sequence[str],
     concurrency: int,
     seconds: float,
@@ -186,36 +158,38 @@ def _point(
     """A point with windows that are doubled until requests are answered within each."""
     while True:
         try:
-            return _run_point(name, load, inputs, models, concurrency, seconds)
+            return _run_point(generator, client, models, concurrency, seconds)
         except NoAnswerError:
             if seconds >= WINDOWS * LONGEST_WINDOW:
                 raise
             longer = min(2 * seconds, WINDOWS * LONGEST_WINDOW)
             progress(
-                f"[{name}] no answer within a window of {seconds / WINDOWS:.1f} s at concurrency {concurrency}; "
-                f"measuring again with {longer / WINDOWS:.1f} s (at most {LONGEST_WINDOW:.0f} s)"
+                f"[{generator.model}] no answer within a window of {seconds / WINDOWS:.1f} s at concurrency "
+                f"{concurrency}; measuring again with {longer / WINDOWS:.1f} s (at most {LONGEST_WINDOW:.0f} s)"
             )
             seconds = longer
 
 
 def _run_point(
-    name: str, load: _Load, inputs: Inputs, models: Sequence[str], concurrency: int, seconds: float
+    generator: LoadGenerator,
+    client: http.InferenceServerClient,
+    models: Sequence[str],
+    concurrency: int,
+    seconds: float,
 ) -> Point:
-    file = f"{concurrency}.csv"
-    arguments = load.arguments(name, inputs, concurrency, load.protocol)
-    arguments += [*load.window_arguments(seconds), "--verbose-csv", "-f", file]
-    before = _counters(load.client, (name, *models))
-    load.run(arguments, LIMIT_SECONDS + 2 * seconds)
-    spent = {model: after - before[model] for model, after in _counters(load.client, (name, *models)).items()}
+    name = generator.model
+    before = _counters(client, (name, *models))
+    times = generator.measure(concurrency, seconds)
+    spent = {model: after - before[model] for model, after in _counters(client, (name, *models)).items()}
     if spent[name].failures:
         raise EnsembleError(f"{name} answered {spent[name].failures} of {spent[name].requests} requests with an error")
     return Point(
-        client=read_csv(load.folder / file),
+        client=times,
         seconds=seconds,
         requests=spent[name].requests,
         server_ms=spent[name].average_ms("success"),
         steps=tuple(step_times(name, model, spent[model]) for model in models),
-        command=("perf_analyzer", *arguments),
+        command=("perf_analyzer", *generator.arguments(concurrency, seconds)),
     )
 
 

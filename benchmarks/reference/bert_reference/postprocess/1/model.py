@@ -1,4 +1,4 @@
-"""Token vectors to one unit vector a sentence with torch: masked mean, then L2 normalisation.
+"""Token vectors to one unit vector per sentence with torch: masked mean, then L2 normalisation.
 
 TOKEN_EMBEDS_POST  FP32  [batch, 128, 384]
 ATTENTION_POST     INT32 [batch, 128]

@@ -1,6 +1,6 @@
 """Sentences to token ids with transformers' tokenizer, every sentence padded to 128 tokens.
 
-INPUT0   BYTES [batch, 1]     one UTF-8 text a row
+INPUT0   BYTES [batch, 1]     one UTF-8 text per row
 OUTPUT0  INT32 [batch, 128]   token ids
 OUTPUT1  INT32 [batch, 128]   attention mask
 """

@@ -1,4 +1,4 @@
-"""Which contenders a run has, and how each is made and started; some may be missing, for a reason that is said."""
+"""Which contenders a run has, and how each is made and started; optional ones may be missing, with the reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from benchmarks.bf16 import agreement, built_bf16, probabilities, vectors
-from benchmarks.contenders import names
+from benchmarks.contenders import contender as names
 from benchmarks.contenders.contender import Contender
 from benchmarks.contenders.limit import Limit
 from benchmarks.contenders.local_endpoint import OursBehindEndpoint
@@ -34,15 +34,17 @@ COMPARED = 100  # texts whose vectors peers and bf16 are compared on
 Make = Callable[[], Contender]
 
 
-class Field:
+class Contest:
     """Makes the contenders of the groups for these contents of loads.
 
     Args:
-        say: for progress, one line at a time.
+        progress: called with one line at a time.
     """
 
-    def __init__(self, groups: Sequence[str], contents: Sequence[str], results: Results, say: Callable[[str], None]):
-        self._groups, self._contents, self._results, self._say = groups, contents, results, say
+    def __init__(
+        self, groups: Sequence[str], contents: Sequence[str], results: Results, progress: Callable[[str], None]
+    ) -> None:
+        self._groups, self._contents, self._results, self._progress = groups, contents, results, progress
         self._servers: dict[Path, SharedServer] = {}
         self._repositories: dict[str, Path] = {}
 
@@ -53,7 +55,7 @@ class Field:
             contenders = []
             stack.callback(self._stop_servers)
             for name, optional, make in self._makers():
-                self._say(f"starting {name}")
+                self._progress(f"starting {name}")
                 try:
                     contender = make()
                     contender.start()
@@ -61,7 +63,7 @@ class Field:
                     if not optional:
                         raise
                     self._results.missing[name] = str(error)
-                    self._say(f"!!! {name} DOES NOT TAKE PART: {error} !!!")
+                    self._progress(f"!!! {name} DOES NOT TAKE PART: {error} !!!")
                     continue
                 stack.callback(contender.stop)
                 contenders.append(contender)
@@ -70,16 +72,17 @@ class Field:
             yield contenders
 
     def _makers(self) -> Iterator[tuple[str, bool, Make]]:
-        """Name, whether the run goes on without it, and what makes it."""
+        """Name, whether it is optional, and what makes it."""
         for ensemble in dict.fromkeys(ENSEMBLES[content] for content in self._contents):
             contents = [content for content in self._contents if ENSEMBLES[content] == ensemble]
             if "limit" in self._groups:
-                yield names.ALL_CORES, False, partial(self._limit, ensemble, contents, side_by_side=False)
-                yield names.ONE_THREAD, False, partial(self._limit, ensemble, contents, side_by_side=True)
+                yield names.ALL_CORES, False, partial(Limit, self._repository(ensemble), contents, side_by_side=False)
+                yield names.ONE_THREAD, False, partial(Limit, self._repository(ensemble), contents, side_by_side=True)
             if "ours" in self._groups:
-                yield names.OURS, False, partial(self._ours, ensemble, contents)
-            if "http" in self._groups and {"short", IMAGES} & set(contents):
-                yield names.OURS_HTTP, False, partial(self._ours_over_http, ensemble, contents)
+                yield names.OURS, False, partial(self._ours, names.OURS, ensemble, self._served(*contents), "grpc")
+            # Over HTTP only where the protocol's share of the time is largest, and where the requests are.
+            if "http" in self._groups and (loads := self._served(*{"short", IMAGES}.intersection(contents))):
+                yield names.OURS_HTTP, False, partial(self._ours, names.OURS_HTTP, ensemble, loads, "http")
             if "bf16" in self._groups and contents != ["long"]:
                 yield names.OURS_BF16, True, partial(self._bf16, ensemble, contents)
         if "endpoint" in self._groups and "short" in self._contents:
@@ -90,46 +93,37 @@ class Field:
             for peer in PEERS:
                 yield peer.name, True, partial(self._peer, peer)
 
-    def _limit(self, ensemble: str, contents: Sequence[str], *, side_by_side: bool) -> Contender:
-        return Limit(self._repository(ensemble), contents, side_by_side=side_by_side)
-
-    def _ours(self, ensemble: str, contents: Sequence[str]) -> Contender:
-        return self._over(names.OURS, self._repository(ensemble), self._served(*contents), "grpc")
-
-    def _ours_over_http(self, ensemble: str, contents: Sequence[str]) -> Contender:
-        """Only where the protocol's share of the time is largest, and where the requests are."""
-        loads = [load for load in self._served("short", IMAGES) if load.content in contents]
-        return self._over(names.OURS_HTTP, self._repository(ensemble), loads, "http")
+    def _ours(self, name: str, ensemble: str, loads: Sequence[Load], protocol: str) -> Contender:
+        return self._over(name, self._repository(ensemble), loads, protocol)
 
     def _bf16(self, ensemble: str, contents: Sequence[str]) -> Contender:
-        repository = built_bf16(PLACES.ensembles / ensemble, PLACES, self._say).repository
+        repository = built_bf16(PLACES.ensembles / ensemble, PLACES, self._progress).repository
         loads = [load for load in self._served("short", "mix", IMAGES) if load.content in contents]
         answers = [self._answers(ensemble, each) for each in (self._repository(ensemble), repository)]
         self._results.agreement[ensemble] = agreement(*answers, classes=IMAGES in contents)
-        self._say(f"{ensemble} bf16 against fp32: {self._results.agreement[ensemble]}")
+        self._progress(f"{ensemble} bf16 against fp32: {self._results.agreement[ensemble]}")
         return self._over(names.OURS_BF16, repository, loads, "grpc")
 
     def _endpoint(self) -> Contender:
-        self._repository("bert_trt")  # its archive in dist/ must be that of today
+        self._repository("bert_trt")  # its archive in dist/ must be up to date
         return OursBehindEndpoint(names.OURS_ENDPOINT, served("short"), self._texts)
 
     def _reference(self) -> Contender:
-        repository = built_reference(self._say).repository
+        repository = built_reference(self._progress).repository
         return self._over(names.REFERENCE, repository, self._served("short", "mix"), "grpc")
 
     def _peer(self, peer: Peer) -> Contender:
-        """Of the mix, the two loads that goals are about: three peers under all of them take minutes a round."""
+        """Of the mixed loads, the two that goals are about: three peers under all of them take minutes per round."""
         mix = [load for load in self._served("mix") if (load.rows, load.concurrency) in ((1, 32), (32, 8))]
         expected = (self._compared, self._answers("bert_trt", self._texts))
-        venv, model = peers_venv(self._say), peers_model(self._say)
+        venv, model = peers_venv(self._progress), peers_model(self._progress)
         return PeerServer(peer, venv, model, self._served("short") + mix, texts_from=self._texts, expected=expected)
 
     def _served(self, *contents: str) -> list[Load]:
         return [load for content in contents if content in self._contents for load in served(content)]
 
     def _over(self, name: str, repository: Path, loads: Sequence[Load], protocol: str) -> Contender:
-        about = f"tritonserver, {find_step(repository)}; perf_analyzer"
-        server = self._server(repository)
+        about, server = f"tritonserver, {find_step(repository)}", self._server(repository)
         return Served(name, server, loads, protocol=protocol, texts_from=self._texts, about=about)
 
     def _server(self, repository: Path) -> SharedServer:
@@ -158,7 +152,7 @@ class Field:
     def _repository(self, ensemble: str) -> Path:
         if ensemble not in self._repositories:
             folder = PLACES.ensembles / ensemble
-            built = build(folder, CPU, PLACES, allow_random=True, weights_dir=None, progress=self._say)
+            built = build(folder, CPU, PLACES, allow_random=True, weights_dir=None, progress=self._progress)
             warn_of_random_weights(built)
             self._results.facts["weights"][ensemble] = built.manifest["weights"]
             self._repositories[ensemble] = built.repository.resolve()

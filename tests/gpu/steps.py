@@ -1,0 +1,56 @@
+"""Single steps of the ensembles in the real tritonserver, placed on the CPU or on a GPU.
+
+Backends are this project's own, in the pip-only server: NVIDIA's image is a different proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import tritonclient.grpc as grpc
+
+from triton_ensembles.building.artifact_builder import ArtifactBuilder
+from triton_ensembles.building.places import PLACES
+from triton_ensembles.building.plan import plan_build
+from triton_ensembles.building.staging import stage
+from triton_ensembles.building.store import Store
+from triton_ensembles.recipe.schema import Artifact
+from triton_ensembles.triton.model_config import ModelInstanceGroup
+from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.targets import CPU, Target
+
+ON_CPU = replace(CPU, name="cpu-proof", chooses_engines=False, pads_batches=False)
+ON_GPU = replace(ON_CPU, name="gpu-proof", instance_kind=ModelInstanceGroup.KIND_GPU, dali_device="mixed")
+
+
+@contextmanager
+def served(ensemble: str, step: str, target: Target) -> Iterator[Any]:
+    """One step, staged for ``target`` and loaded alone; yields a gRPC client."""
+    builder = builder_of(ensemble, target)
+    made = {each.path: builder.make(each).path for each in builder.plan.artifacts if each.step == step}
+    with TemporaryDirectory() as scratch:
+        place = Path(scratch) / "models"
+        stage(builder.plan, place, artifacts=made, environments={})
+        flags = ["--model-control-mode=explicit", f"--load-model={ensemble}.{step}"]
+        with TritonServer([place], arguments=flags) as server, grpc.InferenceServerClient(server.grpc_url) as client:
+            yield client
+
+
+def builder_of(ensemble: str, target: Target) -> ArtifactBuilder:
+    return ArtifactBuilder(
+        plan=plan_build(PLACES.ensembles / ensemble, target),
+        store=Store(PLACES.store),
+        downloads=PLACES.downloads,
+        progress=print,
+        allow_random=True,
+    )
+
+
+def model_file(ensemble: str, step: str, target: Target) -> Artifact:
+    """The artifact that the engine of the step runs."""
+    return plan_build(PLACES.ensembles / ensemble, target).selected[step].file

@@ -1,0 +1,94 @@
+"""What only a machine with a GPU can prove; the same comparisons on the CPU prove the comparisons.
+
+`make gpu-proof` runs the tests marked ``gpu`` and writes what each recorded as ``seen`` to docs/gpu-proof.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tritonclient.grpc as grpc
+
+from benchmarks.examples import examples_of, photographs
+from tests.gpu.steps import ON_CPU, ON_GPU, builder_of, model_file, served
+from triton_ensembles.building.tensorrt_plans import find_plans
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.targets import CPU, Target, gpu
+
+RELEASE = "24.10"  # for the profiles and the environment of the plan; any TensorRT will do here
+Record = Callable[[str, object], None]
+
+
+@pytest.mark.parametrize(
+    ("target", "steps_of_255"),
+    [
+        pytest.param(ON_CPU, 0.0, id="cpu"),
+        pytest.param(ON_GPU, 2.0, id="gpu", marks=pytest.mark.gpu),  # nvJPEG rounds differently from libjpeg
+    ],
+)
+def test_dali_decodes_the_same_pixels_in_tritonserver(
+    target: Target, steps_of_255: float, record_property: Record
+) -> None:
+    """Otherwise images decoded on that device are classified differently from those decoded on the CPU."""
+    from pipelines.dali_pipe import HALF_RANGE, preprocess
+
+    images = [path.read_bytes() for path in photographs()]
+    differences = []
+    with served("dali_inception", "dali", target) as client:
+        for image in images:
+            given = grpc.InferInput("DALI_INPUT_0", [1, len(image)], "UINT8")
+            given.set_data_from_numpy(np.frombuffer(image, np.uint8)[None])
+            answer = client.infer("dali_inception.dali", [given]).as_numpy("DALI_OUTPUT_0")
+            differences.append(np.abs(answer[0] - preprocess(image)) * HALF_RANGE)
+    mean, worst = float(np.mean(differences)), float(np.max(differences))
+    record_property("seen", f"{len(images)} photographs: {mean:.3f} of 255 on average, {worst:.1f} at most")
+    assert mean <= steps_of_255
+
+
+@pytest.mark.parametrize(
+    ("target", "tolerance"),
+    [
+        pytest.param(ON_CPU, 1e-5, id="cpu"),
+        pytest.param(ON_GPU, 1e-2, id="gpu", marks=pytest.mark.gpu),  # convolutions on a GPU compute in TF32
+    ],
+)
+def test_resnet_computes_the_same_logits_in_tritonserver(
+    target: Target, tolerance: float, record_property: Record
+) -> None:
+    """Otherwise the PyTorch backend computes something else on that device than torch on the CPU."""
+    import torch
+
+    if target is ON_GPU and not torch.cuda.is_available():
+        pytest.skip(f"torch {torch.__version__} has no CUDA here")
+    images = np.stack([row["INPUT__0"] for row in examples_of("resnet_pytorch").rows()])
+    with served("resnet_pytorch", "resnet", target) as client:
+        given = grpc.InferInput("INPUT__0", list(images.shape), "FP32")
+        given.set_data_from_numpy(images)
+        found = client.infer("resnet_pytorch.resnet", [given]).as_numpy("OUTPUT__0")
+    file = builder_of("resnet_pytorch", CPU).make(model_file("resnet_pytorch", "resnet", CPU)).path
+    with torch.inference_mode():
+        expected = torch.jit.load(file, map_location="cpu")(torch.from_numpy(images)).numpy()
+    worst = float(np.abs(found - expected).max() / np.abs(expected).max())
+    record_property("seen", f"{len(images)} photographs: differences up to {worst:.1e} of the largest logit")
+    assert worst <= tolerance
+
+
+@pytest.mark.gpu
+def test_a_tensorrt_plan_is_built_and_agrees_with_onnx_runtime(record_property: Record) -> None:
+    """Otherwise archives for the gpu target cannot be built on this machine, or embed texts differently."""
+    target = gpu(RELEASE)
+    target = replace(target, release=replace(target.release, tensorrt=""))
+    artifact = model_file("bert_trt", "bert-trt", target)
+    try:
+        plans = find_plans("bert_trt", [artifact], target, None, print)
+    except EnsembleError as error:
+        pytest.skip(error.message)
+    facts = replace(builder_of("bert_trt", target), plans=plans).make(artifact).record["facts"]  # fails below 0.9995
+    record_property(
+        "seen",
+        f"TensorRT {facts['tensorrt']}, {facts['precision']}, profiles {', '.join(facts['profiles'])}: lowest cosine "
+        f"{facts['least_cosine_to_fp32']} on {facts['sentences']} sentences",
+    )

@@ -1,0 +1,70 @@
+"""perf_analyzer as the load on one model of a running server: what it is told, for a sweep and for the benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_ensembles.perf.analyzer import ClientTimes, read_csv, run_analyzer
+from triton_ensembles.triton.home import TritonHome
+from triton_ensembles.triton.server import TritonServer
+
+WINDOWS = 3  # the fewest that perf_analyzer needs before it calls a measurement stable
+LIMIT_SECONDS = 120.0  # for requests that are under way together, such as those when the last window closes
+
+
+@dataclass(frozen=True)
+class LoadGenerator:
+    """Requests of one kind to one model.
+
+    Attributes:
+        folder: where perf_analyzer runs and writes its CSV files.
+        protocol: "grpc" or "http".
+        rows: in a request.
+        inputs: perf_analyzer's arguments for the input data.
+    """
+
+    home: TritonHome
+    server: TritonServer
+    folder: Path
+    model: str
+    protocol: str
+    rows: int
+    inputs: Sequence[str]
+
+    def warm_up(self, concurrency: int, requests: int, limit_seconds: float = LIMIT_SECONDS) -> None:
+        """First requests are slow: engines plan at their first run of a shape, arenas grow.
+
+        Over gRPC in any case: with --request-count and HTTP, perf_analyzer hangs when the last request is answered
+        before it looks for the first time (8 of 60 runs of 64 short requests, over gRPC none).
+        """
+        arguments = [*self._arguments("grpc", concurrency), "--request-count", str(requests)]
+        run_analyzer(self.home, arguments, self.folder, limit_seconds)
+
+    def measure(self, concurrency: int, seconds: float) -> ClientTimes:
+        """Keep ``concurrency`` requests under way for ``seconds`` and about a fifth more."""
+        file = self.folder / _csv_name(concurrency)
+        file.unlink(missing_ok=True)
+        run_analyzer(self.home, self.arguments(concurrency, seconds), self.folder, LIMIT_SECONDS + 2 * seconds)
+        return read_csv(file)
+
+    def arguments(self, concurrency: int, seconds: float) -> list[str]:
+        """perf_analyzer's arguments for :meth:`measure`.
+
+        Always three windows, merged into one result. perf_analyzer reports nothing at all when three windows differ by
+        more than -s, and on a machine that does other work they often do; so -s is set beyond reach, and the reader
+        judges by the spread.
+        """
+        window = round(seconds * 1000 / WINDOWS)
+        windows = ["--measurement-mode", "time_windows", "-p", str(window), "-r", str(WINDOWS), "-s", "1000"]
+        return [*self._arguments(self.protocol, concurrency), *windows, "--verbose-csv", "-f", _csv_name(concurrency)]
+
+    def _arguments(self, protocol: str, concurrency: int) -> list[str]:
+        url = self.server.grpc_url if protocol == "grpc" else self.server.http_url
+        model = ["-m", self.model, "-i", protocol, "-u", url, "-b", str(self.rows)]
+        return [*model, *self.inputs, "--concurrency-range", str(concurrency)]
+
+
+def _csv_name(concurrency: int) -> str:
+    return f"{concurrency}.csv"
