@@ -32,14 +32,13 @@ def manifest(repository: Repository) -> dict[str, Any]:
 
 
 @rule(
-    "endpoint-shared-step",
     "No two archives of an endpoint have a step of the same name",
     source="core r24.10 model_repository_manager.cc looks for steps by bare names in all repositories; "
     "measured on 2.51.0; server #7489, #5150",
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
-def shared_step(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
+def endpoint_shared_step(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     found: dict[str, list[Model]] = {}
     for repository in archives(repositories):
         served = {model.folder for model in served_models(repository)}
@@ -60,13 +59,11 @@ def shared_step(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
 
 
 @rule(
-    "endpoint-same-target-model",
     "No two archives of an endpoint have the same file name",
     source="server r24.10 src/sagemaker_server.cc; measured on 2.51.0: 409",
     severity=Severity.WARNING,
-    server=Server.UNTESTED,
 )
-def same_target_model(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
+def endpoint_same_target_model(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     found: dict[str, list[Repository]] = {}
     for repository in archives(repositories):
         found.setdefault(repository.path.name, []).append(repository)
@@ -83,13 +80,12 @@ def same_target_model(repositories: tuple[Repository, ...]) -> Iterator[Finding]
 
 
 @rule(
-    "endpoint-same-environment",
     "Archives of an endpoint do not repeat the same environment",
     source="python_backend r24.10 pb_env.cc: one extraction for each path, never removed while the server runs (#8840)",
     severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
-def same_environment(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
+def endpoint_same_environment(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     found: dict[int, dict[str, tuple[Place, int, int]]] = {}
     for repository in archives(repositories):
         for packed in environments(repository):
@@ -110,13 +106,11 @@ def same_environment(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
 
 
 @rule(
-    "endpoint-mixed-targets",
     "All archives of an endpoint are built for the same target and Triton",
     source="manifest.json, which triton_ensembles/building/build.py writes",
     severity=Severity.WARNING,
-    server=Server.UNTESTED,
 )
-def mixed_targets(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
+def endpoint_mixed_targets(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     for key, what, effect in (
         ("target", "target", "an endpoint has one instance type: one of them does not load there, or does not use it"),
         ("triton", "Triton", "an endpoint has one image: a plan or an environment for another may not load there"),

@@ -14,14 +14,7 @@ STEP_SOURCE = "core r24.10 model_config_utils.cc BuildEnsembleGraph"
 
 
 def _forbidden(id: str, field: str, example: str, words: str, cure: str) -> None:
-    @rule(
-        id,
-        f"An ensemble has no {field}",
-        source=SOURCE,
-        bad=ensemble(SCALE, extra=example),
-        good=ensemble(SCALE),
-        words=words,
-    )
+    @rule(f"An ensemble has no {field}", id=id, bad=ensemble(SCALE, extra=example), good=ensemble(SCALE), words=words)
     def find(model: Model) -> Iterator[Finding]:
         config = model.config
         given = config.HasField(field) if field == "optimization" else len(getattr(config, field))
@@ -53,14 +46,12 @@ _forbidden(
 
 
 @rule(
-    "ensemble-without-steps",
     "An ensemble has at least one step",
-    source=SOURCE,
     bad=ensemble(),
     good=ensemble(SCALE),
     words="must specify 'step' for ensemble '…'",
 )
-def without_steps(model: Model) -> Iterator[Finding]:
+def ensemble_without_steps(model: Model) -> Iterator[Finding]:
     config = model.config
     empty = config.HasField("ensemble_scheduling") and not config.ensemble_scheduling.step
     if empty and not model.is_damaged("ensemble_scheduling"):
@@ -71,8 +62,8 @@ def without_steps(model: Model) -> Iterator[Finding]:
 
 def _missing(field: str, bad: str, cure: str) -> None:
     @rule(
-        f"step-{field.replace('_', '-')}-missing",
         f"Every step has {'a' if field == 'model_name' else 'an'} {field}",
+        id=f"step-{field.replace('_', '-')}-missing",
         source=STEP_SOURCE,
         bad=bad,
         good=ensemble(SCALE),

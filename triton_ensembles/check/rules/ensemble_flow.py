@@ -8,7 +8,7 @@ from triton_ensembles.check.dataflow import Dataflow, Use
 from triton_ensembles.check.examples import SCALE, X, Y, ensemble, step
 from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import rule
 from triton_ensembles.check.spelling import listed
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"
@@ -38,14 +38,12 @@ def _place(model: Model, use: Use, kind: str) -> Place:
 
 
 @rule(
-    "ensemble-tensor-not-written",
     "Every tensor that a step reads is an input of the ensemble or written by a step",
-    source=SOURCE,
     bad=_JOINED.replace('"A", value: "scaled"', '"A", value: "scalled"'),
     good=_JOINED,
     words="… is not written: at least one of its depending tensors, '…', is not connected",
 )
-def tensor_not_written(model: Model) -> Iterator[Finding]:
+def ensemble_tensor_not_written(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
     if flow is None:
         return
@@ -59,14 +57,13 @@ def tensor_not_written(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-tensor-written-twice",
     "A tensor is written by only one step",
     source="core r24.10 model_config_utils.cc BuildEnsembleGraph",
     bad=ensemble(SCALE, SCALE),
     good=_THROUGH,
     words="ensemble tensor '…' can appear in an output map only once",
 )
-def tensor_written_twice(model: Model) -> Iterator[Finding]:
+def ensemble_tensor_written_twice(model: Model) -> Iterator[Finding]:
     for name, uses in Dataflow.of(model).writers.items():
         for use in uses[1:]:
             yield Finding(
@@ -77,14 +74,12 @@ def tensor_written_twice(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-input-overwritten",
     "No step writes a tensor that is an input of the ensemble",
     source="core r24.10 BuildEnsembleGraph does not check it; measured on tritonserver 2.51.0",
-    server=Server.ACCEPTS,
     bad=ensemble(step("scale", {"X": "X"}, {"Y": "X"}), step("scale", {"X": "X"}, {"Y": "Y"})),
     good=_THROUGH,
 )
-def input_overwritten(model: Model) -> Iterator[Finding]:
+def ensemble_input_overwritten(model: Model) -> Iterator[Finding]:
     flow = Dataflow.of(model)
     for name, uses in flow.writers.items():
         if name in flow.inputs:
@@ -97,9 +92,7 @@ def input_overwritten(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-cycle",
     "No step depends on its own output",
-    source=SOURCE,
     bad=ensemble(
         step("join", {"A": "X", "B": "BACK"}, {"SUM": "T"}),
         step("scale", {"X": "T"}, {"Y": "BACK"}),
@@ -108,7 +101,7 @@ def input_overwritten(model: Model) -> Iterator[Finding]:
     good=ensemble(step("scale", {"X": "T"}, {"Y": "Y"}), step("scale", {"X": "X"}, {"Y": "T"})),
     words="… is not written: at least one of its depending tensors, …, is not connected",
 )
-def cycle(model: Model) -> Iterator[Finding]:
+def ensemble_cycle(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
     if flow is None:
         return
@@ -123,9 +116,7 @@ def cycle(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-output-not-written",
     "Every output of the ensemble is written by a step",
-    source=SOURCE,
     bad=ensemble(SCALE, outputs=f"{Y}, {_Z}"),
     good=ensemble(
         step("join", {"A": "X", "B": "X"}, {"SUM": "Y", "MEAN": "Z"}),
@@ -133,7 +124,7 @@ def cycle(model: Model) -> Iterator[Finding]:
     ),
     words="ensemble output '…' for ensemble …' is not used",
 )
-def output_not_written(model: Model) -> Iterator[Finding]:
+def ensemble_output_not_written(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
     if flow is None:
         return
@@ -146,14 +137,12 @@ def output_not_written(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-input-unused",
     "Every input of the ensemble is read by a step",
-    source=SOURCE,
     bad=ensemble(SCALE, inputs=f"{X}, {X.replace('X', 'Z')}"),
     good=ensemble(step("join", {"A": "X", "B": "Z"}, {"SUM": "Y"}), inputs=f"{X}, {X.replace('X', 'Z')}"),
     words="ensemble input '…' for ensemble …' is not used",
 )
-def input_unused(model: Model) -> Iterator[Finding]:
+def ensemble_input_unused(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
     if flow is None:
         return
@@ -166,14 +155,12 @@ def input_unused(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-tensor-unused",
     "Every tensor that a step writes is read by a step or an output of the ensemble",
-    source=SOURCE,
     bad=ensemble(step("join", {"A": "X", "B": "X"}, {"SUM": "Y", "MEAN": "M"})),
     good=ensemble(step("join", {"A": "X", "B": "X"}, {"SUM": "Y"})),
     words="ensemble tensor '…' is unused in ensemble '…'",
 )
-def tensor_unused(model: Model) -> Iterator[Finding]:
+def ensemble_tensor_unused(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
     if flow is None:
         return

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from triton_ensembles.check.examples import SCALE, X, Y, ensemble, step
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.spelling import listed, nearest
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorMapping"
@@ -43,14 +43,13 @@ def steps(model: Model) -> list[Step]:
 
 
 @rule(
-    "step-model-missing",
     "Every step names a model of the repository",
     source=GRAPH,
     bad=ensemble(step("scales", {"X": "X"}, {"Y": "Y"})),
     good=ensemble(SCALE),
     words="ensemble … contains models that are not available or ambiguous: …",
 )
-def model_missing(model: Model) -> Iterator[Finding]:
+def step_model_missing(model: Model) -> Iterator[Finding]:
     known = [item.folder for item in model.repository.models if item.folder != model.folder]
     models = f"the models here are {listed(known)}" if known else "add the model to the repository"
     for item in steps(model):
@@ -65,14 +64,13 @@ def model_missing(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "step-version-not-served",
     "Every step names a version that its model serves, or -1 for the newest",
     source="core r24.10 model_repository_manager.cc CheckNode; protobuf takes a missing model_version for 0",
     bad=ensemble(step("scale", {"X": "X"}, {"Y": "Y"}, version="")),
     good=ensemble(step("scale", {"X": "X"}, {"Y": "Y"}, version="model_version: 1")),
     words="ensemble '…' depends on '…' whose required version … is not loaded",
 )
-def version_not_served(model: Model) -> Iterator[Finding]:
+def step_version_not_served(model: Model) -> Iterator[Finding]:
     for item in steps(model):
         wanted = item.message.model_version
         if item.model is None or wanted == -1 or wanted in item.model.served_versions():
@@ -92,26 +90,22 @@ def version_not_served(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "step-input-unknown",
     "input_map names inputs that the model has",
-    source=SOURCE,
     bad=ensemble(step("scale", {"x": "X"}, {"Y": "Y"})),
     good=ensemble(SCALE),
     words="in ensemble …, ensemble tensor … is mapping to non-existing input … in model …",
 )
-def input_unknown(model: Model) -> Iterator[Finding]:
+def step_input_unknown(model: Model) -> Iterator[Finding]:
     yield from _unknown(model, "input")
 
 
 @rule(
-    "step-output-unknown",
     "output_map names outputs that the model has",
-    source=SOURCE,
     bad=ensemble(step("scale", {"X": "X"}, {"OUT": "Y"})),
     good=ensemble(SCALE),
     words="in ensemble …, ensemble tensor … is mapped from non-existing output … in model …",
 )
-def output_unknown(model: Model) -> Iterator[Finding]:
+def step_output_unknown(model: Model) -> Iterator[Finding]:
     yield from _unknown(model, "output")
 
 
@@ -132,14 +126,12 @@ def _unknown(model: Model, kind: str) -> Iterator[Finding]:
 
 
 @rule(
-    "step-input-not-mapped",
     "Every input of a step's model is mapped, unless it is optional",
-    source=SOURCE,
     bad=ensemble(step("join", {"A": "X"}, {"SUM": "Y"})),
     good=_JOIN,
     words="in ensemble …, input … in model … is not mapped to any ensemble tensors",
 )
-def input_not_mapped(model: Model) -> Iterator[Finding]:
+def step_input_not_mapped(model: Model) -> Iterator[Finding]:
     for item in steps(model):
         if item.model is None or not item.tensors_known or not item.message.input_map:
             continue
@@ -158,7 +150,6 @@ def input_not_mapped(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-batch-size",
     "An ensemble's max_batch_size is not larger than that of a step that batches",
     source="core r24.10 ensemble_utils.cc ValidateEnsembleConfig",
     bad=ensemble(SCALE, size=16),
@@ -166,7 +157,7 @@ def input_not_mapped(model: Model) -> Iterator[Finding]:
     words="ensemble … allows maximum batch size …, but it contains model … "
     "which only allows maximum batch size to be …",
 )
-def batch_size(model: Model) -> Iterator[Finding]:
+def ensemble_batch_size(model: Model) -> Iterator[Finding]:
     most = model.config.max_batch_size
     for item in steps(model):
         if item.model is None or not item.model.has_config or item.model.is_damaged("max_batch_size"):
@@ -193,7 +184,6 @@ ensemble_scheduling {{ step [ {{
 
 
 @rule(
-    "ensemble-of-itself",
     "No ensemble is a step of itself, directly or through another one",
     source="core r24.10 model_repository_manager.cc CircularDependencyCheck",
     bad=Example(
@@ -207,7 +197,7 @@ ensemble_scheduling {{ step [ {{
     ),
     words="circular dependency between ensembles",
 )
-def of_itself(model: Model) -> Iterator[Finding]:
+def ensemble_of_itself(model: Model) -> Iterator[Finding]:
     """Reported once for each cycle: at the ensemble whose name comes first."""
     for item in steps(model):
         ring = _ring(model, item)
@@ -237,14 +227,12 @@ def _ring(model: Model, first: Step) -> list[str] | None:
 
 
 @rule(
-    "step-namespace",
     "model_namespace is reserved for Triton",
     source="common r24.10 model_config.proto: '[RESERVED] currently this field is reserved for internal use'",
-    server=Server.ACCEPTS,
     bad=ensemble(SCALE.replace('model_name: "scale"', 'model_namespace: "here", model_name: "scale"')),
     good=ensemble(SCALE),
 )
-def namespace(model: Model) -> Iterator[Finding]:
+def step_namespace(model: Model) -> Iterator[Finding]:
     for item in steps(model):
         if item.message.model_namespace:
             yield Finding(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from triton_ensembles.check.examples import SCALE, Y, ensemble, step
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.ensemble_models import steps
 from triton_ensembles.triton.model_config import DataType
 
@@ -85,14 +85,12 @@ def _node(model: Model, who: str, tensor: Any, dims: Sequence[int], place: Place
 
 
 @rule(
-    "ensemble-data-type-clash",
     "All models that share a tensor give it the same data_type",
-    source=SOURCE,
     bad=ensemble(SCALE, inputs=_INT),
     good=ensemble(SCALE),
     words="in ensemble …, ensemble tensor …: inconsistent data type",
 )
-def data_type_clash(model: Model) -> Iterator[Finding]:
+def ensemble_data_type_clash(model: Model) -> Iterator[Finding]:
     for name, one, other in edges(model):
         if one.data_type != other.data_type and DataType.TYPE_INVALID not in (one.data_type, other.data_type):
             yield Finding(
@@ -103,14 +101,12 @@ def data_type_clash(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-shape-clash",
     "All models that share a tensor give it compatible shapes; -1 is compatible with every length",
-    source=SOURCE,
     bad=ensemble(SCALE, inputs=_WIDE),
     good=ensemble(SCALE, inputs=_ANY),
     words="in ensemble …, ensemble tensor …: inconsistent shape: … is inferred from … while … is inferred from …",
 )
-def shape_clash(model: Model) -> Iterator[Finding]:
+def ensemble_shape_clash(model: Model) -> Iterator[Finding]:
     for name, one, other in edges(model):
         if same_shape(one.dims, other.dims) or same_shape(one.full_dims, other.full_dims):
             continue
@@ -131,16 +127,14 @@ def _batch_note(one: Node, other: Node) -> str:
 
 
 @rule(
-    "ensemble-batch-of-one",
     "A step without batching has a batch axis in the dims of what it reads from an ensemble with batching",
     source="core r24.10 ensemble_scheduler.cc ReshapeTensorDims strips the batch axis when it is 1; "
     "measured on tritonserver 2.51.0",
     severity=Severity.WARNING,
-    server=Server.ACCEPTS,
     bad=ensemble(step("whole", {"X": "X"}, {"Y": "Y"}), inputs=_ROWS, outputs=_ROWS.replace('"X"', '"Y"')),
     good=ensemble(step("whole", {"X": "X"}, {"Y": "Y"})),
 )
-def batch_of_one(model: Model) -> Iterator[Finding]:
+def ensemble_batch_of_one(model: Model) -> Iterator[Finding]:
     for name, one, other in edges(model):
         batching, single = (one, other) if one.batching else (other, one)
         clash = not same_shape(one.full_dims, other.full_dims) and same_shape(one.dims, other.dims)
@@ -156,11 +150,9 @@ def batch_of_one(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-shape-clash-hidden",
     "Fixed shapes agree even where the ensemble's own tensor has a variable length",
     source=f"{SOURCE}: each is compared only with the first declaration, here the -1; measured on tritonserver 2.51.0",
     severity=Severity.WARNING,
-    server=Server.ACCEPTS,
     bad=ensemble(
         step("scale", {"X": "X"}, {"Y": "T"}),
         step("pair-sum", {"PAIR": "X"}, {"SUM": "Z"}),
@@ -169,7 +161,7 @@ def batch_of_one(model: Model) -> Iterator[Finding]:
     ),
     good=ensemble(SCALE, inputs=_ANY),
 )
-def shape_clash_hidden(model: Model) -> Iterator[Finding]:
+def ensemble_shape_clash_hidden(model: Model) -> Iterator[Finding]:
     seen: dict[str, list[Node]] = {}
     for name, first, now in edges(model):
         if not same_shape(first.dims, now.dims) and not same_shape(first.full_dims, now.full_dims):
@@ -190,14 +182,13 @@ def shape_clash_hidden(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-decoupled-mix",
     "All tensors that a step reads, and all outputs, come from the same decoupled step",
     source="core r24.10 ensemble_utils.cc ValidateEnsembleConfig",
     bad=ensemble(step("stream", {"X": "X"}, {"Y": "T"}), step("join", {"A": "T", "B": "X"}, {"SUM": "Y"})),
     good=ensemble(step("stream", {"X": "X"}, {"Y": "T"}), step("join", {"A": "T", "B": "T"}, {"SUM": "Y"})),
     words="in ensemble …, step of model '…' receives inputs originated from different decoupled models",
 )
-def decoupled_mix(model: Model) -> Iterator[Finding]:
+def ensemble_decoupled_mix(model: Model) -> Iterator[Finding]:
     cure = "send what the step needs through the decoupled step too"
     labels = {tensor.name: 0 for tensor in model.config.input}
     waiting = steps(model)

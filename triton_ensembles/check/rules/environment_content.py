@@ -39,7 +39,6 @@ def _without_stub(repository: Repository, packed: Environment) -> list[str]:
 
 
 @rule(
-    "environment-python",
     "A packed environment has the Python of the image's stub",
     source="python_backend README r24.10, Important Notes 1; releases.csv",
     bad=with_environment("3.8"),
@@ -47,7 +46,7 @@ def _without_stub(repository: Repository, packed: Environment) -> list[str]:
     destination=Destination(image="24.09"),
     server=Server.UNTESTED,
 )
-def python(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def environment_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
     for packed in _used(repository):
         models = _without_stub(repository, packed)
@@ -64,7 +63,6 @@ def python(repository: Repository, destination: Destination) -> Iterator[Finding
 
 
 @rule(
-    "environment-python-of-no-image",
     "A packed environment has the Python of some image's stub",
     source="releases.csv: stubs for Python 3.8, 3.10 and 3.12",
     bad=with_environment("3.11"),
@@ -72,7 +70,7 @@ def python(repository: Repository, destination: Destination) -> Iterator[Finding
     severity=Severity.NOTE,
     server=Server.UNTESTED,
 )
-def python_of_no_image(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def environment_python_of_no_image(repository: Repository, destination: Destination) -> Iterator[Finding]:
     if destination.image:
         return
     known = {release.python for release in releases().values()}
@@ -91,14 +89,13 @@ def python_of_no_image(repository: Repository, destination: Destination) -> Iter
 
 
 @rule(
-    "environment-numpy",
     "numpy is below 2 for a server up to 24.10",
     source="python_backend #384: pybind11 2.12 since 24.11; measured on 2.51.0",
     bad=with_environment("3.12", site={"numpy-2.1.0.dist-info/METADATA": "Name: numpy\n"}),
     good=with_environment("3.12", site={"numpy-1.26.4.dist-info/METADATA": "Name: numpy\n"}),
     server=Server.UNTESTED,
 )
-def numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def environment_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
     release = release_of(destination)
     for packed in _used(repository):
         found = packed.versions.get("numpy", "")
@@ -113,14 +110,13 @@ def numpy(repository: Repository, destination: Destination) -> Iterator[Finding]
 
 
 @rule(
-    "environment-editable",
     "Nothing in a packed environment is installed in editable mode",
     source="PEP 660, PEP 610; setuptools writes __editable__ files, pip direct_url.json",
     bad=with_environment(site={"__editable__.mine-1.0.pth": "/home/me/mine\n"}),
     good=with_environment(site={"mine/__init__.py": ""}),
     server=Server.UNTESTED,
 )
-def editable(repository: Repository) -> Iterator[Finding]:
+def environment_editable(repository: Repository) -> Iterator[Finding]:
     for packed in _used(repository):
         for path, what in _editable(packed):
             yield Finding(
@@ -160,12 +156,10 @@ def _editable(packed: Environment) -> Iterator[tuple[str, str]]:
 
 
 @rule(
-    "environment-links",
     "No link in a packed environment points outside it",
     source="python_backend r24.10 pb_env.cc extracts links as they are; since 26.06 (#437) it refuses such links",
-    server=Server.UNTESTED,
 )
-def links(repository: Repository) -> Iterator[Finding]:
+def environment_links(repository: Repository) -> Iterator[Finding]:
     for packed in _used(repository):
         found = [
             entry
@@ -202,7 +196,6 @@ def _leads_out(path: str, target: str) -> bool:
 
 
 @rule(
-    "environment-no-library",
     "A packed environment has Python's standard library",
     source="measured on 2.51.0: the stub becomes the Python whose bin is first on PATH",
     bad=with_environment(library=False),
@@ -210,7 +203,7 @@ def _leads_out(path: str, target: str) -> bool:
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def no_library(repository: Repository) -> Iterator[Finding]:
+def environment_no_library(repository: Repository) -> Iterator[Finding]:
     for packed in _used(repository):
         if packed.tree.problems or not packed.tree.get("bin/activate") or packed.has_library:
             continue
@@ -225,14 +218,13 @@ def no_library(repository: Repository) -> Iterator[Finding]:
 
 
 @rule(
-    "environment-platform",
     "A packed environment is built for Linux and for the processor of the instance",
     source="the tags in WHEEL files (PEP 427, PEP 600) and the subdir of conda-meta; instances.csv",
     bad=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-macosx_11_0_arm64\n"}),
     good=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_17_x86_64\n"}),
     server=Server.UNTESTED,
 )
-def platform(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def environment_platform(repository: Repository, destination: Destination) -> Iterator[Finding]:
     instance = instance_of(destination.instance) if destination.instance else None
     wanted = instance.architecture if instance else "x86_64"
     for packed in _used(repository):
@@ -249,7 +241,6 @@ def platform(repository: Repository, destination: Destination) -> Iterator[Findi
 
 
 @rule(
-    "environment-glibc",
     "The wheels of a packed environment run with the image's glibc",
     source="PEP 600 tags in WHEEL files; the glibc of the image's Ubuntu (releases.csv)",
     bad=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_39_x86_64\n"}),
@@ -258,7 +249,7 @@ def platform(repository: Repository, destination: Destination) -> Iterator[Findi
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def glibc(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def environment_glibc(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
     if image is None or image.glibc is None:
         return
@@ -279,13 +270,11 @@ def glibc(repository: Repository, destination: Destination) -> Iterator[Finding]
 
 
 @rule(
-    "environment-libstdcxx",
     "The libstdc++ of a packed environment is not older than the image's",
     source="python_backend README r24.10, Important Notes 7; server #5933",
     severity=Severity.WARNING,
-    server=Server.UNTESTED,
 )
-def libstdcxx(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def environment_libstdcxx(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
     if image is None or image.libstdcxx is None:
         return

@@ -44,27 +44,24 @@ PROVIDERS = {
 
 
 @rule(
-    "environment-import-missing",
     "A packed environment has what model.py imports",
     source="python_backend r24.10 pb_stub.cc: sys.path is the environment's, then the version folder and the model's",
     bad=with_environment(imports="import not_installed\n"),
     good=with_environment(imports="import json\n"),
     words="No module named 'not_installed'",
 )
-def import_missing(model: Model) -> Iterator[Finding]:
+def environment_import_missing(model: Model) -> Iterator[Finding]:
     yield from _missing(model, later=False)
 
 
 @rule(
-    "environment-import-later",
     "A packed environment has what the functions of model.py import",
     source="python_backend r24.10 pb_stub.cc: sys.path is the environment's, then the version folder and the model's",
     bad=with_environment(imports="def later():\n    import not_installed\n\n\n"),
     good=with_environment(imports="import json\n"),
     severity=Severity.WARNING,
-    server=Server.ACCEPTS,
 )
-def import_later(model: Model) -> Iterator[Finding]:
+def environment_import_later(model: Model) -> Iterator[Finding]:
     yield from _missing(model, later=True)
 
 
@@ -115,13 +112,11 @@ def _imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
 
 
 @rule(
-    "environment-import-unnamed",
     "The environment file names what the steps' model.py import",
     source="envs/*.yml of the recipe; names of distributions and of packages may differ",
     severity=Severity.NOTE,
-    server=Server.UNTESTED,
 )
-def import_unnamed(repository: Repository) -> Iterator[Finding]:
+def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
     for path, spec, steps in _files(repository):
         named = {_normal(package.name) for package in spec.packages}
         named |= {_normal(re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0]) for text in spec.pip_packages}
@@ -141,12 +136,11 @@ def import_unnamed(repository: Repository) -> Iterator[Finding]:
 
 
 @rule(
-    "environment-file-numpy",
     "The environment file keeps numpy below 2 for a server up to 24.10",
     source="python_backend #384: pybind11 2.12 since 24.11; measured on 2.51.0",
     server=Server.ACCEPTS,
 )
-def file_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def environment_file_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
     release = release_of(destination)
     if release is None or release.reads_numpy2 is not False:
         return
@@ -164,13 +158,11 @@ def file_numpy(repository: Repository, destination: Destination) -> Iterator[Fin
 
 
 @rule(
-    "environment-file-python",
     "The environment file requires the Python of the image's stub",
     source="python_backend README r24.10, Important Notes 1; releases.csv",
     severity=Severity.WARNING,
-    server=Server.UNTESTED,
 )
-def file_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def environment_file_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
     for path, spec, steps in _files(repository) if image and image.python else ():
         if spec.python and image and spec.python != image.python:

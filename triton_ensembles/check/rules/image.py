@@ -17,13 +17,7 @@ from triton_ensembles.triton.releases import families, image_of, instance_of, re
 _KIND_GPU = 1  # model_config.proto ModelInstanceGroup.Kind
 
 
-@rule(
-    "image-unknown",
-    "The image is one of Triton's releases",
-    source="releases.csv",
-    severity=Severity.WARNING,
-    server=Server.UNTESTED,
-)
+@rule("The image is one of Triton's releases", source="releases.csv", severity=Severity.WARNING)
 def image_unknown(destination: Destination) -> Iterator[Finding]:
     if not destination.image or image_of(destination):
         return
@@ -39,11 +33,9 @@ def image_unknown(destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "image-not-on-sagemaker",
     "SageMaker has an image of the release",
     source="releases.csv, column sagemaker: what public examples and issues name, which is not everything",
     severity=Severity.NOTE,
-    server=Server.UNTESTED,
 )
 def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
@@ -59,7 +51,6 @@ def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "image-backend",
     "The image has the backends of the models",
     source="server build.py on the branches r22.07 to r26.08: enable_all; releases.csv for TensorFlow",
     bad=Example(python_model(backend='platform: "tensorflow_graphdef"', size=8), {"1/model.graphdef": ""}),
@@ -86,7 +77,6 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "image-backend-unknown",
     "The backends of the models are backends of Triton's images",
     source="server build.py on the branches r22.07 to r26.08: enable_all",
     bad=python_model(backend='backend: "rust_tokens"'),
@@ -113,13 +103,7 @@ def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Fi
     )
 
 
-@rule(
-    "instance-unknown",
-    "The instance type is known",
-    source="instances.csv",
-    severity=Severity.WARNING,
-    server=Server.UNTESTED,
-)
+@rule("The instance type is known", source="instances.csv", severity=Severity.WARNING)
 def instance_unknown(destination: Destination) -> Iterator[Finding]:
     if not destination.instance or instance_of(destination.instance):
         return
@@ -136,7 +120,6 @@ def instance_unknown(destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "instance-without-gpu",
     "Models for an instance without a GPU do not require one",
     source="core r24.10 model_config_utils.cc ValidateInstanceGroup; instances.csv",
     bad=python_model("instance_group [ { count: 1, kind: KIND_GPU } ]"),
@@ -144,7 +127,7 @@ def instance_unknown(destination: Destination) -> Iterator[Finding]:
     words="has kind KIND_GPU but no GPUs are available",
     destination=Destination(instance="ml.c5.xlarge"),
 )
-def without_gpu(model: Model, destination: Destination) -> Iterator[Finding]:
+def instance_without_gpu(model: Model, destination: Destination) -> Iterator[Finding]:
     instance = instance_of(destination.instance) if destination.instance else None
     # The build turns the KIND_GPU of a folder of ensembles/ into KIND_CPU; --target cpu has its own rule.
     if instance is None or instance.gpu or model.repository.form is Form.SOURCE or destination.device == "cpu":

@@ -48,14 +48,13 @@ def _python_of(model: Model, destination: Destination) -> tuple[int, ...]:
 
 
 @rule(
-    "model-py-syntax",
     "model.py is valid Python",
     source=f"{SOURCE} StubSetup imports it",
     bad=_example(f"class {CLASS}\n    def execute(self, requests):\n        return []\n"),
     good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
     words="SyntaxError: …",
 )
-def syntax(model: Model, destination: Destination) -> Iterator[Finding]:
+def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
     for file, error in _syntax_errors(model):
         if _python_of(model, destination) <= _OWN_PYTHON:
             yield Finding(
@@ -66,13 +65,12 @@ def syntax(model: Model, destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "model-py-newer-syntax",
     "The Python that runs the checker can parse model.py",
     source="the checker parses with the Python that runs it",
     severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
-def newer_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
+def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
     for file, error in _syntax_errors(model):
         python = _python_of(model, destination)
         if python > _OWN_PYTHON:
@@ -86,14 +84,13 @@ def newer_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "model-py-no-class",
     f"model.py has a class {CLASS}",
     source=f"{SOURCE} Initialize",
     bad=_example("class Model:\n    def execute(self, requests):\n        return []\n"),
     good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
     words="AttributeError: module '…' has no attribute 'TritonPythonModel'",
 )
-def no_class(model: Model) -> Iterator[Finding]:
+def model_py_no_class(model: Model) -> Iterator[Finding]:
     for file in model_files(model):
         if file.module is None or _binds(file.module, CLASS):
             continue
@@ -110,14 +107,12 @@ def no_class(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "model-py-no-execute",
     f"{CLASS} has a method execute",
     source=f"{SOURCE} ProcessRequests; measured on 2.51.0: the model loads",
     bad=_example(f"class {CLASS}:\n    def run(self, requests):\n        return []\n"),
     good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
-    server=Server.ACCEPTS,
 )
-def no_execute(model: Model) -> Iterator[Finding]:
+def model_py_no_execute(model: Model) -> Iterator[Finding]:
     for file, node in _classes(model):
         if any(_functions(node, "execute")) or not _is_complete(node) or _binds(node, "execute"):
             continue
@@ -132,14 +127,12 @@ def no_execute(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "model-py-execute-arguments",
     "execute takes self and requests",
     source=f'{SOURCE} ProcessRequests: attr("execute")(py_request_list)',
     bad=_example(f"class {CLASS}:\n    def execute(self):\n        return []\n"),
     good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
-    server=Server.ACCEPTS,
 )
-def execute_arguments(model: Model) -> Iterator[Finding]:
+def model_py_execute_arguments(model: Model) -> Iterator[Finding]:
     for file, node in _classes(model):
         for method in _functions(node, "execute"):
             decorators = {each.id for each in method.decorator_list if isinstance(each, ast.Name)}

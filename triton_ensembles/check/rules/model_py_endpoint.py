@@ -37,7 +37,6 @@ _CLASSES_BY_NAME = {"sentence_transformers.SentenceTransformer", "sentence_trans
 
 
 @rule(
-    "model-py-download",
     "model.py downloads nothing from the internet",
     source="AWS: network isolation; the example ensemble of AWS calls AutoTokenizer.from_pretrained in initialize",
     bad=Example(
@@ -55,7 +54,7 @@ _CLASSES_BY_NAME = {"sentence_transformers.SentenceTransformer", "sentence_trans
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def download(model: Model) -> Iterator[Finding]:
+def model_py_download(model: Model) -> Iterator[Finding]:
     for file in _files(model):
         for call, name in file.calls():
             if what := _downloaded(file, call, name):
@@ -89,7 +88,6 @@ def _downloaded(file: PythonFile, call: ast.Call, name: str) -> str:
 
 
 @rule(
-    "model-py-open-files",
     "execute closes the files that it opens",
     source="the example ensemble of AWS opens logs.txt for every request and never closes it",
     bad=Example(
@@ -101,9 +99,8 @@ def _downloaded(file: PythonFile, call: ast.Call, name: str) -> str:
     ),
     good=Example(CONFIG, {"1/model.py": f"{HEAD}class {CLASS}:\n{_EXECUTE}"}),
     severity=Severity.WARNING,
-    server=Server.ACCEPTS,
 )
-def open_files(model: Model) -> Iterator[Finding]:
+def model_py_open_files(model: Model) -> Iterator[Finding]:
     for file in _files(model):
         for execute in ast.walk(file.module) if file.module else ():
             if not isinstance(execute, ast.FunctionDef | ast.AsyncFunctionDef) or execute.name != "execute":

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, argument, model_files
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.rules.model_py import CONFIG, HEAD
 from triton_ensembles.check.spelling import listed, nearest
 
@@ -44,14 +44,12 @@ def _controls(model: Model) -> set[str]:
 
 
 @rule(
-    "model-py-input-name",
     "model.py reads only inputs that the config has",
     source="python_backend r24.10 triton_python_backend_utils.py get_input_tensor_by_name; measured on 2.51.0",
     bad=_example(_GOOD.replace('"X"', '"INPUT"')),
     good=_example(_GOOD),
-    server=Server.ACCEPTS,
 )
-def input_name(model: Model) -> Iterator[Finding]:
+def model_py_input_name(model: Model) -> Iterator[Finding]:
     known = {each.name for each in model.config.input} | _controls(model)
     if not model.config.input or model.is_damaged("input"):
         return
@@ -73,14 +71,12 @@ def input_name(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "model-py-output-name",
     "model.py makes only outputs that the config has",
     source="python_backend r24.10 pb_stub.cc: outputs that were not requested are dropped; measured on 2.51.0",
     bad=_example(_GOOD.replace('Tensor("Y"', 'Tensor("y"')),
     good=_example(_GOOD),
-    server=Server.ACCEPTS,
 )
-def output_name(model: Model) -> Iterator[Finding]:
+def model_py_output_name(model: Model) -> Iterator[Finding]:
     known = {each.name for each in model.config.output} | {
         each.output_name for each in model.config.sequence_batching.state
     }
@@ -99,7 +95,6 @@ def output_name(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "model-py-output-missing",
     "model.py makes all the outputs that the config has",
     source="python_backend r24.10 pb_stub.cc; measured on 2.51.0",
     bad=Example(
@@ -107,9 +102,8 @@ def output_name(model: Model) -> Iterator[Finding]:
     ),
     good=_example(_GOOD),
     severity=Severity.WARNING,
-    server=Server.ACCEPTS,
 )
-def output_missing(model: Model) -> Iterator[Finding]:
+def model_py_output_missing(model: Model) -> Iterator[Finding]:
     for first in model_files(model):
         files = all_files(model, first)
         made = [name for file in files for _, name in _made(file)]

@@ -19,7 +19,6 @@ SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
 
 
 @rule(
-    "backend-missing",
     "A model names its backend, or the file in its version folder determines it",
     source="core r24.10 model_config_utils.cc AutoCompleteBackendFields",
     bad=Example(python_model(backend=""), {"1/scale.py": ""}),
@@ -43,9 +42,7 @@ def backend_missing(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "platform-unknown",
     "A platform without a backend is one that Triton knows",
-    source=SOURCE,
     bad=python_model(backend='platform: "python"'),
     good=python_model(),
     words="unexpected platform type '…'",
@@ -65,9 +62,7 @@ def platform_unknown(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "platform-backend-clash",
     "The platform and the backend match",
-    source=SOURCE,
     bad=Example(python_model('platform: "tensorrt_plan"', backend='backend: "onnxruntime"'), {"1/model.onnx": ""}),
     good=python_model('platform: "onnxruntime_onnx"'),
     words="unexpected 'platform' and 'backend' pair, got:…",
@@ -88,7 +83,6 @@ def platform_backend_clash(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "backend-misspelt",
     "The backend exists",
     source="core r24.10 backend_model.cc GetBackendRuntimeLibraryName; the names are those of NVIDIA's backends",
     bad=python_model(backend='backend: "Python"'),
@@ -103,7 +97,6 @@ def backend_misspelt(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "backend-unknown",
     "NVIDIA publishes the backend, or the model's folder has its library",
     source="core r24.10 backend_model.cc GetBackendRuntimeLibraryName",
     severity=Severity.WARNING,
@@ -138,7 +131,6 @@ def _has_file(model: Model, library: str) -> bool:
 
 
 @rule(
-    "runtime-missing",
     "runtime is model.py, a library of the backend, or a library in the model's folder",
     source="core r24.10 backend_model.cc GetBackendLibraryProperties",
     bad=python_model('runtime: "scale.so"'),
@@ -162,7 +154,6 @@ def runtime_missing(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-platform",
     'An ensemble has platform: "ensemble"',
     source="core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig, AutoCompleteBackendFields",
     bad=ensemble(SCALE, platform=""),
@@ -181,7 +172,6 @@ def ensemble_platform(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-backend",
     "An ensemble has no backend and no default_model_filename",
     source="core r24.10 model_config_utils.cc ValidateModelConfig",
     bad=ensemble(SCALE, extra='backend: "python"'),
@@ -203,7 +193,6 @@ def ensemble_backend(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-scheduling-missing",
     'A model with platform: "ensemble" has ensemble_scheduling',
     source="core r24.10 model_config_utils.cc ValidateModelConfig",
     bad=Example(f'platform: "ensemble"\nmax_batch_size: 8\ninput [ {X} ]\noutput [ {Y} ]\ndynamic_batching {{ }}\n'),

@@ -11,7 +11,7 @@ from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python_source import UTILS, all_files, argument, model_files
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.sagemaker import SOURCE, for_sagemaker, loaded_models, served_models
+from triton_ensembles.check.rules.sagemaker import for_sagemaker, loaded_models, served_models
 from triton_ensembles.check.source_form import ENSEMBLE_FOLDER
 from triton_ensembles.check.spelling import nearest
 from triton_ensembles.triton.destination import Destination
@@ -41,7 +41,6 @@ def _config(batch: int, dims: str, kind: str = "TYPE_FP32") -> str:
 
 
 @rule(
-    "sagemaker-gpus",
     "No instance_group lists GPUs by their ids",
     source="core r24.10 model_config_utils.cc ValidateInstanceGroup; AWS: GPU endpoints of several models run on "
     "instances with one GPU",
@@ -50,7 +49,7 @@ def _config(batch: int, dims: str, kind: str = "TYPE_FP32") -> str:
     destination=_SAGEMAKER,
     server=Server.UNTESTED,
 )
-def gpus(model: Model, destination: Destination) -> Iterator[Finding]:
+def sagemaker_gpus(model: Model, destination: Destination) -> Iterator[Finding]:
     if not for_sagemaker(model.repository, destination):
         return
     instance = instance_of(destination.instance) if destination.instance else None
@@ -72,15 +71,13 @@ def gpus(model: Model, destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "sagemaker-decoupled",
     "The model that SageMaker invokes sends one response per request",
-    source=f"{SOURCE} CheckTransactionPolicy; measured on 2.51.0",
+    source="server r24.10 src/sagemaker_server.cc CheckTransactionPolicy; measured on 2.51.0",
     bad=Example('backend: "python"\nmax_batch_size: 8\n' + _IO + "model_transaction_policy { decoupled: true }\n"),
     good=Example('backend: "python"\nmax_batch_size: 8\n' + _IO),
     destination=_SAGEMAKER,
-    server=Server.ACCEPTS,
 )
-def decoupled(model: Model, destination: Destination) -> Iterator[Finding]:
+def sagemaker_decoupled(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
     if not for_sagemaker(repository, destination) or model not in served_models(repository):
         return
@@ -98,7 +95,6 @@ def decoupled(model: Model, destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "sagemaker-bls",
     "Every model that a model.py calls is loaded by the ensemble of the archive",
     source="server #5452, deep-learning-containers #3299: SageMaker loads one model and, for an ensemble, its steps",
     bad=Example(
@@ -116,9 +112,8 @@ class TritonPythonModel:
         },
     ),
     destination=_SAGEMAKER,
-    server=Server.ACCEPTS,
 )
-def bls(model: Model, destination: Destination) -> Iterator[Finding]:
+def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
     if not for_sagemaker(repository, destination):
         return
@@ -145,15 +140,13 @@ def bls(model: Model, destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "sagemaker-row-too-large",
     "One row of the inputs fits into a request",
     source="botocore 1.44.5 sagemaker-runtime: a body of InvokeEndpoint has at most 6291456 bytes",
     bad=Example(_config(1, "2048, 2048")),
     good=Example(_config(1, "512, 512")),
     destination=_SAGEMAKER,
-    server=Server.ACCEPTS,
 )
-def row_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def sagemaker_row_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
     for model, size in _rows(repository, destination):
         if size > LARGEST_BODY:
             yield Finding(
@@ -166,16 +159,14 @@ def row_too_large(repository: Repository, destination: Destination) -> Iterator[
 
 
 @rule(
-    "sagemaker-batch-too-large",
     "A full batch of the inputs fits into a request",
     source="botocore 1.44.5 sagemaker-runtime: a body of InvokeEndpoint has at most 6291456 bytes",
     bad=Example(_config(64, "224, 224, 3")),
     good=Example(_config(4, "224, 224, 3")),
     severity=Severity.NOTE,
     destination=_SAGEMAKER,
-    server=Server.ACCEPTS,
 )
-def batch_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def sagemaker_batch_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
     for model, size in _rows(repository, destination):
         most = model.config.max_batch_size
         if 0 < size <= LARGEST_BODY < size * most:

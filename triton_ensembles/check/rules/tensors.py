@@ -10,11 +10,11 @@ from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import X, Y, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
 from triton_ensembles.triton.model_config import DataType
 
-SHAPE = "core r24.10 model_config_utils.cc ValidateIOShape"
+SOURCE = "core r24.10 model_config_utils.cc ValidateIOShape"
 VARIABLE = -1
 
 
@@ -39,26 +39,22 @@ def _each(model: Model, is_wrong: Callable[[Any], bool], field: str, message: st
 
 
 @rule(
-    "tensor-name-missing",
     "Every input and output has a name",
-    source=SHAPE,
     bad=python_model(inputs="{ data_type: TYPE_FP32, dims: [ 4 ] }"),
     good=python_model(),
     words="model … must specify 'name'",
 )
-def name_missing(model: Model) -> Iterator[Finding]:
+def tensor_name_missing(model: Model) -> Iterator[Finding]:
     return _each(model, lambda tensor: not tensor.name, "name", "{kind} {name} has no name", 'write name: "…"')
 
 
 @rule(
-    "tensor-data-type-missing",
     "Every input and output has a data_type",
-    source=SHAPE,
     bad=python_model(inputs='{ name: "X", dims: [ 4 ] }'),
     good=python_model(),
     words="model … '…' must specify 'data_type'",
 )
-def data_type_missing(model: Model) -> Iterator[Finding]:
+def tensor_data_type_missing(model: Model) -> Iterator[Finding]:
     return _each(
         model,
         lambda tensor: tensor.data_type == DataType.TYPE_INVALID,
@@ -69,14 +65,12 @@ def data_type_missing(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "tensor-dims-missing",
     "Every input and output has dims",
-    source=SHAPE,
     bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32 }'),
     good=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 1 ] }'),
     words="model … '…' must specify 'dims'",
 )
-def dims_missing(model: Model) -> Iterator[Finding]:
+def tensor_dims_missing(model: Model) -> Iterator[Finding]:
     return _each(
         model,
         lambda tensor: not tensor.dims,
@@ -87,14 +81,12 @@ def dims_missing(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "tensor-dim-invalid",
     "A dimension is at least 1, or -1 for one of variable size",
-    source=SHAPE,
     bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 0, 4 ] }'),
     good=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ -1, 4 ] }'),
     words="model … '…' dimension must be integer >= 1, or -1 to indicate a variable-size dimension",
 )
-def dim_invalid(model: Model) -> Iterator[Finding]:
+def tensor_dim_invalid(model: Model) -> Iterator[Finding]:
     for kind, index, tensor in tensors(model):
         paths: tuple[tuple[Sequence[int], tuple[str, ...]], ...] = (
             (tensor.dims, ("dims",)),
@@ -111,9 +103,7 @@ def dim_invalid(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "reshape-empty",
     "Only a model with batching can reshape a tensor to a scalar",
-    source=SHAPE,
     bad=python_model(size=0, inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 1 ], reshape { shape: [ ] } }'),
     good=python_model(size=8, inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 1 ], reshape { shape: [ ] } }'),
     words="model … '…' cannot have empty reshape for non-batching model as scalar tensors are not supported",
@@ -129,16 +119,14 @@ def reshape_empty(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "reshape-size-differs",
     "dims and reshape have the same number of elements",
-    source=SHAPE,
     bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 2, 3 ], reshape { shape: [ 5 ] } }'),
     good=python_model(
         inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 2, 4, -1, 6 ], reshape { shape: [ 8, -1, 6 ] } }'
     ),
     words="model … '…' has different size for dims and reshape",
 )
-def reshape_size(model: Model) -> Iterator[Finding]:
+def reshape_size_differs(model: Model) -> Iterator[Finding]:
     for kind, index, tensor in tensors(model):
         shape = list(tensor.reshape.shape)
         if not tensor.HasField("reshape") or (not shape and model.config.max_batch_size == 0):
@@ -173,14 +161,13 @@ def _chunks(dims: list[int]) -> list[int]:
 
 
 @rule(
-    "format-needs-3-dims",
     "Only inputs with three dims have FORMAT_NHWC or FORMAT_NCHW",
     source="core r24.10 model_config_utils.cc ValidateModelInput",
     bad=python_model(inputs='{ name: "X", data_type: TYPE_UINT8, format: FORMAT_NHWC, dims: [ 299, 299 ] }'),
     good=python_model(inputs='{ name: "X", data_type: TYPE_UINT8, format: FORMAT_NHWC, dims: [ 299, 299, 3 ] }'),
     words="model input NHWC/NCHW require 3 dims",
 )
-def format_dims(model: Model) -> Iterator[Finding]:
+def format_needs_3_dims(model: Model) -> Iterator[Finding]:
     for index, tensor in enumerate(model.config.input):
         if tensor.format in (tensor.FORMAT_NHWC, tensor.FORMAT_NCHW) and len(tensor.dims) != 3 and tensor.dims:
             name = tensor.Format.Name(tensor.format)
@@ -199,7 +186,6 @@ _PLAN = 'platform: "tensorrt_plan"'
 
 
 @rule(
-    "shape-tensor-without-tensorrt",
     "Only TensorRT models have shape tensors",
     source="core r24.10 model_config_utils.cc ValidateModelInput, ValidateModelOutput",
     bad=python_model(inputs='{ name: "X", data_type: TYPE_INT32, dims: [ 1 ], is_shape_tensor: true }'),
@@ -210,7 +196,7 @@ _PLAN = 'platform: "tensorrt_plan"'
     good_loads=False,
     words="shape tensors are only supported for TensorRT platform",
 )
-def shape_tensor(model: Model) -> Iterator[Finding]:
+def shape_tensor_without_tensorrt(model: Model) -> Iterator[Finding]:
     return _each(
         model,
         lambda tensor: tensor.is_shape_tensor and _not_tensorrt(model),
@@ -221,7 +207,6 @@ def shape_tensor(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "non-linear-format-without-tensorrt",
     "Only TensorRT models have non-linear formats",
     source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
     bad=python_model(inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4, 4 ], is_non_linear_format_io: true }'),
@@ -235,7 +220,7 @@ def shape_tensor(model: Model) -> Iterator[Finding]:
     good_loads=False,
     words="Non-linear IO format is only supported for the TensorRT platform",
 )
-def non_linear(model: Model) -> Iterator[Finding]:
+def non_linear_format_without_tensorrt(model: Model) -> Iterator[Finding]:
     return _each(
         model,
         lambda tensor: tensor.is_non_linear_format_io and _not_tensorrt(model),
@@ -246,7 +231,6 @@ def non_linear(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "non-linear-format-needs-3-dims",
     "A tensor of a non-linear format has three dims",
     source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
     bad=Example(
@@ -265,7 +249,7 @@ def non_linear(model: Model) -> Iterator[Finding]:
     good_loads=False,
     words="Non-linear IO format … requires 3 dims",
 )
-def non_linear_dims(model: Model) -> Iterator[Finding]:
+def non_linear_format_needs_3_dims(model: Model) -> Iterator[Finding]:
     return _each(
         model,
         lambda tensor: tensor.is_non_linear_format_io and not _not_tensorrt(model) and len(tensor.dims) not in (0, 3),
@@ -276,10 +260,8 @@ def non_linear_dims(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "input-name-twice",
     "No two inputs share a name",
     source="core r24.10 model.cc Model::Init counts both, but a request can hold only one; measured on 2.51.0",
-    server=Server.ACCEPTS,
     bad=python_model(inputs=f'{X}, {{ name: "X", data_type: TYPE_INT64, dims: [ 1 ] }}'),
     good=python_model(inputs=f'{X}, {{ name: "Z", data_type: TYPE_INT64, dims: [ 1 ] }}'),
 )
@@ -288,11 +270,9 @@ def input_name_twice(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "output-name-twice",
     "No two outputs share a name",
     source="core r24.10 model.cc Model::Init: a map, which keeps only the first; measured on 2.51.0",
     severity=Severity.WARNING,
-    server=Server.ACCEPTS,
     bad=python_model(outputs=f'{Y}, {{ name: "Y", data_type: TYPE_INT64, dims: [ 1 ] }}'),
     good=python_model(outputs=f'{Y}, {{ name: "Z", data_type: TYPE_INT64, dims: [ 1 ] }}'),
 )
