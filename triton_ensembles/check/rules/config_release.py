@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from triton_ensembles.check.examples import SCALE, ensemble, python_model
+from triton_ensembles.check.examples import SCALE, ensemble, io_tensor, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
@@ -70,8 +70,8 @@ def model_metrics_incomplete(model: Model, destination: Destination) -> Iterator
     source="core r26.03 model_config_utils.h GetElementCount, called by backend_model.cc SetConfiguredScheduler",
     since="26.03",
     severity=Severity.WARNING,
-    bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 4294967296, 4294967296 ] }'),
-    good=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 65536, 65536 ] }'),
+    bad=python_model(inputs=io_tensor("X", dims="4294967296, 4294967296")),
+    good=python_model(inputs=io_tensor("X", dims="65536, 65536")),
 )
 def tensor_too_large(model: Model) -> Iterator[Finding]:
     for index, tensor in enumerate(model.config.input):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triton_ensembles.check.examples import IDENTITY, X, python_model
+from triton_ensembles.check.examples import IDENTITY, X, io_tensor, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
@@ -33,7 +33,7 @@ _refused(
     "config-syntax",
     "config.pbtxt follows the grammar of protobuf's text format",
     python_model(inputs=X + ","),
-    python_model(inputs=X + ', { name: "Z", data_type: TYPE_FP32, dims: [ 4 ] }'),
+    python_model(inputs=f"{X}, {io_tensor('Z')}"),
 )
 _refused(
     "config-unclosed", "Every bracket is closed", GOOD.replace("dims: [ 4 ] } ]\noutput", "dims: [ 4 ] ]\noutput", 1)
@@ -61,7 +61,7 @@ _refused(
     "config-field-twice",
     "A field that is not a list is given only once",
     GOOD + "max_batch_size: 16\n",
-    GOOD + f"input [ {X.replace('X', 'Z')} ]\n",
+    GOOD + f"input [ {io_tensor('Z')} ]\n",
 )
 _refused(
     "config-oneof-twice",

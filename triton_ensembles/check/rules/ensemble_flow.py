@@ -5,32 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from triton_ensembles.check.dataflow import Dataflow, Use
-from triton_ensembles.check.examples import SCALE, X, Y, ensemble, step
+from triton_ensembles.check.examples import SCALE, X, Y, ensemble, io_tensor, step
 from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rules.tensors import tensors
 from triton_ensembles.check.spelling import listed
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"
-_Z = Y.replace('"Y"', '"Z"')
 _THROUGH = ensemble(step("scale", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"}))
 _JOINED = ensemble(step("scale", {"X": "X"}, {"Y": "scaled"}), step("join", {"A": "scaled", "B": "X"}, {"SUM": "Y"}))
 
 
-def _flow(model: Model) -> Dataflow | None:
-    """None without steps, and when a map or a tensor's name is unreadable: what seems to be missing may be there."""
+def _flow(model: Model) -> Dataflow:
+    """Empty without steps, and when a map or a tensor's name is unreadable: what seems to be missing may be there."""
     all_steps = model.config.ensemble_scheduling.step
     if not all_steps or not all(item.input_map and item.output_map for item in all_steps):  # other rules report that
-        return None
-    names = any(model.is_damaged(kind, i, "name") for kind in ("input", "output") for i in range(_count(model, kind)))
+        return Dataflow((), (), (), ())
+    names = any(model.is_damaged(kind, index, "name") for kind, index, _ in tensors(model))
     lists = ("ensemble_scheduling",) in model.file.damaged_paths or model.is_damaged("ensemble_scheduling", "step")
     if names or lists or ("input",) in model.file.damaged_paths or ("output",) in model.file.damaged_paths:
-        return None
+        return Dataflow((), (), (), ())
     return Dataflow.of(model)
-
-
-def _count(model: Model, kind: str) -> int:
-    return len(getattr(model.config, kind))
 
 
 def _place(model: Model, use: Use, kind: str) -> Place:
@@ -45,8 +41,6 @@ def _place(model: Model, use: Use, kind: str) -> Place:
 )
 def ensemble_tensor_not_written(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
-    if flow is None:
-        return
     for name, guess in flow.never_written.items():
         known = [*flow.inputs, *flow.writers]
         yield Finding(
@@ -103,8 +97,6 @@ def ensemble_input_overwritten(model: Model) -> Iterator[Finding]:
 )
 def ensemble_cycle(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
-    if flow is None:
-        return
     names = [item.model_name for item in model.config.ensemble_scheduling.step]
     for steps in flow.cycles:
         ring = " -> ".join(f"{names[number]} (step {number})" for number in [*steps, steps[0]])
@@ -117,17 +109,14 @@ def ensemble_cycle(model: Model) -> Iterator[Finding]:
 
 @rule(
     "Every output of the ensemble is written by a step",
-    bad=ensemble(SCALE, outputs=f"{Y}, {_Z}"),
+    bad=ensemble(SCALE, outputs=f"{Y}, {io_tensor('Z')}"),
     good=ensemble(
-        step("join", {"A": "X", "B": "X"}, {"SUM": "Y", "MEAN": "Z"}),
-        outputs=f'{Y}, {{ name: "Z", data_type: TYPE_FP32, dims: [ 1 ] }}',
+        step("join", {"A": "X", "B": "X"}, {"SUM": "Y", "MEAN": "Z"}), outputs=f"{Y}, {io_tensor('Z', dims='1')}"
     ),
     words="ensemble output '…' for ensemble …' is not used",
 )
 def ensemble_output_not_written(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
-    if flow is None:
-        return
     for name, guess in flow.missing_outputs.items():
         yield Finding(
             model.at("output", flow.outputs.index(name), "name"),
@@ -138,14 +127,12 @@ def ensemble_output_not_written(model: Model) -> Iterator[Finding]:
 
 @rule(
     "Every input of the ensemble is read by a step",
-    bad=ensemble(SCALE, inputs=f"{X}, {X.replace('X', 'Z')}"),
-    good=ensemble(step("join", {"A": "X", "B": "Z"}, {"SUM": "Y"}), inputs=f"{X}, {X.replace('X', 'Z')}"),
+    bad=ensemble(SCALE, inputs=f"{X}, {io_tensor('Z')}"),
+    good=ensemble(step("join", {"A": "X", "B": "Z"}, {"SUM": "Y"}), inputs=f"{X}, {io_tensor('Z')}"),
     words="ensemble input '…' for ensemble …' is not used",
 )
 def ensemble_input_unused(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
-    if flow is None:
-        return
     for name in flow.unused_inputs:
         yield Finding(
             model.at("input", flow.inputs.index(name), "name"),
@@ -162,8 +149,6 @@ def ensemble_input_unused(model: Model) -> Iterator[Finding]:
 )
 def ensemble_tensor_unused(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
-    if flow is None:
-        return
     for name in flow.unused_tensors:
         use = flow.writers[name][0]
         yield Finding(

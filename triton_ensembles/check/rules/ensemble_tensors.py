@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from triton_ensembles.check.examples import SCALE, Y, ensemble, step
+from triton_ensembles.check.examples import SCALE, ensemble, io_tensor, step
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.ensemble_models import steps
+from triton_ensembles.check.rules.tensors import tensors
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorConsistency"
-_T = Y.replace('"Y"', '"T"')
-_INT = '{ name: "X", data_type: TYPE_INT32, dims: [ 4 ] }'
-_WIDE = '{ name: "X", data_type: TYPE_FP32, dims: [ 5 ] }'
-_ROWS = '{ name: "X", data_type: TYPE_FP32, dims: [ -1, 4 ] }'
-_ANY = '{ name: "X", data_type: TYPE_FP32, dims: [ -1 ] }'
+_WHOLE = step("whole", {"X": "X"}, {"Y": "Y"})
+_ANY = io_tensor("X", dims="-1")
+GOOD = ensemble(SCALE, inputs=_ANY)
 
 
 class Node(NamedTuple):
@@ -55,29 +54,25 @@ def edges(model: Model) -> Iterator[tuple[str, Node, Node]]:
     declaration, and not with each other.
     """
     first: dict[str, Node] = {}
-    for kind in ("input", "output"):
-        for index, tensor in enumerate(getattr(model.config, kind)):
-            dims = tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims
-            place = model.at(kind, index)
-            trusted = not model.is_damaged(kind, index)
-            first.setdefault(tensor.name, _node(model, "the ensemble", tensor, dims, place, trusted, kind == "output"))
+    for kind, index, tensor in tensors(model):
+        dims = tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims
+        trusted = not model.is_damaged(kind, index)
+        node = _node(model, "the ensemble", tensor, dims, model.at(kind, index), trusted, kind == "output")
+        first.setdefault(tensor.name, node)
     for item in steps(model):
         if item.model is None or not item.tensors_known:
             continue
-        for kind in ("input", "output"):
-            pairs = getattr(item.message, f"{kind}_map")
-            for index, tensor in enumerate(getattr(item.model.config, kind)):
-                name = pairs.get(tensor.name)
-                if name is None:
-                    continue
-                place = model.at(*item.path, f"{kind}_map", tensor.name, "value")
-                trusted = not item.model.is_damaged(kind, index)
-                node = _node(
-                    item.model, f"'{item.message.model_name}'", tensor, tensor.dims, place, trusted, kind == "input"
-                )
-                before = first.setdefault(name, node)
-                if before is not node and before.trusted and node.trusted:
-                    yield name, before, node
+        who = f"'{item.message.model_name}'"
+        for kind, index, tensor in tensors(item.model):
+            name = getattr(item.message, f"{kind}_map").get(tensor.name)
+            if name is None:
+                continue
+            place = model.at(*item.path, f"{kind}_map", tensor.name, "value")
+            trusted = not item.model.is_damaged(kind, index)
+            node = _node(item.model, who, tensor, tensor.dims, place, trusted, kind == "input")
+            before = first.setdefault(name, node)
+            if before is not node and before.trusted and node.trusted:
+                yield name, before, node
 
 
 def _node(model: Model, who: str, tensor: Any, dims: Sequence[int], place: Place, trusted: bool, reads: bool) -> Node:
@@ -86,7 +81,7 @@ def _node(model: Model, who: str, tensor: Any, dims: Sequence[int], place: Place
 
 @rule(
     "All models that share a tensor give it the same data_type",
-    bad=ensemble(SCALE, inputs=_INT),
+    bad=ensemble(SCALE, inputs=io_tensor("X", "INT32")),
     good=ensemble(SCALE),
     words="in ensemble …, ensemble tensor …: inconsistent data type",
 )
@@ -102,8 +97,7 @@ def ensemble_data_type_clash(model: Model) -> Iterator[Finding]:
 
 @rule(
     "All models that share a tensor give it compatible shapes; -1 is compatible with every length",
-    bad=ensemble(SCALE, inputs=_WIDE),
-    good=ensemble(SCALE, inputs=_ANY),
+    bad=ensemble(SCALE, inputs=io_tensor("X", dims="5")),
     words="in ensemble …, ensemble tensor …: inconsistent shape: … is inferred from … while … is inferred from …",
 )
 def ensemble_shape_clash(model: Model) -> Iterator[Finding]:
@@ -131,7 +125,9 @@ def _batch_note(one: Node, other: Node) -> str:
     source="core r24.10 ensemble_scheduler.cc ReshapeTensorDims strips the batch axis when it is 1; "
     "measured on tritonserver 2.51.0",
     severity=Severity.WARNING,
-    bad=ensemble(step("whole", {"X": "X"}, {"Y": "Y"}), inputs=_ROWS, outputs=_ROWS.replace('"X"', '"Y"')),
+    bad=ensemble(
+        step("whole", {"X": "X"}, {"Y": "Y"}), inputs=io_tensor("X", dims="-1, 4"), outputs=io_tensor("Y", dims="-1, 4")
+    ),
     good=ensemble(step("whole", {"X": "X"}, {"Y": "Y"})),
 )
 def ensemble_batch_of_one(model: Model) -> Iterator[Finding]:
@@ -157,9 +153,8 @@ def ensemble_batch_of_one(model: Model) -> Iterator[Finding]:
         step("scale", {"X": "X"}, {"Y": "T"}),
         step("pair-sum", {"PAIR": "X"}, {"SUM": "Z"}),
         inputs=_ANY,
-        outputs=f'{_T}, {{ name: "Z", data_type: TYPE_FP32, dims: [ 1 ] }}',
+        outputs=f"{io_tensor('T')}, {io_tensor('Z', dims='1')}",
     ),
-    good=ensemble(SCALE, inputs=_ANY),
 )
 def ensemble_shape_clash_hidden(model: Model) -> Iterator[Finding]:
     seen: dict[str, list[Node]] = {}

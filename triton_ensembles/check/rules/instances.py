@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.examples import python_model
+from triton_ensembles.check.examples import plan_model, python_model
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Form, Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelInstanceGroup
@@ -99,16 +99,8 @@ def instance_group_profile(model: Model) -> Iterator[Finding]:
 @rule(
     "A profile is a number, written as a string",
     source="core r24.10 model_config_utils.cc GetProfileIndex, called by ValidateInstanceGroup",
-    bad=Example(
-        python_model(
-            'instance_group [ { kind: KIND_GPU, profile: [ "first" ] } ]', backend='platform: "tensorrt_plan"'
-        ),
-        {"1/model.plan": ""},
-    ),
-    good=Example(
-        python_model('instance_group [ { kind: KIND_GPU, profile: [ "0" ] } ]', backend='platform: "tensorrt_plan"'),
-        {"1/model.plan": ""},
-    ),
+    bad=plan_model('instance_group [ { kind: KIND_GPU, profile: [ "first" ] } ]'),
+    good=plan_model('instance_group [ { kind: KIND_GPU, profile: [ "0" ] } ]'),
     server=Server.UNTESTED,
 )
 def instance_group_profile_number(model: Model) -> Iterator[Finding]:

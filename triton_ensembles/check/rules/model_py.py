@@ -7,35 +7,19 @@ import sys
 from collections.abc import Iterator
 
 from triton_ensembles.check.environments import environment_of
+from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python_source import ParseError, PythonFile, all_files, model_files
+from triton_ensembles.check.python_source import ParseError, PythonFile, every_file, model_files
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, version
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc"
 CLASS = "TritonPythonModel"
-CONFIG = """\
-backend: "python"
-max_batch_size: 8
-input [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]
-output [ { name: "Y", data_type: TYPE_FP32, dims: [ 4 ] } ]
-"""
-HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
+GOOD = script_model(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n")
 _OWN_PYTHON = (sys.version_info.major, sys.version_info.minor)
-
-
-def _example(body: str) -> Example:
-    return Example(CONFIG, {"1/model.py": HEAD + body})
-
-
-def _syntax_errors(model: Model) -> Iterator[tuple[PythonFile, ParseError]]:
-    for first in model_files(model):
-        for file in all_files(model, first):
-            if file.error:
-                yield file, file.error
 
 
 def _python_of(model: Model, destination: Destination) -> tuple[int, ...]:
@@ -50,16 +34,15 @@ def _python_of(model: Model, destination: Destination) -> tuple[int, ...]:
 @rule(
     "model.py is valid Python",
     source=f"{SOURCE} StubSetup imports it",
-    bad=_example(f"class {CLASS}\n    def execute(self, requests):\n        return []\n"),
-    good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
+    bad=script_model(f"class {CLASS}\n    def execute(self, requests):\n        return []\n"),
     words="SyntaxError: …",
 )
 def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
-    for file, error in _syntax_errors(model):
-        if _python_of(model, destination) <= _OWN_PYTHON:
+    for file in every_file(model):
+        if file.error and _python_of(model, destination) <= _OWN_PYTHON:
             yield Finding(
-                file.place(error),
-                f"this is not valid Python: {error.message}",
+                file.place(file.error),
+                f"this is not valid Python: {file.error.message}",
                 cure="correct this line, or an unclosed bracket or quote above it",
             )
 
@@ -71,12 +54,13 @@ def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]
     server=Server.ACCEPTS,
 )
 def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
-    for file, error in _syntax_errors(model):
-        python = _python_of(model, destination)
-        if python > _OWN_PYTHON:
+    python = _python_of(model, destination)
+    for file in every_file(model):
+        if file.error and python > _OWN_PYTHON:
             yield Finding(
-                file.place(error),
-                f"Python {'.'.join(map(str, _OWN_PYTHON))}, which runs the checker, cannot parse this: {error.message}",
+                file.place(file.error),
+                f"Python {'.'.join(map(str, _OWN_PYTHON))}, which runs the checker, cannot parse this: "
+                f"{file.error.message}",
                 f"it may be valid for Python {'.'.join(map(str, python))}, which runs the model; the file was not "
                 "checked any further",
                 f"run the checker with Python {'.'.join(map(str, python))}",
@@ -86,8 +70,7 @@ def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Fi
 @rule(
     f"model.py has a class {CLASS}",
     source=f"{SOURCE} Initialize",
-    bad=_example("class Model:\n    def execute(self, requests):\n        return []\n"),
-    good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
+    bad=script_model("class Model:\n    def execute(self, requests):\n        return []\n"),
     words="AttributeError: module '…' has no attribute 'TritonPythonModel'",
 )
 def model_py_no_class(model: Model) -> Iterator[Finding]:
@@ -109,8 +92,7 @@ def model_py_no_class(model: Model) -> Iterator[Finding]:
 @rule(
     f"{CLASS} has a method execute",
     source=f"{SOURCE} ProcessRequests; measured on 2.51.0: the model loads",
-    bad=_example(f"class {CLASS}:\n    def run(self, requests):\n        return []\n"),
-    good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
+    bad=script_model(f"class {CLASS}:\n    def run(self, requests):\n        return []\n"),
 )
 def model_py_no_execute(model: Model) -> Iterator[Finding]:
     for file, node in _classes(model):
@@ -129,8 +111,7 @@ def model_py_no_execute(model: Model) -> Iterator[Finding]:
 @rule(
     "execute takes self and requests",
     source=f'{SOURCE} ProcessRequests: attr("execute")(py_request_list)',
-    bad=_example(f"class {CLASS}:\n    def execute(self):\n        return []\n"),
-    good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
+    bad=script_model(f"class {CLASS}:\n    def execute(self):\n        return []\n"),
 )
 def model_py_execute_arguments(model: Model) -> Iterator[Finding]:
     for file, node in _classes(model):

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tar import safe_path
 from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.examples import IDENTITY, python_model
+from triton_ensembles.check.examples import IDENTITY, io_tensor, python_model
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
 
 # prometheus-cpp CheckLabelName: letters, digits and _, no digit first, and no __ first (Prometheus's own labels).
 _LABEL = re.compile(r"(?!__)[A-Za-z_][A-Za-z0-9_]*\Z")
-_LABELLED = '{ name: "Y", data_type: TYPE_FP32, dims: [ 4 ], label_filename: "labels.txt" }'
+_LABELLED = io_tensor("Y", "FP32", "4", 'label_filename: "labels.txt"')
 
 
 @rule(

@@ -7,15 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.examples import X, Y, python_model
+from triton_ensembles.check.examples import X, Y, io_tensor, plan_model, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.rule import rule
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateIOShape"
+GOOD = python_model()
 VARIABLE = -1
+_NON_LINEAR = io_tensor("X", "FP16", "8, 4, 4", "is_non_linear_format_io: true")
+_SCALAR = io_tensor("X", "FP32", "1", "reshape { shape: [ ] }")
+_SHAPE_TENSOR = io_tensor("X", "INT32", "1", "is_shape_tensor: true")
 
 
 def tensors(model: Model) -> Iterator[tuple[str, int, Any]]:
@@ -41,7 +45,6 @@ def _each(model: Model, is_wrong: Callable[[Any], bool], field: str, message: st
 @rule(
     "Every input and output has a name",
     bad=python_model(inputs="{ data_type: TYPE_FP32, dims: [ 4 ] }"),
-    good=python_model(),
     words="model … must specify 'name'",
 )
 def tensor_name_missing(model: Model) -> Iterator[Finding]:
@@ -51,7 +54,6 @@ def tensor_name_missing(model: Model) -> Iterator[Finding]:
 @rule(
     "Every input and output has a data_type",
     bad=python_model(inputs='{ name: "X", dims: [ 4 ] }'),
-    good=python_model(),
     words="model … '…' must specify 'data_type'",
 )
 def tensor_data_type_missing(model: Model) -> Iterator[Finding]:
@@ -67,7 +69,7 @@ def tensor_data_type_missing(model: Model) -> Iterator[Finding]:
 @rule(
     "Every input and output has dims",
     bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32 }'),
-    good=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 1 ] }'),
+    good=python_model(inputs=io_tensor("X", dims="1")),
     words="model … '…' must specify 'dims'",
 )
 def tensor_dims_missing(model: Model) -> Iterator[Finding]:
@@ -82,8 +84,8 @@ def tensor_dims_missing(model: Model) -> Iterator[Finding]:
 
 @rule(
     "A dimension is at least 1, or -1 for one of variable size",
-    bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 0, 4 ] }'),
-    good=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ -1, 4 ] }'),
+    bad=python_model(inputs=io_tensor("X", dims="0, 4")),
+    good=python_model(inputs=io_tensor("X", dims="-1, 4")),
     words="model … '…' dimension must be integer >= 1, or -1 to indicate a variable-size dimension",
 )
 def tensor_dim_invalid(model: Model) -> Iterator[Finding]:
@@ -104,8 +106,8 @@ def tensor_dim_invalid(model: Model) -> Iterator[Finding]:
 
 @rule(
     "Only a model with batching can reshape a tensor to a scalar",
-    bad=python_model(size=0, inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 1 ], reshape { shape: [ ] } }'),
-    good=python_model(size=8, inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 1 ], reshape { shape: [ ] } }'),
+    bad=python_model(size=0, inputs=_SCALAR),
+    good=python_model(size=8, inputs=_SCALAR),
     words="model … '…' cannot have empty reshape for non-batching model as scalar tensors are not supported",
 )
 def reshape_empty(model: Model) -> Iterator[Finding]:
@@ -120,10 +122,8 @@ def reshape_empty(model: Model) -> Iterator[Finding]:
 
 @rule(
     "dims and reshape have the same number of elements",
-    bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 2, 3 ], reshape { shape: [ 5 ] } }'),
-    good=python_model(
-        inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 2, 4, -1, 6 ], reshape { shape: [ 8, -1, 6 ] } }'
-    ),
+    bad=python_model(inputs=io_tensor("X", "FP32", "2, 3", "reshape { shape: [ 5 ] }")),
+    good=python_model(inputs=io_tensor("X", "FP32", "2, 4, -1, 6", "reshape { shape: [ 8, -1, 6 ] }")),
     words="model … '…' has different size for dims and reshape",
 )
 def reshape_size_differs(model: Model) -> Iterator[Finding]:
@@ -178,28 +178,22 @@ def format_needs_3_dims(model: Model) -> Iterator[Finding]:
             )
 
 
-def _not_tensorrt(model: Model) -> bool:
-    return backend_of(model).platform != TENSORRT_PLATFORM
-
-
-_PLAN = 'platform: "tensorrt_plan"'
+def _is_plan(model: Model) -> bool:
+    return backend_of(model).platform == TENSORRT_PLATFORM
 
 
 @rule(
     "Only TensorRT models have shape tensors",
     source="core r24.10 model_config_utils.cc ValidateModelInput, ValidateModelOutput",
-    bad=python_model(inputs='{ name: "X", data_type: TYPE_INT32, dims: [ 1 ], is_shape_tensor: true }'),
-    good=Example(
-        python_model(backend=_PLAN, inputs='{ name: "X", data_type: TYPE_INT32, dims: [ 1 ], is_shape_tensor: true }'),
-        {"1/model.plan": ""},
-    ),
+    bad=python_model(inputs=_SHAPE_TENSOR),
+    good=plan_model(inputs=_SHAPE_TENSOR),
     good_loads=False,
     words="shape tensors are only supported for TensorRT platform",
 )
 def shape_tensor_without_tensorrt(model: Model) -> Iterator[Finding]:
     return _each(
         model,
-        lambda tensor: tensor.is_shape_tensor and _not_tensorrt(model),
+        lambda tensor: tensor.is_shape_tensor and not _is_plan(model),
         "is_shape_tensor",
         "{kind} '{name}' is a shape tensor, and the model is not a TensorRT plan",
         "delete is_shape_tensor",
@@ -209,21 +203,15 @@ def shape_tensor_without_tensorrt(model: Model) -> Iterator[Finding]:
 @rule(
     "Only TensorRT models have non-linear formats",
     source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
-    bad=python_model(inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4, 4 ], is_non_linear_format_io: true }'),
-    good=Example(
-        python_model(
-            backend=_PLAN,
-            inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4, 4 ], is_non_linear_format_io: true }',
-        ),
-        {"1/model.plan": ""},
-    ),
+    bad=python_model(inputs=_NON_LINEAR),
+    good=plan_model(inputs=_NON_LINEAR),
     good_loads=False,
     words="Non-linear IO format is only supported for the TensorRT platform",
 )
 def non_linear_format_without_tensorrt(model: Model) -> Iterator[Finding]:
     return _each(
         model,
-        lambda tensor: tensor.is_non_linear_format_io and _not_tensorrt(model),
+        lambda tensor: tensor.is_non_linear_format_io and not _is_plan(model),
         "is_non_linear_format_io",
         "{kind} '{name}' has a non-linear format, and the model is not a TensorRT plan",
         "delete is_non_linear_format_io",
@@ -233,26 +221,15 @@ def non_linear_format_without_tensorrt(model: Model) -> Iterator[Finding]:
 @rule(
     "A tensor of a non-linear format has three dims",
     source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
-    bad=Example(
-        python_model(
-            backend=_PLAN, inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4 ], is_non_linear_format_io: true }'
-        ),
-        {"1/model.plan": ""},
-    ),
-    good=Example(
-        python_model(
-            backend=_PLAN,
-            inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4, 4 ], is_non_linear_format_io: true }',
-        ),
-        {"1/model.plan": ""},
-    ),
+    bad=plan_model(inputs=io_tensor("X", "FP16", "8, 4", "is_non_linear_format_io: true")),
+    good=plan_model(inputs=_NON_LINEAR),
     good_loads=False,
     words="Non-linear IO format … requires 3 dims",
 )
 def non_linear_format_needs_3_dims(model: Model) -> Iterator[Finding]:
     return _each(
         model,
-        lambda tensor: tensor.is_non_linear_format_io and not _not_tensorrt(model) and len(tensor.dims) not in (0, 3),
+        lambda tensor: tensor.is_non_linear_format_io and _is_plan(model) and len(tensor.dims) not in (0, 3),
         "dims",
         "{kind} '{name}' has a non-linear format and does not have three dims",
         "write three dims without the batch axis",
@@ -262,31 +239,27 @@ def non_linear_format_needs_3_dims(model: Model) -> Iterator[Finding]:
 @rule(
     "No two inputs share a name",
     source="core r24.10 model.cc Model::Init counts both, but a request can hold only one; measured on 2.51.0",
-    bad=python_model(inputs=f'{X}, {{ name: "X", data_type: TYPE_INT64, dims: [ 1 ] }}'),
-    good=python_model(inputs=f'{X}, {{ name: "Z", data_type: TYPE_INT64, dims: [ 1 ] }}'),
+    bad=python_model(inputs=f"{X}, {io_tensor('X', 'INT64', '1')}"),
+    good=python_model(inputs=f"{X}, {io_tensor('Z', 'INT64', '1')}"),
 )
 def input_name_twice(model: Model) -> Iterator[Finding]:
-    yield from _twice(model, "input", "Triton loads the model and refuses every request: expected 2 inputs but got 1")
+    return _twice(model, "input", "Triton loads the model and refuses every request: expected 2 inputs but got 1")
 
 
 @rule(
     "No two outputs share a name",
     source="core r24.10 model.cc Model::Init: a map, which keeps only the first; measured on 2.51.0",
     severity=Severity.WARNING,
-    bad=python_model(outputs=f'{Y}, {{ name: "Y", data_type: TYPE_INT64, dims: [ 1 ] }}'),
-    good=python_model(outputs=f'{Y}, {{ name: "Z", data_type: TYPE_INT64, dims: [ 1 ] }}'),
+    bad=python_model(outputs=f"{Y}, {io_tensor('Y', 'INT64', '1')}"),
+    good=python_model(outputs=f"{Y}, {io_tensor('Z', 'INT64', '1')}"),
 )
 def output_name_twice(model: Model) -> Iterator[Finding]:
-    yield from _twice(model, "output", "Triton loads the model and keeps only the first of them")
+    return _twice(model, "output", "Triton loads the model and keeps only the first of them")
 
 
 def _twice(model: Model, kind: str, effect: str) -> Iterator[Finding]:
     names = [tensor.name for tensor in getattr(model.config, kind)]
     for index, name in enumerate(names):
         if name and name in names[:index]:
-            yield Finding(
-                model.at(kind, index, "name"),
-                f"there are two {kind}s called '{name}'",
-                effect,
-                "give it another name, or delete it",
-            )
+            message = f"there are two {kind}s called '{name}'"
+            yield Finding(model.at(kind, index, "name"), message, effect, "give it another name, or delete it")
