@@ -51,7 +51,7 @@ def test_a_recipe_that_is_not_toml_is_a_fault_at_its_line(tmp_path: Path) -> Non
     """Otherwise only the build reports a broken recipe."""
     assert "recipe-unreadable" in rules(tmp_path, RECIPE + "path = \n")
     (fault,) = [fault for fault in check([tmp_path]).faults if fault.rule == "recipe-unreadable"]
-    assert fault.path.endswith("ensemble.toml") and fault.line == 4
+    assert fault.place.path.endswith("ensemble.toml") and fault.place.line == 4
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,10 @@ def python_model(
     return "".join(f"{line}\n" for line in lines if line)
 
 
+def parameter(key: str, value: str) -> str:
+    return f'parameters {{ key: "{key}", value: {{ string_value: "{value}" }} }}'
+
+
 def script_model(body: str, *extra: str) -> Example:
     """A Python model whose model.py is ``body`` after the import of pb_utils."""
     return Example(python_model(*extra), {"1/model.py": _HEAD + body})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from triton_ensembles.check.examples import SCALE, ensemble, io_tensor, python_model
+from triton_ensembles.check.examples import SCALE, ensemble, io_tensor, parameter, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
@@ -90,7 +90,7 @@ def tensor_too_large(model: Model) -> Iterator[Finding]:
     source="core r26.06 backend_model.cc TritonModel::Create",
     since="26.06",
     severity=Severity.WARNING,
-    bad=python_model('parameters { key: "TRITON_BATCH_STRATEGY_PATH", value { string_value: "/opt/strategy.so" } }'),
+    bad=python_model(parameter("TRITON_BATCH_STRATEGY_PATH", "/opt/strategy.so")),
     good=python_model(),
     server=Server.UNTESTED,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triton_ensembles.check.examples import IDENTITY, X, io_tensor, python_model
+from triton_ensembles.check.examples import IDENTITY, X, io_tensor, parameter, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
@@ -13,7 +13,6 @@ SOURCE = "protobuf text_format.cc and io/tokenizer.cc, called by core r24.10 fil
 WORDS = "failed to read text proto from …/config.pbtxt"
 
 GOOD = python_model()
-_PARAMETER = 'parameters {{ key: "{}", value {{ string_value: "{}" }} }}'
 
 
 def _text_faults(model: Model, id: str, effect: str = "") -> Iterator[Finding]:
@@ -76,8 +75,8 @@ _refused(
     source=SOURCE
     + "; core's check 'is mapped to multiple ensemble tensors' never sees it, as only the last entry is left",
     severity=Severity.WARNING,
-    bad=python_model(_PARAMETER.format("mode", "fast"), _PARAMETER.format("mode", "slow")),
-    good=python_model(_PARAMETER.format("mode", "fast"), _PARAMETER.format("color", "gray")),
+    bad=python_model(parameter("mode", "fast"), parameter("mode", "slow")),
+    good=python_model(parameter("mode", "fast"), parameter("color", "gray")),
 )
 def config_map_key_twice(model: Model) -> Iterator[Finding]:
     return _text_faults(model, "config-map-key-twice", "Triton silently takes the last one")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.check.environments import environments
 from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Model, Repository
+from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.sagemaker import is_archive, loaded_models, served_models
 
@@ -39,23 +39,21 @@ def manifest(repository: Repository) -> dict[str, Any]:
     server=Server.ACCEPTS,
 )
 def endpoint_shared_step(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
-    found: dict[str, list[Model]] = {}
-    for repository in archives(repositories):
-        served = {model.folder for model in served_models(repository)}
-        for model in loaded_models(repository):
-            if model.folder not in served:
-                found.setdefault(model.folder, []).append(model)
-    for name, models in found.items():
-        if len(models) > 1:
-            places = _listed([models[0].place(), *(model.place() for model in models[2:])])
-            yield Finding(
-                models[1].place(),
-                f"the step '{name}' is also in {places}",
-                "loading or unloading one archive reloads the ensembles of the others, and a Python step whose folder "
-                "has changed (its first load writes 1/__pycache__), which takes seconds; before 24.04 the metrics of "
-                "such steps are added up",
-                f"give the steps of every archive unique names, such as <ensemble>.{name} (build.py does)",
-            )
+    found = (
+        (model.folder, model.place())
+        for repository in archives(repositories)
+        for model in loaded_models(repository)
+        if model not in served_models(repository)
+    )
+    for name, place, others in _repeated(found):
+        yield Finding(
+            place,
+            f"the step '{name}' is also in {others}",
+            "loading or unloading one archive reloads the ensembles of the others, and a Python step whose folder "
+            "has changed (its first load writes 1/__pycache__), which takes seconds; before 24.04 the metrics of "
+            "such steps are added up",
+            f"give the steps of every archive unique names, such as <ensemble>.{name} (build.py does)",
+        )
 
 
 @rule(
@@ -64,19 +62,14 @@ def endpoint_shared_step(repositories: tuple[Repository, ...]) -> Iterator[Findi
     severity=Severity.WARNING,
 )
 def endpoint_same_target_model(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
-    found: dict[str, list[Repository]] = {}
-    for repository in archives(repositories):
-        found.setdefault(repository.path.name, []).append(repository)
-    for name, same in found.items():
-        if len(same) > 1:
-            places = _listed([same[0].place(), *(each.place() for each in same[2:])])
-            yield Finding(
-                same[1].place(),
-                f"this archive has the same name as {places}: '{name}'",
-                "in one folder of S3 one overwrites the other, and an endpoint keeps serving the archive that it has "
-                "downloaded; they are two models only in different folders below the endpoint's prefix",
-                "give each archive a unique name, and a changed one a new name",
-            )
+    for name, place, others in _repeated((each.path.name, each.place()) for each in archives(repositories)):
+        yield Finding(
+            place,
+            f"this archive has the same name as {others}: '{name}'",
+            "in one folder of S3 one overwrites the other, and an endpoint keeps serving the archive that it has "
+            "downloaded; they are two models only in different folders below the endpoint's prefix",
+            "give each archive a unique name, and a changed one a new name",
+        )
 
 
 @rule(
@@ -128,6 +121,16 @@ def endpoint_mixed_targets(repositories: tuple[Repository, ...]) -> Iterator[Fin
                 effect,
                 "build them all for the same target: build.py --target",
             )
+
+
+def _repeated(found: Iterable[tuple[str, Place]]) -> Iterator[tuple[str, Place, str]]:
+    """(name, the second place that has it, the others as text) for every name that several places have."""
+    groups: dict[str, list[Place]] = {}
+    for name, place in found:
+        groups.setdefault(name, []).append(place)
+    for name, (first, *more) in groups.items():
+        if more:
+            yield name, more[0], _listed([first, *more[1:]])
 
 
 def _listed(places: list[Place]) -> str:

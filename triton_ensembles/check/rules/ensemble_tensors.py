@@ -10,7 +10,7 @@ from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.ensemble_models import steps
-from triton_ensembles.check.rules.tensors import tensors
+from triton_ensembles.check.rules.tensors import tensors, type_name
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorConsistency"
@@ -36,10 +36,6 @@ class Node(NamedTuple):
     @property
     def full_dims(self) -> list[int]:
         return [-1, *self.dims] if self.batching else self.dims
-
-    @property
-    def type_name(self) -> str:
-        return DataType.Name(self.data_type) if self.data_type in DataType.values() else str(self.data_type)
 
 
 def same_shape(one: Sequence[int], other: Sequence[int]) -> bool:
@@ -90,7 +86,8 @@ def ensemble_data_type_clash(model: Model) -> Iterator[Finding]:
         if one.data_type != other.data_type and DataType.TYPE_INVALID not in (one.data_type, other.data_type):
             yield Finding(
                 other.at,
-                f"the tensor '{name}' is {one.type_name} for {one.who}, but {other.type_name} for {other.who}",
+                f"the tensor '{name}' is {type_name(one.data_type)} for {one.who}, "
+                f"but {type_name(other.data_type)} for {other.who}",
                 cure="make them agree, or add a step between them that converts the tensor",
             )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import Kind, join
-from triton_ensembles.check.environments import Environment, environment, has_stub, reference, users
+from triton_ensembles.check.environments import Environment, has_stub, used_environments, users
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Server, rule
@@ -16,16 +16,11 @@ from triton_ensembles.check.rules.environment_examples import with_environment
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, instance_of, release_of, releases, version
 
+GOOD = with_environment("3.10")
 _MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(\w+)$|manylinux(1|2010|2014)_(\w+)$")
 _OLD_MANYLINUX = {"1": (2, 5), "2010": (2, 12), "2014": (2, 17)}  # PEP 600
 _FOREIGN = re.compile(r"-(macosx_\w+|win32|win_\w+)$")
 _CONDA_FOREIGN = ("osx-64", "osx-arm64", "win-64", "win-arm64")
-
-
-def _used(repository: Repository) -> Iterator[Environment]:
-    for path in sorted({found.path for model in repository.models if (found := reference(model)) and found.path}):
-        if packed := environment(repository, path):
-            yield packed
 
 
 def _at(repository: Repository, packed: Environment, inner: str = "") -> Place:
@@ -42,13 +37,12 @@ def _without_stub(repository: Repository, packed: Environment) -> list[str]:
     "A packed environment has the Python of the image's stub",
     source="python_backend README r24.10, Important Notes 1; releases.csv",
     bad=with_environment("3.8"),
-    good=with_environment("3.10"),
     destination=Destination(image="24.09"),
     server=Server.UNTESTED,
 )
 def environment_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
-    for packed in _used(repository):
+    for packed in used_environments(repository):
         models = _without_stub(repository, packed)
         if image and image.python and packed.pythons and models and image.python not in packed.pythons:
             yield Finding(
@@ -66,7 +60,6 @@ def environment_python(repository: Repository, destination: Destination) -> Iter
     "A packed environment has the Python of some image's stub",
     source="releases.csv: stubs for Python 3.8, 3.10 and 3.12",
     bad=with_environment("3.11"),
-    good=with_environment("3.10"),
     severity=Severity.NOTE,
     server=Server.UNTESTED,
 )
@@ -74,7 +67,7 @@ def environment_python_of_no_image(repository: Repository, destination: Destinat
     if destination.image:
         return
     known = {release.python for release in releases().values()}
-    for packed in _used(repository):
+    for packed in used_environments(repository):
         models = _without_stub(repository, packed)
         if packed.pythons and models and not known & set(packed.pythons):
             yield Finding(
@@ -97,7 +90,7 @@ def environment_python_of_no_image(repository: Repository, destination: Destinat
 )
 def environment_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
     release = release_of(destination)
-    for packed in _used(repository):
+    for packed in used_environments(repository):
         found = packed.versions.get("numpy", "")
         if release and release.reads_numpy2 is False and version(found) >= (2,):
             yield Finding(
@@ -117,7 +110,7 @@ def environment_numpy(repository: Repository, destination: Destination) -> Itera
     server=Server.UNTESTED,
 )
 def environment_editable(repository: Repository) -> Iterator[Finding]:
-    for packed in _used(repository):
+    for packed in used_environments(repository):
         for path, what in _editable(packed):
             yield Finding(
                 _at(repository, packed, path),
@@ -128,22 +121,18 @@ def environment_editable(repository: Repository) -> Iterator[Finding]:
 
 
 def _editable(packed: Environment) -> Iterator[tuple[str, str]]:
+    pointer = "this is a package in editable mode: a pointer to a folder of the build machine"
     for folder in packed.site_packages:
         for entry in packed.texts(folder):
             name = entry.path.rpartition("/")[2]
             if name.startswith("__editable__"):
-                yield entry.path, "this is a package in editable mode: a pointer to a folder of the build machine"
+                yield entry.path, pointer
             elif name.endswith(".pth"):
-                for line in (entry.text or "").splitlines()[:1000]:
-                    if line.strip().startswith("/"):
-                        yield entry.path, f"this adds the folder '{line.strip()[:120]}' of the build machine"
-                        break
-        for name in packed.tree.children(folder):
-            if name.endswith(".egg-link"):
-                yield (
-                    join(folder, name),
-                    "this is a package in editable mode: a pointer to a folder of the build machine",
-                )
+                lines = (line.strip() for line in (entry.text or "").splitlines()[:1000])
+                if added := next((line for line in lines if line.startswith("/")), None):
+                    yield entry.path, f"this adds the folder '{added[:120]}' of the build machine"
+        links = (name for name in packed.tree.children(folder) if name.endswith(".egg-link"))
+        yield from ((join(folder, name), pointer) for name in links)
     for name, folder in packed.distributions():
         record = packed.tree.get(join(folder, "direct_url.json"))
         try:
@@ -160,7 +149,7 @@ def _editable(packed: Environment) -> Iterator[tuple[str, str]]:
     source="python_backend r24.10 pb_env.cc extracts links as they are; since 26.06 (#437) it refuses such links",
 )
 def environment_links(repository: Repository) -> Iterator[Finding]:
-    for packed in _used(repository):
+    for packed in used_environments(repository):
         found = [
             entry
             for entry in packed.tree.members
@@ -199,12 +188,11 @@ def _leads_out(path: str, target: str) -> bool:
     "A packed environment has Python's standard library",
     source="measured on 2.51.0: the stub becomes the Python whose bin is first on PATH",
     bad=with_environment(library=False),
-    good=with_environment(),
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
 def environment_no_library(repository: Repository) -> Iterator[Finding]:
-    for packed in _used(repository):
+    for packed in used_environments(repository):
         if packed.tree.problems or not packed.tree.get("bin/activate") or packed.has_library:
             continue
         yield Finding(
@@ -225,9 +213,9 @@ def environment_no_library(repository: Repository) -> Iterator[Finding]:
     server=Server.UNTESTED,
 )
 def environment_platform(repository: Repository, destination: Destination) -> Iterator[Finding]:
-    instance = instance_of(destination.instance) if destination.instance else None
+    instance = instance_of(destination.instance)
     wanted = instance.architecture if instance else "x86_64"
-    for packed in _used(repository):
+    for packed in used_environments(repository):
         found = [(path, tag) for path, tag in _tags(packed) if _is_foreign(tag, wanted)]
         if found:
             path, tag = found[0]
@@ -253,7 +241,7 @@ def environment_glibc(repository: Repository, destination: Destination) -> Itera
     image = image_of(destination)
     if image is None or image.glibc is None:
         return
-    for packed in _used(repository):
+    for packed in used_environments(repository):
         oldest: dict[str, tuple[int, int]] = {}
         for path, tag in _tags(packed):  # a wheel may have several tags: the least demanding one counts
             if needed := _glibc(tag):
@@ -278,7 +266,7 @@ def environment_libstdcxx(repository: Repository, destination: Destination) -> I
     image = image_of(destination)
     if image is None or image.libstdcxx is None:
         return
-    for packed in _used(repository):
+    for packed in used_environments(repository):
         found = [
             (int(match[1]), name)
             for name in packed.tree.children("lib")

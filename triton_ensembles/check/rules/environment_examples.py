@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from triton_ensembles.check.environments import MODEL_FOLDER, PARAMETER
-from triton_ensembles.check.examples import IDENTITY, python_model
+from triton_ensembles.check.examples import IDENTITY, parameter, python_model
 from triton_ensembles.check.rule import Example
 
-CONFIG = python_model(f'parameters {{ key: "{PARAMETER}", value: {{ string_value: "{MODEL_FOLDER}/env" }} }}')
+CONFIG = python_model(parameter(PARAMETER, f"{MODEL_FOLDER}/env"))
 
 
 def with_environment(

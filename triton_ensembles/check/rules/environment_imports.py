@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from triton_ensembles.check.environments import Environment, environment_of
+from triton_ensembles.check.environments import Environment, environment_of, normal_name
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.python_source import UTILS, Import, PythonFile, all_files, is_local, model_files
 from triton_ensembles.check.repository import Form, Model, Repository
@@ -22,6 +22,8 @@ from triton_ensembles.paths import ROOT
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, release_of, version
 
+SOURCE = "python_backend r24.10 pb_stub.cc: sys.path is the environment's, then the version folder and the model's"
+GOOD = with_environment(imports="import json\n")
 # What the stub itself provides: python_backend r24.10 pb_stub.cc.
 _OF_THE_STUB = frozenset({UTILS, "c_python_backend_utils"})
 # In the standard library of a Python that some image has, but perhaps not in the checker's own.
@@ -45,9 +47,7 @@ PROVIDERS = {
 
 @rule(
     "A packed environment has what model.py imports",
-    source="python_backend r24.10 pb_stub.cc: sys.path is the environment's, then the version folder and the model's",
     bad=with_environment(imports="import not_installed\n"),
-    good=with_environment(imports="import json\n"),
     words="No module named 'not_installed'",
 )
 def environment_import_missing(model: Model) -> Iterator[Finding]:
@@ -56,9 +56,7 @@ def environment_import_missing(model: Model) -> Iterator[Finding]:
 
 @rule(
     "A packed environment has what the functions of model.py import",
-    source="python_backend r24.10 pb_stub.cc: sys.path is the environment's, then the version folder and the model's",
     bad=with_environment(imports="def later():\n    import not_installed\n\n\n"),
-    good=with_environment(imports="import json\n"),
     severity=Severity.WARNING,
 )
 def environment_import_later(model: Model) -> Iterator[Finding]:
@@ -83,10 +81,8 @@ def _missing(model: Model, later: bool) -> Iterator[Finding]:
 
 
 def _has(packed: Environment, package: str) -> bool:
-    if package in packed.modules:
-        return True
     # Modules compiled into Python have no file: sys, time, math …
-    return package in sys.builtin_module_names or package in _COMPILED_IN
+    return package in packed.modules or package in sys.builtin_module_names or package in _COMPILED_IN
 
 
 # Modules that a build of Python may have either as files in lib-dynload or compiled in.
@@ -118,12 +114,12 @@ def _imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
 )
 def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
     for path, spec, steps in _files(repository):
-        named = {_normal(package.name) for package in spec.packages}
-        named |= {_normal(re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0]) for text in spec.pip_packages}
+        named = {normal_name(package.name) for package in spec.packages}
+        named |= {normal_name(re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0]) for text in spec.pip_packages}
         for step in steps:
             model = repository.model(step)
             for file, found in _imported(model) if model else ():
-                names = {_normal(found.package), _normal(PROVIDERS.get(found.package, found.package))}
+                names = {normal_name(found.package), normal_name(PROVIDERS.get(found.package, found.package))}
                 if found.package not in STANDARD and not names & {*named, *(f"python-{name}" for name in named)}:
                     provider = PROVIDERS.get(found.package, found.package)
                     yield Finding(
@@ -195,7 +191,3 @@ def _files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[
         except EnsembleError:
             continue
         yield path, spec, [step for step in steps if isinstance(step, str)]
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import is_archive
-from triton_ensembles.check.environments import MODEL_FOLDER, PARAMETER, Location, environment, environments, reference
-from triton_ensembles.check.examples import IDENTITY
+from triton_ensembles.check.environments import (
+    MODEL_FOLDER,
+    PARAMETER,
+    Location,
+    environments,
+    reference,
+    used_environments,
+)
+from triton_ensembles.check.examples import IDENTITY, parameter, python_model
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
@@ -15,27 +22,18 @@ from triton_ensembles.check.spelling import nearest
 SOURCE = "python_backend r24.10 src/pb_env.cc ExtractIfNotExtracted"
 _NOT_FOUND = "Failed to get the canonical path for …"
 _WRONG_SUFFIXES = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".conda", ".tbz2", ".txz")
-_REFUSED = (
-    'backend: "python"\n'
-    'input [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]\n'
-    'output [ { name: "Y", data_type: TYPE_FP32, dims: [ 4 ] } ]\n'
-)
+GOOD = python_model()
 
 
 def _parameter(path: str) -> str:
-    return f'{_REFUSED}parameters {{ key: "{PARAMETER}", value: {{ string_value: "{path}" }} }}\n'
+    return python_model(parameter(PARAMETER, path))
 
 
 def _place(model: Model) -> Place:
     return model.at("parameters", PARAMETER, "value", "string_value")
 
 
-@rule(
-    f"{PARAMETER} names an existing file",
-    bad=_parameter(f"{MODEL_FOLDER}/missing_env.tar.gz"),
-    good=_REFUSED,
-    words=_NOT_FOUND,
-)
+@rule(f"{PARAMETER} names an existing file", bad=_parameter(f"{MODEL_FOLDER}/missing_env.tar.gz"), words=_NOT_FOUND)
 def environment_missing(model: Model) -> Iterator[Finding]:
     found = reference(model)
     if not found or found.location not in (Location.MODEL, Location.REPOSITORY):
@@ -59,7 +57,6 @@ def environment_missing(model: Model) -> Iterator[Finding]:
     f"{PARAMETER} does not point outside the repository",
     source=f"{SOURCE}; python_backend README, Important Notes 4",
     bad=_parameter(f"{MODEL_FOLDER}/../../missing_env.tar.gz"),
-    good=_REFUSED,
     words=_NOT_FOUND,
 )
 def environment_outside(model: Model) -> Iterator[Finding]:
@@ -77,7 +74,6 @@ def environment_outside(model: Model) -> Iterator[Finding]:
     f"{PARAMETER} begins with {MODEL_FOLDER}",
     source="python_backend r24.10 python_be.cc: nothing else is replaced; server #8290",
     bad=_parameter("missing_env.tar.gz"),
-    good=_REFUSED,
     words=_NOT_FOUND,
 )
 def environment_relative(model: Model) -> Iterator[Finding]:
@@ -97,7 +93,6 @@ def environment_relative(model: Model) -> Iterator[Finding]:
 @rule(
     f"{PARAMETER} is not an absolute path",
     bad=_parameter("/opt/no/such/missing_env.tar.gz"),
-    good=_REFUSED,
     severity=Severity.WARNING,
     words=_NOT_FOUND,
 )
@@ -140,7 +135,6 @@ def environment_shared(repository: Repository) -> Iterator[Finding]:
     "A packed environment is a .tar.gz",
     source="python_backend r24.10 pb_env.cc ExtractTarFile: archive_read_support_filter_gzip and _format_tar",
     bad=Example(_parameter(f"{MODEL_FOLDER}/env.zip"), {"1/model.py": IDENTITY, "env.zip": "PK"}),
-    good=_REFUSED,
     words="archive_read_open_filename() failed",
 )
 def environment_format(model: Model) -> Iterator[Finding]:
@@ -172,17 +166,15 @@ def environment_format(model: Model) -> Iterator[Finding]:
     "A packed environment has bin/activate at its root",
     source="python_backend r24.10 stub_launcher.cc GetPythonEnvironment; 25.08 and later do not run it",
     bad=Example(_parameter(f"{MODEL_FOLDER}/env"), {"1/model.py": IDENTITY, "env/lib/python3.10/os.py": ""}),
-    good=_REFUSED,
     words="Path …/bin/activate does not exist. The Python environment should contain an 'activate' script",
 )
 def environment_no_activate(repository: Repository) -> Iterator[Finding]:
-    for path in sorted({found.path for model in repository.models if (found := reference(model)) and found.path}):
-        packed = environment(repository, path)
-        if packed is None or packed.tree.problems or packed.tree.get("bin/activate"):
+    for packed in used_environments(repository):
+        if packed.tree.problems or packed.tree.get("bin/activate"):
             continue
         wrapped = [name for name in packed.tree.folders() if packed.tree.get(f"{name}/bin/activate")]
         yield Finding(
-            repository.place(path),
+            repository.place(packed.path),
             f"the environment is in a folder '{wrapped[0]}' within the archive, not at its root"
             if wrapped
             else "the environment has no bin/activate",

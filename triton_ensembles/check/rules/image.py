@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triton_ensembles.check.backend import backend_of
+from triton_ensembles.check.backend import backend_of, has_library
 from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Form, Model
@@ -62,7 +62,7 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     image, backend = image_of(destination), _backend(model)
     if image is None or not backend or backend in image.backends:
         return
-    if _brings_backend(model) or not _is_plain(destination.image):
+    if has_library(model, f"libtriton_{backend}.so") or not _is_plain(destination.image):
         return
     having = [each.release for each in releases().values() if backend in each.backends]
     place = model.at("backend") if model.config.backend else model.at("platform")
@@ -87,7 +87,7 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
 )
 def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
     image, backend = image_of(destination), _backend(model)
-    if image is None or not backend or _brings_backend(model):
+    if image is None or not backend or has_library(model, f"libtriton_{backend}.so"):
         return
     known = set().union(*(each.backends for each in releases().values()))
     if backend in known or not _is_plain(destination.image):
@@ -128,7 +128,7 @@ def instance_unknown(destination: Destination) -> Iterator[Finding]:
     destination=Destination(instance="ml.c5.xlarge"),
 )
 def instance_without_gpu(model: Model, destination: Destination) -> Iterator[Finding]:
-    instance = instance_of(destination.instance) if destination.instance else None
+    instance = instance_of(destination.instance)
     # The build turns the KIND_GPU of a folder of ensembles/ into KIND_CPU; --target cpu has its own rule.
     if instance is None or instance.gpu or model.repository.form is Form.SOURCE or destination.device == "cpu":
         return
@@ -150,12 +150,6 @@ def instance_without_gpu(model: Model, destination: Destination) -> Iterator[Fin
 
 def _backend(model: Model) -> str:
     return ENSEMBLE if model.is_ensemble else backend_of(model).name
-
-
-def _brings_backend(model: Model) -> bool:
-    """Whether the backend itself is in the model's folder, where Triton looks before its own folder."""
-    name = f"libtriton_{_backend(model)}.so"
-    return any(name in model.children(folder) for folder in ("", *model.versions.values()))
 
 
 def _is_plain(image: str) -> bool:

@@ -63,7 +63,7 @@ def _plans(model: Model) -> list[Place]:
     source="TensorRT developer guide: engines are specific to the compute capability; manifest.json; instances.csv",
 )
 def plan_compute_capability(model: Model, destination: Destination) -> Iterator[Finding]:
-    instance = instance_of(destination.instance) if destination.instance else None
+    instance = instance_of(destination.instance)
     record = _artifact(model, model.config.default_model_filename or "model.plan")
     built = _fact(record, "compute_capability")
     if instance is None or not instance.gpu or not built or built == instance.compute_capability:
@@ -106,7 +106,7 @@ def plan_tensorrt(model: Model, destination: Destination) -> Iterator[Finding]:
     severity=Severity.NOTE,
 )
 def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
-    image, instance = image_of(destination), instance_of(destination.instance) if destination.instance else None
+    image, instance = image_of(destination), instance_of(destination.instance)
     record = _artifact(model, model.config.default_model_filename or "model.plan")
     unknown = []
     if image and not (_fact(record, "tensorrt") and image.tensorrt):

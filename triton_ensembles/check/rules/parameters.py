@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tar import safe_path
 from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.examples import IDENTITY, io_tensor, python_model
+from triton_ensembles.check.examples import IDENTITY, io_tensor, parameter, python_model
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
@@ -61,8 +61,8 @@ def metric_tag_name(model: Model) -> Iterator[Finding]:
 @rule(
     "FORCE_CPU_ONLY_INPUT_TENSORS is yes or no",
     source="python_backend r24.10 python_be.cc ModelState",
-    bad=python_model('parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS", value { string_value: "false" } }'),
-    good=python_model('parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS", value { string_value: "no" } }'),
+    bad=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "false")),
+    good=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "no")),
     words="Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS: …",
 )
 def force_cpu_only_value(model: Model) -> Iterator[Finding]:
@@ -81,7 +81,7 @@ def force_cpu_only_value(model: Model) -> Iterator[Finding]:
 @rule(
     "TRITON_BATCH_STRATEGY_PATH names a library that exists",
     source="core r24.10 backend_model.cc TritonModel::Create; since 26.06 it has to be in the repository",
-    bad=python_model('parameters { key: "TRITON_BATCH_STRATEGY_PATH", value { string_value: "strategy.so" } }'),
+    bad=python_model(parameter("TRITON_BATCH_STRATEGY_PATH", "strategy.so")),
     good=python_model(),
     words="Batching library path not found",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import join
-from triton_ensembles.check.examples import IDENTITY, SCALE, STEPS, ensemble
+from triton_ensembles.check.examples import IDENTITY, SCALE, ensemble, python_model
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
@@ -18,9 +18,8 @@ from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 SOURCE = "server r24.10 src/sagemaker_server.cc SageMakerMMELoadModel"
 _LINE = 'platform: "ensemble"'
 _SAGEMAKER = Destination(instance="ml.m5.xlarge")  # an example is a folder, which is then packed as it is
-_ENSEMBLE = ensemble(SCALE)
-_STEP = STEPS["scale"].config or ""
-_PLAIN = _STEP.replace('name: "scale"\n', "")
+GOOD = ensemble(SCALE)
+_PLAIN = python_model()
 
 
 def _beside(config: str, *names: str) -> dict[str, str | None]:
@@ -92,8 +91,7 @@ def sagemaker_root_config(repository: Repository) -> Iterator[Finding]:
 @rule(
     "An archive has only one ensemble",
     source=f"{SOURCE}; measured on 2.51.0: 200, and only one of them is served",
-    bad=Example(_ENSEMBLE, beside=_beside(_ENSEMBLE, "another_ensemble")),
-    good=_ENSEMBLE,
+    bad=Example(GOOD, beside=_beside(GOOD, "another_ensemble")),
     destination=_SAGEMAKER,
 )
 def sagemaker_several_ensembles(repository: Repository, destination: Destination) -> Iterator[Finding]:
@@ -119,7 +117,6 @@ def sagemaker_several_ensembles(repository: Repository, destination: Destination
     "An archive of several folders has an ensemble",
     source=f"{SOURCE}; measured on 2.51.0",
     bad=Example(_PLAIN, beside=_beside(_PLAIN, "another_model")),
-    good=_ENSEMBLE,
     destination=_SAGEMAKER,
 )
 def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> Iterator[Finding]:
@@ -146,7 +143,6 @@ def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> I
     'The ensemble has exactly the text platform: "ensemble"',
     source=f'{SOURCE}, which looks for platform:(\\s)*"ensemble" with a regular expression in the text',
     bad=ensemble(SCALE, platform="platform: 'ensemble'"),
-    good=_ENSEMBLE,
     destination=_SAGEMAKER,
 )
 def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Iterator[Finding]:
@@ -176,12 +172,12 @@ def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Itera
     bad=Example(
         '# not a platform: "ensemble", but a step of one\n' + _PLAIN,
         {"1/model.py": IDENTITY},
-        beside=_beside(_ENSEMBLE, "ensemble_beside_it") | _beside(_STEP, "scale"),
+        beside=_beside(GOOD, "ensemble_beside_it"),
     ),
     good=Example(
         "# not an ensemble, but a step of one\n" + _PLAIN,
         {"1/model.py": IDENTITY},
-        beside=_beside(_ENSEMBLE, "ensemble_with_it") | _beside(_STEP, "scale"),
+        beside=_beside(GOOD, "ensemble_with_it"),
     ),
     destination=_SAGEMAKER,
 )
@@ -200,8 +196,7 @@ def sagemaker_ensemble_mistaken(model: Model, destination: Destination) -> Itera
 
 @rule(
     "An archive has at most five models",
-    bad=Example(_ENSEMBLE, beside=_beside(_PLAIN, "a_one", "a_two", "a_three", "a_four", "a_five")),
-    good=_ENSEMBLE,
+    bad=Example(GOOD, beside=_beside(_PLAIN, "a_one", "a_two", "a_three", "a_four", "a_five")),
     destination=_SAGEMAKER,
     severity=Severity.NOTE,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.rules.tensors import ELEMENT_BYTES, element_count, type_name
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 sequence_batch_scheduler.cc GenerateInitialStateData"
@@ -29,16 +29,6 @@ _TWO_STATES = (
     '{{ input_name: "{1}", output_name: "ALSO_OUT", data_type: TYPE_FP32, dims: [ 1 ], '
     'initial_state: {{ name: "b", data_type: TYPE_FP32, dims: [ 1 ], zero_data: true }} }} ] }}'
 )
-_WIDTHS = {
-    "TYPE_BOOL": 1, "TYPE_UINT8": 1, "TYPE_INT8": 1, "TYPE_UINT16": 2, "TYPE_INT16": 2, "TYPE_FP16": 2, "TYPE_BF16": 2,
-    "TYPE_UINT32": 4, "TYPE_INT32": 4, "TYPE_FP32": 4, "TYPE_UINT64": 8, "TYPE_INT64": 8, "TYPE_FP64": 8,
-}  # fmt: skip
-
-
-def byte_size(data_type: int, dims: list[int]) -> int:
-    """Bytes of a tensor, as triton/common counts them; text and unknown types as 4 for each element."""
-    name = DataType.Name(data_type) if data_type in DataType.values() else ""
-    return _WIDTHS.get(name, 4) * (math.prod(dims) if dims else 0)
 
 
 def _initial_states(model: Model) -> Iterator[tuple[tuple[str | int, ...], Any, Any]]:
@@ -165,7 +155,8 @@ def missing_or_short(
     path = f"{folder}/{name}"
     recipe = model.repository.recipe
     entry = model.get(path)
-    needed = byte_size(data_type, list(dims))
+    # As triton/common counts them: text and unknown types as 4 bytes for each element.
+    needed = ELEMENT_BYTES.get(type_name(data_type), 4) * element_count(dims)
     if entry is None or entry.is_folder:
         if not (recipe and recipe.makes(f"{model.folder}/{path}")):
             effect = f"Triton refuses it: failed to open text file for read {path}: No such file or directory"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from triton_ensembles.check.examples import python_model
+from triton_ensembles.check.examples import parameter, python_model
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
@@ -169,7 +169,7 @@ def sequence_slot_utilization(model: Model) -> Iterator[Finding]:
 @rule(
     "TRITON_BATCH_STRATEGY_PATH cannot be combined with sequence_batching",
     source="core r24.10 backend_model.cc TritonModel::Create",
-    bad=_sequence("") + 'parameters { key: "TRITON_BATCH_STRATEGY_PATH", value { string_value: "strategy.so" } }\n',
+    bad=_sequence("") + parameter("TRITON_BATCH_STRATEGY_PATH", "strategy.so"),
     good=_sequence(""),
     words="TRITON_BATCH_STRATEGY_PATH cannot be specified with sequence batcher, using default batching strategy",
 )

@@ -17,6 +17,10 @@ from triton_ensembles.triton.model_config import DataType
 SOURCE = "core r24.10 model_config_utils.cc ValidateIOShape"
 GOOD = python_model()
 VARIABLE = -1
+ELEMENT_BYTES = {
+    "TYPE_BOOL": 1, "TYPE_UINT8": 1, "TYPE_INT8": 1, "TYPE_UINT16": 2, "TYPE_INT16": 2, "TYPE_FP16": 2, "TYPE_BF16": 2,
+    "TYPE_UINT32": 4, "TYPE_INT32": 4, "TYPE_FP32": 4, "TYPE_UINT64": 8, "TYPE_INT64": 8, "TYPE_FP64": 8,
+}  # fmt: skip
 _NON_LINEAR = io_tensor("X", "FP16", "8, 4, 4", "is_non_linear_format_io: true")
 _SCALAR = io_tensor("X", "FP32", "1", "reshape { shape: [ ] }")
 _SHAPE_TENSOR = io_tensor("X", "INT32", "1", "is_shape_tensor: true")
@@ -27,6 +31,10 @@ def tensors(model: Model) -> Iterator[tuple[str, int, Any]]:
     for kind in ("input", "output"):
         for index, tensor in enumerate(getattr(model.config, kind)):
             yield kind, index, tensor
+
+
+def type_name(data_type: int) -> str:
+    return DataType.Name(data_type) if data_type in DataType.values() else str(data_type)
 
 
 def element_count(dims: Sequence[int]) -> int:

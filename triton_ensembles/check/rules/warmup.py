@@ -10,8 +10,8 @@ from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.rules.sequence_state import missing_or_short
+from triton_ensembles.check.rules.tensors import type_name
 from triton_ensembles.check.spelling import listed, nearest
-from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 backend_model_instance.cc GenerateWarmupData"
 REQUEST = "core r24.10 infer_request.cc Normalize, which warm-up requests pass too"
@@ -99,13 +99,10 @@ def warmup_input_differs(model: Model) -> Iterator[Finding]:
             continue
         dims, allowed = list(tensor.dims), list(wanted.dims)
         if tensor.data_type != wanted.data_type:
-            types = (
-                DataType.Name(item) if item in DataType.values() else str(item)
-                for item in (tensor.data_type, wanted.data_type)
-            )
             yield Finding(
                 model.at(*path, "value", "data_type"),
-                "the warm-up input '{}' is {}, and the model's is {}".format(name, *types),
+                f"the warm-up input '{name}' is {type_name(tensor.data_type)}, "
+                f"and the model's is {type_name(wanted.data_type)}",
                 f"Triton refuses it: inference input '{name}' data-type differs from what model '{model.name}' expects",
                 "write the data_type of the model's input",
             )
