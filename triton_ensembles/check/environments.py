@@ -173,11 +173,6 @@ def has_stub(model: Model) -> bool:
     return model.get(STUB) is not None
 
 
-def users(repository: Repository, path: str) -> list[Model]:
-    """The models whose EXECUTION_ENV_PATH is ``path``."""
-    return [model for model in repository.models if (found := reference(model)) and found.path == path]
-
-
 def _read(tree: Tree, path: str) -> Environment | None:
     entry = tree.get(path)
     if entry is None:

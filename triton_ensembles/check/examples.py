@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from triton_ensembles.check.environments import MODEL_FOLDER, PARAMETER
 from triton_ensembles.check.rule import Example
 
 _HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
@@ -41,6 +42,20 @@ def script_model(body: str, *extra: str) -> Example:
 def plan_model(*extra: str, inputs: str = X) -> Example:
     """A TensorRT model whose plan is an empty file."""
     return Example(python_model(*extra, inputs=inputs, backend='platform: "tensorrt_plan"'), {"1/model.plan": ""})
+
+
+def with_environment(
+    python: str = "3.10", site: dict[str, str] | None = None, imports: str = "", library: bool = True
+) -> Example:
+    """A Python model with an unpacked environment in its folder, which Triton accepts since 23.07.
+
+    ``python`` is its version, and ``site`` the content of its site-packages.
+    """
+    folder = f"env/lib/python{python}"
+    files: dict[str, str | None] = {"1/model.py": imports + IDENTITY, "env/bin/activate": ""}
+    files |= {f"{folder}/os.py": "", f"{folder}/json/__init__.py": ""} if library else {f"{folder}/site.txt": ""}
+    files |= {f"{folder}/site-packages/{path}": text for path, text in (site or {}).items()}
+    return Example(python_model(parameter(PARAMETER, f"{MODEL_FOLDER}/env")), files)
 
 
 def _step(name: str, *extra: str, inputs: str = X, outputs: str = Y, size: int = 8) -> Example:

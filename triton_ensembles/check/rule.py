@@ -79,12 +79,7 @@ class Rule:
             yield Fault(self.severity, self.id, found.place, found.message, found.effect or default, found.cure)
 
 
-_REGISTERED: dict[str, Rule] = {}
-
-
-def registered() -> tuple[Rule, ...]:
-    """Every rule that was made so far, sorted by name; :mod:`triton_ensembles.check.registry` has them all."""
-    return tuple(_REGISTERED[id] for id in sorted(_REGISTERED))
+REGISTERED: dict[str, Rule] = {}  # those made so far: triton_ensembles.check.registry makes them all
 
 
 def rule(
@@ -98,7 +93,7 @@ def rule(
     server: Server | None = None,
     words: str = "",
     since: str = "",
-    destination: Destination = ANYWHERE,
+    destination: Destination | None = None,
     good_loads: bool = True,
 ) -> Callable[[Finder], Rule]:
     """Make a :class:`Rule` of a function that yields a :class:`Finding` for each fault, and register it.
@@ -120,7 +115,8 @@ def rule(
             accepts it when there are none; without ``bad`` it is untested.
         words: what the real server says when it refuses ``bad``, or a part of it; "…" stands for anything.
         since: the first release of Triton that has the rule, when 24.10 does not.
-        destination: what the examples are checked for, when the rule depends on it.
+        destination: what the examples are checked for, when the rule depends on it. By default the module's
+            ``DESTINATION``.
         good_loads: false when the good example needs what a laptop lacks (a GPU, TensorRT), so that only the checker
             can be held to it.
     """
@@ -139,13 +135,13 @@ def rule(
             server or default,
             words,
             since,
-            destination,
+            destination or module.get("DESTINATION", ANYWHERE),
             good_loads,
             find,
             Scope(subject),
             bool(others),
         )
-        if _REGISTERED.setdefault(made.id, made) is not made:
+        if REGISTERED.setdefault(made.id, made) is not made:
             raise ValueError(f"there are two rules called {made.id}")
         return made
 

@@ -10,7 +10,7 @@ from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.ensemble_models import steps
-from triton_ensembles.check.rules.tensors import tensors, type_name
+from triton_ensembles.check.rules.tensors import same_shape, tensors, type_name
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorConsistency"
@@ -36,11 +36,6 @@ class Node(NamedTuple):
     @property
     def full_dims(self) -> list[int]:
         return [-1, *self.dims] if self.batching else self.dims
-
-
-def same_shape(one: Sequence[int], other: Sequence[int]) -> bool:
-    """As triton/common CompareDimsWithWildcard: equal, where -1 equals everything."""
-    return len(one) == len(other) and all(a == b or -1 in (a, b) for a, b in zip(one, other, strict=True))
 
 
 def edges(model: Model) -> Iterator[tuple[str, Node, Node]]:

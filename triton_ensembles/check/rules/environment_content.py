@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import Kind, join
-from triton_ensembles.check.environments import Environment, has_stub, used_environments, users
+from triton_ensembles.check.environments import Environment, has_stub, reference, used_environments
+from triton_ensembles.check.examples import with_environment
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.environment_examples import with_environment
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, instance_of, release_of, releases, version
 
@@ -30,7 +30,8 @@ def _at(repository: Repository, packed: Environment, inner: str = "") -> Place:
 
 
 def _without_stub(repository: Repository, packed: Environment) -> list[str]:
-    return [model.folder for model in users(repository, packed.path) if not has_stub(model)]
+    users = (model for model in repository.models if (found := reference(model)) and found.path == packed.path)
+    return [model.folder for model in users if not has_stub(model)]
 
 
 @rule(
@@ -302,15 +303,12 @@ def _tags(packed: Environment) -> Iterator[tuple[str, str]]:
 def _is_foreign(tag: str, wanted: str) -> bool:
     if _FOREIGN.search(tag) or tag.replace("_", "-") in _CONDA_FOREIGN:
         return True
+    match = _MANYLINUX.search(tag)
+    machine = (match[3] or match[5]) if match else ""
     for name in ("x86_64", "aarch64"):
-        if name != wanted and (tag.endswith(f"linux_{name}") or _of_machine(tag) == name):
+        if name != wanted and (tag.endswith(f"linux_{name}") or machine == name):
             return True
     return tag == ("conda-linux-aarch64" if wanted == "x86_64" else "conda-linux-64")
-
-
-def _of_machine(tag: str) -> str:
-    match = _MANYLINUX.search(tag)
-    return (match[3] or match[5]) if match else ""
 
 
 def _glibc(tag: str) -> tuple[int, int] | None:

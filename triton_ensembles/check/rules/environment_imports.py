@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from triton_ensembles.check.environments import Environment, environment_of, normal_name
+from triton_ensembles.check.examples import with_environment
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.python_source import UTILS, Import, PythonFile, all_files, is_local, model_files
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.environment_examples import with_environment
 from triton_ensembles.check.source_form import RECIPE
 from triton_ensembles.check.spelling import nearest
 from triton_ensembles.environment import EnvironmentSpec, read_environment_file
@@ -119,9 +119,9 @@ def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
         for step in steps:
             model = repository.model(step)
             for file, found in _imported(model) if model else ():
-                names = {normal_name(found.package), normal_name(PROVIDERS.get(found.package, found.package))}
+                provider = PROVIDERS.get(found.package, found.package)
+                names = {normal_name(found.package), normal_name(provider)}
                 if found.package not in STANDARD and not names & {*named, *(f"python-{name}" for name in named)}:
-                    provider = PROVIDERS.get(found.package, found.package)
                     yield Finding(
                         file.place(found),
                         f"{path} does not name '{found.package}'",

@@ -12,9 +12,8 @@ from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.spelling import listed, nearest
 from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.releases import families, image_of, instance_of, releases
-
-_KIND_GPU = 1  # model_config.proto ModelInstanceGroup.Kind
 
 
 @rule("The image is one of Triton's releases", source="releases.csv", severity=Severity.WARNING)
@@ -133,7 +132,7 @@ def instance_without_gpu(model: Model, destination: Destination) -> Iterator[Fin
     if instance is None or instance.gpu or model.repository.form is Form.SOURCE or destination.device == "cpu":
         return
     for number, group in enumerate(model.config.instance_group):
-        if group.kind == _KIND_GPU:
+        if group.kind == ModelInstanceGroup.KIND_GPU:
             yield Finding(
                 model.at("instance_group", number, "kind"),
                 f"the instance group is KIND_GPU, and {destination.instance} has no GPU",

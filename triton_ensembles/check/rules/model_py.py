@@ -167,11 +167,7 @@ def _binds(top: ast.Module | ast.ClassDef, name: str) -> bool:
             return True
         if isinstance(node, ast.alias) and (node.asname or node.name) in (name, "*"):
             return True
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in ("globals", "exec", "setattr")
-        ):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("globals", "exec", "setattr"):
             return True
         waiting += ast.iter_child_nodes(node)
     return False

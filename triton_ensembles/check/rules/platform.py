@@ -189,9 +189,8 @@ def ensemble_backend(model: Model) -> Iterator[Finding]:
 )
 def ensemble_scheduling_missing(model: Model) -> Iterator[Finding]:
     config = model.config
-    if config.platform == ENSEMBLE and not config.HasField("ensemble_scheduling"):
-        if model.is_damaged("ensemble_scheduling"):
-            return
+    missing = config.platform == ENSEMBLE and not config.HasField("ensemble_scheduling")
+    if missing and not model.is_damaged("ensemble_scheduling"):
         other = config.WhichOneof("scheduling_choice")
         yield Finding(
             model.at(other) if other else model.at("platform"),

@@ -12,6 +12,7 @@ from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import NOT_VERSIONS, Form, Model
 from triton_ensembles.check.rule import Example, Server, rule
 
+GOOD = python_model()
 SOURCE = "core r24.10 model_lifecycle.cc VersionsToLoad"
 NO_VERSION = "at least one version must be available under the version policy of model"
 
@@ -40,7 +41,6 @@ def model_name_differs_from_folder(model: Model) -> Iterator[Finding]:
     source="core r24.10 model_repository_manager.cc InitializeModelInfo",
     severity=Severity.WARNING,
     bad=Example(None, {"1/model.py": IDENTITY}),
-    good=python_model(),
     words="failed to open text file for read",
 )
 def model_without_config(model: Model) -> Iterator[Finding]:
@@ -118,7 +118,6 @@ def version_folder_ignored(model: Model) -> Iterator[Finding]:
     "The name of a version folder is only its number",
     source=f"{SOURCE}: std::stoll takes '1.0' and ' 1' for 1, and then looks for a folder '1'; measured on 2.51.0",
     bad=Example(python_model(), {"1.0/model.py": IDENTITY}),
-    good=Example(python_model(), {"1/model.py": IDENTITY}),
     server=Server.DIES,
 )
 def version_folder_unreadable(model: Model) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 
 SOURCE = "server r24.10 src/sagemaker_server.cc SageMakerMMELoadModel"
 _LINE = 'platform: "ensemble"'
-_SAGEMAKER = Destination(instance="ml.m5.xlarge")  # an example is a folder, which is then packed as it is
+DESTINATION = Destination(instance="ml.m5.xlarge")  # an example is a folder, which is then packed as it is
 GOOD = ensemble(SCALE)
 _PLAIN = python_model()
 
@@ -92,7 +92,6 @@ def sagemaker_root_config(repository: Repository) -> Iterator[Finding]:
     "An archive has only one ensemble",
     source=f"{SOURCE}; measured on 2.51.0: 200, and only one of them is served",
     bad=Example(GOOD, beside=_beside(GOOD, "another_ensemble")),
-    destination=_SAGEMAKER,
 )
 def sagemaker_several_ensembles(repository: Repository, destination: Destination) -> Iterator[Finding]:
     if not is_packed(repository, destination) or repository.is_one_model:
@@ -117,7 +116,6 @@ def sagemaker_several_ensembles(repository: Repository, destination: Destination
     "An archive of several folders has an ensemble",
     source=f"{SOURCE}; measured on 2.51.0",
     bad=Example(_PLAIN, beside=_beside(_PLAIN, "another_model")),
-    destination=_SAGEMAKER,
 )
 def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> Iterator[Finding]:
     if not is_packed(repository, destination) or repository.is_one_model or len(repository.models) < 2:
@@ -143,7 +141,6 @@ def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> I
     'The ensemble has exactly the text platform: "ensemble"',
     source=f'{SOURCE}, which looks for platform:(\\s)*"ensemble" with a regular expression in the text',
     bad=ensemble(SCALE, platform="platform: 'ensemble'"),
-    destination=_SAGEMAKER,
 )
 def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
@@ -179,7 +176,6 @@ def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Itera
         {"1/model.py": IDENTITY},
         beside=_beside(GOOD, "ensemble_with_it"),
     ),
-    destination=_SAGEMAKER,
 )
 def sagemaker_ensemble_mistaken(model: Model, destination: Destination) -> Iterator[Finding]:
     if not is_packed(model.repository, destination) or model.is_ensemble or len(model.repository.models) < 2:
@@ -197,7 +193,6 @@ def sagemaker_ensemble_mistaken(model: Model, destination: Destination) -> Itera
 @rule(
     "An archive has at most five models",
     bad=Example(GOOD, beside=_beside(_PLAIN, "a_one", "a_two", "a_three", "a_four", "a_five")),
-    destination=_SAGEMAKER,
     severity=Severity.NOTE,
 )
 def sagemaker_many_models(repository: Repository, destination: Destination) -> Iterator[Finding]:

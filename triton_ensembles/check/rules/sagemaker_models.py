@@ -22,7 +22,7 @@ from triton_ensembles.triton.sagemaker_contract import LARGEST_BODY
 # Characters of JSON for one uint8 with all values equally often: 2.57 digits, a comma and a space.
 JSON_PER_BYTE = 4.57
 
-_SAGEMAKER = Destination(instance="ml.g5.xlarge")
+DESTINATION = Destination(instance="ml.g5.xlarge")
 
 
 def _large(size: int, dims: str) -> str:
@@ -35,7 +35,6 @@ def _large(size: int, dims: str) -> str:
     "instances with one GPU",
     bad=python_model("instance_group [ { count: 1, kind: KIND_GPU, gpus: [ 1 ] } ]"),
     good=python_model("instance_group [ { count: 1, kind: KIND_GPU } ]"),
-    destination=_SAGEMAKER,
     server=Server.UNTESTED,
 )
 def sagemaker_gpus(model: Model, destination: Destination) -> Iterator[Finding]:
@@ -64,7 +63,6 @@ def sagemaker_gpus(model: Model, destination: Destination) -> Iterator[Finding]:
     source="server r24.10 src/sagemaker_server.cc CheckTransactionPolicy; measured on 2.51.0",
     bad=python_model("model_transaction_policy { decoupled: true }"),
     good=python_model(),
-    destination=_SAGEMAKER,
 )
 def sagemaker_decoupled(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
@@ -92,7 +90,6 @@ class TritonPythonModel:
         inner = pb_utils.InferenceRequest(model_name="detector", requested_output_names=["Y"], inputs=[])
         return [inner.exec() for _ in requests]
 """),
-    destination=_SAGEMAKER,
 )
 def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
@@ -124,7 +121,6 @@ def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
     source="botocore 1.44.5 sagemaker-runtime: a body of InvokeEndpoint has at most 6291456 bytes",
     bad=_large(1, "2048, 2048"),
     good=_large(1, "512, 512"),
-    destination=_SAGEMAKER,
 )
 def sagemaker_row_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
     for model, size in _rows(repository, destination):
@@ -144,7 +140,6 @@ def sagemaker_row_too_large(repository: Repository, destination: Destination) ->
     bad=_large(64, "224, 224, 3"),
     good=_large(4, "224, 224, 3"),
     severity=Severity.NOTE,
-    destination=_SAGEMAKER,
 )
 def sagemaker_batch_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
     for model, size in _rows(repository, destination):

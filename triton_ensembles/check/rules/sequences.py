@@ -49,12 +49,9 @@ def _kind(control: Any) -> str:
 )
 def sequence_control_name_missing(model: Model) -> Iterator[Finding]:
     for number, tensor in enumerate(model.config.sequence_batching.control_input):
-        if not tensor.name and not model.is_damaged("sequence_batching", "control_input", number):
-            yield Finding(
-                model.at("sequence_batching", "control_input", number),
-                f"control_input {number} has no name",
-                cure='write name: "…"',
-            )
+        path = ("sequence_batching", "control_input", number)
+        if not tensor.name and not model.is_damaged(*path):
+            yield Finding(model.at(*path), f"control_input {number} has no name", cure='write name: "…"')
 
 
 @rule(
@@ -124,9 +121,8 @@ def sequence_corrid_values(model: Model) -> Iterator[Finding]:
     for path, _, control in _controls(model):
         given = [name for name in _VALUES if len(getattr(control, name))]
         if control.kind == control.CONTROL_SEQUENCE_CORRID and given:
-            yield Finding(
-                model.at(*path, given[0]), f"CONTROL_SEQUENCE_CORRID has {given[0]}", cure=f"delete {given[0]}"
-            )
+            message = f"CONTROL_SEQUENCE_CORRID has {given[0]}"
+            yield Finding(model.at(*path, given[0]), message, cure=f"delete {given[0]}")
 
 
 @rule(
@@ -139,9 +135,8 @@ def sequence_corrid_values(model: Model) -> Iterator[Finding]:
 def sequence_corrid_data_type(model: Model) -> Iterator[Finding]:
     allowed = {DataType.Value(name) for name in _CORRID_TYPES}
     for path, _, control in _controls(model):
-        if control.kind == control.CONTROL_SEQUENCE_CORRID and control.data_type not in allowed:
-            if model.is_damaged(*path):
-                continue
+        unknown = control.kind == control.CONTROL_SEQUENCE_CORRID and control.data_type not in allowed
+        if unknown and not model.is_damaged(*path):
             yield Finding(
                 model.at(*path, "data_type"),
                 "the data_type of CONTROL_SEQUENCE_CORRID is not valid for a correlation ID",

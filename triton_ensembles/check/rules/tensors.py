@@ -37,6 +37,11 @@ def type_name(data_type: int) -> str:
     return DataType.Name(data_type) if data_type in DataType.values() else str(data_type)
 
 
+def same_shape(one: Sequence[int], other: Sequence[int]) -> bool:
+    """As triton/common CompareDimsWithWildcard: equal, where -1 equals everything."""
+    return len(one) == len(other) and all(a == b or -1 in (a, b) for a, b in zip(one, other, strict=True))
+
+
 def element_count(dims: Sequence[int]) -> int:
     """As triton/common GetElementCount: -1 when a dimension is variable, 0 for no dimensions."""
     return VARIABLE if VARIABLE in dims else math.prod(dims) if dims else 0

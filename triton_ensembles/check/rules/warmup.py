@@ -10,7 +10,7 @@ from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.rules.sequence_state import missing_or_short
-from triton_ensembles.check.rules.tensors import type_name
+from triton_ensembles.check.rules.tensors import same_shape, type_name
 from triton_ensembles.check.spelling import listed, nearest
 
 SOURCE = "core r24.10 backend_model_instance.cc GenerateWarmupData"
@@ -106,17 +106,13 @@ def warmup_input_differs(model: Model) -> Iterator[Finding]:
                 f"Triton refuses it: inference input '{name}' data-type differs from what model '{model.name}' expects",
                 "write the data_type of the model's input",
             )
-        elif -1 not in dims and not _fits(dims, allowed):
+        elif -1 not in dims and not same_shape(dims, allowed):
             yield Finding(
                 model.at(*path, "value", "dims"),
                 f"the warm-up input '{name}' has dims {dims}, and the model's has {allowed}",
                 f"Triton refuses it: unexpected shape for input '{name}' for model '{model.name}'",
                 "write the dims of the model's input, without the batch axis and with numbers for -1",
             )
-
-
-def _fits(dims: list[int], allowed: list[int]) -> bool:
-    return len(dims) == len(allowed) and all(want in (-1, dim) for dim, want in zip(dims, allowed, strict=True))
 
 
 @rule(
