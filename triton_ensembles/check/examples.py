@@ -1,4 +1,4 @@
-"""Models that the examples of the rules use as steps: real ones, which the real server loads."""
+"""What the examples of the rules are built of, and the models that they use as steps: the real server loads them."""
 
 from __future__ import annotations
 

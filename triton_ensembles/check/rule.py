@@ -98,14 +98,14 @@ def rule(
 ) -> Callable[[Finder], Rule]:
     """Make a :class:`Rule` of a function that yields a :class:`Finding` for each fault, and register it.
 
-    The name of the function is the id of the rule: ``tensor_dims_missing`` finds ``tensor-dims-missing``. It asks by
-    the names of its parameters for what it looks at: first ``model``, ``repository``, ``repositories`` or
-    ``destination`` (see :class:`Scope`), then ``destination`` if its findings depend on it too.
-    A finding without an effect gets "Triton refuses it: " and ``words``.
+    The name of the function is the id of the rule, ``tensor_dims_missing`` for ``tensor-dims-missing``; it never
+    changes, because people write it down. The function asks by the names of its parameters for what it looks at:
+    first ``model``, ``repository``, ``repositories`` or ``destination`` (see :class:`Scope`), then ``destination`` if
+    its findings depend on it too. A finding without an effect gets "Triton refuses it: " and ``words``.
 
     Args:
         title: the rule in one line, for docs/rules.md.
-        id: only for a function that makes several rules. Never changed: people write it down.
+        id: only for a function that makes several rules.
         source: where the rule comes from: a function of core at r24.10, an AWS page, a measurement. By default what
             the rule's module has as ``SOURCE``.
         bad, good: examples; a string is the config.pbtxt of an :class:`Example`. The bad one gets exactly this fault,
