@@ -32,7 +32,7 @@ from triton_ensembles.building.store import Store
 from triton_ensembles.building.tensorrt_plans import settle_plans
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import BUILD, ENSEMBLES, ROOT
-from triton_ensembles.tensorrt.machine import find_gpu
+from triton_ensembles.tensorrt.plan_builders import find_gpu
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU, Target, gpu

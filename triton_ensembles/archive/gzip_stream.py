@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from typing import BinaryIO
+from typing import IO
 
 from isal import isal_zlib
 
@@ -26,7 +26,7 @@ class ArchiveError(Exception):
 class GzipStream(io.RawIOBase):
     """A readable stream of the decompressed bytes of ``source``; raises :class:`ArchiveError`."""
 
-    def __init__(self, source: BinaryIO) -> None:
+    def __init__(self, source: IO[bytes]) -> None:
         super().__init__()
         self._source = source
         self._inflate = isal_zlib.decompressobj(31)

@@ -19,8 +19,7 @@ from triton_ensembles.artifacts import ACCURACY, Facts, Job
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import BUILD
 from triton_ensembles.tensorrt.api import build_with_api
-from triton_ensembles.tensorrt.machine import Gpu
-from triton_ensembles.tensorrt.plan_builders import PYTHON, Way, run_script
+from triton_ensembles.tensorrt.plan_builders import PYTHON, Gpu, Way, run_script
 from triton_ensembles.tensorrt.plan_request import Order, precision_of, write_order
 from triton_ensembles.tensorrt.profiles import profiles_of
 from triton_ensembles.tensorrt.result import BuiltPlan, read_plan

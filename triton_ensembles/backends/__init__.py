@@ -16,4 +16,4 @@ ENGINES = {
     "pytorch": ("model.pt", "pytorch.torch_engine", "TorchEngine"),
     "dali": ("model.dali", "dali.dali_engine", "DaliEngine"),
 }
-"""By backend: the model's file, unless the config has a ``default_model_filename``, and the engine's module and class."""
+"""By backend: the model's file, unless the config has a ``default_model_filename``; the engine's module and class."""

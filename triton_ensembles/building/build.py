@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.archive import gzip_member, write
+from triton_ensembles.archive import write
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.write import remove_leftovers, write_archive
 from triton_ensembles.building import config_rewrite, gpu_config, model_selection, staging
@@ -187,18 +187,7 @@ def _inputs(
         "reads": {path: file_digest(_project_file(root / path, folder)) for path in sorted(read)},
         "makers": [maker.identity() for artifact in made for maker in makers_of(artifact)],
         "code": code_of(
-            *(
-                write,
-                gzip_member,
-                model_config,
-                staging,
-                targets,
-                backends,
-                model_selection,
-                config_rewrite,
-                gpu_config,
-                releases,
-            )
+            *(write, model_config, staging, targets, backends, model_selection, config_rewrite, gpu_config, releases)
         )
         | (environment_code() if recipe.environments else {}),
         "releases": file_digest(releases.TABLE),

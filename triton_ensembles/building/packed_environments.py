@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles import environment
-from triton_ensembles.archive import gzip_member, write
+from triton_ensembles.archive import write
 from triton_ensembles.building.artifact_builder import Progress
 from triton_ensembles.building.recipe import Environment, Recipe
 from triton_ensembles.building.staging import StagedEnvironment
@@ -52,7 +52,7 @@ def code_of(*modules: Any) -> dict[str, str]:
 def environment_code() -> dict[str, str]:
     assert environment.__file__ is not None
     files = sorted(Path(environment.__file__).parent.glob("*.py"))
-    return {f"environment.{path.stem}": file_digest(path) for path in files} | code_of(write, gzip_member)
+    return {f"environment.{path.stem}": file_digest(path) for path in files} | code_of(write)
 
 
 def _make(file: Path, wanted: Environment, target: Target, store: Store, progress: Progress) -> Entry:

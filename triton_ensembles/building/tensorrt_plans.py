@@ -12,8 +12,7 @@ from typing import Protocol
 
 from triton_ensembles.building.recipe import Artifact, Options
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.tensorrt.machine import Gpu, find_gpu
-from triton_ensembles.tensorrt.plan_builders import Way, docker_image, find_way
+from triton_ensembles.tensorrt.plan_builders import Gpu, Way, docker_image, find_gpu, find_way
 from triton_ensembles.tensorrt.plan_request import precision_of
 from triton_ensembles.tensorrt.profiles import profiles_of
 from triton_ensembles.tensorrt.result import BuiltPlan, read_plan

@@ -23,7 +23,7 @@ from triton_ensembles.environment.programs import run_step
 DESTINATION = "/opt/triton-python-environment"
 
 #: Globs of conda-pack (``*`` matches ``/`` too) for files that no Python step uses. Byte code is left out because its
-#: time stamps are wrong after unpacking; :mod:`.bytecode` writes what is needed.
+#: time stamps are wrong after unpacking; :mod:`.inspection` writes what is needed.
 DEFAULT_EXCLUDE = (
     "include/*",
     "man/*",

@@ -1,4 +1,4 @@
-"""The three ways to TensorRT on a machine with the GPU: its Python package, trtexec on PATH, NVIDIA's image in Docker.
+"""This machine's GPU, and three ways to TensorRT: its Python package, trtexec on PATH, NVIDIA's image in Docker.
 
 The first whose TensorRT is that of the target's image is taken: a plan is read by the version that built it only.
 """
@@ -31,6 +31,21 @@ class Way:
     name: str
     tensorrt: str
     image: str = ""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """``name`` as NVIDIA's driver says it ("NVIDIA A10G"), ``compute_capability`` "8.6"."""
+
+    name: str
+    compute_capability: str
+
+
+def find_gpu() -> Gpu | None:
+    """The first GPU, as nvidia-smi names it; None where there is none, or no driver."""
+    listed = _output(["nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader"]) or ""
+    name, comma, capability = listed.partition("\n")[0].rpartition(",")
+    return Gpu(name.strip(), capability.strip()) if comma else None
 
 
 def docker_image(release: str) -> str:
