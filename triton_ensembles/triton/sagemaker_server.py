@@ -27,9 +27,8 @@ class SageMakerServer(ServerProcess):
         repository: the folder that the container sees: an empty one for a multi-model container.
         environment: the container's variables; by default those of a multi-model container. Ports for metrics and gRPC
             that they name are used.
-        log: the file for the server's log; by default a temporary one.
-        append_log: keep what is in the log.
-        ready_seconds: how long starting may take.
+
+    The other arguments are those of :class:`ServerProcess`.
 
     Raises:
         EnsembleError: the script would refuse the environment, or as :class:`ServerProcess`.

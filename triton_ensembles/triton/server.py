@@ -18,14 +18,9 @@ class TritonServer(ServerProcess):
 
     Args:
         repositories: model repositories.
-        ports: where to listen; by default free ports, which are reserved until ``stop``.
         arguments: further flags of tritonserver.
-        log: the file for the server's log; by default a temporary one.
-        ready_seconds: how long loading may take.
-        progress: called every five seconds of loading with the seconds so far.
 
-    Raises:
-        EnsembleError: a port is busy, a binary is missing, or a model fails to load (with Triton's reason).
+    The other arguments and the errors are those of :class:`ServerProcess`.
     """
 
     port_names = ("http", "grpc", "metrics")

@@ -94,7 +94,9 @@ class ServerProcess(ABC):
 
     @property
     def pid(self) -> int:
-        return self._running().pid
+        if self._process is None:
+            raise RuntimeError("the server has not been started")
+        return self._process.pid
 
     def start(self) -> Self:
         """Launch the server and wait until it is ready."""
@@ -136,8 +138,21 @@ class ServerProcess(ABC):
 
     def wait_until_ready(self) -> None:
         """Wait until the launched server is ready; from any thread. A server that fails to start is stopped."""
+        started = reported = time.monotonic()
         try:
-            self._wait_until_ready()
+            while True:
+                if has_ended(self.pid):
+                    reason = read_failure(self._records())
+                    raise EnsembleError(f"tritonserver stopped while it loaded: {reason}", path=self.log)
+                if _answers(self.ready_url):
+                    return
+                now = time.monotonic()
+                if now - started > self._ready_seconds:
+                    raise EnsembleError(f"tritonserver was not ready after {self._ready_seconds:.0f} s", path=self.log)
+                if self._progress and now - reported >= 5:
+                    self._progress(now - started)
+                    reported = now
+                time.sleep(0.05)
         except BaseException:
             self.stop()
             raise
@@ -188,29 +203,8 @@ class ServerProcess(ABC):
     ) -> None:
         self.stop()
 
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None:
-            raise RuntimeError("the server has not been started")
-        return self._process
-
     def _records(self, start: int = 0) -> str:
         return read_records(self.log, max(start, self._log_start), self.pid)
-
-    def _wait_until_ready(self) -> None:
-        started = reported = time.monotonic()
-        while True:
-            if has_ended(self.pid):
-                reason = read_failure(self._records())
-                raise EnsembleError(f"tritonserver stopped while it loaded: {reason}", path=self.log)
-            if _answers(self.ready_url):
-                return
-            now = time.monotonic()
-            if now - started > self._ready_seconds:
-                raise EnsembleError(f"tritonserver was not ready after {self._ready_seconds:.0f} s", path=self.log)
-            if self._progress and now - reported >= 5:
-                self._progress(now - started)
-                reported = now
-            time.sleep(0.05)
 
 
 def _answers(url: str) -> bool:
