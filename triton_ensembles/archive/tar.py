@@ -60,7 +60,7 @@ def read_archive(path: Path) -> Tree:
         with path.open("rb") as file:
             return _read_stream(file)
     except OSError as error:
-        return Tree.of((), [Problem("archive-unreadable", "", f"this cannot be read: {error.strerror or error}")])
+        return Tree((), [Problem("archive-unreadable", "", f"this cannot be read: {error.strerror or error}")])
 
 
 def _read_stream(source: IO[bytes], depth: int = 0) -> Tree:
@@ -82,7 +82,7 @@ def _read_stream(source: IO[bytes], depth: int = 0) -> Tree:
         problems.append(Problem(rule, "", f"this is not a gzip-compressed tar archive ({error})"))
     except (ValueError, OverflowError, EOFError, OSError) as error:  # tarfile raises these for crafted headers
         problems.append(Problem("archive-truncated", "", f"the tar data is damaged ({error})"))
-    return Tree.of(members, problems, inner.get)
+    return Tree(members, problems, inner.get)
 
 
 def _read(stream: GzipStream, members: list[Entry], inner: dict[str, Tree], depth: int) -> None:

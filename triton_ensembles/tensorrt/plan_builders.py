@@ -20,8 +20,7 @@ from triton_ensembles.triton.releases import agree
 
 PYTHON, TRTEXEC, DOCKER = "tensorrt", "trtexec", "docker"
 # trtexec's first line: "&&&& RUNNING TensorRT.trtexec [TensorRT v100400]" (8.6: v8603).
-_BANNER = re.compile(r"\[TensorRT v(\d+)(\d\d)(\d\d)\]")
-_OLD_BANNER = re.compile(r"\[TensorRT v(\d)(\d)(\d\d)\]")
+_BANNER = re.compile(r"\[TensorRT v(?:(\d\d)(\d\d)(\d\d)|(\d)(\d)(\d\d))\]")
 
 
 @dataclass(frozen=True)
@@ -92,8 +91,8 @@ def _ways(release: str) -> Iterator[Way]:
 
 def banner_version(text: str) -> str:
     """``10.4.0`` of trtexec's banner; "" when there is none."""
-    match = _BANNER.search(text) if re.search(r"v\d{6}\]", text) else _OLD_BANNER.search(text)
-    return ".".join(str(int(part)) for part in match.groups()) if match else ""
+    match = _BANNER.search(text)
+    return ".".join(str(int(part)) for part in match.groups() if part) if match else ""
 
 
 def _output(command: list[str]) -> str | None:

@@ -35,6 +35,7 @@ class SageMakerServer(ServerProcess):
     """
 
     port_names = ("sagemaker", "metrics")
+    ready_route = ("sagemaker", "/ping")
 
     def __init__(
         self,
@@ -61,10 +62,6 @@ class SageMakerServer(ServerProcess):
     def sagemaker_url(self) -> str:
         """``127.0.0.1:8080``, the container's port."""
         return f"{LOOPBACK}:{self.ports.sagemaker}"
-
-    @property
-    def ready_url(self) -> str:
-        return f"http://{self.sagemaker_url}/ping"
 
     @property
     def metrics_on(self) -> bool:

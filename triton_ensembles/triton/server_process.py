@@ -11,7 +11,6 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,7 +43,7 @@ class ServerCommand:
     messages: tuple[str, ...] = ()
 
 
-class ServerProcess(ABC):
+class ServerProcess:
     """Base class of servers, which set their ``command``; a context manager.
 
     Args:
@@ -60,6 +59,8 @@ class ServerProcess(ABC):
 
     port_names: ClassVar[tuple[str, ...]]
     """The ports of :class:`Ports` that this kind of server needs."""
+    ready_route: ClassVar[tuple[str, str]]
+    """One of these ports and the path that answers there with status 200 once the server is ready."""
     command: ServerCommand
 
     def __init__(
@@ -81,11 +82,6 @@ class ServerProcess(ABC):
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Lock()
         self._leftovers = Leftovers(f"triton_ensembles_{os.getpid()}_{self.ports.metrics}")
-
-    @property
-    @abstractmethod
-    def ready_url(self) -> str:
-        """The URL that answers with status 200 once the server is ready."""
 
     @property
     def metrics_url(self) -> str:
@@ -138,13 +134,15 @@ class ServerProcess(ABC):
 
     def wait_until_ready(self) -> None:
         """Wait until the launched server is ready; from any thread. A server that fails to start is stopped."""
+        port, path = self.ready_route
+        url = f"http://{LOOPBACK}:{getattr(self.ports, port)}{path}"
         started = reported = time.monotonic()
         try:
             while True:
                 if has_ended(self.pid):
                     reason = read_failure(self._records())
                     raise EnsembleError(f"tritonserver stopped while it loaded: {reason}", path=self.log)
-                if _answers(self.ready_url):
+                if _answers(url):
                     return
                 now = time.monotonic()
                 if now - started > self._ready_seconds:

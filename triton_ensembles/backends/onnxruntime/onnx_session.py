@@ -102,10 +102,6 @@ class OnnxSession:
 
 
 def _session(model: ModelInstance, threads: int) -> ort.InferenceSession:
-    return ort.InferenceSession(model.file, _session_options(model, threads), providers=_providers(model))
-
-
-def _session_options(model: ModelInstance, threads: int) -> ort.SessionOptions:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     # By default idle threads spin for a millisecond, on cores that the other steps and the server need. 20 us are
@@ -118,7 +114,7 @@ def _session_options(model: ModelInstance, threads: int) -> ort.SessionOptions:
     if level not in _LEVELS:
         raise LoadError(f"optimization.graph.level is {level}, but must be one of {', '.join(map(str, _LEVELS))}")
     options.graph_optimization_level = _LEVELS[level]
-    return options
+    return ort.InferenceSession(model.file, options, providers=_providers(model))
 
 
 def _providers(model: ModelInstance) -> list[Any]:

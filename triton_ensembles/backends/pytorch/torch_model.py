@@ -101,6 +101,6 @@ def _check_kind(what: str, tensor: Tensor, kind: Any) -> None:
     wanted = "List[str]" if tensor.data_type == "TYPE_STRING" else "Tensor"
     if kind.annotation_str != wanted:
         raise LoadError(
-            f'{what} "{tensor.name}" is {tensor.data_type} in the config, which needs a {wanted} in forward(), but that '
-            f"has a {kind.annotation_str}"
+            f'{what} "{tensor.name}" is {tensor.data_type} in the config, which needs a {wanted} in forward(), but '
+            f"that has a {kind.annotation_str}"
         )
