@@ -62,7 +62,7 @@ def test_commands_and_their_options_exist(page: str, words: list[str]) -> None:
     "command", sorted({c for b in _SHELL if b.kind == "sh" for c in b.commands if c.startswith(_READING)})
 )
 def test_commands_that_only_read_work_as_they_stand(built: dict[str, Built], command: str) -> None:
-    """Otherwise a command of the documentation fails as it stands there. 1 is the exit code of faults that were found."""
+    """Otherwise a command of the documentation fails. Exit code 1 means that it found faults."""
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode in (0, 1) and done.stdout and not done.stderr, done.stdout + done.stderr
 

@@ -184,7 +184,7 @@ def _read(tree: Tree, path: str) -> Environment | None:
             for each in tree.entries.values()
             if each.path.startswith(prefix)
         ]
-        return Environment(path, Tree.of(inside))
+        return Environment(path, Tree(inside))
     nested = tree.nested(path) if is_archive(path) else None
     if nested is None or not nested.members:
         return None
