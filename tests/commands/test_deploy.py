@@ -33,7 +33,7 @@ def test_from_upload_to_undeploy(run: Run, aws: Aws, archive: Archive) -> None:
     dry = run(deploy, *options, "--dry-run")
     assert aws.sagemaker.list_models()["Models"] == []
     assert f"endpoint an-endpoint: 1 x ml.c5.xlarge, image {PIP_SERVER}" in dry.output
-    assert "cost: 1 x ml.c5.xlarge for every hour that it exists" in dry.output
+    assert "cost: 1 x ml.c5.xlarge for every hour that the endpoint exists" in dry.output
 
     assert "created; run undeploy to stop the cost" in run(deploy, *options).output
     assert "unchanged" in run(deploy, *options).output

@@ -11,8 +11,7 @@ from triton_ensembles.building.build import choose
 from triton_ensembles.building.model_selection import artifacts_for, choose_models
 from triton_ensembles.building.recipe import read_recipe
 from triton_ensembles.building.staging import read_models, staged_configs
-from triton_ensembles.commands.options import image_option
-from triton_ensembles.commands.project import current_places
+from triton_ensembles.commands import options
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.model_config import CONFIG, format_config
 from triton_ensembles.triton.targets import CPU, NAMES, Target, gpu
@@ -21,8 +20,8 @@ from triton_ensembles.triton.targets import CPU, NAMES, Target, gpu
 @click.command("diff")
 @click.argument("one", type=click.Choice(NAMES))
 @click.argument("other", type=click.Choice(NAMES))
-@click.argument("names", nargs=-1, metavar="[ENSEMBLE]...")
-@image_option
+@options.names
+@options.image
 def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
     """What differs between two targets: the servers, and what is staged for them of each ensemble.
 
@@ -35,7 +34,7 @@ def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
     click.secho(f"{one} -> {other}", bold=True)
     for what, was in old.differences().items():
         click.echo(f"  {what:24} {was}{'' if was == words[what] else f'  ->  {words[what]}'}")
-    for folder in choose(current_places().ensembles, names):
+    for folder in choose(options.current_places().ensembles, names):
         click.secho(f"\n{folder.name}", bold=True)
         before, after = (_staged(folder, target) for target in (old, new))
         for line in difflib.unified_diff(before, after, one, other, lineterm="", n=3):

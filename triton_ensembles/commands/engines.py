@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import click
@@ -15,8 +14,8 @@ from triton_ensembles.building.recipe import read_recipe
 from triton_ensembles.building.staging import read_models
 from triton_ensembles.building.store import Store
 from triton_ensembles.building.tensorrt_plans import PLAN, plan_name, refuse_fp16
-from triton_ensembles.commands.options import build_options, image_option
-from triton_ensembles.commands.project import current_places
+from triton_ensembles.commands import options
+from triton_ensembles.commands.builds import timed_progress
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.tensorrt.plan_builders import docker_image
 from triton_ensembles.tensorrt.plan_request import write_order
@@ -24,11 +23,11 @@ from triton_ensembles.triton.targets import gpu
 
 
 @click.command()
-@build_options
-@image_option
+@options.building
+@options.image
 @click.option(
     "--output",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=options.NEW_FOLDER,
     required=True,
     help="The folder for the ONNX files, the inputs to try the plans with, and the scripts.",
 )
@@ -38,18 +37,17 @@ def engines(names: tuple[str, ...], weights: str, weights_dir: Path | None, imag
     Copy the folder there, run its scripts (they want trtexec of the image's TensorRT), copy it back, and build with
     `--engines-from` it.
     """
-    target, places = gpu(image), current_places()
+    target, places = gpu(image), options.current_places()
     scripts = []
     for folder in choose(places.ensembles, names):
         recipe = read_recipe(folder)
         artifacts = artifacts_for(recipe, choose_models(recipe, read_models(folder), target))
-        started = time.monotonic()
         workshop = Workshop(
             recipe=recipe,
             target=target,
             store=Store(places.store),
             downloads=places.downloads,
-            progress=lambda line: click.echo(f"[{folder.name} {time.monotonic() - started:5.1f} s] {line}"),  # noqa: B023
+            progress=timed_progress(folder.name),
             allow_random=weights == "auto",
             weights_dir=weights_dir,
             root=places.root,

@@ -16,7 +16,10 @@ _CONTROL = Config(retries={"mode": "standard", "total_max_attempts": 5})
 _RUNTIME = Config(retries={"mode": "standard", "total_max_attempts": 3}, read_timeout=70)
 # Prices are only shown: nobody should wait for them.
 _PRICES = Config(retries={"mode": "standard", "total_max_attempts": 1}, connect_timeout=3, read_timeout=5)
-_PRICE_LIST_REGION = "us-east-1"  # the Price List API is in a few regions only, and knows the prices of all
+
+
+def _client(service: str, config: Config = _CONTROL, **more: str) -> cached_property[Any]:
+    return cached_property(lambda aws: aws._session.client(service, config=config, **more))
 
 
 class Aws:
@@ -32,26 +35,10 @@ class Aws:
             raise EnsembleError("no AWS region is set", cure="export AWS_DEFAULT_REGION, for example us-east-1")
         self.region: str = self._session.region_name
 
-    @cached_property
-    def s3(self) -> Any:
-        return self._session.client("s3", config=_CONTROL)
-
-    @cached_property
-    def sagemaker(self) -> Any:
-        return self._session.client("sagemaker", config=_CONTROL)
-
-    @cached_property
-    def runtime(self) -> Any:
-        return self._session.client("sagemaker-runtime", config=_RUNTIME)
-
-    @cached_property
-    def sts(self) -> Any:
-        return self._session.client("sts", config=_CONTROL)
-
-    @cached_property
-    def scaling(self) -> Any:
-        return self._session.client("application-autoscaling", config=_CONTROL)
-
-    @cached_property
-    def pricing(self) -> Any:
-        return self._session.client("pricing", region_name=_PRICE_LIST_REGION, config=_PRICES)
+    s3 = _client("s3")
+    sagemaker = _client("sagemaker")
+    runtime = _client("sagemaker-runtime", _RUNTIME)
+    sts = _client("sts")
+    scaling = _client("application-autoscaling")
+    # The Price List API is in a few regions only, and knows the prices of all.
+    pricing = _client("pricing", _PRICES, region_name="us-east-1")

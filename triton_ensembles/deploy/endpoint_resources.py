@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
 
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.aws_errors import if_exists
@@ -11,45 +13,40 @@ from triton_ensembles.deploy.rollback import Progress
 from triton_ensembles.deploy.sagemaker_endpoint import tags_of
 
 
-def delete_model(aws: Aws, name: str) -> None:
-    """Delete a model, if it exists."""
-    if_exists(aws.sagemaker.delete_model, ModelName=name)
+@dataclass(frozen=True)
+class Kind:
+    """A kind of resource: as users are told, in the keys of SageMaker's API, and in the names of boto3's operations."""
+
+    noun: str
+    key: str
+    snake: str
+
+    def operation(self, aws: Aws, verb: str) -> Callable[..., Any]:
+        """The operation ``verb`` of boto3 on resources of this kind."""
+        found: Callable[..., Any] = getattr(aws.sagemaker, f"{verb}_{self.snake}")
+        return found
+
+    def delete(self, aws: Aws, name: str) -> None:
+        """Delete the resource, if it exists."""
+        if_exists(self.operation(aws, "delete"), **{f"{self.key}Name": name})
 
 
-def delete_config(aws: Aws, name: str) -> None:
-    """Delete an endpoint configuration, if it exists."""
-    if_exists(aws.sagemaker.delete_endpoint_config, EndpointConfigName=name)
+MODEL = Kind("model", "Model", "model")
+CONFIG = Kind("endpoint configuration", "EndpointConfig", "endpoint_config")
 
 
 def delete_unused(aws: Aws, endpoint: str, progress: Progress, keep: Collection[str] = ()) -> int:
-    """Delete the models and configurations that were ever deployed for ``endpoint``.
+    """Delete the models and configurations that were ever deployed for ``endpoint``, except those named in ``keep``.
 
-    Args:
-        keep: names of those to keep.
-
-    Returns:
-        How many were deleted.
-
-    Raises:
-        ClientError: AWS's reason.
+    Returns how many were deleted. Raises :class:`ClientError` with AWS's reason.
     """
     deleted = 0
-    for what, kind, delete in (
-        ("endpoint configuration", "EndpointConfig", delete_config),
-        ("model", "Model", delete_model),
-    ):
-        for name in _ours(aws, kind, endpoint):
-            if name not in keep:
-                delete(aws, name)
-                progress(f"deleted the {what} {name}")
+    for kind in (CONFIG, MODEL):
+        pages = aws.sagemaker.get_paginator(f"list_{kind.snake}s").paginate(NameContains=endpoint)
+        for each in [each for page in pages for each in page[f"{kind.key}s"]]:
+            name, arn = each[f"{kind.key}Name"], each[f"{kind.key}Arn"]
+            if name not in keep and is_derived(endpoint, name) and tags_of(aws, arn).get(MADE_BY) == OURS:
+                kind.delete(aws, name)
+                progress(f"deleted the {kind.noun} {name}")
                 deleted += 1
     return deleted
-
-
-def _ours(aws: Aws, kind: str, endpoint: str) -> Iterator[str]:
-    operation = {"EndpointConfig": "list_endpoint_configs", "Model": "list_models"}[kind]
-    pages = aws.sagemaker.get_paginator(operation).paginate(NameContains=endpoint)
-    for each in [each for page in pages for each in page[f"{kind}s"]]:
-        name, arn = each[f"{kind}Name"], each[f"{kind}Arn"]
-        if is_derived(endpoint, name) and tags_of(aws, arn).get(MADE_BY) == OURS:
-            yield name

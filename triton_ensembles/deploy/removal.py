@@ -29,18 +29,25 @@ def undeploy_endpoint(aws: Aws, endpoint: str, place: S3Prefix | None, progress:
     Raises:
         EnsembleError: this tool did not create the endpoint, or some resources still exist.
     """
+
+    def delete_it() -> int:
+        deleted = delete_endpoint(aws, endpoint, progress, timeout)
+        if deleted:
+            progress(f"deleted the endpoint {endpoint}")
+        return deleted
+
     with aws_errors(f"describe {endpoint}"):
         found = find_endpoint(aws, endpoint)
         tags = refuse_foreign(aws, found) if found else {}
-    steps: list[tuple[str, Callable[[], int]]] = []
+    steps: dict[str, Callable[[], int]] = {}
     if AUTOSCALED in tags:
-        steps.append(("auto scaling", lambda: remove_scaling(aws, endpoint, tags[AUTOSCALED], progress)))
-    steps.append(("endpoint", lambda: _delete_endpoint(aws, endpoint, progress, timeout)))
-    steps.append(("models and configurations", lambda: delete_unused(aws, endpoint, progress)))
+        steps["auto scaling"] = lambda: remove_scaling(aws, endpoint, tags[AUTOSCALED], progress)
+    steps["endpoint"] = delete_it
+    steps["models and configurations"] = lambda: delete_unused(aws, endpoint, progress)
     if place:
-        steps.append(("archives", lambda: delete_uploaded(aws, place, progress)))
+        steps["archives"] = lambda: delete_uploaded(aws, place, progress)
     deleted, failures = 0, []
-    for what, step in steps:
+    for what, step in steps.items():
         try:
             with aws_errors(f"delete the {what}"):
                 deleted += step()
@@ -50,10 +57,3 @@ def undeploy_endpoint(aws: Aws, endpoint: str, place: S3Prefix | None, progress:
     if failures:
         raise EnsembleError(f"could not delete all of {endpoint}: {', '.join(failures)}", cure="run undeploy again")
     return deleted
-
-
-def _delete_endpoint(aws: Aws, endpoint: str, progress: Progress, timeout: float) -> int:
-    if not delete_endpoint(aws, endpoint, progress, timeout):
-        return 0
-    progress(f"deleted the endpoint {endpoint}")
-    return 1

@@ -69,9 +69,9 @@ def _variant_lines(aws: Aws, variant: dict[str, Any], configured: dict[str, Any]
 
 
 def _archive_lines(aws: Aws, place: S3Prefix) -> Iterator[str]:
-    archives = list(stored_archives(aws, place))
-    for each in archives[:_SHOWN]:
-        weights = weights_of(aws, place, each.key) or "not uploaded by this tool"
-        yield f"           {each.key}  {each.size / 1e6:.1f} MB, weights {weights}"
+    archives = stored_archives(aws, place)
+    for key, size in list(archives.items())[:_SHOWN]:
+        weights = weights_of(aws, place, key) or "not uploaded by this tool"
+        yield f"           {key}  {size / 1e6:.1f} MB, weights {weights}"
     if len(archives) > _SHOWN:
         yield f"           and {len(archives) - _SHOWN} more"
