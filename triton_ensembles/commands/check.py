@@ -18,13 +18,7 @@ from triton_ensembles.triton.destination import Destination
 @click.command("check")
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--target", type=click.Choice(["cpu", "gpu"]), help="Where the models will run.")
-@click.option(
-    "--instance",
-    metavar="TYPE",
-    default="",
-    show_default=False,
-    help="The SageMaker instance type, such as ml.g5.xlarge.",
-)
+@click.option("--instance", metavar="TYPE", help="The SageMaker instance type, such as ml.g5.xlarge.")
 @click.option("--image", metavar="RELEASE", help="The Triton release or image, such as 24.09.")
 @click.option("--format", "style", type=click.Choice(list(FORMATS)), default="text", help="How to print the faults.")
 @click.option(
@@ -65,10 +59,9 @@ def check_command(
         click.echo(_explanation(explained))
         return
     started = time.perf_counter()
+    destination = Destination(target or "", instance or "", image or "")
     try:
-        report = check(
-            paths or [options.current_places().ensembles], Destination(target or "", instance or "", image or "")
-        )
+        report = check(paths or [options.current_places().ensembles], destination)
     except EnsembleError as error:
         raise click.UsageError(str(error)) from error
     click.echo(FORMATS[style](report, time.perf_counter() - started))

@@ -10,8 +10,7 @@ import click
 from triton_ensembles.commands import options
 from triton_ensembles.commands.archives import chosen_archives
 from triton_ensembles.deploy.archives import Archive, common_weights, refuse_faulty
-from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.aws_errors import aws_errors
+from triton_ensembles.deploy.aws import Aws, aws_errors
 from triton_ensembles.deploy.bucket import S3Prefix, archive_prefix
 from triton_ensembles.deploy.deployment import deploy_endpoint
 from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint

@@ -35,7 +35,12 @@ def graph(name: str, style: str | None, file: Path | None) -> None:
     """
     style = style or _format_of(file)
     found = read_graph(name, options.current_places().ensembles)
-    data = mermaid(found).encode() if style == "mermaid" else _picture(found, style)
+    if style == "mermaid":
+        data = mermaid(found).encode()
+    else:
+        from triton_ensembles.graph.picture import picture  # matplotlib takes a second to load
+
+        data = picture(found, style)
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
         with write_whole(file) as partial:
@@ -55,12 +60,6 @@ def _format_of(file: Path | None) -> str:
             f"'{file}' has none of the suffixes {', '.join(_FORMATS)}: rename it, or choose a --format"
         )
     return _FORMATS[file.suffix.lower()]
-
-
-def _picture(found: Graph, style: str) -> bytes:
-    from triton_ensembles.graph.picture import picture  # matplotlib takes a second to load
-
-    return picture(found, style)
 
 
 def read_graph(name: str, ensembles: Path) -> Graph:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.aws_errors import aws_errors, if_exists
+from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
 from triton_ensembles.deploy.resource_names import AUTOSCALED, VARIANT, write_tags
 from triton_ensembles.deploy.rollback import Progress
 from triton_ensembles.deploy.sagemaker_endpoint import existing_endpoint, instance_type, refuse_foreign

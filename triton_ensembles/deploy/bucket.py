@@ -7,8 +7,7 @@ from functools import partial
 
 from botocore.exceptions import ClientError
 
-from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.aws_errors import aws_errors, error_code, if_exists
+from triton_ensembles.deploy.aws import Aws, aws_errors, error_code, if_exists
 from triton_ensembles.deploy.resource_names import MADE_BY, OURS, read_tags, write_tags
 from triton_ensembles.deploy.rollback import Created, Progress
 from triton_ensembles.errors import EnsembleError

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.aws_errors import aws_errors, if_exists
-from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
-from triton_ensembles.deploy.endpoint_resources import CONFIG, MODEL, Kind, delete_unused
+from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
+from triton_ensembles.deploy.desired_endpoint import CONFIG, MODEL, DesiredEndpoint, Kind
+from triton_ensembles.deploy.removal import delete_unused
 from triton_ensembles.deploy.resource_names import AUTOSCALED, UNKNOWN_WEIGHTS, WEIGHTS, write_tags
 from triton_ensembles.deploy.rollback import Progress, rollback
 from triton_ensembles.deploy.sagemaker_endpoint import Description, delete_endpoint, refuse_foreign, wait_until_settled

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.aws_errors import aws_errors, error_code, error_message
+from triton_ensembles.deploy.aws import Aws, aws_errors, error_code, error_message
 from triton_ensembles.deploy.payload import Payload
 from triton_ensembles.deploy.rollback import Progress
 from triton_ensembles.errors import EnsembleError

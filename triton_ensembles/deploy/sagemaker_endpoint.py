@@ -7,8 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.aws_errors import aws_errors, if_exists, is_busy
+from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists, is_busy
 from triton_ensembles.deploy.resource_names import MADE_BY, OURS, read_tags
 from triton_ensembles.deploy.rollback import Progress
 from triton_ensembles.errors import EnsembleError

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.deploy.autoscaling import describe_scaling
-from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.aws_errors import aws_errors, if_exists
+from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.price import cost, hosting_price
 from triton_ensembles.deploy.resource_names import AUTOSCALED, MADE_BY, OURS, WEIGHTS

@@ -10,8 +10,7 @@ from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
 
 from triton_ensembles.deploy.archives import SUFFIX, Archive
-from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.aws_errors import aws_errors, if_exists, is_missing
+from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists, is_missing
 from triton_ensembles.deploy.bucket import S3Prefix, delete_bucket, ensure_bucket
 from triton_ensembles.deploy.resource_names import MADE_BY, OURS, UNKNOWN_WEIGHTS
 from triton_ensembles.deploy.rollback import Progress, rollback
