@@ -100,10 +100,7 @@ def refuse_random(archives: Sequence[Archive], *, allowed: bool) -> list[str]:
 
 
 def refuse_faulty(archives: Sequence[Archive], target: Destination) -> str:
-    """Check archives for where they will run.
-
-    Returns:
-        A summary such as ``no faults in 2 repositories``; it counts the warnings.
+    """Check archives for where they will run. The summary says ``no faults in 2 repositories``, or counts warnings.
 
     Raises:
         EnsembleError: ``check`` finds errors; the message has all of them, a line or more for each.

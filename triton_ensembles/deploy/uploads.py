@@ -20,10 +20,9 @@ _PARTS = TransferConfig(multipart_threshold=32 << 20, multipart_chunksize=32 << 
 
 
 def upload_archives(aws: Aws, place: S3Prefix, archives: Sequence[Archive], progress: Progress) -> int:
-    """Upload the archives that are not there yet. After a failure, what this call uploaded is deleted again.
+    """Upload the archives that are not there yet, and return how many.
 
-    Returns:
-        How many were uploaded.
+    After a failure, what this call uploaded is deleted again.
 
     Raises:
         EnsembleError: a key holds another file, or S3's reason.

@@ -72,6 +72,11 @@ class Edge:
     key: str
 
     @property
+    def other_name(self) -> str:
+        """The tensor's name in the step's model, if it differs."""
+        return self.key if self.key != self.tensor else ""
+
+    @property
     def ends(self) -> tuple[str | int, str | int]:
         """Where the arrow starts and ends: the tensor's name and the step's number, or the other way round."""
         return (self.tensor, self.step) if self.kind == "read" else (self.step, self.tensor)
