@@ -23,7 +23,7 @@ from benchmarks.reference.build import built_reference
 from benchmarks.results import Results
 from triton_ensembles.building.build import build
 from triton_ensembles.building.places import PLACES
-from triton_ensembles.commands.options import warn_of_random_weights
+from triton_ensembles.commands.builds import warn_of_random_weights
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.targets import CPU
 

@@ -13,32 +13,26 @@ from typing_extensions import override
 from triton_ensembles import __version__
 from triton_ensembles.errors import EnsembleError
 
-# Name: where the command is, and its line in --help, for which importing all commands would take seconds.
+# The modules of commands/, with their lines in --help, for which importing them all would take seconds.
 COMMANDS = {
-    "setup": ("triton_ensembles.commands.setup:setup", "Check this machine; install tritonserver and perf_analyzer."),
-    "list": ("triton_ensembles.commands.list:listing", "Show every ensemble: steps, artifacts, sizes and digest."),
-    "check": (
-        "triton_ensembles.commands.check:check_command",
-        "Check model repositories and archives for faults, without a server.",
-    ),
-    "graph": ("triton_ensembles.commands.graph:graph", "Draw an ensemble's DAG as Mermaid, SVG, PNG or PDF."),
-    "build": ("triton_ensembles.commands.build:build", "Build ensembles into dist/TARGET/NAME.tar.gz."),
-    "engines": (
-        "triton_ensembles.commands.engines:engines",
-        "Write what another machine needs to build TensorRT plans.",
-    ),
-    "diff": ("triton_ensembles.commands.diff:diff", "Show how the cpu and gpu targets differ."),
-    "clone": ("triton_ensembles.commands.clone:clone", "Copy an ensemble's archive many times, under other names."),
-    "serve": ("triton_ensembles.commands.serve:serve", "Build, then serve with tritonserver until Ctrl-C."),
-    "demo": ("triton_ensembles.commands.demo:demo", "Build, serve, send example requests, print the answers, stop."),
-    "endpoint": ("triton_ensembles.commands.endpoint:endpoint", "Serve the SageMaker API here, for boto3 code."),
-    "upload": ("triton_ensembles.commands.upload:upload", "Copy archives to S3."),
-    "deploy": ("triton_ensembles.commands.deploy:deploy", "Create or update a multi-model endpoint."),
-    "invoke": ("triton_ensembles.commands.invoke:invoke", "Send requests to the models of an endpoint."),
-    "autoscale": ("triton_ensembles.commands.autoscale:autoscale", "Scale the number of instances with the load."),
-    "status": ("triton_ensembles.commands.status:status", "Show an endpoint's state, instances and cost."),
-    "undeploy": ("triton_ensembles.commands.undeploy:undeploy", "Delete all that upload and deploy created."),
-    "perf": ("triton_ensembles.commands.perf:perf", "Build, then measure with perf_analyzer: CSV, JSON and a plot."),
+    "setup": "Check this machine; install tritonserver and perf_analyzer.",
+    "list": "Show every ensemble: steps, artifacts, sizes and digest.",
+    "check": "Check model repositories and archives for faults, without a server.",
+    "graph": "Draw an ensemble's DAG as Mermaid, SVG, PNG or PDF.",
+    "build": "Build ensembles into dist/TARGET/NAME.tar.gz.",
+    "engines": "Write what another machine needs to build TensorRT plans.",
+    "diff": "Show how the cpu and gpu targets differ.",
+    "clone": "Copy an ensemble's archive many times, under other names.",
+    "serve": "Build, then serve with tritonserver until Ctrl-C.",
+    "demo": "Build, serve, send example requests, print the answers, stop.",
+    "endpoint": "Serve the SageMaker API here, for boto3 code.",
+    "upload": "Copy archives to S3.",
+    "deploy": "Create or update a multi-model endpoint.",
+    "invoke": "Send requests to the models of an endpoint.",
+    "autoscale": "Scale the number of instances with the load.",
+    "status": "Show an endpoint's state, instances and cost.",
+    "undeploy": "Delete all that upload and deploy created.",
+    "perf": "Build, then measure with perf_analyzer: CSV, JSON and a plot.",
 }
 
 
@@ -56,14 +50,13 @@ class _Commands(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        module, attribute = COMMANDS[name][0].split(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
-        return command
+        module = importlib.import_module(f"triton_ensembles.commands.{name}")
+        return next(each for each in vars(module).values() if isinstance(each, click.Command))
 
     @override
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+            formatter.write_dl(list(COMMANDS.items()))
 
     @override
     def invoke(self, context: click.Context) -> Any:
@@ -74,7 +67,10 @@ class _Commands(click.Group):
             sys.exit(1)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
+)
 @click.version_option(__version__, prog_name="triton-ensembles")
 @click.option(
     "--project",

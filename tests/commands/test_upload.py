@@ -49,7 +49,7 @@ def test_archives_of_no_ensemble_are_left_out(run: Run, aws: Aws, archive: Archi
     assert "note: left out, since no ensemble of this project makes them: " in result.output
     assert "dist/cpu/stale.tar.gz; name them to include them" in result.output
     stored = stored_archives(aws, S3Prefix("some-bucket", "triton-ensembles"))
-    assert [each.key for each in stored] == [archive.key]
+    assert list(stored) == [archive.key]
 
     named = run(upload, dist / "stale.tar.gz", "--bucket", "some-bucket", project=project)
     assert "stale.tar.gz: this file cannot be read as an archive" in str(named.exception)

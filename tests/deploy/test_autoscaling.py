@@ -6,12 +6,17 @@ from typing import Any
 
 import pytest
 
-from triton_ensembles.deploy.autoscaling import autoscale_endpoint, describe_scaling, remove_scaling
+from triton_ensembles.deploy.autoscaling import (
+    Metric,
+    ScalingPolicy,
+    autoscale_endpoint,
+    describe_scaling,
+    remove_scaling,
+)
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.deployment import deploy_endpoint
 from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.deploy.sagemaker_endpoint import tags_of
-from triton_ensembles.deploy.scaling_policy import Metric, ScalingPolicy
 from triton_ensembles.errors import EnsembleError
 
 ROLE = "arn:aws:iam::123456789012:role/some-role"

@@ -14,7 +14,7 @@ from triton_ensembles.errors import EnsembleError
 
 
 def keys(aws: Aws, place: S3Prefix) -> list[str]:
-    return [each.key for each in stored_archives(aws, place)]
+    return list(stored_archives(aws, place))
 
 
 def test_uploading_twice_sends_once(aws: Aws, place: S3Prefix, make_archive: MakeArchive, lines: list[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands.project import current_places
+from triton_ensembles.commands import options
 from triton_ensembles.deploy.archives import SUFFIX, Archive, find_archives, read_archive, refuse_random
 from triton_ensembles.errors import shown
 from triton_ensembles.recipe.reader import find_ensembles
@@ -19,7 +19,7 @@ def project_archives(target: str) -> list[Archive]:
     Raises:
         EnsembleError: there are none, or one cannot be read.
     """
-    places = current_places()
+    places = options.current_places()
     return find_archives(places.dist / target, [folder.name for folder in find_ensembles(places.ensembles)])
 
 
@@ -31,7 +31,7 @@ def chosen_archives(paths: Sequence[Path], target: str, *, allow_random: bool) -
     """
     chosen = [read_archive(path) for path in paths] or project_archives(target)
     if not paths:
-        _report_others(current_places().dist / target, chosen)
+        _report_others(options.current_places().dist / target, chosen)
     for name in refuse_random(chosen, allowed=allow_random):
         click.secho(f"!!! {name} HAS RANDOM WEIGHTS. Its answers mean nothing. !!!", fg="red", bold=True, err=True)
     return chosen

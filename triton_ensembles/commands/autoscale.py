@@ -4,45 +4,36 @@ from __future__ import annotations
 
 import click
 
-from triton_ensembles.commands import deploy_options as options
-from triton_ensembles.deploy.autoscaling import autoscale_endpoint
+from triton_ensembles.commands import options
+from triton_ensembles.deploy.autoscaling import GPU_TARGET, Metric, ScalingPolicy, autoscale_endpoint
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.price import cost, hosting_price
 from triton_ensembles.deploy.sagemaker_endpoint import instance_type
-from triton_ensembles.deploy.scaling_policy import (
-    GPU_TARGET,
-    SCALE_IN_COOLDOWN,
-    SCALE_OUT_COOLDOWN,
-    Metric,
-    ScalingPolicy,
-)
 
 
 @click.command("autoscale")
 @options.endpoint
-@click.option("--metric", type=click.Choice([each.value for each in Metric]), default="invocations", show_default=True)
+@click.option("--metric", type=click.Choice([each.value for each in Metric]), default="invocations")
 @click.option(
     "--target-value",
     type=click.FloatRange(0, min_open=True),
     help=f"Percent of the GPU [default: {GPU_TARGET:g}], or invocations per minute and instance.",
 )
-@click.option("--min", "least", default=1, show_default=True, type=click.IntRange(0), help="Fewest instances.")
-@click.option("--max", "most", default=2, show_default=True, type=click.IntRange(1), help="Most instances.")
+@click.option("--min", "least", default=1, type=click.IntRange(0), help="Fewest instances.")
+@click.option("--max", "most", default=2, type=click.IntRange(1), help="Most instances.")
 @click.option(
     "--scale-in-cooldown",
-    default=SCALE_IN_COOLDOWN,
-    show_default=True,
+    default=ScalingPolicy.scale_in_cooldown,
     type=click.IntRange(0),
     help="Seconds between two removals of instances.",
 )
 @click.option(
     "--scale-out-cooldown",
-    default=SCALE_OUT_COOLDOWN,
-    show_default=True,
+    default=ScalingPolicy.scale_out_cooldown,
     type=click.IntRange(0),
     help="Seconds between two additions of instances.",
 )
-@options.clean_up_on_sigterm
+@options.clean_up_on_sigterm()
 def autoscale(
     endpoint: str,
     metric: str,

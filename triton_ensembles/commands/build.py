@@ -6,18 +6,19 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands.options import build_all, build_options, image_option, target_option
+from triton_ensembles.commands import options
+from triton_ensembles.commands.builds import build_all
 from triton_ensembles.triton.targets import target_of
 
 
 @click.command()
-@build_options
-@target_option
-@image_option
-@click.option("--instance", metavar="TYPE", default="", help="gpu: the SageMaker instance type, such as ml.g5.xlarge.")
+@options.building
+@options.target
+@options.image
+@click.option("--instance", metavar="TYPE", help="gpu: the SageMaker instance type, such as ml.g5.xlarge.")
 @click.option(
     "--engines-from",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=options.FOLDER,
     help="gpu: a folder with TensorRT plans, built on another machine by the scripts of `build.py engines`.",
 )
 def build(
@@ -26,7 +27,7 @@ def build(
     weights_dir: Path | None,
     target: str,
     image: str,
-    instance: str,
+    instance: str | None,
     engines_from: Path | None,
 ) -> None:
     """Build ensembles (all of them, or those named) into dist/TARGET/NAME.tar.gz.
@@ -40,4 +41,4 @@ def build(
     """
     if engines_from and target != "gpu":
         raise click.UsageError("--engines-from is for --target gpu: no other target uses TensorRT plans")
-    build_all(names, weights, weights_dir, target_of(target, image, instance), engines_from)
+    build_all(names, weights, weights_dir, target_of(target, image, instance or ""), engines_from)

@@ -10,7 +10,7 @@ import click
 from triton_ensembles.check.checker import check
 from triton_ensembles.check.explanation import explain, rule_list
 from triton_ensembles.check.formats import FORMATS
-from triton_ensembles.commands.project import current_places
+from triton_ensembles.commands import options
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 
@@ -18,8 +18,8 @@ from triton_ensembles.triton.destination import Destination
 @click.command("check")
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--target", type=click.Choice(["cpu", "gpu"]), help="Where the models will run.")
-@click.option("--instance", metavar="TYPE", default="", help="The SageMaker instance type, such as ml.g5.xlarge.")
-@click.option("--image", metavar="RELEASE", default="", help="The Triton release or image, such as 24.09.")
+@click.option("--instance", metavar="TYPE", help="The SageMaker instance type, such as ml.g5.xlarge.")
+@click.option("--image", metavar="RELEASE", help="The Triton release or image, such as 24.09.")
 @click.option("--format", "style", type=click.Choice(list(FORMATS)), default="text", help="How to print the faults.")
 @click.option(
     "--explain",
@@ -34,8 +34,8 @@ def check_command(
     context: click.Context,
     paths: tuple[Path, ...],
     target: str | None,
-    instance: str,
-    image: str,
+    instance: str | None,
+    image: str | None,
     style: str,
     explained: str | None,
 ) -> None:
@@ -59,8 +59,9 @@ def check_command(
         click.echo(_explanation(explained))
         return
     started = time.perf_counter()
+    destination = Destination(target or "", instance or "", image or "")
     try:
-        report = check(paths or [current_places().ensembles], Destination(target or "", instance, image))
+        report = check(paths or [options.current_places().ensembles], destination)
     except EnsembleError as error:
         raise click.UsageError(str(error)) from error
     click.echo(FORMATS[style](report, time.perf_counter() - started))

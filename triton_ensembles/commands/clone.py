@@ -10,8 +10,8 @@ import click
 from triton_ensembles.archive.clones import clone as write_clones
 from triton_ensembles.archive.clones import clone_names
 from triton_ensembles.building.build import last_built
-from triton_ensembles.commands.options import target_option, warn_of_random_weights
-from triton_ensembles.commands.project import current_places
+from triton_ensembles.commands import options
+from triton_ensembles.commands.builds import warn_of_random_weights
 from triton_ensembles.errors import EnsembleError, shown
 
 _REPORT_SECONDS = 2.0
@@ -19,21 +19,17 @@ _REPORT_SECONDS = 2.0
 
 @click.command()
 @click.argument("ensemble")
-@target_option
+@options.target
 @click.option("--count", type=click.IntRange(min=1), required=True, help="The number of archives.")
 @click.option("--prefix", required=True, help="The beginning of their names: PREFIX_0000.tar.gz and so on.")
-@click.option(
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The folder to write them to.  [default: dist/TARGET]",
-)
+@click.option("--output", type=options.NEW_FOLDER, help="The folder to write them to.  [default: dist/TARGET]")
 def clone(ensemble: str, target: str, count: int, prefix: str, output: Path | None) -> None:
     """Write COUNT archives of one built ENSEMBLE under different names, for an endpoint of many variants.
 
     Every model in them is renamed (PREFIX_0000.preprocess and so on), so that they can be loaded at the same time.
     Weights and environments are compressed once and copied.
     """
-    places = current_places()
+    places = options.current_places()
     built = last_built(ensemble, target, places)
     if built is None:
         raise EnsembleError(f"there is no complete archive of {ensemble!r}", cure=f"run: build.py build {ensemble}")

@@ -8,8 +8,8 @@ import click
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
-from triton_ensembles.commands.options import build_all, build_options, server_of, warn_of_random_weights
-from triton_ensembles.commands.project import current_places
+from triton_ensembles.commands import options
+from triton_ensembles.commands.builds import build_all, server_of, warn_of_random_weights
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.examples.answer import answer_lines
 from triton_ensembles.examples.folder import examples_folder, read_examples
@@ -18,11 +18,11 @@ from triton_ensembles.processes import StopSignals
 
 
 @click.command()
-@build_options
+@options.building
 def demo(names: tuple[str, ...], weights: str, weights_dir: Path | None) -> None:
     """Build, serve on free ports, send the example requests of each ensemble, print the answers, stop."""
     built = build_all(names, weights, weights_dir)
-    ensembles = current_places().ensembles
+    ensembles = options.current_places().ensembles
     examples = {each.name: read_examples(ensembles / each.name) for each in built}
     with StopSignals(), server_of(built) as server, http.InferenceServerClient(server.http_url) as client:
         for each in built:

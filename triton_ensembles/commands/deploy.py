@@ -7,11 +7,10 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands import deploy_options as options
+from triton_ensembles.commands import options
 from triton_ensembles.commands.archives import chosen_archives
 from triton_ensembles.deploy.archives import Archive, common_weights, refuse_faulty
-from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.aws_errors import aws_errors
+from triton_ensembles.deploy.aws import Aws, aws_errors
 from triton_ensembles.deploy.bucket import S3Prefix, archive_prefix
 from triton_ensembles.deploy.deployment import deploy_endpoint
 from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
@@ -30,25 +29,25 @@ _INSTANCES = {CPU.name: "ml.c5.xlarge", "gpu": "ml.g4dn.xlarge"}
 @options.endpoint
 @options.bucket
 @options.prefix
-@options.target
+@options.archive_target
 @click.option("--role", required=True, envvar="SAGEMAKER_ROLE", show_envvar=True, help="ARN of the execution role.")
 @click.option("--instance", help=f"Instance type.  [default: {', '.join(_INSTANCES.values())}, by target]")
-@click.option("--count", default=1, show_default=True, type=click.IntRange(1), help="Instances to start with.")
+@click.option("--count", default=1, type=click.IntRange(1), help="Instances to start with.")
 @click.option("--image", metavar="TAG", help="Release (or tag) of SageMaker's Triton image, such as 24.09.")
 @click.option("--image-uri", metavar="URI", help="The complete URI of an image that --image does not know.")
-@click.option("--cache/--no-cache", default=True, show_default=True, help="Keep models loaded between requests.")
+@click.option("--cache/--no-cache", default=True, help="Keep models loaded between requests.")
 @click.option(
     "--env", "environment", multiple=True, metavar="KEY=VALUE", help="Variable of the container; may be repeated."
 )
 @options.allow_random
 @options.timeout
 @click.option("--dry-run", is_flag=True, help="Check, show what would be created and what it costs, and stop.")
-@options.clean_up_on_sigterm
+@options.clean_up_on_sigterm()
 def deploy(
     archives: tuple[Path, ...],
     endpoint: str,
-    bucket: str,
-    prefix: str,
+    bucket: str | None,
+    prefix: str | None,
     target: str,
     role: str,
     instance: str | None,
@@ -117,8 +116,7 @@ def _refuse_missing(aws: Aws, place: S3Prefix, archives: Sequence[Archive]) -> N
         missing = [each.key for each in archives if not is_uploaded(aws, place, each)]
         if missing:
             raise EnsembleError(f"{place.url} does not contain {', '.join(missing)}", cure="run upload first")
-        keys = {each.key for each in archives}
-        others = sum(each.key not in keys for each in stored_archives(aws, place))
+        others = len(stored_archives(aws, place).keys() - {each.key for each in archives})
     if others:
         click.echo(f"note: other archives under {place.url}, served too and not checked now: {others}")
 

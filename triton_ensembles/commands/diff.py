@@ -9,8 +9,7 @@ import click
 
 from triton_ensembles.building.build import choose
 from triton_ensembles.building.plan import plan_build
-from triton_ensembles.commands.options import image_option
-from triton_ensembles.commands.project import current_places
+from triton_ensembles.commands import options
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.model_config import CONFIG, format_config
 from triton_ensembles.triton.targets import CPU, NAMES, Target, gpu
@@ -19,8 +18,8 @@ from triton_ensembles.triton.targets import CPU, NAMES, Target, gpu
 @click.command("diff")
 @click.argument("one", type=click.Choice(NAMES))
 @click.argument("other", type=click.Choice(NAMES))
-@click.argument("names", nargs=-1, metavar="[ENSEMBLE]...")
-@image_option
+@options.names
+@options.image
 def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
     """Show what differs between two targets: the servers, and the files that are staged for each of them.
 
@@ -34,7 +33,7 @@ def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
     for property_name, before in old.differences().items():
         change = "" if before == after[property_name] else f"  ->  {after[property_name]}"
         click.echo(f"  {property_name:24} {before}{change}")
-    for folder in choose(current_places().ensembles, names):
+    for folder in choose(options.current_places().ensembles, names):
         click.secho(f"\n{folder.name}", bold=True)
         staged, other_staged = (_staged(folder, target) for target in (old, new))
         for line in difflib.unified_diff(staged, other_staged, one, other, lineterm="", n=3):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from triton_ensembles.commands import options
 from triton_ensembles.endpoint.announcement import LAST_LINE, environment
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.errors import shown
@@ -37,31 +38,31 @@ class Size(click.ParamType[int]):
     "--port",
     type=click.IntRange(0, 65535),
     default=8080,
-    show_default=True,
     help="TCP port on the loopback interface; 0 picks a free one.",
 )
 @click.option(
     "--root",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=options.NEW_FOLDER,
     default=BUILD / "endpoint",
+    show_default=False,
     help="Working folder; only the logs in it are kept when the server stops.  [default: build/endpoint]",
 )
 @click.option(
     "--memory-budget",
     type=Size(),
     default=Settings.memory_budget,
+    show_default=False,
     help="Memory of each instance; beyond it, the least recently used model is unloaded.  [default: 8G]",
 )
 @click.option(
     "--disk-budget",
     type=Size(),
     default=Settings.disk_budget,
+    show_default=False,
     help="Disk space of each instance; beyond it, the least recently used model is deleted.  [default: 32G]",
 )
 @click.option("--s3-url", help="Download archives from this S3, with your own credentials, instead of serving S3.")
-@click.option(
-    "--region", default="us-east-1", show_default=True, envvar="AWS_DEFAULT_REGION", help="Region named in ARNs."
-)
+@click.option("--region", default="us-east-1", envvar="AWS_DEFAULT_REGION", help="Region named in ARNs.")
 def endpoint(port: int, root: Path, memory_budget: int, disk_budget: int, s3_url: str | None, region: str) -> None:
     """Serve SageMaker's API, its runtime and S3 on one local URL, backed by the real tritonserver.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import click
@@ -13,8 +12,8 @@ from triton_ensembles.building.build import choose
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.store import Store
 from triton_ensembles.building.tensorrt_plans import PLAN, plan_name, refuse_fp16
-from triton_ensembles.commands.options import build_options, image_option
-from triton_ensembles.commands.project import current_places
+from triton_ensembles.commands import options
+from triton_ensembles.commands.builds import timed_progress
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.tensorrt.plan_builders import docker_image
 from triton_ensembles.tensorrt.plan_request import write_request
@@ -22,11 +21,11 @@ from triton_ensembles.triton.targets import gpu
 
 
 @click.command()
-@build_options
-@image_option
+@options.building
+@options.image
 @click.option(
     "--output",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=options.NEW_FOLDER,
     required=True,
     help="The folder for the ONNX files, the test inputs of the plans, and the scripts.",
 )
@@ -36,16 +35,15 @@ def engines(names: tuple[str, ...], weights: str, weights_dir: Path | None, imag
     Copy the folder there and run its scripts with trtexec of the image's TensorRT. Copy the folder back, and build with
     `--engines-from`.
     """
-    target, places = gpu(image), current_places()
+    target, places = gpu(image), options.current_places()
     scripts = []
     for folder in choose(places.ensembles, names):
         plan = plan_build(folder, target, places.root)
-        started = time.monotonic()
         builder = ArtifactBuilder(
             plan=plan,
             store=Store(places.store),
             downloads=places.downloads,
-            progress=lambda line: click.echo(f"[{folder.name} {time.monotonic() - started:5.1f} s] {line}"),  # noqa: B023
+            progress=timed_progress(folder.name),
             allow_random=weights == "auto",
             weights_dir=weights_dir,
         )

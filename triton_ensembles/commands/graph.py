@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from triton_ensembles.check.repository import Repository, find_repositories
-from triton_ensembles.commands.project import current_places
+from triton_ensembles.commands import options
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import write_whole
 from triton_ensembles.graph.dag import Graph, graph_of
@@ -22,13 +22,7 @@ _FORMATS = {".mmd": "mermaid", ".svg": "svg", ".png": "png", ".pdf": "pdf"}
 @click.option(
     "--format", "style", type=click.Choice(list(_FORMATS.values())), help="Default: the suffix of FILE, or mermaid."
 )
-@click.option(
-    "-o",
-    "--output",
-    "file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write to FILE: .mmd, .svg, .png or .pdf.",
-)
+@click.option("-o", "--output", "file", type=options.NEW_FILE, help="Write to FILE: .mmd, .svg, .png or .pdf.")
 def graph(name: str, style: str | None, file: Path | None) -> None:
     """Draw the DAG of an ensemble: steps, tensors, data types, dims and batching.
 
@@ -40,8 +34,13 @@ def graph(name: str, style: str | None, file: Path | None) -> None:
       graph dist/gpu/bert_trt.tar.gz   what is in an archive
     """
     style = style or _format_of(file)
-    found = read_graph(name, current_places().ensembles)
-    data = mermaid(found).encode() if style == "mermaid" else _picture(found, style)
+    found = read_graph(name, options.current_places().ensembles)
+    if style == "mermaid":
+        data = mermaid(found).encode()
+    else:
+        from triton_ensembles.graph.picture import picture  # matplotlib takes a second to load
+
+        data = picture(found, style)
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
         with write_whole(file) as partial:
@@ -61,12 +60,6 @@ def _format_of(file: Path | None) -> str:
             f"'{file}' has none of the suffixes {', '.join(_FORMATS)}: rename it, or choose a --format"
         )
     return _FORMATS[file.suffix.lower()]
-
-
-def _picture(found: Graph, style: str) -> bytes:
-    from triton_ensembles.graph.picture import picture  # matplotlib takes a second to load
-
-    return picture(found, style)
 
 
 def read_graph(name: str, ensembles: Path) -> Graph:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands import deploy_options as options
+from triton_ensembles.commands import options
 from triton_ensembles.commands.archives import project_archives
-from triton_ensembles.commands.project import current_places
 from triton_ensembles.deploy.archives import SUFFIX, read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.invocation import PATIENCE, Answer, invoke_model
@@ -23,17 +22,13 @@ from triton_ensembles.recipe.reader import find_ensembles
 @click.command("invoke")
 @click.argument("models", nargs=-1, metavar="[MODEL]...")
 @options.endpoint
-@options.target
+@options.archive_target
 @click.option("--text", "texts", multiple=True, help="Send texts in place of the example's; may be repeated.")
-@click.option(
-    "--photo",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Send this file in place of the example's.",
-)
-@click.option("--body", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Send this file as it is.")
-@click.option("--content-type", default="application/json", show_default=True, help="Of --body.")
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the answer's body here.")
-@click.option("--patience", default=PATIENCE, show_default=True, help="Seconds that a cold start may take.")
+@click.option("--photo", type=options.FILE, help="Send this file in place of the example's.")
+@click.option("--body", type=options.FILE, help="Send this file as it is.")
+@click.option("--content-type", default="application/json", help="Of --body.")
+@click.option("--output", type=options.NEW_FILE, help="Write the answer's body here.")
+@click.option("--patience", default=PATIENCE, help="Seconds that a cold start may take.")
 def invoke(
     models: tuple[str, ...],
     endpoint: str,
@@ -50,7 +45,7 @@ def invoke(
     A MODEL is an ensemble whose archive is in dist/TARGET (bert_trt), or a TargetModel as it is (my/model.tar.gz).
     Without any, all ensembles of the project that have an archive in dist/TARGET are asked.
     """
-    aws, places = Aws(), current_places()
+    aws, places = Aws(), options.current_places()
     folder = places.dist / target
     asked = models or tuple(each.name for each in project_archives(target))
     if output and len(asked) > 1:

@@ -7,17 +7,16 @@ import click
 from triton_ensembles.building.build import Built, choose, last_built
 from triton_ensembles.building.config_rewrite import environment_member
 from triton_ensembles.building.source_folder import find_ensemble, read_models
-from triton_ensembles.commands.options import target_option
-from triton_ensembles.commands.project import current_places
+from triton_ensembles.commands import options
 from triton_ensembles.errors import shown
 from triton_ensembles.recipe.reader import read_recipe
 
 
 @click.command("list")
-@target_option
+@options.target
 def listing(target: str) -> None:
     """Show every ensemble: steps, artifacts, sizes, weights (pretrained or random), environment, digest."""
-    places = current_places()
+    places = options.current_places()
     for folder in choose(places.ensembles, ()):
         click.secho(f"{folder.name}  {read_recipe(folder).description}", bold=True)
         configs = read_models(folder)

@@ -10,8 +10,8 @@ import click
 
 from triton_ensembles.building.build import choose
 from triton_ensembles.building.source_folder import find_ensemble, read_models
-from triton_ensembles.commands.options import build_all, build_options
-from triton_ensembles.commands.project import current_places
+from triton_ensembles.commands import options
+from triton_ensembles.commands.builds import build_all
 from triton_ensembles.errors import shown
 from triton_ensembles.perf.inputs import UserInputs
 from triton_ensembles.perf.report import tables
@@ -49,12 +49,11 @@ def _refuse_wrong_inputs(folders: Sequence[Path], shapes: Sequence[str]) -> None
 
 
 @click.command()
-@build_options
+@options.building
 @click.option(
     "--concurrency",
     "concurrencies",
     default=",".join(map(str, CONCURRENCIES)),
-    show_default=True,
     callback=_numbers,
     help="Numbers of concurrent requests, one point of the sweep each.",
 )
@@ -62,13 +61,10 @@ def _refuse_wrong_inputs(folders: Sequence[Path], shapes: Sequence[str]) -> None
     "--seconds",
     type=click.FloatRange(min=0.3),
     default=SECONDS,
-    show_default=True,
     help="Duration of a point; longer where an answer takes longer than a third of it.",
 )
-@click.option("--protocol", type=click.Choice(["grpc", "http"]), default="grpc", show_default=True)
-@click.option(
-    "--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Rows (inferences) in a request."
-)
+@click.option("--protocol", type=click.Choice(["grpc", "http"]), default="grpc")
+@click.option("--batch", type=click.IntRange(min=1), default=1, help="Rows (inferences) in a request.")
 @click.option(
     "--input-data",
     type=click.Path(exists=True, path_type=Path),
@@ -84,7 +80,7 @@ def _refuse_wrong_inputs(folders: Sequence[Path], shapes: Sequence[str]) -> None
 )
 @click.option(
     "--output",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=options.NEW_FOLDER,
     help="The folder for NAME.csv, NAME.json and NAME.png.  [default: reports/perf]",
 )
 def perf(
@@ -101,7 +97,7 @@ def perf(
     output: Path | None,
 ) -> None:
     """Build, then measure each ensemble with perf_analyzer: concurrency sweep, time by step, CSV, JSON and a plot."""
-    places = current_places()
+    places = options.current_places()
     if input_data or shapes:
         _refuse_wrong_inputs(choose(places.ensembles, names), shapes)
     built = build_all(names, weights, weights_dir)

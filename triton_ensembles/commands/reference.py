@@ -19,8 +19,8 @@ Made from the help texts by `python -m triton_ensembles.commands.reference`; do 
 
 def page() -> str:
     """Every command with its help, in the order of ``build.py --help``."""
-    parts = [_HEAD, "".join(f"- [{name}](#{name}): {line}\n" for name, (_, line) in COMMANDS.items())]
-    group = click.Context(main, info_name="build.py", help_option_names=["-h", "--help"])
+    parts = [_HEAD, "".join(f"- [{name}](#{name}): {line}\n" for name, line in COMMANDS.items())]
+    group = click.Context(main, info_name="build.py", **main.context_settings)
     for name in COMMANDS:
         command = main.get_command(group, name)
         assert command is not None, name

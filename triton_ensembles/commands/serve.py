@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands.options import build_all, build_options, server_of
+from triton_ensembles.commands import options
+from triton_ensembles.commands.builds import build_all, server_of
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.processes import StopSignals
 from triton_ensembles.triton.ports import Ports
@@ -15,10 +16,10 @@ from triton_ensembles.triton.server import TritonServer
 
 
 @click.command()
-@build_options
-@click.option("--http-port", default=8000, show_default=True, help="KServe v2 over HTTP.")
-@click.option("--grpc-port", default=8001, show_default=True, help="KServe v2 over gRPC.")
-@click.option("--metrics-port", default=8002, show_default=True, help="Prometheus metrics.")
+@options.building
+@click.option("--http-port", default=8000, help="KServe v2 over HTTP.")
+@click.option("--grpc-port", default=8001, help="KServe v2 over gRPC.")
+@click.option("--metrics-port", default=8002, help="Prometheus metrics.")
 def serve(
     names: tuple[str, ...], weights: str, weights_dir: Path | None, http_port: int, grpc_port: int, metrics_port: int
 ) -> None:

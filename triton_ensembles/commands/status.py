@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from triton_ensembles.commands import deploy_options as options
+from triton_ensembles.commands import options
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.status import endpoint_status
 

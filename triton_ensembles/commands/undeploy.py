@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from triton_ensembles.commands import deploy_options as options
+from triton_ensembles.commands import options
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import archive_prefix
 from triton_ensembles.deploy.removal import undeploy_endpoint
@@ -16,8 +16,8 @@ from triton_ensembles.deploy.removal import undeploy_endpoint
 @options.prefix
 @click.option("--keep-archives", is_flag=True, help="Leave the archives in S3.")
 @options.timeout
-@options.clean_up_on_sigterm
-def undeploy(endpoint: str, bucket: str, prefix: str, keep_archives: bool, timeout: float) -> None:
+@options.clean_up_on_sigterm()
+def undeploy(endpoint: str, bucket: str | None, prefix: str | None, keep_archives: bool, timeout: float) -> None:
     """Delete all that these commands created: scaling, endpoint, configurations, models, archives and the bucket.
 
     Resources without this tool's tag are left alone. It is not an error when there is nothing to delete.

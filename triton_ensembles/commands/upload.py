@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands import deploy_options as options
+from triton_ensembles.commands import options
 from triton_ensembles.commands.archives import chosen_archives
 from triton_ensembles.deploy.archives import refuse_faulty
 from triton_ensembles.deploy.aws import Aws
@@ -20,11 +20,11 @@ from triton_ensembles.triton.destination import Destination
 @options.endpoint
 @options.bucket
 @options.prefix
-@options.target
+@options.archive_target
 @options.allow_random
-@options.clean_up_on_sigterm
+@options.clean_up_on_sigterm()
 def upload(
-    archives: tuple[Path, ...], endpoint: str, bucket: str, prefix: str, target: str, allow_random: bool
+    archives: tuple[Path, ...], endpoint: str, bucket: str | None, prefix: str | None, target: str, allow_random: bool
 ) -> None:
     """Check archives and copy them to S3, each under a name that contains a digest of its content.
 

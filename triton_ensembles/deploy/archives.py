@@ -56,17 +56,13 @@ def read_archive(path: Path) -> Archive:
         raise EnsembleError("this archive does not exist", path=path, cure="run make build-ensembles")
     if not path.name.endswith(SUFFIX):
         raise EnsembleError(f"SageMaker's multi-model endpoints serve archives named *{SUFFIX}", path=path)
-    name = path.name.removesuffix(SUFFIX)
     manifest = _manifest(path)
     weights, image = (str(manifest.get(key, "")) for key in ("weights", "image"))
-    return Archive(path, name, file_digest(path), path.stat().st_size, weights, image)
+    return Archive(path, path.name.removesuffix(SUFFIX), file_digest(path), path.stat().st_size, weights, image)
 
 
 def find_archives(folder: Path, ensembles: Iterable[str]) -> list[Archive]:
-    """The archives of these ensembles, those of them that are built.
-
-    Args:
-        folder: where they are, such as dist/cpu. Other archives in it (clones, those of deleted ensembles) are ignored.
+    """The archives of these ensembles in ``folder`` (dist/cpu); others there, such as clones, are ignored.
 
     Raises:
         EnsembleError: no ensemble has an archive here, or one cannot be read.
@@ -104,10 +100,7 @@ def refuse_random(archives: Sequence[Archive], *, allowed: bool) -> list[str]:
 
 
 def refuse_faulty(archives: Sequence[Archive], target: Destination) -> str:
-    """Check archives for where they will run.
-
-    Returns:
-        A summary such as ``no faults in 2 repositories``; it counts the warnings.
+    """Check archives for where they will run. The summary says ``no faults in 2 repositories``, or counts warnings.
 
     Raises:
         EnsembleError: ``check`` finds errors; the message has all of them, a line or more for each.

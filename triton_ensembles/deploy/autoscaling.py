@@ -2,20 +2,78 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
-from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.aws_errors import aws_errors, if_exists
+from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
 from triton_ensembles.deploy.resource_names import AUTOSCALED, VARIANT, write_tags
 from triton_ensembles.deploy.rollback import Progress
-from triton_ensembles.deploy.sagemaker_endpoint import find_endpoint, instance_type, refuse_foreign
-from triton_ensembles.deploy.scaling_policy import Metric, ScalingPolicy, policy_name
+from triton_ensembles.deploy.sagemaker_endpoint import existing_endpoint, instance_type, refuse_foreign
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.releases import instance_of
 
 _NAMESPACE, _DIMENSION = "sagemaker", "sagemaker:variant:DesiredInstanceCount"
 _RUNNING = ("InService", "Updating")
+# The values of AWS's own multi-model Triton example (resnet_pytorch_python-backend): 60 %, 600 s in, 200 s out.
+GPU_TARGET = 60.0
+
+
+class Metric(StrEnum):
+    """What the policy keeps at its target."""
+
+    GPU = "gpu"
+    INVOCATIONS = "invocations"
+
+
+@dataclass(frozen=True)
+class ScalingPolicy:
+    """Keeps ``metric`` at ``target`` with ``least`` to ``most`` instances.
+
+    Args:
+        target: percent of the GPU, on average over the instances; or invocations per minute and instance.
+        scale_in_cooldown: seconds after an instance was removed before another one may be.
+        scale_out_cooldown: seconds after an instance was added before another one may be.
+    """
+
+    metric: Metric
+    target: float
+    least: int
+    most: int
+    scale_in_cooldown: int = 600
+    scale_out_cooldown: int = 200
+
+    def __str__(self) -> str:
+        what = {
+            Metric.GPU: f"GPUUtilization at {self.target:g} %",
+            Metric.INVOCATIONS: f"SageMakerVariantInvocationsPerInstance at {self.target:g} per minute",
+        }[self.metric]
+        return (
+            f"{self.least} to {self.most} instances, {what}; cooldown {self.scale_in_cooldown} s in, "
+            f"{self.scale_out_cooldown} s out"
+        )
+
+    def configuration(self, endpoint: str) -> dict[str, Any]:
+        """PutScalingPolicy's TargetTrackingScalingPolicyConfiguration."""
+        gpu = {
+            "MetricName": "GPUUtilization",
+            "Namespace": "/aws/sagemaker/Endpoints",
+            "Dimensions": [{"Name": "EndpointName", "Value": endpoint}, {"Name": "VariantName", "Value": VARIANT}],
+            "Statistic": "Average",
+            "Unit": "Percent",
+        }
+        invocations = {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"}
+        metric: dict[str, Any] = (
+            {"CustomizedMetricSpecification": gpu}
+            if self.metric is Metric.GPU
+            else {"PredefinedMetricSpecification": invocations}
+        )
+        return {
+            "TargetValue": self.target,
+            "ScaleInCooldown": self.scale_in_cooldown,
+            "ScaleOutCooldown": self.scale_out_cooldown,
+            **metric,
+        }
 
 
 def autoscale_endpoint(aws: Aws, endpoint: str, policy: ScalingPolicy, progress: Progress) -> None:
@@ -26,56 +84,53 @@ def autoscale_endpoint(aws: Aws, endpoint: str, policy: ScalingPolicy, progress:
             although the policy is for one; or AWS's reason.
     """
     with aws_errors(f"set up auto scaling of {endpoint}"):
-        found = find_endpoint(aws, endpoint)
-        if found is None:
-            raise EnsembleError(f"the endpoint {endpoint} does not exist", cure="deploy it first")
+        found = existing_endpoint(aws, endpoint)
         if found["EndpointStatus"] not in _RUNNING:
             raise EnsembleError(f"the endpoint {endpoint} is {found['EndpointStatus']}", cure="deploy it first")
         refuse_foreign(aws, found)
-        if policy.metric is Metric.GPU:
-            _refuse_without_gpu(instance_type(aws, endpoint))
+        instance = instance_type(aws, endpoint)
+        known = instance_of(instance)
+        if policy.metric is Metric.GPU and known is not None and not known.gpus:
+            raise EnsembleError(
+                f"{instance} has no GPU, so it never reports GPUUtilization and the endpoint would never scale",
+                cure="use --metric invocations",
+            )
         # The tag first: undeploy asks Application Auto Scaling only where it finds it.
         aws.sagemaker.add_tags(ResourceArn=found["EndpointArn"], Tags=write_tags({AUTOSCALED: VARIANT}))
         target = _target(endpoint, VARIANT)
         aws.scaling.register_scalable_target(**target, MinCapacity=policy.least, MaxCapacity=policy.most)
         progress(f"registered {target['ResourceId']}: {policy.least} to {policy.most} instances")
         aws.scaling.put_scaling_policy(
-            PolicyName=policy_name(endpoint),
+            PolicyName=_policy_name(endpoint),
             **target,
             PolicyType="TargetTrackingScaling",
             TargetTrackingScalingPolicyConfiguration=policy.configuration(endpoint),
         )
-        progress(f"put the policy {policy_name(endpoint)}: {policy}")
-        _report_other_policies(aws, endpoint, progress)
+        progress(f"put the policy {_policy_name(endpoint)}: {policy}")
+        # Of several policies on one variant the one that wants the most instances wins, so people should know of them.
+        for each in aws.scaling.describe_scaling_policies(**target)["ScalingPolicies"]:
+            if each["PolicyName"] != _policy_name(endpoint):
+                progress(f"note: the policy {each['PolicyName']} scales {endpoint} too")
 
 
 def remove_scaling(aws: Aws, endpoint: str, variant: str, progress: Progress) -> int:
     """Delete the policy (AWS deletes its alarms with it) and deregister the variant.
 
-    Returns:
-        How many of the two existed.
-
-    Raises:
-        ClientError: AWS's reason.
+    Returns how many of the two existed. Raises :class:`ClientError` with AWS's reason.
     """
-    target, name = _target(endpoint, variant), policy_name(endpoint)
+    target, name = _target(endpoint, variant), _policy_name(endpoint)
     removed = 0
-    for what, remove in (
-        (f"the policy {name}", partial(aws.scaling.delete_scaling_policy, PolicyName=name)),
-        ("the scalable target", aws.scaling.deregister_scalable_target),
-    ):
-        if if_exists(remove, **target) is not None:
-            progress(f"deleted {what} of {target['ResourceId']}")
-            removed += 1
+    if if_exists(aws.scaling.delete_scaling_policy, PolicyName=name, **target) is not None:
+        progress(f"deleted the policy {name} of {target['ResourceId']}")
+        removed += 1
+    if if_exists(aws.scaling.deregister_scalable_target, **target) is not None:
+        progress(f"deleted the scalable target of {target['ResourceId']}")
+        removed += 1
     return removed
 
 
 def describe_scaling(aws: Aws, endpoint: str, variant: str) -> list[str]:
-    """Lines for people: the number of instances, and each policy with its target and cooldowns.
-
-    Raises:
-        ClientError: AWS's reason.
-    """
+    """Lines for people: the number of instances, and each policy. Raises :class:`ClientError`."""
     target = _target(endpoint, variant)
     described = aws.scaling.describe_scalable_targets(
         ServiceNamespace=_NAMESPACE, ResourceIds=[target["ResourceId"]], ScalableDimension=_DIMENSION
@@ -101,17 +156,5 @@ def _target(endpoint: str, variant: str) -> dict[str, Any]:
     }
 
 
-def _refuse_without_gpu(instance: str) -> None:
-    known = instance_of(instance)
-    if known is not None and not known.gpus:
-        raise EnsembleError(
-            f"{instance} has no GPU, so it never reports GPUUtilization and the endpoint would never scale",
-            cure="use --metric invocations",
-        )
-
-
-def _report_other_policies(aws: Aws, endpoint: str, progress: Progress) -> None:
-    """Of several policies on one variant the one that wants the most instances wins, so people should know of them."""
-    for policy in aws.scaling.describe_scaling_policies(**_target(endpoint, VARIANT))["ScalingPolicies"]:
-        if policy["PolicyName"] != policy_name(endpoint):
-            progress(f"note: the policy {policy['PolicyName']} scales {endpoint} too")
+def _policy_name(endpoint: str) -> str:
+    return f"{endpoint}-target-tracking"

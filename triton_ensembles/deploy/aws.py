@@ -1,11 +1,14 @@
-"""The boto3 clients of one run."""
+"""The boto3 clients of one run, and botocore's errors: as messages for people, and the few that commands handle."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
 import boto3
+from botocore import exceptions
 from botocore.config import Config
 
 from triton_ensembles.errors import EnsembleError
@@ -16,7 +19,22 @@ _CONTROL = Config(retries={"mode": "standard", "total_max_attempts": 5})
 _RUNTIME = Config(retries={"mode": "standard", "total_max_attempts": 3}, read_timeout=70)
 # Prices are only shown: nobody should wait for them.
 _PRICES = Config(retries={"mode": "standard", "total_max_attempts": 1}, connect_timeout=3, read_timeout=5)
-_PRICE_LIST_REGION = "us-east-1"  # the Price List API is in a few regions only, and knows the prices of all
+_CURES = {
+    "AccessDenied": "give the caller's role this permission, or use another profile (AWS_PROFILE)",
+    "ResourceLimitExceeded": "request a higher quota of this instance type for endpoint use (Service Quotas), or use "
+    "another --instance",
+    "ExpiredToken": "renew the credentials",
+    "InvalidClientTokenId": "check the credentials: AWS does not know this access key",
+    "UnrecognizedClientException": "check the credentials: AWS does not know this access key",
+    "SignatureDoesNotMatch": "check AWS_SECRET_ACCESS_KEY",
+}
+_MISSING_CODES = ("ResourceNotFound", "ObjectNotFoundException")
+_MISSING_IN_S3 = ("404", "NotFound", "NoSuchKey", "NoSuchBucket", "NoSuchTagSet")
+_MISSING_WORDS = ("could not find", "no scaling policy found", "no scalable target found")
+
+
+def _client(service: str, config: Config = _CONTROL, **more: str) -> cached_property[Any]:
+    return cached_property(lambda aws: aws._session.client(service, config=config, **more))
 
 
 class Aws:
@@ -32,26 +50,74 @@ class Aws:
             raise EnsembleError("no AWS region is set", cure="export AWS_DEFAULT_REGION, for example us-east-1")
         self.region: str = self._session.region_name
 
-    @cached_property
-    def s3(self) -> Any:
-        return self._session.client("s3", config=_CONTROL)
+    s3 = _client("s3")
+    sagemaker = _client("sagemaker")
+    runtime = _client("sagemaker-runtime", _RUNTIME)
+    sts = _client("sts")
+    scaling = _client("application-autoscaling")
+    # The Price List API is in a few regions only, and knows the prices of all.
+    pricing = _client("pricing", _PRICES, region_name="us-east-1")
 
-    @cached_property
-    def sagemaker(self) -> Any:
-        return self._session.client("sagemaker", config=_CONTROL)
 
-    @cached_property
-    def runtime(self) -> Any:
-        return self._session.client("sagemaker-runtime", config=_RUNTIME)
+@contextmanager
+def aws_errors(action: str) -> Iterator[None]:
+    """Raise botocore's errors inside the block as :class:`EnsembleError`, with AWS's code, its message and a fix.
 
-    @cached_property
-    def sts(self) -> Any:
-        return self._session.client("sts", config=_CONTROL)
+    Args:
+        action: completes "could not ...": ``upload to s3://bucket/``.
+    """
+    try:
+        yield
+    except exceptions.ClientError as error:
+        code = error_code(error)
+        cure = next((cure for start, cure in _CURES.items() if code.startswith(start)), "")
+        raise EnsembleError(f"could not {action}: {code}: {error_message(error)}", cure=cure) from error
+    except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
+        raise EnsembleError(
+            f"could not {action}: boto3 finds no credentials",
+            cure="export AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
+        ) from error
+    except (exceptions.EndpointConnectionError, exceptions.ConnectTimeoutError) as error:
+        raise EnsembleError(
+            f"could not {action}: {error}", cure="check the network, AWS_DEFAULT_REGION and AWS_ENDPOINT_URL"
+        ) from error
+    except exceptions.BotoCoreError as error:
+        raise EnsembleError(f"could not {action}: {error}") from error
 
-    @cached_property
-    def scaling(self) -> Any:
-        return self._session.client("application-autoscaling", config=_CONTROL)
 
-    @cached_property
-    def pricing(self) -> Any:
-        return self._session.client("pricing", region_name=_PRICE_LIST_REGION, config=_PRICES)
+def if_exists(operation: Callable[..., Any], **request: Any) -> dict[str, Any] | None:
+    """The answer of an operation of boto3, or None where AWS answers that its subject does not exist.
+
+    Raises:
+        ClientError: every other error of AWS.
+    """
+    try:
+        answer: dict[str, Any] = operation(**request)
+    except exceptions.ClientError as error:
+        if is_missing(error):
+            return None
+        raise
+    return answer
+
+
+def error_code(error: exceptions.ClientError) -> str:
+    """AWS's code, such as ``ValidationException``; ``Unknown`` where the answer has none."""
+    return str(error.response.get("Error", {}).get("Code", "Unknown"))
+
+
+def error_message(error: exceptions.ClientError) -> str:
+    """AWS's message without the period at its end."""
+    return str(error.response.get("Error", {}).get("Message") or error).rstrip(".")
+
+
+def is_missing(error: exceptions.ClientError) -> bool:
+    """Whether the resource does not exist. SageMaker has no code for it, only a ValidationException's words."""
+    code, message = error_code(error), error_message(error).lower()
+    return code in (*_MISSING_CODES, *_MISSING_IN_S3) or (
+        code.startswith("Validation") and any(words in message for words in _MISSING_WORDS)
+    )
+
+
+def is_busy(error: exceptions.ClientError) -> bool:
+    """Whether SageMaker refuses because the endpoint is being created, updated or deleted at this moment."""
+    return error_code(error).startswith("Validation") and "in-progress" in error_message(error).lower()

@@ -7,10 +7,9 @@ from functools import partial
 
 from botocore.exceptions import ClientError
 
-from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.aws_errors import aws_errors, error_code, if_exists
+from triton_ensembles.deploy.aws import Aws, aws_errors, error_code, if_exists
 from triton_ensembles.deploy.resource_names import MADE_BY, OURS, read_tags, write_tags
-from triton_ensembles.deploy.rollback import Progress, Rollback
+from triton_ensembles.deploy.rollback import Created, Progress
 from triton_ensembles.errors import EnsembleError
 
 
@@ -32,12 +31,12 @@ class S3Prefix:
         return f"{prefix}/" if prefix else ""
 
 
-def archive_prefix(aws: Aws, endpoint: str, bucket: str = "", prefix: str = "") -> S3Prefix:
+def archive_prefix(aws: Aws, endpoint: str, bucket: str | None, prefix: str | None) -> S3Prefix:
     """Where an endpoint's archives are.
 
     Args:
-        bucket: "" for the default bucket of this tool in the caller's account and region.
-        prefix: "" for the endpoint's name.
+        bucket: None for the default bucket of this tool in the caller's account and region.
+        prefix: None for the endpoint's name.
 
     Raises:
         EnsembleError: AWS does not tell the number of the account.
@@ -48,7 +47,7 @@ def archive_prefix(aws: Aws, endpoint: str, bucket: str = "", prefix: str = "") 
     return S3Prefix(bucket, prefix or endpoint)
 
 
-def ensure_bucket(aws: Aws, bucket: str, progress: Progress, rollback: Rollback) -> None:
+def ensure_bucket(aws: Aws, bucket: str, progress: Progress, created: Created) -> None:
     """Create the bucket in the region of ``aws``, with this tool's tag, unless it exists.
 
     Raises:
@@ -66,7 +65,7 @@ def ensure_bucket(aws: Aws, bucket: str, progress: Progress, rollback: Rollback)
             ) from error
         raise
     progress(f"creating the bucket {bucket} in {aws.region}")
-    rollback.add(f"bucket {bucket}", partial(aws.s3.delete_bucket, Bucket=bucket))
+    created(f"bucket {bucket}", partial(aws.s3.delete_bucket, Bucket=bucket))
     # S3's API refuses us-east-1 as a location, which is its default.
     more = {} if aws.region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": aws.region}}
     aws.s3.create_bucket(Bucket=bucket, **more)
@@ -75,14 +74,7 @@ def ensure_bucket(aws: Aws, bucket: str, progress: Progress, rollback: Rollback)
 
 
 def delete_bucket(aws: Aws, bucket: str, progress: Progress) -> int:
-    """Delete the bucket if it has this tool's tag and is empty.
-
-    Returns:
-        1 when it was deleted, else 0.
-
-    Raises:
-        ClientError: S3's reason.
-    """
+    """Delete the bucket if it has this tool's tag and is empty. Returns how many were deleted, 1 or 0."""
     tagging = if_exists(aws.s3.get_bucket_tagging, Bucket=bucket)
     if tagging is None or read_tags(tagging["TagSet"]).get(MADE_BY) != OURS:
         return 0

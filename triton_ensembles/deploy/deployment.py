@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
-from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.aws_errors import aws_errors, if_exists
-from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
-from triton_ensembles.deploy.endpoint_resources import delete_config, delete_model, delete_unused
+from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
+from triton_ensembles.deploy.desired_endpoint import CONFIG, MODEL, DesiredEndpoint, Kind
+from triton_ensembles.deploy.removal import delete_unused
 from triton_ensembles.deploy.resource_names import AUTOSCALED, UNKNOWN_WEIGHTS, WEIGHTS, write_tags
-from triton_ensembles.deploy.rollback import Progress, Rollback
+from triton_ensembles.deploy.rollback import Progress, rollback
 from triton_ensembles.deploy.sagemaker_endpoint import Description, delete_endpoint, refuse_foreign, wait_until_settled
 from triton_ensembles.errors import EnsembleError
 
@@ -28,7 +26,7 @@ def deploy_endpoint(aws: Aws, desired: DesiredEndpoint, progress: Progress, time
         EnsembleError: another tool created the endpoint, or SageMaker's reason.
     """
     name = desired.name
-    with aws_errors(f"deploy {name}"), Rollback(progress) as rollback:
+    with aws_errors(f"deploy {name}"), rollback(progress) as created:
         found = wait_until_settled(aws, name, progress, timeout)
         tags = refuse_foreign(aws, found) if found else {}
         if found and found["EndpointStatus"] in ("Failed", "OutOfService"):
@@ -40,11 +38,16 @@ def deploy_endpoint(aws: Aws, desired: DesiredEndpoint, progress: Progress, time
             _refuse_broken(found, desired)
             aws.sagemaker.add_tags(ResourceArn=found["EndpointArn"], Tags=new_tags)
             return "unchanged"
-        _ensure_model(aws, desired, progress, rollback, timeout)
-        _ensure_config(aws, desired, progress, rollback, timeout)
+        for kind, request in ((MODEL, desired.model), (CONFIG, desired.config)):
+            key = f"{kind.key}Name"
+            if if_exists(kind.operation(aws, "describe"), **{key: request[key]}) is None:
+                progress(f"creating the {kind.noun} {request[key]}")
+                delete = partial(_delete_unless_used, aws, kind, request[key], desired, progress, timeout)
+                created(f"{kind.noun} {request[key]}", delete)
+                kind.operation(aws, "create")(**request, Tags=write_tags())
         names = {"EndpointName": name, "EndpointConfigName": desired.config_name}
         if found is None:
-            rollback.add(f"endpoint {name}", partial(delete_endpoint, aws, name, progress, timeout))
+            created(f"endpoint {name}", partial(delete_endpoint, aws, name, progress, timeout))
             aws.sagemaker.create_endpoint(**names, Tags=new_tags)
         else:
             progress(f"updating {name} from {found['EndpointConfigName']} to {desired.config_name}")
@@ -69,31 +72,12 @@ def _refuse_broken(now: Description, desired: DesiredEndpoint) -> None:
         raise EnsembleError(f"the endpoint {desired.name} did not get into service: {reason}")
 
 
-def _ensure_model(aws: Aws, desired: DesiredEndpoint, progress: Progress, rollback: Rollback, timeout: float) -> None:
-    name = desired.model_name
-    if if_exists(aws.sagemaker.describe_model, ModelName=name) is None:
-        progress(f"creating the model {name}")
-        delete = partial(delete_model, aws, name)
-        rollback.add(f"model {name}", partial(_delete_unless_used, aws, desired, progress, timeout, delete))
-        aws.sagemaker.create_model(**desired.model, Tags=write_tags())
-
-
-def _ensure_config(aws: Aws, desired: DesiredEndpoint, progress: Progress, rollback: Rollback, timeout: float) -> None:
-    name = desired.config_name
-    if if_exists(aws.sagemaker.describe_endpoint_config, EndpointConfigName=name) is None:
-        progress(f"creating the endpoint configuration {name}")
-        delete = partial(delete_config, aws, name)
-        what = f"endpoint configuration {name}"
-        rollback.add(what, partial(_delete_unless_used, aws, desired, progress, timeout, delete))
-        aws.sagemaker.create_endpoint_config(**desired.config, Tags=write_tags())
-
-
 def _delete_unless_used(
-    aws: Aws, desired: DesiredEndpoint, progress: Progress, timeout: float, delete: Callable[[], None]
+    aws: Aws, kind: Kind, name: str, desired: DesiredEndpoint, progress: Progress, timeout: float
 ) -> None:
     """An update continues although nobody waits for it any more (Ctrl-C); what the endpoint ended up with is kept."""
     now = wait_until_settled(aws, desired.name, progress, timeout)
     if now and now["EndpointConfigName"] == desired.config_name:
         progress("kept: the endpoint uses it now")
     else:
-        delete()
+        kind.delete(aws, name)

@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from triton_ensembles.deploy.aws import Aws, if_exists
 from triton_ensembles.deploy.resource_names import VARIANT, derived_name
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of resource: as users are told, in the keys of SageMaker's API, and in the names of boto3's operations."""
+
+    noun: str
+    key: str
+    snake: str
+
+    def operation(self, aws: Aws, verb: str) -> Callable[..., Any]:
+        """The operation ``verb`` of boto3 on resources of this kind."""
+        found: Callable[..., Any] = getattr(aws.sagemaker, f"{verb}_{self.snake}")
+        return found
+
+    def delete(self, aws: Aws, name: str) -> None:
+        """Delete the resource, if it exists."""
+        if_exists(self.operation(aws, "delete"), **{f"{self.key}Name": name})
+
+
+MODEL = Kind("model", "Model", "model")
+CONFIG = Kind("endpoint configuration", "EndpointConfig", "endpoint_config")
 
 
 @dataclass(frozen=True)
@@ -47,7 +70,7 @@ class DesiredEndpoint:
         }
         if self.environment:
             container["Environment"] = dict(self.environment)
-        return self._named("ModelName", {"ExecutionRoleArn": self.role, "PrimaryContainer": container})
+        return self._named(MODEL, {"ExecutionRoleArn": self.role, "PrimaryContainer": container})
 
     @property
     def config(self) -> dict[str, Any]:
@@ -59,7 +82,7 @@ class DesiredEndpoint:
             "InitialInstanceCount": self.count,
             "InitialVariantWeight": 1.0,
         }
-        return self._named("EndpointConfigName", {"ProductionVariants": [variant]})
+        return self._named(CONFIG, {"ProductionVariants": [variant]})
 
     @property
     def model_name(self) -> str:
@@ -69,5 +92,5 @@ class DesiredEndpoint:
     def config_name(self) -> str:
         return str(self.config["EndpointConfigName"])
 
-    def _named(self, key: str, request: dict[str, Any]) -> dict[str, Any]:
-        return {key: derived_name(self.name, request), **request}
+    def _named(self, kind: Kind, request: dict[str, Any]) -> dict[str, Any]:
+        return {f"{kind.key}Name": derived_name(self.name, request), **request}

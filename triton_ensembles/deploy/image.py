@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-from functools import cache
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
@@ -52,9 +51,11 @@ def image_uri(tag: str, region: str, instance: str) -> str:
             cure="use a release, as --image 24.09, or give the complete --image-uri",
         )
     release = match["release"]
-    owners = {row["region"]: row["account"] for row in _rows() if release in row["releases"].split()}
+    with _TABLE.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    owners = {row["region"]: row["account"] for row in rows if release in row["releases"].split()}
     if region not in owners:
-        known = sorted({found for row in _rows() if row["region"] == region for found in row["releases"].split()})
+        known = sorted({found for row in rows if row["region"] == region for found in row["releases"].split()})
         raise EnsembleError(
             f"the account in which AWS keeps release {release} of its Triton image in {region} is unknown"
             + (f" (known releases there: {', '.join(known)})" if known else ""),
@@ -62,26 +63,17 @@ def image_uri(tag: str, region: str, instance: str) -> str:
             cure="give the complete --image-uri",
         )
     domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
-    full_tag = tag if tag != release else _tag(release, instance)
-    return f"{owners[region]}.dkr.ecr.{region}.{domain}/sagemaker-tritonserver:{full_tag}"
+    if tag == release:
+        machine = instance_of(instance)
+        if machine is None:
+            raise EnsembleError(
+                f"it is unknown whether {instance} has a GPU", cure=f"use --image {release}-py3 or {release}-py3-cpu"
+            )
+        tag = f"{release}-py3" if machine.gpus else f"{release}-py3-cpu"
+    return f"{owners[region]}.dkr.ecr.{region}.{domain}/sagemaker-tritonserver:{tag}"
 
 
 def image_to_check(image: str) -> str:
     """The image that ``check`` checks archives against: "" for one whose tag names no release, so that what it holds
     is unknown."""
     return image if Destination(image=image).image_names_release else ""
-
-
-def _tag(release: str, instance: str) -> str:
-    known = instance_of(instance)
-    if known is None:
-        raise EnsembleError(
-            f"it is unknown whether {instance} has a GPU", cure=f"use --image {release}-py3 or {release}-py3-cpu"
-        )
-    return f"{release}-py3" if known.gpus else f"{release}-py3-cpu"
-
-
-@cache
-def _rows() -> tuple[dict[str, str], ...]:
-    with _TABLE.open(encoding="utf-8", newline="") as file:
-        return tuple(csv.DictReader(line for line in file if not line.startswith("#")))

@@ -10,12 +10,10 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.aws_errors import aws_errors, error_code, error_message
+from triton_ensembles.deploy.aws import Aws, aws_errors, error_code, error_message
 from triton_ensembles.deploy.payload import Payload
 from triton_ensembles.deploy.rollback import Progress
 from triton_ensembles.errors import EnsembleError
@@ -30,14 +28,12 @@ class Answer:
     """The model's answer.
 
     Args:
-        variant: the production variant that answered; "" where AWS does not name it.
         seconds: since the first try.
         tries: how often the request was sent.
     """
 
     body: bytes
     content_type: str
-    variant: str
     seconds: float
     tries: int
 
@@ -59,11 +55,19 @@ def invoke_model(
         tries += 1
         try:
             with aws_errors(f"invoke {model} at {endpoint}"):
-                return _send(aws, endpoint, model, payload, started, tries)
+                reply = aws.runtime.invoke_endpoint(
+                    EndpointName=endpoint, TargetModel=model, ContentType=payload.content_type, Body=payload.body
+                )
+                body, seconds = reply["Body"].read(), time.monotonic() - started
+            return Answer(body, reply["ContentType"], seconds, tries)
         except EnsembleError as error:
-            if not _is_cold_start(error.__cause__):
+            cause, waited = error.__cause__, time.monotonic() - started
+            code = error_code(cause) if isinstance(cause, ClientError) else ""
+            if isinstance(cause, ClientError) and code == "ModelError":
+                raise _model_error(cause, endpoint, model) from cause
+            # A read timeout is a cold start too: some proxies cut off the first, long request.
+            if code != _COLD_START and not isinstance(cause, ReadTimeoutError):
                 raise
-            waited = time.monotonic() - started
             if waited + pause > patience:
                 raise EnsembleError(
                     f"{model} was still being loaded after {waited:.0f} s and {tries} tries",
@@ -73,30 +77,6 @@ def invoke_model(
         # Random, so that the many clients of one cold model do not all return at the same moment.
         time.sleep(pause * random.uniform(0.8, 1.2))
         pause = min(pause * 1.6, _LONGEST_PAUSE)
-
-
-def _send(aws: Aws, endpoint: str, model: str, payload: Payload, started: float, tries: int) -> Answer:
-    request: dict[str, Any] = {
-        "EndpointName": endpoint,
-        "TargetModel": model,
-        "ContentType": payload.content_type,
-        "Body": payload.body,
-    }
-    try:
-        reply = aws.runtime.invoke_endpoint(**request)
-        body = reply["Body"].read()
-    except ClientError as error:
-        if error_code(error) == "ModelError":
-            raise _model_error(error, endpoint, model) from error
-        raise
-    return Answer(
-        body, reply["ContentType"], reply.get("InvokedProductionVariant", ""), time.monotonic() - started, tries
-    )
-
-
-def _is_cold_start(error: BaseException | None) -> bool:
-    """A read timeout counts too: some proxies cut off the first, long request."""
-    return isinstance(error, ReadTimeoutError) or (isinstance(error, ClientError) and error_code(error) == _COLD_START)
 
 
 def _model_error(error: ClientError, endpoint: str, model: str) -> EnsembleError:

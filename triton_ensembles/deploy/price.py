@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -22,18 +21,18 @@ class Price:
 
 
 def hosting_price(aws: Aws, instance: str) -> Price | None:
-    """The on-demand price of ``instance`` for real-time hosting in the region.
+    """The on-demand price of ``instance`` for real-time hosting in the region; None without exactly one answer.
 
     The filters are those of awslabs/llmeter (SageMakerRTEndpointCompute). The caller needs pricing:GetProducts.
-
-    Returns:
-        None when the price list does not answer, or not with exactly one price.
     """
     wanted = {"component": "Hosting", "instanceName": instance, "regionCode": aws.region}
     filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
     try:
         found = aws.pricing.get_products(ServiceCode="AmazonSageMaker", Filters=filters, MaxResults=2)["PriceList"]
-        return _read(json.loads(found[0])) if len(found) == 1 else None
+        (product,) = map(json.loads, found)
+        (term,) = product["terms"]["OnDemand"].values()
+        (hourly,) = (each for each in term["priceDimensions"].values() if each["unit"].lower().startswith("hr"))
+        return Price(float(hourly["pricePerUnit"]["USD"]), str(product["publicationDate"])[:10])
     except (ClientError, BotoCoreError, ValueError, KeyError, TypeError):
         return None
 
@@ -52,12 +51,3 @@ def cost(price: Price | None, instance: str, least: int, most: int) -> str:
         f"cost: USD {sums} per hour ({number} x {instance} at {price.dollars:.4g}, on demand, AWS price list of "
         f"{price.date}), used or not, plus storage and data"
     )
-
-
-def _read(product: Any) -> Price | None:
-    """One product of the price list: its one on-demand term has one dimension whose unit is hours."""
-    (term,) = product["terms"]["OnDemand"].values()
-    hourly = [each for each in term["priceDimensions"].values() if each["unit"].lower().startswith("hr")]
-    if len(hourly) != 1:
-        return None
-    return Price(float(hourly[0]["pricePerUnit"]["USD"]), str(product["publicationDate"])[:10])

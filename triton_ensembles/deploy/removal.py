@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from triton_ensembles.deploy.autoscaling import remove_scaling
-from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.aws_errors import aws_errors
+from triton_ensembles.deploy.aws import Aws, aws_errors
 from triton_ensembles.deploy.bucket import S3Prefix
-from triton_ensembles.deploy.endpoint_resources import delete_unused
-from triton_ensembles.deploy.resource_names import AUTOSCALED
+from triton_ensembles.deploy.desired_endpoint import CONFIG, MODEL
+from triton_ensembles.deploy.resource_names import AUTOSCALED, MADE_BY, OURS, is_derived
 from triton_ensembles.deploy.rollback import Progress
-from triton_ensembles.deploy.sagemaker_endpoint import delete_endpoint, find_endpoint, refuse_foreign
+from triton_ensembles.deploy.sagemaker_endpoint import delete_endpoint, find_endpoint, refuse_foreign, tags_of
 from triton_ensembles.deploy.uploads import delete_uploaded
 from triton_ensembles.errors import EnsembleError
+
+
+def delete_unused(aws: Aws, endpoint: str, progress: Progress, keep: Collection[str] = ()) -> int:
+    """Delete the models and configurations that were ever deployed for ``endpoint``, except those named in ``keep``.
+
+    Returns how many were deleted. Raises :class:`ClientError` with AWS's reason.
+    """
+    deleted = 0
+    for kind in (CONFIG, MODEL):
+        pages = aws.sagemaker.get_paginator(f"list_{kind.snake}s").paginate(NameContains=endpoint)
+        for each in [each for page in pages for each in page[f"{kind.key}s"]]:
+            name, arn = each[f"{kind.key}Name"], each[f"{kind.key}Arn"]
+            if name not in keep and is_derived(endpoint, name) and tags_of(aws, arn).get(MADE_BY) == OURS:
+                kind.delete(aws, name)
+                progress(f"deleted the {kind.noun} {name}")
+                deleted += 1
+    return deleted
 
 
 def undeploy_endpoint(aws: Aws, endpoint: str, place: S3Prefix | None, progress: Progress, timeout: float) -> int:
@@ -29,18 +45,25 @@ def undeploy_endpoint(aws: Aws, endpoint: str, place: S3Prefix | None, progress:
     Raises:
         EnsembleError: this tool did not create the endpoint, or some resources still exist.
     """
+
+    def delete_it() -> int:
+        deleted = delete_endpoint(aws, endpoint, progress, timeout)
+        if deleted:
+            progress(f"deleted the endpoint {endpoint}")
+        return deleted
+
     with aws_errors(f"describe {endpoint}"):
         found = find_endpoint(aws, endpoint)
         tags = refuse_foreign(aws, found) if found else {}
-    steps: list[tuple[str, Callable[[], int]]] = []
+    steps: dict[str, Callable[[], int]] = {}
     if AUTOSCALED in tags:
-        steps.append(("auto scaling", lambda: remove_scaling(aws, endpoint, tags[AUTOSCALED], progress)))
-    steps.append(("endpoint", lambda: _delete_endpoint(aws, endpoint, progress, timeout)))
-    steps.append(("models and configurations", lambda: delete_unused(aws, endpoint, progress)))
+        steps["auto scaling"] = lambda: remove_scaling(aws, endpoint, tags[AUTOSCALED], progress)
+    steps["endpoint"] = delete_it
+    steps["models and configurations"] = lambda: delete_unused(aws, endpoint, progress)
     if place:
-        steps.append(("archives", lambda: delete_uploaded(aws, place, progress)))
+        steps["archives"] = lambda: delete_uploaded(aws, place, progress)
     deleted, failures = 0, []
-    for what, step in steps:
+    for what, step in steps.items():
         try:
             with aws_errors(f"delete the {what}"):
                 deleted += step()
@@ -50,10 +73,3 @@ def undeploy_endpoint(aws: Aws, endpoint: str, place: S3Prefix | None, progress:
     if failures:
         raise EnsembleError(f"could not delete all of {endpoint}: {', '.join(failures)}", cure="run undeploy again")
     return deleted
-
-
-def _delete_endpoint(aws: Aws, endpoint: str, progress: Progress, timeout: float) -> int:
-    if not delete_endpoint(aws, endpoint, progress, timeout):
-        return 0
-    progress(f"deleted the endpoint {endpoint}")
-    return 1

@@ -24,11 +24,7 @@ _LONGEST = 63 - 1 - _DIGITS  # CreateModel and CreateEndpointConfig allow 63 cha
 
 
 def check_endpoint_name(name: str) -> str:
-    """The name itself.
-
-    Raises:
-        EnsembleError: AWS would refuse it, or it is too long for the names derived from it.
-    """
+    """The name itself. Raises :class:`EnsembleError` if AWS would refuse it, or names derived from it."""
     if not re.fullmatch(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*", name) or len(name) > _LONGEST:
         raise EnsembleError(
             f"'{name}' is not a valid endpoint name",
@@ -38,11 +34,8 @@ def check_endpoint_name(name: str) -> str:
 
 
 def derived_name(endpoint: str, request: Mapping[str, Any]) -> str:
-    """``endpoint-1a2b3c4d``: the same request has the same name, so a resource that exists is not created twice.
-
-    Args:
-        request: the arguments of the API call that creates the resource, without its name.
-    """
+    """``endpoint-1a2b3c4d``: the same ``request`` (CreateModel's arguments without the name) has the same name, so a
+    resource that exists is not created twice."""
     text = json.dumps(request, sort_keys=True)
     return f"{endpoint}-{hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]}"
 

@@ -2,45 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import TracebackType
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 Progress = Callable[[str], object]  # is called with one line of text for each step
+# Takes the kind and name of a resource, as users are told, and what deletes it, also where it does not exist. It is
+# called before the resource is requested: a request may have succeeded although its answer was lost.
+Created = Callable[[str, Callable[[], object]], None]
 
 
-class Rollback:
-    """Deletes what was added, the latest first, when the block ends with an exception (Ctrl-C is one too).
+@contextmanager
+def rollback(progress: Progress) -> Iterator[Created]:
+    """Deletes what was created, the latest first, when the block ends with an exception (Ctrl-C is one too).
 
     A deletion that fails is reported and does not stop the others.
 
     Args:
         progress: is told what is deleted and what could not be deleted.
     """
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._created: list[tuple[str, Callable[[], object]]] = []
-
-    def add(self, what: str, delete: Callable[[], object]) -> None:
-        """Add a resource before it is requested: a request may have succeeded although its answer was lost.
-
-        Args:
-            what: its kind and name, as users are told.
-            delete: deletes it, also where it does not exist.
-        """
-        self._created.append((what, delete))
-
-    def __enter__(self) -> Rollback:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None:
-            return
-        for what, delete in reversed(self._created):
-            self._progress(f"rolling back: deleting the {what}")
+    resources: list[tuple[str, Callable[[], object]]] = []
+    try:
+        yield lambda what, delete: resources.append((what, delete))
+    except BaseException:
+        for what, delete in reversed(resources):
+            progress(f"rolling back: deleting the {what}")
             try:
                 delete()
             except Exception as failure:
-                self._progress(f"could not delete the {what}: {failure}")
+                progress(f"could not delete the {what}: {failure}")
+        raise

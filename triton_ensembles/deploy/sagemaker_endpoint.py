@@ -7,8 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.aws_errors import aws_errors, if_exists, is_busy
+from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists, is_busy
 from triton_ensembles.deploy.resource_names import MADE_BY, OURS, read_tags
 from triton_ensembles.deploy.rollback import Progress
 from triton_ensembles.errors import EnsembleError
@@ -27,6 +26,14 @@ def find_endpoint(aws: Aws, endpoint: str) -> Description | None:
     return if_exists(aws.sagemaker.describe_endpoint, EndpointName=endpoint)
 
 
+def existing_endpoint(aws: Aws, endpoint: str) -> Description:
+    """DescribeEndpoint's answer. Raises :class:`EnsembleError` when there is no such endpoint."""
+    found = find_endpoint(aws, endpoint)
+    if found is None:
+        raise EnsembleError(f"the endpoint {endpoint} does not exist", cure="deploy it first")
+    return found
+
+
 def instance_type(aws: Aws, endpoint: str) -> str:
     """The instance type of the endpoint's first variant, such as ``ml.g5.xlarge``; "?" when it has none.
 
@@ -34,10 +41,7 @@ def instance_type(aws: Aws, endpoint: str) -> str:
         EnsembleError: there is no such endpoint, or AWS's reason.
     """
     with aws_errors(f"describe {endpoint}"):
-        found = find_endpoint(aws, endpoint)
-        if found is None:
-            raise EnsembleError(f"the endpoint {endpoint} does not exist", cure="deploy it first")
-        name = found["EndpointConfigName"]
+        name = existing_endpoint(aws, endpoint)["EndpointConfigName"]
         variants = aws.sagemaker.describe_endpoint_config(EndpointConfigName=name)["ProductionVariants"]
         return str(variants[0].get("InstanceType", "?"))
 
@@ -49,10 +53,7 @@ def tags_of(aws: Aws, arn: str) -> dict[str, str]:
 
 
 def refuse_foreign(aws: Aws, found: Description) -> dict[str, str]:
-    """The endpoint's tags.
-
-    Args:
-        found: DescribeEndpoint's answer.
+    """The tags of the endpoint that DescribeEndpoint has ``found``.
 
     Raises:
         EnsembleError: this tool did not create the endpoint.
@@ -67,16 +68,10 @@ def refuse_foreign(aws: Aws, found: Description) -> dict[str, str]:
 
 
 def wait_until_settled(aws: Aws, endpoint: str, progress: Progress, timeout: float) -> Description | None:
-    """Wait until the endpoint is in a state that lasts.
-
-    Args:
-        timeout: seconds.
-
-    Returns:
-        DescribeEndpoint's answer, or None when the endpoint does not exist (any more).
+    """DescribeEndpoint's answer once the endpoint is in a state that lasts; None when it does not exist (any more).
 
     Raises:
-        EnsembleError: it was still being created, updated or deleted when the time was over.
+        EnsembleError: it was still being created, updated or deleted after ``timeout`` seconds.
     """
     started = reported = time.monotonic()
     pause, before = _FIRST_PAUSE, ""
@@ -101,19 +96,13 @@ def wait_until_settled(aws: Aws, endpoint: str, progress: Progress, timeout: flo
 
 
 def delete_endpoint(aws: Aws, endpoint: str, progress: Progress, timeout: float) -> bool:
-    """Delete the endpoint and wait until it is gone.
+    """Delete the endpoint and wait until it is gone; False when there was no such endpoint.
 
     SageMaker refuses to delete an endpoint that is being created or updated, so this waits for that to end: an
     endpoint that is left alone goes on costing money.
 
-    Args:
-        timeout: seconds.
-
-    Returns:
-        False when there was no such endpoint.
-
     Raises:
-        EnsembleError: it still exists when the time is over.
+        EnsembleError: it still exists after ``timeout`` seconds.
     """
     deadline = time.monotonic() + timeout
     while True:

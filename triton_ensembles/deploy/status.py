@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.deploy.autoscaling import describe_scaling
-from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.aws_errors import aws_errors, if_exists
+from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.price import cost, hosting_price
 from triton_ensembles.deploy.resource_names import AUTOSCALED, MADE_BY, OURS, WEIGHTS
@@ -69,9 +68,9 @@ def _variant_lines(aws: Aws, variant: dict[str, Any], configured: dict[str, Any]
 
 
 def _archive_lines(aws: Aws, place: S3Prefix) -> Iterator[str]:
-    archives = list(stored_archives(aws, place))
-    for each in archives[:_SHOWN]:
-        weights = weights_of(aws, place, each.key) or "not uploaded by this tool"
-        yield f"           {each.key}  {each.size / 1e6:.1f} MB, weights {weights}"
+    archives = stored_archives(aws, place)
+    for key, size in list(archives.items())[:_SHOWN]:
+        weights = weights_of(aws, place, key) or "not uploaded by this tool"
+        yield f"           {key}  {size / 1e6:.1f} MB, weights {weights}"
     if len(archives) > _SHOWN:
         yield f"           and {len(archives) - _SHOWN} more"

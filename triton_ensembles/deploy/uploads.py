@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,42 +10,32 @@ from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
 
 from triton_ensembles.deploy.archives import SUFFIX, Archive
-from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.aws_errors import aws_errors, if_exists, is_missing
+from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists, is_missing
 from triton_ensembles.deploy.bucket import S3Prefix, delete_bucket, ensure_bucket
 from triton_ensembles.deploy.resource_names import MADE_BY, OURS, UNKNOWN_WEIGHTS
-from triton_ensembles.deploy.rollback import Progress, Rollback
+from triton_ensembles.deploy.rollback import Progress, rollback
 from triton_ensembles.errors import EnsembleError
 
 _PARTS = TransferConfig(multipart_threshold=32 << 20, multipart_chunksize=32 << 20)
 
 
-@dataclass(frozen=True)
-class StoredArchive:
-    """An archive in S3: ``key`` is relative to the prefix, as TargetModel takes it; ``size`` is in bytes."""
-
-    key: str
-    size: int
-
-
 def upload_archives(aws: Aws, place: S3Prefix, archives: Sequence[Archive], progress: Progress) -> int:
-    """Upload the archives that are not there yet. After a failure, what this call uploaded is deleted again.
+    """Upload the archives that are not there yet, and return how many.
 
-    Returns:
-        How many were uploaded.
+    After a failure, what this call uploaded is deleted again.
 
     Raises:
         EnsembleError: a key holds another file, or S3's reason.
     """
     uploaded = 0
-    with aws_errors(f"upload to {place.url}"), Rollback(progress) as rollback:
-        ensure_bucket(aws, place.bucket, progress, rollback)
+    with aws_errors(f"upload to {place.url}"), rollback(progress) as created:
+        ensure_bucket(aws, place.bucket, progress, created)
         for archive in archives:
             if is_uploaded(aws, place, archive):
                 progress(f"{place.url}{archive.key}  already uploaded")
                 continue
             key = place.folder + archive.key
-            rollback.add(f"archive {archive.key}", partial(aws.s3.delete_object, Bucket=place.bucket, Key=key))
+            created(f"archive {archive.key}", partial(aws.s3.delete_object, Bucket=place.bucket, Key=key))
             progress(f"{place.url}{archive.key}  uploading {archive.size / 1e6:.1f} MB")
             metadata = {MADE_BY: OURS, "sha256": archive.sha256, "weights": archive.weights or UNKNOWN_WEIGHTS}
             more = {"Metadata": metadata, "ContentType": "application/gzip"}
@@ -75,28 +64,23 @@ def is_uploaded(aws: Aws, place: S3Prefix, archive: Archive) -> bool:
     return True
 
 
-def stored_archives(aws: Aws, place: S3Prefix) -> Iterator[StoredArchive]:
-    """All archives under the prefix; none when there is no such bucket.
+def stored_archives(aws: Aws, place: S3Prefix) -> dict[str, int]:
+    """The size in bytes of each archive under the prefix, by its key relative to it, as TargetModel takes it.
 
-    Raises:
-        ClientError: S3's reason.
+    Empty when there is no such bucket. Raises :class:`ClientError` with any other reason of S3.
     """
+    pages = aws.s3.get_paginator("list_objects_v2").paginate(Bucket=place.bucket, Prefix=place.folder)
     try:
-        for page in aws.s3.get_paginator("list_objects_v2").paginate(Bucket=place.bucket, Prefix=place.folder):
-            for each in page.get("Contents", ()):
-                if each["Key"].endswith(SUFFIX):
-                    yield StoredArchive(each["Key"].removeprefix(place.folder), each["Size"])
+        found = [each for page in pages for each in page.get("Contents", ()) if each["Key"].endswith(SUFFIX)]
     except ClientError as error:
-        if not is_missing(error):
-            raise
+        if is_missing(error):
+            return {}
+        raise
+    return {each["Key"].removeprefix(place.folder): each["Size"] for each in found}
 
 
 def weights_of(aws: Aws, place: S3Prefix, key: str) -> str:
-    """What :func:`upload_archives` noted: "pretrained", "random" or "not-stated"; "" for an archive it did not upload.
-
-    Raises:
-        ClientError: S3's reason.
-    """
+    """The weights that :func:`upload_archives` noted, or "not-stated"; "" for an archive that it did not upload."""
     found = _head(aws, place, key)
     return found["Metadata"].get("weights", "") if found and _is_ours(found) else ""
 
@@ -104,20 +88,16 @@ def weights_of(aws: Aws, place: S3Prefix, key: str) -> str:
 def delete_uploaded(aws: Aws, place: S3Prefix, progress: Progress) -> int:
     """Delete the archives that :func:`upload_archives` uploaded, and the bucket if it created that and it is empty.
 
-    Returns:
-        How many archives and buckets were deleted.
-
-    Raises:
-        ClientError: S3's reason.
+    Returns how many archives and buckets were deleted. Raises :class:`ClientError` with S3's reason.
     """
     deleted = 0
-    for each in list(stored_archives(aws, place)):
-        if _is_ours(_head(aws, place, each.key)):
-            aws.s3.delete_object(Bucket=place.bucket, Key=place.folder + each.key)
-            progress(f"deleted {place.url}{each.key}")
+    for key in stored_archives(aws, place):
+        if _is_ours(_head(aws, place, key)):
+            aws.s3.delete_object(Bucket=place.bucket, Key=place.folder + key)
+            progress(f"deleted {place.url}{key}")
             deleted += 1
         else:
-            progress(f"kept {place.url}{each.key}: this tool did not upload it")
+            progress(f"kept {place.url}{key}: this tool did not upload it")
     return deleted + delete_bucket(aws, place.bucket, progress)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from triton_ensembles.errors import EnsembleError
@@ -70,6 +71,16 @@ class Edge:
     tensor: str
     key: str
 
+    @property
+    def other_name(self) -> str:
+        """The tensor's name in the step's model, if it differs."""
+        return self.key if self.key != self.tensor else ""
+
+    @property
+    def ends(self) -> tuple[str | int, str | int]:
+        """Where the arrow starts and ends: the tensor's name and the step's number, or the other way round."""
+        return (self.tensor, self.step) if self.kind == "read" else (self.step, self.tensor)
+
 
 @dataclass(frozen=True)
 class Graph:
@@ -77,14 +88,12 @@ class Graph:
 
     Args:
         name: shown as the title.
-        max_batch_size: of the ensemble; 0 without a batch axis.
         steps: in the order of the config.
         tensors: the ensemble's inputs first.
         edges: in the order of the steps.
     """
 
     name: str
-    max_batch_size: int
     steps: tuple[Step, ...]
     tensors: tuple[Tensor, ...]
     edges: tuple[Edge, ...]
@@ -121,7 +130,7 @@ def graph_of(name: str, config: ModelConfig, models: Mapping[str, ModelConfig]) 
             edges += [Edge(kind, number, pairs[key], key) for key in sorted(pairs)]
     names = dict.fromkeys([*(tensor.name for tensor in config.input), *(edge.tensor for edge in edges)])
     tensors = tuple(_tensor(tensor, config, models, steps, edges) for tensor in names)
-    graph = Graph(name, config.max_batch_size, tuple(steps), tensors, tuple(edges))
+    graph = Graph(name, tuple(steps), tensors, tuple(edges))
     ranks(graph)
     return graph
 
@@ -132,26 +141,20 @@ def ranks(graph: Graph) -> dict[str | int, int]:
     Raises:
         EnsembleError: there is a cycle.
     """
-    found: dict[str | int, int] = {tensor.name: 0 for tensor in graph.tensors if graph.writer(tensor.name) is None}
-    waiting = list(graph.steps)
-    while waiting:
-        ready = [step for step in waiting if all(name in found for name in _reads(graph, step))]
-        if not ready:
-            names = " and ".join(step.model for step in waiting)
-            raise EnsembleError(
-                f"in '{graph.name}' the steps {names} wait for each other", cure="run `check`, which says where"
-            )
-        for step in ready:
-            found[step.number] = max((found[name] for name in _reads(graph, step)), default=-1) + 1
-            for edge in graph.edges:
-                if edge.kind == "write" and edge.step == step.number:
-                    found.setdefault(edge.tensor, found[step.number] + 1)
-        waiting = [step for step in waiting if step not in ready]
+    before: dict[str | int, list[str | int]] = {tensor.name: [] for tensor in graph.tensors}
+    before |= {step.number: [] for step in graph.steps}
+    for edge in graph.edges:
+        before[edge.ends[1]].append(edge.ends[0])
+    found: dict[str | int, int] = {}
+    try:
+        for node in TopologicalSorter(before).static_order():
+            found[node] = max((found[each] + 1 for each in before[node]), default=0)
+    except CycleError as error:
+        names = " and ".join(dict.fromkeys(graph.steps[each].model for each in error.args[1] if isinstance(each, int)))
+        raise EnsembleError(
+            f"in '{graph.name}' the steps {names} wait for each other", cure="run `check`, which says where"
+        ) from error
     return found
-
-
-def _reads(graph: Graph, step: Step) -> list[str]:
-    return [edge.tensor for edge in graph.edges if edge.kind == "read" and edge.step == step.number]
 
 
 def _tensor(
@@ -159,20 +162,19 @@ def _tensor(
 ) -> Tensor:
     """The ensemble's own declaration takes precedence, then that of the writer, then those of the readers."""
     roles = {tensor.name: "input" for tensor in config.input} | {tensor.name: "output" for tensor in config.output}
+    role = roles.get(name, "inner")
     declared: list[tuple[Any, int]] = [
         (tensor, config.max_batch_size) for tensor in (*config.input, *config.output) if tensor.name == name
     ]
-    for kind, field in (("write", "output"), ("read", "input")):
-        for edge in edges:
-            model = models.get(steps[edge.step].model)
-            if edge.kind == kind and edge.tensor == name and model is not None:
-                found = [tensor for tensor in getattr(model, field) if tensor.name == edge.key]
-                declared += [(tensor, model.max_batch_size) for tensor in found]
+    for edge in sorted((edge for edge in edges if edge.tensor == name), key=lambda edge: edge.kind == "read"):
+        model = models.get(steps[edge.step].model, ModelConfig())
+        tensors = model.input if edge.kind == "read" else model.output
+        declared += [(tensor, model.max_batch_size) for tensor in tensors if tensor.name == edge.key]
     if not declared:
-        return Tensor(name, "", None, 0, roles.get(name, "inner"))
+        return Tensor(name, "", None, 0, role)
     tensor, batch = declared[0]
     known = tensor.data_type in DataType.values() and tensor.data_type
     data_type = DataType.Name(tensor.data_type).removeprefix("TYPE_") if known else ""
     # No request of the ensemble carries more than the ensemble's own limit.
     limit = min(batch, config.max_batch_size) if config.max_batch_size else batch
-    return Tensor(name, data_type, tuple(tensor.dims), limit, roles.get(name, "inner"))
+    return Tensor(name, data_type, tuple(tensor.dims), limit, role)

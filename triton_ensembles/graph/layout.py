@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import fmean
 
 from triton_ensembles.graph.dag import Graph, ranks
 
@@ -46,13 +47,11 @@ def layout(graph: Graph) -> Layout:
         columns[number].append(node)
     routes = []
     for edge in graph.edges:
-        ends: tuple[str | int, str | int] = (
-            (edge.tensor, edge.step) if edge.kind == "read" else (edge.step, edge.tensor)
-        )
-        between = [(*ends, number) for number in range(rank[ends[0]] + 1, rank[ends[1]])]
+        start, end = edge.ends
+        between = [(start, end, number) for number in range(rank[start] + 1, rank[end])]
         for waypoint in between:
             columns[waypoint[2]].append(waypoint)
-        routes.append((ends[0], *between, ends[1]))
+        routes.append((start, *between, end))
     _sort(columns, routes)
     return Layout(tuple(tuple(column) for column in columns), tuple(routes))
 
@@ -69,18 +68,11 @@ def _sort(columns: list[list[Node]], routes: list[tuple[Node, ...]]) -> None:
             after[start].append(end)
             before[end].append(start)
     for _ in range(_SWEEPS):
-        for forwards in (True, False):
-            neighbors = before if forwards else after
-            order = list(range(len(columns)))
-            for number in order if forwards else reversed(order):
-                beside = number - 1 if forwards else number + 1
-                if not 0 <= beside < len(columns):
-                    continue
-                fixed = _heights(columns[beside])
-                means = _heights(columns[number])  # kept by nodes without neighbors
-                means |= {
-                    node: sum(fixed[other] for other in neighbors[node]) / len(neighbors[node])
-                    for node in columns[number]
-                    if neighbors[node]
-                }
-                columns[number].sort(key=lambda node: -means[node])
+        for neighbors, order in ((before, columns), (after, columns[::-1])):
+            for fixed, column in pairwise(order):
+                there = _heights(fixed)
+                heights = _heights(column)  # kept by nodes without neighbors
+                for node in column:
+                    if neighbors[node]:
+                        heights[node] = fmean(there[other] for other in neighbors[node])
+                column.sort(key=lambda node: -heights[node])

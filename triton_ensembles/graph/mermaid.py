@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from triton_ensembles.graph.dag import Graph, Tensor
+from triton_ensembles.graph.dag import Graph
 
 _STYLES = """\
   classDef input fill:#e8f1fb,stroke:#3b76b5,color:#111
@@ -26,23 +26,19 @@ def mermaid(graph: Graph) -> str:
         tensor = graph.tensor(edge.tensor)
         if edge.kind == "write":
             if tensor.role != "inner":
-                lines.append(_arrow(f"s{edge.step}", ids[tensor.name], _other_name(tensor, edge.key)))
+                lines.append(_arrow(f"s{edge.step}", ids[tensor.name], edge.other_name))
             continue
         writer = graph.writer(tensor.name)
         if tensor.role != "inner" or writer is None:
-            lines.append(_arrow(ids[tensor.name], f"s{edge.step}", _other_name(tensor, edge.key)))
+            lines.append(_arrow(ids[tensor.name], f"s{edge.step}", edge.other_name))
         else:
             names = " → ".join(dict.fromkeys([writer.key, tensor.name, edge.key]))
-            lines.append(_arrow(f"s{writer.step}", f"s{edge.step}", _text(names, tensor.shape)))
+            lines.append(_arrow(f"s{writer.step}", f"s{edge.step}", names, tensor.shape))
     return "\n".join([*lines, _STYLES]) + "\n"
 
 
-def _other_name(tensor: Tensor, key: str) -> str:
-    return _text(key) if key != tensor.name else ""
-
-
-def _arrow(start: str, end: str, label: str) -> str:
-    return f"  {start} -->|{label}| {end}" if label else f"  {start} --> {end}"
+def _arrow(start: str, end: str, *label: str) -> str:
+    return f"  {start} -->|{_text(*label)}| {end}" if any(label) else f"  {start} --> {end}"
 
 
 def _text(*lines: str) -> str:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path as Curve
 
-from triton_ensembles.graph.dag import Edge, Graph
+from triton_ensembles.graph.dag import Graph
 from triton_ensembles.graph.layout import Layout, Node, layout
 
 # Inches. The font is DejaVu Sans, which comes with matplotlib; its letters are about 0.6 of their size wide.
@@ -53,16 +53,14 @@ def picture(graph: Graph, format: str) -> bytes:
     boxes = _boxes(graph, plan)
     places = _ports(graph, plan, boxes)
     width = max(box.right for box in boxes.values()) + _EDGE
-    low, high = (
-        min(box.y - box.height / 2 for box in boxes.values()),
-        max(box.y + box.height / 2 for box in boxes.values()),
-    )
+    low = min(box.y - box.height / 2 for box in boxes.values())
+    high = max(box.y + box.height / 2 for box in boxes.values())
     figure = Figure(figsize=(width, high - low + 2 * _EDGE + _TITLE))
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(low - _EDGE, high + _EDGE + _TITLE))
     axes.set_axis_off()
     axes.text(_EDGE, high + _EDGE, graph.name, fontsize=11, fontweight="bold", va="bottom")
     for edge, points in zip(graph.edges, places, strict=True):
-        _draw_route(axes, points, _key(edge), at_end=edge.kind == "read")
+        _draw_route(axes, points, edge.other_name, at_end=edge.kind == "read")
     for box in boxes.values():
         if box.lines:
             _draw_box(axes, box)
@@ -99,7 +97,7 @@ def _gaps(graph: Graph, plan: Layout) -> list[float]:
     rank = {node: number for number, column in enumerate(plan.columns) for node in column}
     for edge, route in zip(graph.edges, plan.routes, strict=True):
         column = rank[route[-1]] - 1 if edge.kind == "read" else rank[route[0]]
-        gaps[column] = max(gaps[column], len(_key(edge)) * _SMALL + 0.45)
+        gaps[column] = max(gaps[column], len(edge.other_name) * _SMALL + 0.45)
     return gaps
 
 
@@ -116,10 +114,6 @@ def _ports(graph: Graph, plan: Layout, boxes: dict[Node, _Box]) -> list[list[tup
         between = [(boxes[node].x, boxes[node].y) for node in route[1:-1]]
         points.append([(first.right, start), *between, (last.left, end)])
     return points
-
-
-def _key(edge: Edge) -> str:
-    return edge.key if edge.key != edge.tensor else ""
 
 
 def _texts(graph: Graph) -> dict[Node, list[str]]:

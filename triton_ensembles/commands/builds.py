@@ -1,0 +1,68 @@
+"""What the commands that build have in common: progress, the server over what was built, and the loud warning."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from triton_ensembles.building.build import Built, build, choose
+from triton_ensembles.commands import options
+from triton_ensembles.errors import shown
+from triton_ensembles.triton.ports import Ports
+from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.targets import CPU, Target
+
+
+def build_all(
+    names: tuple[str, ...],
+    weights: str,
+    weights_dir: Path | None,
+    target: Target = CPU,
+    engines_from: Path | None = None,
+) -> list[Built]:
+    """Build the named ensembles, or all of them, and print the progress."""
+    places, made = options.current_places(), []
+    for folder in choose(places.ensembles, names):
+        started = time.monotonic()
+        built = build(
+            folder,
+            target,
+            places,
+            allow_random=weights == "auto",
+            weights_dir=weights_dir,
+            engines_from=engines_from,
+            progress=timed_progress(folder.name),
+        )
+        size = built.archive.stat().st_size / 1e6
+        result = f"built in {time.monotonic() - started:.1f} s" if built.changed else "unchanged, nothing to do"
+        click.echo(f"{shown(built.archive)}  {size:.1f} MB  sha256 {built.sha256[:12]}…  {result}")
+        warn_of_random_weights(built)
+        made.append(built)
+    return made
+
+
+def timed_progress(name: str) -> Callable[[str], None]:
+    """Prints lines with the name and the seconds since now."""
+    started = time.monotonic()
+    return lambda line: click.echo(f"[{name} {time.monotonic() - started:5.1f} s] {line}")
+
+
+def warn_of_random_weights(built: Built) -> None:
+    """Print a loud line on stderr if the ensemble has random weights."""
+    if built.random:
+        line = f"{built.name} HAS RANDOM WEIGHTS: the source files could not be downloaded. Its answers mean nothing."
+        click.secho(line, fg="red", bold=True, err=True)
+
+
+def server_of(built: list[Built], ports: Ports | None = None) -> TritonServer:
+    """A server for the built ensembles, not started yet, on free ports if none are given."""
+    click.echo(f"starting tritonserver with {', '.join(each.name for each in built)}")
+    return TritonServer(
+        [each.repository for each in built],
+        ports=ports,
+        log=options.current_places().build / "tritonserver.log",
+        progress=lambda seconds: click.echo(f"  loading, {seconds:.0f} s"),
+    )
