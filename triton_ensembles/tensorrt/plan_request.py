@@ -38,9 +38,8 @@ _SCRIPT = """#!/bin/sh
 set -eu
 cd "$(dirname "$0")"
 PATH="$PATH:/opt/tensorrt/bin:/usr/src/tensorrt/bin"
-{build} > {log} 2>&1 || {{ tail -n 5 {log} >&2; exit 1; }}
 """
-_TRY = "{run} > {log} 2>&1 || {{ tail -n 5 {log} >&2; exit 1; }}\n"
+_RUN = "{command} > {log} 2>&1 || {{ tail -n 5 {log} >&2; exit 1; }}\n"
 
 
 @dataclass(frozen=True)
@@ -116,10 +115,11 @@ def write_order(order: Order, onnx: Path, folder: Path) -> Path:
         ],
     }
     (folder / f"{order.name}.order.json").write_text(json.dumps(about, indent=2) + "\n")
-    log = shlex.quote(f"{order.name}.log")
-    text = _SCRIPT.format(name=order.name, build=shlex.join(order.build_command()), log=log)
-    for number in range(len(order.feeds)):
-        text += _TRY.format(run=shlex.join(order.try_command(number)), log=shlex.quote(f"{order.name}.try{number}.log"))
+    commands = {"log": order.build_command()}
+    commands |= {f"try{number}.log": order.try_command(number) for number in range(len(order.feeds))}
+    text = _SCRIPT.format(name=order.name)
+    for log, command in commands.items():
+        text += _RUN.format(command=shlex.join(command), log=shlex.quote(f"{order.name}.{log}"))
     script = folder / f"{order.name}.sh"
     script.write_text(text)
     script.chmod(0o755)
