@@ -129,8 +129,7 @@ def choose_interpreter(minor: str | None, *, exactly: bool = False) -> tuple[Int
 def _others(minor: str) -> Iterator[Path]:
     """Executables that may be a Python ``minor``: every one on PATH, then pyenv's (its shims obey a local version)."""
     for folder in os.get_exec_path():
-        found = shutil.which(f"python{minor}", path=folder)
-        if found:
+        if found := shutil.which(f"python{minor}", path=folder):
             yield Path(found)
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     for version in sorted((pyenv / "versions").glob(f"{minor}.*"), reverse=True):

@@ -16,19 +16,15 @@ from triton_ensembles.environment.interpreter import Interpreter
 from triton_ensembles.environment.libraries import make_relocatable
 
 # What no Python step needs: tests, the GUI, the static library, installers, and what a distribution adds.
-LEFT_OUT = frozenset(
-    (
-        *("__pycache__", "site-packages", "dist-packages", "lib-dynload", "test", "ensurepip", "lib2to3", "curses"),
-        *("idlelib", "tkinter", "turtledemo", "turtle.py", "EXTERNALLY-MANAGED", "sitecustomize.py"),
-    )
+LEFT_OUT = (
+    *("__pycache__", "site-packages", "dist-packages", "lib-dynload", "test", "ensurepip", "lib2to3", "curses"),
+    *("idlelib", "tkinter", "turtledemo", "turtle.py", "EXTERNALLY-MANAGED", "sitecustomize.py"),
 )
 # Extension modules for drawing, terminals and NIS, and deprecated ones. They would bring libtinfo, libreadline, libX11
 # and Kerberos into <env>/lib, where every child program of a step would find them first.
-MODULES_LEFT_OUT = frozenset(
-    (
-        *("_tkinter", "_curses", "_curses_panel", "readline", "nis", "_crypt", "_dbm", "_gdbm", "ossaudiodev"),
-        *("xxlimited", "xxlimited_35", "xxsubtype"),
-    )
+MODULES_LEFT_OUT = (
+    *("_tkinter", "_curses", "_curses_panel", "readline", "nis", "_crypt", "_dbm", "_gdbm", "ossaudiodev"),
+    *("xxlimited", "xxlimited_35", "xxsubtype"),
 )
 _TESTING = ("_test", "_xx", "_ctypes_test")
 
@@ -38,12 +34,19 @@ def make_prefix(interpreter: Interpreter, prefix: Path, progress: Callable[[str]
 
     ``interpreter`` must have a ``shared_library``.
     """
+
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        if Path(folder) == interpreter.stdlib:
+            return {name for name in names if name in LEFT_OUT or name.startswith("config-")}
+        # Below that only tests are left out: `unittest` and `distutils` have some, and `test.py` may be code.
+        return {name for name in names if name in ("__pycache__", "tests")}
+
     progress(f"copying Python {interpreter.version} from {interpreter.base_prefix}")
     library = prefix / "lib"
     stdlib = library / f"python{interpreter.minor}"
     dynload = stdlib / "lib-dynload"
     (prefix / "bin").mkdir(parents=True)
-    shutil.copytree(interpreter.stdlib, stdlib, ignore=_left_out(interpreter.stdlib), ignore_dangling_symlinks=True)
+    shutil.copytree(interpreter.stdlib, stdlib, ignore=left_out, ignore_dangling_symlinks=True)
     (stdlib / "site-packages").mkdir()
     dynload.mkdir(exist_ok=True)
     for module in sorted(interpreter.dynload.glob("*.so")):
@@ -71,16 +74,6 @@ def make_prefix(interpreter: Interpreter, prefix: Path, progress: Callable[[str]
             text = table.read_text(encoding="utf-8")
             table.write_text(text.replace(os.fspath(interpreter.base_prefix), os.fspath(prefix)), encoding="utf-8")
     _write_record(prefix, interpreter)
-
-
-def _left_out(stdlib: Path) -> Callable[[str, list[str]], set[str]]:
-    def ignore(folder: str, names: list[str]) -> set[str]:
-        if Path(folder) == stdlib:
-            return {name for name in names if name in LEFT_OUT or name.startswith("config-")}
-        # Below that only tests are left out: `unittest` and `distutils` have some, and `test.py` may be code.
-        return {name for name in names if name in ("__pycache__", "tests")}
-
-    return ignore
 
 
 def _write_record(prefix: Path, interpreter: Interpreter) -> None:

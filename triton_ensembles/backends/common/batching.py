@@ -70,26 +70,27 @@ def _run_group(requests: Sequence[Request], run: Run) -> list[Result]:
         if len(requests) == 1:
             return [dict(zip(wanted, run(requests[0].inputs, wanted), strict=True))]
         joined = {name: np.concatenate([request.inputs[name] for request in requests]) for name in requests[0].inputs}
-        outputs = dict(zip(wanted, run(joined, wanted), strict=True))
-        return _split(requests, outputs)
+        counts = [len(next(iter(request.inputs.values()))) for request in requests]
+        outputs = run_rows(run, joined, wanted, sum(counts))
     except Exception as error:  # an engine's error is caused by one request, and must not fail the others
         if len(requests) == 1:
             return [error]
         return [result for request in requests for result in _run_group([request], run)]
-
-
-def _split(requests: Sequence[Request], outputs: Mapping[str, Array]) -> list[Result]:
-    """Slice the outputs along the batch axis: contiguous views, no copies."""
-    counts = [len(next(iter(request.inputs.values()))) for request in requests]
-    for name, array in outputs.items():
-        if array.ndim == 0 or len(array) != sum(counts):
-            raise ValueError(f"output {name} has shape {list(array.shape)} for a batch of {sum(counts)} rows")
     results: list[Result] = []
     first = 0
-    for request, count in zip(requests, counts, strict=True):
+    for request, count in zip(requests, counts, strict=True):  # contiguous views, no copies
         results.append({name: outputs[name][first : first + count] for name in request.wanted})
         first += count
     return results
+
+
+def run_rows(run: Run, inputs: Mapping[str, Array], wanted: tuple[str, ...], rows: int) -> dict[str, Array]:
+    """The outputs of one run by name. Raises ValueError for one that does not have ``rows`` rows."""
+    outputs = dict(zip(wanted, run(inputs, wanted), strict=True))
+    for name, array in outputs.items():
+        if array.ndim == 0 or len(array) != rows:
+            raise ValueError(f"output {name} has shape {list(array.shape)} for a batch of {rows} rows")
+    return outputs
 
 
 def decoded(name: str, array: Array) -> list[str]:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from triton_ensembles.backends.common.batching import Array, BadInputError, Request, Result, Run
+from triton_ensembles.backends.common.batching import Array, BadInputError, Request, Result, Run, run_rows
 from triton_ensembles.backends.common.model_instance import LoadError
 from triton_ensembles.backends.common.row_groups import cheapest_groups
 
@@ -95,7 +95,7 @@ class _Batch:
                 number = parts[0][0].request
                 self.answers[number] = dict(zip(wanted, run(self._requests[number].inputs, wanted), strict=True))
             else:
-                self._put(parts, dict(zip(wanted, run(self._joined(parts), wanted), strict=True)))
+                self._put(parts, run_rows(run, self._joined(parts), wanted, sum(map(len, parts))))
         except Exception as error:  # an engine's error is caused by one request, and must not fail the others
             if len(parts) == 1:
                 self.errors[parts[0][0].request] = error
@@ -130,11 +130,6 @@ class _Batch:
         return array if len(part) == len(array) else array[[row.number for row in part]]
 
     def _put(self, parts: Sequence[Sequence[Row]], outputs: Mapping[str, Array]) -> None:
-        for name, array in outputs.items():
-            if array.ndim == 0 or len(array) != sum(map(len, parts)):
-                raise ValueError(
-                    f"output {name} has shape {list(array.shape)} for a batch of {sum(map(len, parts))} rows"
-                )
         first = 0
         for part in parts:
             for name in self._requests[part[0].request].wanted:

@@ -93,7 +93,9 @@ class OnnxSession:
     def _run(
         self, session: ort.InferenceSession, inputs: Mapping[str, Array], wanted: tuple[str, ...]
     ) -> Sequence[Array]:
-        feed = {name: _as_text(name, array) if name in self._texts else array for name, array in inputs.items()}
+        feed = dict(inputs)
+        for name in self._texts & feed.keys():  # ONNX Runtime's strings are text, Triton's are bytes
+            feed[name] = np.array(decoded(name, feed[name]), dtype=object).reshape(feed[name].shape)
         try:
             outputs: Sequence[Array] = session.run(list(wanted), feed, self._run_options)
         except InvalidArgument as error:
@@ -140,8 +142,3 @@ def _tensor(node: Any) -> Tensor:
     c_name = node.type.removeprefix("tensor(").removesuffix(")")
     data_type = TRITON_TYPES.get(_C_NAMES.get(c_name, c_name), node.type)
     return Tensor(node.name, data_type, tuple(size if isinstance(size, int) else -1 for size in node.shape))
-
-
-def _as_text(name: str, array: Array) -> Array:
-    """ONNX Runtime's strings are text, Triton's are bytes."""
-    return np.array(decoded(name, array), dtype=object).reshape(array.shape)

@@ -55,14 +55,12 @@ class FrozenGraph:
 
     def _call_for(self, wanted: tuple[str, ...]) -> Callable[..., Sequence[Array]]:
         """The part of the graph that these outputs need, prepared once; Session.run() would look it up each time."""
-        call: Callable[..., Sequence[Array]] | None = self._calls.get(wanted)
-        if call is None:
-            call = self._session.make_callable(
+        if wanted not in self._calls:
+            self._calls[wanted] = self._session.make_callable(
                 [_tensor(self._graph, name) for name in wanted],
                 feed_list=[_tensor(self._graph, name) for name in self._feeds],
             )
-            self._calls[wanted] = call
-        return call
+        return self._calls[wanted]
 
 
 def _import(model: ModelInstance) -> tf.Graph:
