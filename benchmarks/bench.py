@@ -25,26 +25,21 @@ from pathlib import Path
 from benchmarks.cells import Cell, Measurement
 from benchmarks.contenders.contender import Contender
 from benchmarks.contest import ENSEMBLES, GROUPS, Contest
-from benchmarks.facts import facts
 from benchmarks.goals import verdicts
 from benchmarks.loads import Load, direct, served
-from benchmarks.results import Results
+from benchmarks.results import Results, facts_of
 from benchmarks.tables import goals_table, plain, throughput_tables
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import REPORTS
 from triton_ensembles.processes import StopSignals
+from triton_ensembles.progress import Progress
 
 WARM_UP = 0.5  # seconds before each measurement that do not count
 RESULTS = "results.json"
 
 
 def bench(
-    groups: Sequence[str],
-    only: Sequence[str],
-    rounds: int,
-    seconds: float,
-    output: Path,
-    progress: Callable[[str], None],
+    groups: Sequence[str], only: Sequence[str], rounds: int, seconds: float, output: Path, progress: Progress
 ) -> Results:
     """Measure, and write results.json after every round.
 
@@ -52,7 +47,7 @@ def bench(
         EnsembleError: a required contender cannot be built, started or measured.
     """
     command = shlex.join(["python", "-m", "benchmarks.bench", *sys.argv[1:]])
-    results = Results(facts(command) | {"rounds": rounds, "seconds": seconds, "warm_up": WARM_UP, "weights": {}})
+    results = Results(facts_of(command) | {"rounds": rounds, "seconds": seconds, "warm_up": WARM_UP, "weights": {}})
     contents = [content for content in ENSEMBLES if any(name.partition("-")[0] == content for name in only)]
     with Contest(groups, contents, results, progress).started() as contenders:
         cells = schedule(contenders, only)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from triton_ensembles.building.build import Built, build
 from triton_ensembles.building.places import Places
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import BUILD
+from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.reader import RECIPE
 from triton_ensembles.triton.targets import CPU
 
@@ -24,7 +24,7 @@ _TABLE = re.compile(r"^\[engines\..+\][ \t]*$", re.MULTILINE)
 _CHOICES = re.compile(r"^(backend|precision)\s*=.*\n", re.MULTILINE)
 
 
-def built_bf16(ensemble: Path, shared: Places, progress: Callable[[str], None]) -> Built:
+def built_bf16(ensemble: Path, shared: Places, progress: Progress) -> Built:
     """``<name>_bf16``, built from a copy of the folder ``ensemble`` whose engines have precision bf16.
 
     Args:

@@ -25,6 +25,7 @@ from triton_ensembles.building.build import build
 from triton_ensembles.building.places import PLACES
 from triton_ensembles.commands.options import warn_of_random_weights
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.progress import Progress
 from triton_ensembles.triton.targets import CPU
 
 GROUPS = ("limit", "ours", "http", "endpoint", "bf16", "reference", "peers")
@@ -41,9 +42,7 @@ class Contest:
         progress: called with one line at a time.
     """
 
-    def __init__(
-        self, groups: Sequence[str], contents: Sequence[str], results: Results, progress: Callable[[str], None]
-    ) -> None:
+    def __init__(self, groups: Sequence[str], contents: Sequence[str], results: Results, progress: Progress) -> None:
         self._groups, self._contents, self._results, self._progress = groups, contents, results, progress
         self._servers: dict[Path, SharedServer] = {}
         self._repositories: dict[str, Path] = {}

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
@@ -33,6 +32,7 @@ from benchmarks.examples import photograph, sentences
 from benchmarks.http_load import HttpTarget, request_each, run_load
 from triton_ensembles.deploy.payload import Payload
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.progress import Progress
 
 CONNECTIONS = 32
 WARM_UP = 1.0  # seconds before each measurement that do not count
@@ -50,9 +50,7 @@ def requests() -> list[tuple[str, str, Payload]]:
     ]
 
 
-def compare(
-    ensembles: list[tuple[str, str, Payload]], rounds: int, seconds: float, progress: Callable[[str], None]
-) -> None:
+def compare(ensembles: list[tuple[str, str, Payload]], rounds: int, seconds: float, progress: Progress) -> None:
     """Report two lines on ``echo`` and on each of ``ensembles``."""
     with tempfile.TemporaryDirectory(prefix="endpoint-overhead-") as folder:
         archives = [echo_archive(Path(folder)), *map(archive_of, dict.fromkeys(name for _, name, _ in ensembles))]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.peers.venv import PEERS
 from triton_ensembles.building.places import PLACES
 from triton_ensembles.building.sources import fetch
 from triton_ensembles.files import write_whole
+from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.reader import read_recipe
 
 # What sentence-transformers reads beside the weights; the recipe does not need them.
@@ -24,7 +24,7 @@ _POOLING = {"word_embedding_dimension": 384, "pooling_mode_mean_tokens": True, "
 _TOKENIZER = {"tokenizer_class": "BertTokenizerFast", "do_lower_case": True, "model_max_length": 256}
 
 
-def peers_model(progress: Callable[[str], None]) -> Path:
+def peers_model(progress: Progress) -> Path:
     """A folder with the weights of bert_trt, as the hub has them. Raises :class:`EnsembleError` as downloads do."""
     source = read_recipe(PLACES.ensembles / "bert_trt").sources["minilm"]
     files = fetch("minilm", source, folder=None, cache=PLACES.downloads, progress=progress)
