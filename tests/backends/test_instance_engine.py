@@ -18,7 +18,7 @@ SIBLING = """
 import sys
 from pathlib import Path
 sys.path.append(sys.argv[1])
-from triton_ensembles.backends.common.siblings import Siblings
+from triton_ensembles.backends.common.instance_engine import Siblings
 with Siblings(Path(sys.argv[2])).computing():
     print("computing", flush=True)
     sys.stdin.read()

@@ -25,7 +25,7 @@ def test_shared_steps_are_named_with_both_places(tmp_path: Path) -> None:
     paths = [write(tmp_path / f"{name}.tar.gz", members("same")) for name in ("a", "b", "c")]
     (fault,) = faults(*paths)
     assert fault.rule == "endpoint-shared-step"
-    assert fault.path.endswith("b.tar.gz!same.step")
+    assert fault.place.path.endswith("b.tar.gz!same.step")
     assert "a.tar.gz!same.step" in fault.message and "c.tar.gz!same.step" in fault.message
 
 

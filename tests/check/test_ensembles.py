@@ -74,7 +74,7 @@ def test_the_place_of_a_clash_is_the_line_that_connects_the_two(tmp_path: Path) 
     found = faults(tmp_path, config)
     lines = config.splitlines()
     assert {fault.rule for fault in found} == {"ensemble-data-type-clash"}
-    assert {lines[fault.line - 1].split("{")[1].strip(" }") for fault in found} == {
+    assert {lines[fault.place.line - 1].split("{")[1].strip(" }") for fault in found} == {
         'key: "X", value: "X"',
         'key: "B", value: "X"',
     }

@@ -137,7 +137,7 @@ def test_a_pipeline_of_a_newer_dali(record: dict[str, object], faulty: bool, tmp
     }
     found = faults(write(tmp_path / "a.tar.gz", files), image="24.09")
     assert [fault.rule for fault in found] == ["pipeline-dali"] * faulty
-    assert all(fault.path.endswith("one/1/model.dali") for fault in found)
+    assert all(fault.place.path.endswith("one/1/model.dali") for fault in found)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
 
 def _found(tmp_path: Path, model_py: str | bytes, **more: Content) -> list[tuple[str, int]]:
     path = write(tmp_path / "a.tar.gz", {**members("a"), "a.step/1/model.py": model_py, **more})
-    return [(fault.rule, fault.line) for fault in faults(path)]
+    return [(fault.rule, fault.place.line) for fault in faults(path)]
 
 
 def _class(body: str) -> str:

@@ -26,7 +26,7 @@ def test_two_rules_cannot_have_the_same_name() -> None:
         yield Finding(model.place(), "never called")
 
     with pytest.raises(ValueError, match="there are two rules called"):
-        rule(RULES[0].id, "", source="")(find)
+        rule("", id=RULES[0].id, source="this test")(find)
 
 
 def test_every_rule_has_a_bad_and_a_good_example() -> None:

@@ -103,8 +103,8 @@ def ask(x):
     files = {**members(model_py="from ask import ask\n" + MODEL_PY), "one.step/1/ask.py": call}
     helper: dict[str, Content] = {"helper/config.pbtxt": python_step(), "helper/1/model.py": MODEL_PY}
     found = faults(write(tmp_path / "a.tar.gz", {**files, **helper}))
-    assert [(fault.rule, fault.line) for fault in found] == [("sagemaker-bls", 6)]
-    assert found[0].path.endswith("a.tar.gz!one.step/1/ask.py")
+    assert [(fault.rule, fault.place.line) for fault in found] == [("sagemaker-bls", 6)]
+    assert found[0].place.path.endswith("a.tar.gz!one.step/1/ask.py")
     step = files["one.step/1/ask.py"]
     assert isinstance(step, str)
     good = {**files, "one.step/1/ask.py": step.replace('"helper"', '"one.step"')}

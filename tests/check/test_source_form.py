@@ -63,7 +63,7 @@ def test_a_recipe_that_is_not_valid_is_the_only_fault(tmp_path: Path, recipe: st
     """Otherwise people hear of it only from the build, or it hides among the faults that it causes."""
     assert rules(tmp_path, recipe, "cpu") == {"recipe-unreadable"}
     (fault,) = [fault for fault in check([tmp_path], Destination()).faults if fault.rule == "recipe-unreadable"]
-    assert fault.path.endswith("ensemble.toml") and fault.line == line and words in fault.message
+    assert fault.place.path.endswith("ensemble.toml") and fault.place.line == line and words in fault.message
 
 
 def test_a_step_may_have_another_file_for_an_image_that_lacks_its_backend(tmp_path: Path) -> None:

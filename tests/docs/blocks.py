@@ -9,6 +9,7 @@ from pathlib import Path
 from triton_ensembles.paths import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+_INLINE = re.compile(r"`((?:\./)?build\.py|make) ([^`\n]+)`")
 _FENCE = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -30,3 +31,9 @@ class Block:
 def blocks_of(page: Path) -> list[Block]:
     """The code blocks of a page in their order."""
     return [Block(page, found["kind"], found["text"]) for found in _FENCE.finditer(page.read_text(encoding="utf-8"))]
+
+
+def inline_commands(page: Path) -> list[tuple[str, list[str]]]:
+    """The calls of make and build.py that stand in the text of a page: the program and its words."""
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    return [(found[1].removeprefix("./"), found[2].split()) for found in _INLINE.finditer(text)]

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
-from triton_ensembles.archive.gzip_member import BLOCK, GzipMember
 from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.archive.write import BLOCK, GzipMember
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import write_whole
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, format_config, parse_config
@@ -40,10 +40,7 @@ class _Compressed:
     length: int
 
 
-@dataclass(frozen=True)
-class _Member:
-    info: tarfile.TarInfo
-    content: bytes | _Compressed
+_Member = tuple[tarfile.TarInfo, bytes | _Compressed]
 
 
 def clone_names(prefix: str, count: int) -> list[str]:
@@ -69,7 +66,14 @@ def clone(
     with tempfile.TemporaryFile(dir=folder) as scratch:
         progress(f"reading {archive.name}")
         ensemble, members = _read(archive, scratch)
-        _refuse_full_disk(archive, len(names), folder)
+        need, free = archive.stat().st_size * len(names), shutil.disk_usage(folder).free
+        if need > free:
+            raise EnsembleError(
+                f"{len(names)} clones of {archive.name} need {need / 1e9:.1f} GB, but only {free / 1e9:.1f} GB "
+                "are free",
+                path=folder,
+                cure="write fewer at a time",
+            )
         for name in names:
             path = folder / f"{name}.tar.gz"
             _write(path, _segments(members, ensemble, name), scratch)
@@ -78,20 +82,18 @@ def clone(
 
 def _read(archive: Path, scratch: BinaryIO) -> tuple[str, list[_Member]]:
     """The ensemble's name and all members, large contents compressed into ``scratch``."""
-    members = []
+    members: list[_Member] = []
     try:
         with tarfile.open(archive, "r|gz") as tar:
             for info in tar:
                 stream = tar.extractfile(info) if info.isfile() else None
-                if stream is None:
-                    members.append(_Member(info, b""))
-                elif info.size <= _LARGE:
-                    members.append(_Member(info, stream.read()))
+                if stream and info.size > _LARGE:
+                    members.append((info, _compress(stream, info.size, scratch)))
                 else:
-                    members.append(_Member(info, _compress(stream, info.size, scratch)))
+                    members.append((info, stream.read() if stream else b""))
     except (OSError, tarfile.TarError, EOFError, zlib.error) as error:
         raise EnsembleError(f"this is not a complete .tar.gz: {error}", path=archive, cure="build it again") from error
-    manifest = next((each.content for each in members if each.info.name == MANIFEST), None)
+    manifest = next((content for info, content in members if info.name == MANIFEST), None)
     if not isinstance(manifest, bytes):
         raise EnsembleError(f"the archive has no {MANIFEST}", path=archive, cure="clone one that build.py build wrote")
     return str(json.loads(manifest)["ensemble"]), members
@@ -110,27 +112,20 @@ def _compress(stream: IO[bytes], size: int, scratch: BinaryIO) -> _Compressed:
 def _segments(members: list[_Member], ensemble: str, name: str) -> Iterator[bytes | _Compressed]:
     """The clone as a sequence of bytes still to be compressed and of gzip members that only need to be copied."""
     pending = bytearray()
-    for member in members:
-        info = copy(member.info)
-        info.name = _renamed(info.name, ensemble, name)
-        content = member.content
+    for original, content in members:
+        info = copy(original)
+        # The ensemble's own folder and those of its steps (``bert_trt.preprocess``); files at the root stay.
+        first, slash, rest = info.name.partition("/")
+        info.name = f"{_model(first, ensemble, name)}{slash}{rest}"
         if isinstance(content, bytes):
-            content = _rewritten(member.info.name, content, ensemble, name)
+            content = _rewritten(original.name, content, ensemble, name)
             info.size = len(content)
-        pending += info.tobuf(tarfile.PAX_FORMAT)
-        if isinstance(content, bytes):
-            pending += content + bytes(-len(content) % tarfile.BLOCKSIZE)
+            pending += info.tobuf(tarfile.PAX_FORMAT) + content + bytes(-len(content) % tarfile.BLOCKSIZE)
         else:
-            yield bytes(pending)
+            yield bytes(pending) + info.tobuf(tarfile.PAX_FORMAT)
             pending.clear()
             yield content
     yield bytes(pending) + bytes(2 * tarfile.BLOCKSIZE)  # two empty blocks end a tar
-
-
-def _renamed(path: str, ensemble: str, name: str) -> str:
-    """Rename the ensemble's own folder and those of its steps (``bert_trt.preprocess``); files at the root stay."""
-    first, slash, rest = path.partition("/")
-    return f"{_model(first, ensemble, name)}{slash}{rest}"
 
 
 def _model(model: str, ensemble: str, name: str) -> str:
@@ -166,13 +161,3 @@ def _copy(source: int, segment: _Compressed, destination: int) -> None:
     done = 0
     while done < segment.length:
         done += os.copy_file_range(source, destination, segment.length - done, segment.offset + done)
-
-
-def _refuse_full_disk(archive: Path, count: int, folder: Path) -> None:
-    need, free = archive.stat().st_size * count, shutil.disk_usage(folder).free
-    if need > free:
-        raise EnsembleError(
-            f"{count} clones of {archive.name} need {need / 1e9:.1f} GB, but only {free / 1e9:.1f} GB are free",
-            path=folder,
-            cure="write fewer at a time",
-        )

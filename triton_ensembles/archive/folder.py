@@ -35,7 +35,7 @@ def read_folder(root: Path) -> Tree:
             if len(members) >= MOST_ENTRIES:
                 message = f"there are more than {MOST_ENTRIES} files and folders here; the rest is not checked"
                 problems.append(Problem("repository-too-large", "", message))
-                return Tree.of(members, problems)
+                return Tree(members, problems)
             entry = _entry(item, path)
             if entry.kind is Kind.FOLDER:
                 waiting.append(path)
@@ -53,7 +53,7 @@ def read_folder(root: Path) -> Tree:
     def nested(path: str) -> Tree | None:
         return read_archive(root / path) if is_archive(path) and (root / path).is_file() else None
 
-    return Tree.of(members, problems, nested)
+    return Tree(members, problems, nested)
 
 
 def _entry(item: os.DirEntry[str], path: str) -> Entry:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from typing import BinaryIO
+from typing import IO
 
 from isal import isal_zlib
 
@@ -26,7 +26,7 @@ class ArchiveError(Exception):
 class GzipStream(io.RawIOBase):
     """A readable stream of the decompressed bytes of ``source``; raises :class:`ArchiveError`."""
 
-    def __init__(self, source: BinaryIO) -> None:
+    def __init__(self, source: IO[bytes]) -> None:
         super().__init__()
         self._source = source
         self._inflate = isal_zlib.decompressobj(31)
@@ -52,7 +52,10 @@ class GzipStream(io.RawIOBase):
                 if self._members and not self._made_in_member:
                     self._ended = True  # gzip, too, ignores trailing bytes as padding
                     break
-                raise self._broken(error) from None
+                if not self._made:
+                    raise ArchiveError("archive-unreadable", "this is not a gzip file") from None
+                reason = re.sub(r"^Error -?\d+ ", "", str(error)).lower()
+                raise ArchiveError("archive-truncated", f"the gzip data is damaged ({reason})") from None
             self._input = self._inflate.unconsumed_tail
             self._made_in_member += len(made)
             self._count(len(made))
@@ -89,9 +92,3 @@ class GzipStream(io.RawIOBase):
             raise ArchiveError(
                 "archive-bomb", f"it unpacks to more than {HIGHEST_RATIO} times its size, as a decompression bomb does"
             )
-
-    def _broken(self, error: Exception) -> ArchiveError:
-        if not self._made:
-            return ArchiveError("archive-unreadable", "this is not a gzip file")
-        reason = re.sub(r"^Error -?\d+ ", "", str(error)).lower()
-        return ArchiveError("archive-truncated", f"the gzip data is damaged ({reason})")

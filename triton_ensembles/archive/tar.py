@@ -6,7 +6,7 @@ import hashlib
 import io
 import tarfile
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, BinaryIO
+from typing import IO
 from weakref import WeakValueDictionary
 
 from triton_ensembles.archive.gzip_stream import ArchiveError, GzipStream
@@ -60,10 +60,10 @@ def read_archive(path: Path) -> Tree:
         with path.open("rb") as file:
             return _read_stream(file)
     except OSError as error:
-        return Tree.of((), [Problem("archive-unreadable", "", f"this cannot be read: {error.strerror or error}")])
+        return Tree((), [Problem("archive-unreadable", "", f"this cannot be read: {error.strerror or error}")])
 
 
-def _read_stream(source: BinaryIO, depth: int = 0) -> Tree:
+def _read_stream(source: IO[bytes], depth: int = 0) -> Tree:
     members: list[Entry] = []
     problems: list[Problem] = []
     inner: dict[str, Tree] = {}
@@ -82,7 +82,7 @@ def _read_stream(source: BinaryIO, depth: int = 0) -> Tree:
         problems.append(Problem(rule, "", f"this is not a gzip-compressed tar archive ({error})"))
     except (ValueError, OverflowError, EOFError, OSError) as error:  # tarfile raises these for crafted headers
         problems.append(Problem("archive-truncated", "", f"the tar data is damaged ({error})"))
-    return Tree.of(members, problems, inner.get)
+    return Tree(members, problems, inner.get)
 
 
 def _read(stream: GzipStream, members: list[Entry], inner: dict[str, Tree], depth: int) -> None:
@@ -111,29 +111,13 @@ def _read(stream: GzipStream, members: list[Entry], inner: dict[str, Tree], dept
 
 def _nested(file: IO[bytes], size: int, depth: int) -> Tree:
     if size > _LARGEST_SHARED:
-        return _read_stream(io.BufferedReader(_Plain(file), _CHUNK), depth)
+        return _read_stream(file, depth)
     data = file.read()
     digest = hashlib.sha256(data).digest()
     tree = _SHARED.get(digest)
     if tree is None:
         tree = _SHARED[digest] = _read_stream(io.BytesIO(data), depth)
     return tree
-
-
-class _Plain(io.RawIOBase):
-    """A member of a streamed archive without seek(), which BufferedReader would otherwise call."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        super().__init__()
-        self._file = file
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
 
 
 def safe_path(name: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
@@ -76,47 +76,36 @@ class Problem:
     cure: str = ""
 
 
-def _no_archives(path: str) -> Tree | None:  # noqa: ARG001
-    return None
-
-
-@dataclass(frozen=True)
 class Tree:
     """All entries below one folder or in one archive.
 
     Args:
-        entries: those that would exist after unpacking, by path.
         members: all in the order of the archive, with unsafe names and repetitions.
         problems: what could not be read.
         nested: reads an archive inside (``step/env.tar.gz``) as a tree; None if there is none at that path.
+
+    ``entries`` are those that would exist after unpacking, by path. Folders that an archive does not list are added.
     """
 
-    entries: Mapping[str, Entry]
-    members: tuple[Entry, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    nested: Callable[[str], Tree | None] = field(default=_no_archives, repr=False)
-    _children: Mapping[str, list[str]] = field(default_factory=dict, repr=False)
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         members: Iterable[Entry],
         problems: Iterable[Problem] = (),
-        nested: Callable[[str], Tree | None] = _no_archives,
-    ) -> Tree:
-        """The tree of these members; folders that an archive does not list are added to ``entries``."""
-        listed = tuple(members)
-        entries = {entry.path: entry for entry in listed if entry.path}
-        for entry in list(entries.values()):  # archives need not name the folders of their files
-            for parent in PurePosixPath(entry.path).parents:
-                if str(parent) == "." or str(parent) in entries:
+        nested: Callable[[str], Tree | None] = lambda _: None,
+    ) -> None:
+        self.members = tuple(members)
+        self.problems = tuple(problems)
+        self.nested = nested
+        self.entries = {entry.path: entry for entry in self.members if entry.path}
+        for path in list(self.entries):  # archives need not name the folders of their files
+            for parent in map(str, PurePosixPath(path).parents):
+                if parent == "." or parent in self.entries:
                     break
-                entries[str(parent)] = Entry(str(parent), Kind.FOLDER, written=str(parent))
-        children: dict[str, list[str]] = {}
-        for path in sorted(entries):
+                self.entries[parent] = Entry(parent, Kind.FOLDER, written=parent)
+        self._children: dict[str, list[str]] = {}
+        for path in sorted(self.entries):
             folder, _, name = path.rpartition("/")
-            children.setdefault(folder, []).append(name)
-        return cls(entries, listed, tuple(problems), nested, children)
+            self._children.setdefault(folder, []).append(name)
 
     def children(self, folder: str = "") -> list[str]:
         """Names in ``folder`` ("" is the root), sorted."""
@@ -132,13 +121,6 @@ class Tree:
     def is_folder(self, path: str) -> bool:
         entry = self.entries.get(path)
         return entry is not None and entry.is_folder
-
-    def walk(self, folder: str = "") -> Iterator[Entry]:
-        """Every entry below ``folder``, in order of path."""
-        for name in self.children(folder):
-            path = join(folder, name)
-            yield self.entries[path]
-            yield from self.walk(path)
 
 
 def join(folder: str, name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from triton_ensembles.archive import gzip_member, write
+from triton_ensembles.archive import write
 from triton_ensembles.building import (
     config_rewrite,
     gpu_config,
@@ -27,7 +27,7 @@ from triton_ensembles.triton.home import server_python
 
 _CODE = (
     *(plan, source_folder, model_selection, config_rewrite, gpu_config, staging, manifest),
-    *(write, gzip_member, model_config, targets, backends, releases),
+    *(write, model_config, targets, backends, releases),
 )
 
 

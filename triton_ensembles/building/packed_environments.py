@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles import environment
-from triton_ensembles.archive import gzip_member, write
+from triton_ensembles.archive import write
 from triton_ensembles.building.plan import BuildPlan
 from triton_ensembles.building.store import Entry, Store
 from triton_ensembles.environment import make_packed_environment, read_environment_file
@@ -55,7 +55,7 @@ def environment_code() -> dict[str, str]:
     """The digests of all code that affects a packed environment."""
     assert environment.__file__ is not None
     files = sorted(Path(environment.__file__).parent.glob("*.py"))
-    return {f"environment.{path.stem}": file_digest(path) for path in files} | code_of(write, gzip_member)
+    return {f"environment.{path.stem}": file_digest(path) for path in files} | code_of(write)
 
 
 def _make(wanted: Environment, plan: BuildPlan, store: Store, progress: Progress) -> MadeEnvironment:

@@ -53,6 +53,11 @@ def backend_of(model: Model) -> Backend:
     return Backend(name, platform, file, inferred)
 
 
+def has_library(model: Model, name: str) -> bool:
+    """Whether the model's folder, or one of its version folders, has the library ``name``."""
+    return any(name in model.children(folder) for folder in ("", *model.versions.values()))
+
+
 def _fits(candidate: str, platform: str, file: str, open_choice: bool, content: dict[str, bool]) -> bool:
     platforms, known = KNOWN[candidate]
     if not known:

@@ -50,7 +50,8 @@ def check(paths: Sequence[Path], destination: Destination = ANYWHERE) -> Report:
                 cure="name the model repository (the folder whose folders are the models) or a .tar.gz",
             )
         repositories += found
-    return Report(tuple(_sorted(check_repositories(repositories, destination))), len(repositories))
+    faults = sorted(set(check_repositories(repositories, destination)), key=Fault.sort_key)
+    return Report(tuple(faults), len(repositories))
 
 
 def check_repositories(
@@ -92,7 +93,3 @@ def _guarded(each: Rule, subject: Any, destination: Destination, place: Place) -
             "the fault that it looks for may be here or not",
             f"this is a bug of the checker ({Path(where.filename).name}:{where.lineno}): please report it",
         )
-
-
-def _sorted(faults: Iterable[Fault]) -> list[Fault]:
-    return sorted(set(faults), key=Fault.sort_key)

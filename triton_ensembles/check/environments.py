@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -105,11 +105,11 @@ class Environment:
         found: dict[str, str] = {}
         for name in self.tree.children("conda-meta"):
             if match := _CONDA.fullmatch(f"conda-meta/{name}"):
-                found[_normal(match["name"])] = match["version"]
+                found[normal_name(match["name"])] = match["version"]
         for folder in self.site_packages:
             for name in self.tree.children(folder):
                 if match := _DIST.fullmatch(name):
-                    found[_normal(match["name"])] = match["version"]
+                    found[normal_name(match["name"])] = match["version"]
         return found
 
     def distributions(self) -> Iterator[tuple[str, str]]:
@@ -137,24 +137,30 @@ class Environment:
 
 
 _SHARED: weakref.WeakValueDictionary[tuple[int, str], Environment] = weakref.WeakValueDictionary()
-_KEPT: dict[int, tuple[weakref.ref[Tree], dict[str, Environment | None]]] = {}
 
 
 def environment(repository: Repository, path: str) -> Environment | None:
     """The environment at ``path``; None when there is none, or when the archive cannot be read."""
-    kept = _kept(repository.tree)
-    if path not in kept:
-        kept[path] = _read(repository.tree, path)
-    return kept[path]
+    if path not in repository.cache:
+        repository.cache[path] = _read(repository.tree, path)
+    found: Environment | None = repository.cache[path]
+    return found
+
+
+def used_environments(repository: Repository) -> list[Environment]:
+    """All the environments that models of the repository name, each once."""
+    return _environments(repository, {found.path for model in repository.models if (found := reference(model))})
 
 
 def environments(repository: Repository) -> list[Environment]:
-    """All the environments that models of the repository name, each once, and other archives that look like one."""
-    paths = {found.path for model in repository.models if (found := reference(model)) and found.path}
-    paths.update(
-        path for path, entry in repository.tree.entries.items() if entry.kind is Kind.FILE and is_archive(path)
-    )
-    return [packed for path in sorted(paths) if (packed := environment(repository, path))]
+    """Those, and other archives that look like an environment."""
+    used = {packed.path for packed in used_environments(repository)}
+    archives = {path for path, entry in repository.tree.entries.items() if entry.kind is Kind.FILE and is_archive(path)}
+    return _environments(repository, used | archives)
+
+
+def _environments(repository: Repository, paths: set[str]) -> list[Environment]:
+    return [packed for path in sorted(paths) if path and (packed := environment(repository, path))]
 
 
 def environment_of(model: Model) -> Environment | None:
@@ -167,11 +173,6 @@ def has_stub(model: Model) -> bool:
     return model.get(STUB) is not None
 
 
-def users(repository: Repository, path: str) -> list[Model]:
-    """The models whose EXECUTION_ENV_PATH is ``path``."""
-    return [model for model in repository.models if (found := reference(model)) and found.path == path]
-
-
 def _read(tree: Tree, path: str) -> Environment | None:
     entry = tree.get(path)
     if entry is None:
@@ -179,11 +180,11 @@ def _read(tree: Tree, path: str) -> Environment | None:
     if entry.is_folder:
         prefix = f"{path}/"
         inside = [
-            Entry(**{**each.__dict__, "path": each.path.removeprefix(prefix)})
+            replace(each, path=each.path.removeprefix(prefix))
             for each in tree.entries.values()
             if each.path.startswith(prefix)
         ]
-        return Environment(path, Tree.of(inside))
+        return Environment(path, Tree(inside))
     nested = tree.nested(path) if is_archive(path) else None
     if nested is None or not nested.members:
         return None
@@ -194,13 +195,6 @@ def _read(tree: Tree, path: str) -> Environment | None:
     return shared
 
 
-def _kept(tree: Tree) -> dict[str, Environment | None]:
-    """Environments are large and many rules read them; they are kept as long as the tree that they are in."""
-    key = id(tree)
-    if key not in _KEPT:
-        _KEPT[key] = (weakref.ref(tree, lambda _: _KEPT.pop(key, None)), {})
-    return _KEPT[key][1]
-
-
-def _normal(name: str) -> str:
+def normal_name(name: str) -> str:
+    """The name of a distribution as PEP 503 compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()

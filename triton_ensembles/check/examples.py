@@ -1,93 +1,25 @@
-"""Models that the examples of the rules use as steps: real ones, which the real server loads."""
+"""What the examples of the rules are built of, and the models that they use as steps: the real server loads them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from triton_ensembles.check.environments import MODEL_FOLDER, PARAMETER
 from triton_ensembles.check.rule import Example
 
-IDENTITY = """\
-import triton_python_backend_utils as pb_utils
-
-
-class TritonPythonModel:
+_HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
+IDENTITY = f"""{_HEAD}class TritonPythonModel:
     def execute(self, requests):
         return [pb_utils.InferenceResponse(output_tensors=[]) for _ in requests]
 """
 
 
-def _step(config: str) -> Example:
-    return Example(config, {"1/model.py": IDENTITY})
+def io_tensor(name: str, type: str = "FP32", dims: str = "4", more: str = "") -> str:
+    """One input or output of a config.pbtxt; ``more`` is whatever else it has."""
+    return f'{{ name: "{name}", data_type: TYPE_{type}, dims: [ {dims} ]{more and f", {more}"} }}'
 
 
-# Each is small and has one property that an ensemble may get wrong.
-STEPS: dict[str, Example] = {
-    # FP32 [4] -> FP32 [4], in batches of up to 8
-    "scale": _step("""\
-name: "scale"
-backend: "python"
-max_batch_size: 8
-input [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]
-output [ { name: "Y", data_type: TYPE_FP32, dims: [ 4 ] } ]
-instance_group [ { count: 1, kind: KIND_CPU } ]
-"""),
-    # two inputs, one of them optional, and two outputs
-    "join": _step("""\
-name: "join"
-backend: "python"
-max_batch_size: 8
-input [
-  { name: "A", data_type: TYPE_FP32, dims: [ 4 ] },
-  { name: "B", data_type: TYPE_FP32, dims: [ 4 ] },
-  { name: "HINT", data_type: TYPE_INT32, dims: [ 1 ], optional: true }
-]
-output [
-  { name: "SUM", data_type: TYPE_FP32, dims: [ 4 ] },
-  { name: "MEAN", data_type: TYPE_FP32, dims: [ 1 ] }
-]
-instance_group [ { count: 1, kind: KIND_CPU } ]
-"""),
-    # FP32 [2] -> FP32 [1]
-    "pair-sum": _step("""\
-name: "pair-sum"
-backend: "python"
-max_batch_size: 8
-input [ { name: "PAIR", data_type: TYPE_FP32, dims: [ 2 ] } ]
-output [ { name: "SUM", data_type: TYPE_FP32, dims: [ 1 ] } ]
-instance_group [ { count: 1, kind: KIND_CPU } ]
-"""),
-    # text of any length -> INT64 [-1]
-    "tokenize": _step("""\
-name: "tokenize"
-backend: "python"
-max_batch_size: 8
-input [ { name: "TEXT", data_type: TYPE_STRING, dims: [ 1 ] } ]
-output [ { name: "IDS", data_type: TYPE_INT64, dims: [ -1 ] } ]
-instance_group [ { count: 1, kind: KIND_CPU } ]
-"""),
-    # no batching: the batch axis of the ensemble is an axis of the tensor
-    "whole": _step("""\
-name: "whole"
-backend: "python"
-max_batch_size: 0
-input [ { name: "X", data_type: TYPE_FP32, dims: [ -1, 4 ] } ]
-output [ { name: "Y", data_type: TYPE_FP32, dims: [ -1, 4 ] } ]
-instance_group [ { count: 1, kind: KIND_CPU } ]
-"""),
-    # decoupled: any number of responses for one request
-    "stream": _step("""\
-name: "stream"
-backend: "python"
-max_batch_size: 8
-input [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]
-output [ { name: "Y", data_type: TYPE_FP32, dims: [ 4 ] } ]
-instance_group [ { count: 1, kind: KIND_CPU } ]
-model_transaction_policy { decoupled: true }
-"""),
-}
-
-X = '{ name: "X", data_type: TYPE_FP32, dims: [ 4 ] }'
-Y = '{ name: "Y", data_type: TYPE_FP32, dims: [ 4 ] }'
+X, Y = io_tensor("X"), io_tensor("Y")
 
 
 def python_model(
@@ -96,6 +28,59 @@ def python_model(
     """The config.pbtxt of a Python model, FP32 [4] -> FP32 [4] unless ``inputs`` and ``outputs`` say otherwise."""
     lines = [backend, f"max_batch_size: {size}", f"input [ {inputs} ]", f"output [ {outputs} ]", *extra]
     return "".join(f"{line}\n" for line in lines if line)
+
+
+def parameter(key: str, value: str) -> str:
+    return f'parameters {{ key: "{key}", value: {{ string_value: "{value}" }} }}'
+
+
+def script_model(body: str, *extra: str) -> Example:
+    """A Python model whose model.py is ``body`` after the import of pb_utils."""
+    return Example(python_model(*extra), {"1/model.py": _HEAD + body})
+
+
+def plan_model(*extra: str, inputs: str = X) -> Example:
+    """A TensorRT model whose plan is an empty file."""
+    return Example(python_model(*extra, inputs=inputs, backend='platform: "tensorrt_plan"'), {"1/model.plan": ""})
+
+
+def with_environment(
+    python: str = "3.10", site: dict[str, str] | None = None, imports: str = "", library: bool = True
+) -> Example:
+    """A Python model with an unpacked environment in its folder, which Triton accepts since 23.07.
+
+    ``python`` is its version, and ``site`` the content of its site-packages.
+    """
+    folder = f"env/lib/python{python}"
+    files: dict[str, str | None] = {"1/model.py": imports + IDENTITY, "env/bin/activate": ""}
+    files |= {f"{folder}/os.py": "", f"{folder}/json/__init__.py": ""} if library else {f"{folder}/site.txt": ""}
+    files |= {f"{folder}/site-packages/{path}": text for path, text in (site or {}).items()}
+    return Example(python_model(parameter(PARAMETER, f"{MODEL_FOLDER}/env")), files)
+
+
+def _step(name: str, *extra: str, inputs: str = X, outputs: str = Y, size: int = 8) -> Example:
+    config = python_model(
+        "instance_group [ { count: 1, kind: KIND_CPU } ]", *extra, inputs=inputs, outputs=outputs, size=size
+    )
+    return Example(f'name: "{name}"\n{config}', {"1/model.py": IDENTITY}, folder=name)
+
+
+# Each is small and has one property that an ensemble may get wrong.
+_STEPS = (
+    _step("scale"),
+    _step(
+        "join",
+        inputs=f"{io_tensor('A')}, {io_tensor('B')}, {io_tensor('HINT', 'INT32', '1', 'optional: true')}",
+        outputs=f"{io_tensor('SUM')}, {io_tensor('MEAN', dims='1')}",
+    ),
+    _step("pair-sum", inputs=io_tensor("PAIR", dims="2"), outputs=io_tensor("SUM", dims="1")),
+    _step("tokenize", inputs=io_tensor("TEXT", "STRING", "1"), outputs=io_tensor("IDS", "INT64", "-1")),
+    # no batching: the batch axis of the ensemble is an axis of the tensor
+    _step("whole", inputs=io_tensor("X", dims="-1, 4"), outputs=io_tensor("Y", dims="-1, 4"), size=0),
+    # decoupled: any number of responses for one request
+    _step("stream", "model_transaction_policy { decoupled: true }"),
+)
+STEPS = {step.folder: step for step in _STEPS}
 
 
 def step(model: str, inputs: Mapping[str, str], outputs: Mapping[str, str], version: str = "model_version: -1") -> str:

@@ -58,17 +58,5 @@ class Fault:
     effect: str = ""
     cure: str = ""
 
-    @property
-    def path(self) -> str:
-        return self.place.path
-
-    @property
-    def line(self) -> int:
-        return self.place.line
-
-    @property
-    def column(self) -> int:
-        return self.place.column
-
-    def sort_key(self) -> tuple[str, int, int, str, str]:
-        return (self.place.path, self.place.line, self.place.column, self.rule, self.message)
+    def sort_key(self) -> tuple[Place, str, str]:
+        return (self.place, self.rule, self.message)

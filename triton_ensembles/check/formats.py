@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict, astuple
 
 from triton_ensembles.check.checker import Report
 from triton_ensembles.check.fault import Fault, Severity
@@ -51,8 +52,8 @@ def as_github(report: Report, seconds: float) -> str:
     lines = []
     for fault in report.faults:
         kind = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}[fault.severity]
-        where = f"file={_property(fault.path)}"
-        where += f",line={fault.line},col={fault.column}" if fault.line else ""
+        path, line, column = astuple(fault.place)
+        where = f"file={_property(path)}" + (f",line={line},col={column}" if line else "")
         body = "\n".join(part for part in (fault.message, fault.effect, fault.cure) if part)
         lines.append(f"::{kind} {where},title={_property(fault.rule)}::{_escaped(body)}")
     return "\n".join([*lines, f"{summary(report)} ({seconds:.2f} s)"])
@@ -65,9 +66,7 @@ def _record(fault: Fault) -> dict[str, str | int]:
     return {
         "severity": fault.severity.value,
         "rule": fault.rule,
-        "path": fault.path,
-        "line": fault.line,
-        "column": fault.column,
+        **asdict(fault.place),
         "message": fault.message,
         "effect": fault.effect,
         "cure": fault.cure,

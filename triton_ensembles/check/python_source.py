@@ -72,9 +72,8 @@ class PythonFile:
         for node in ast.walk(self.module) if self.module else ():
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    bound[alias.asname or alias.name.partition(".")[0]] = (
-                        alias.name if alias.asname else alias.name.partition(".")[0]
-                    )
+                    top = alias.name.partition(".")[0]
+                    bound[alias.asname or top] = alias.name if alias.asname else top
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 for alias in node.names:
                     bound[alias.asname or alias.name] = f"{node.module}.{alias.name}"
@@ -91,18 +90,12 @@ class PythonFile:
                 values[node.arg] = None
         found: dict[str, str] = {}
         for node in self.module.body if self.module else ():
-            targets = (
-                node.targets
-                if isinstance(node, ast.Assign)
-                else [node.target]
-                if isinstance(node, ast.AnnAssign)
-                else []
-            )
-            value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
-            if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                for target in targets:
+            if not isinstance(node, ast.Assign | ast.AnnAssign):
+                continue
+            if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                     if isinstance(target, ast.Name) and values.get(target.id) is not None:
-                        found[target.id] = value.value
+                        found[target.id] = node.value.value
         return found
 
     def calls(self, below: ast.AST | None = None) -> Iterator[tuple[ast.Call, str]]:
@@ -169,13 +162,16 @@ def all_files(model: Model, first: PythonFile) -> list[PythonFile]:
     return list(found.values())
 
 
+def every_file(model: Model) -> Iterator[PythonFile]:
+    """:func:`all_files` of every version that is served."""
+    for first in model_files(model):
+        yield from all_files(model, first)
+
+
 def is_local(model: Model, first: PythonFile, package: str) -> bool:
     """Whether the model has the package itself: a file or folder beside model.py or in the model's folder."""
-    for root in (first.path.rpartition("/")[0], ""):
-        names = {name.partition(".")[0] for name in model.children(root)}
-        if package in names:
-            return True
-    return False
+    roots = (first.path.rpartition("/")[0], "")
+    return any(name.partition(".")[0] == package for root in roots for name in model.children(root))
 
 
 def _wanted(file: PythonFile, roots: list[str]) -> Iterator[str]:

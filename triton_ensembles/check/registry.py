@@ -6,10 +6,10 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from triton_ensembles.check import rules
-from triton_ensembles.check.rule import registered
+from triton_ensembles.check.rule import REGISTERED
 
 for _module in iter_modules(rules.__path__, f"{rules.__name__}."):
     import_module(_module.name)
 
-RULES = registered()
-RULES_BY_ID = {rule.id: rule for rule in RULES}
+RULES_BY_ID = dict(sorted(REGISTERED.items()))
+RULES = tuple(RULES_BY_ID.values())

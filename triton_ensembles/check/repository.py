@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
@@ -142,12 +143,14 @@ class Repository:
         shown: the path that people see.
         form: how it is stored.
         tree: its files.
+        cache: what is read from them only once, by path.
     """
 
     path: Path
     shown: str
     form: Form
     tree: Tree
+    cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def place(self, path: str = "") -> Place:
         """The place of a file or folder of the repository as a whole; inside an archive ``a.tar.gz!path``."""

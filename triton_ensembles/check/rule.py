@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -78,69 +79,70 @@ class Rule:
             yield Fault(self.severity, self.id, found.place, found.message, found.effect or default, found.cure)
 
 
-_REGISTERED: dict[str, Rule] = {}
-
-
-def registered() -> tuple[Rule, ...]:
-    """Every rule that was made so far, sorted by name; :mod:`triton_ensembles.check.registry` has them all."""
-    return tuple(_REGISTERED[id] for id in sorted(_REGISTERED))
+REGISTERED: dict[str, Rule] = {}  # those made so far: triton_ensembles.check.registry makes them all
 
 
 def rule(
-    id: str,
     title: str,
     *,
-    source: str,
+    id: str = "",
+    source: str = "",
     bad: str | Example | None = None,
     good: str | Example | None = None,
     severity: Severity = Severity.ERROR,
-    server: Server = Server.REFUSES,
+    server: Server | None = None,
     words: str = "",
     since: str = "",
-    destination: Destination = ANYWHERE,
+    destination: Destination | None = None,
     good_loads: bool = True,
 ) -> Callable[[Finder], Rule]:
     """Make a :class:`Rule` of a function that yields a :class:`Finding` for each fault, and register it.
 
-    The function asks by the names of its parameters for what it looks at: first ``model``, ``repository``,
-    ``repositories`` or ``destination`` (see :class:`Scope`), then ``destination`` if its findings depend on it too.
-    A finding without an effect gets "Triton refuses it: " and ``words``.
+    The name of the function is the id of the rule, ``tensor_dims_missing`` for ``tensor-dims-missing``; it never
+    changes, because people write it down. The function asks by the names of its parameters for what it looks at:
+    first ``model``, ``repository``, ``repositories`` or ``destination`` (see :class:`Scope`), then ``destination`` if
+    its findings depend on it too. A finding without an effect gets "Triton refuses it: " and ``words``.
 
     Args:
-        id: short, kebab-case, never changed: people write it down.
         title: the rule in one line, for docs/rules.md.
-        source: where the rule comes from: a function of core at r24.10, an AWS page, a measurement.
+        id: only for a function that makes several rules.
+        source: where the rule comes from: a function of core at r24.10, an AWS page, a measurement. By default what
+            the rule's module has as ``SOURCE``.
         bad, good: examples; a string is the config.pbtxt of an :class:`Example`. The bad one gets exactly this fault,
-            the good one none at all, and the real server refuses or loads them accordingly. A rule about archives,
-            endpoints or environments may describe them in examples.toml instead.
-        server: what the real server does with ``bad``.
+            the good one (by default the module's ``GOOD``) none at all, and the real server refuses or loads them
+            accordingly. A rule about archives, endpoints or environments may describe them in examples.toml instead.
+        server: what the real server does with ``bad``. By default it refuses it when there are ``words``, and
+            accepts it when there are none; without ``bad`` it is untested.
         words: what the real server says when it refuses ``bad``, or a part of it; "…" stands for anything.
         since: the first release of Triton that has the rule, when 24.10 does not.
-        destination: what the examples are checked for, when the rule depends on it.
+        destination: what the examples are checked for, when the rule depends on it. By default the module's
+            ``DESTINATION``.
         good_loads: false when the good example needs what a laptop lacks (a GPU, TensorRT), so that only the checker
             can be held to it.
     """
+    default = Server.REFUSES if words else Server.ACCEPTS if bad else Server.UNTESTED
 
     def make(find: Finder) -> Rule:
+        module = vars(sys.modules[find.__module__])
         subject, *others = inspect.signature(find).parameters
         made = Rule(
-            id,
+            id or find.__name__.replace("_", "-"),
             title,
-            source,
+            source or module["SOURCE"],
             severity,
             _example(bad),
-            _example(good),
-            server,
+            _example(good or (bad and module.get("GOOD"))),
+            server or default,
             words,
             since,
-            destination,
+            destination or module.get("DESTINATION", ANYWHERE),
             good_loads,
             find,
             Scope(subject),
             bool(others),
         )
-        if _REGISTERED.setdefault(id, made) is not made:
-            raise ValueError(f"there are two rules called {id}")
+        if REGISTERED.setdefault(made.id, made) is not made:
+            raise ValueError(f"there are two rules called {made.id}")
         return made
 
     return make

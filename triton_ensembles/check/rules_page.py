@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from triton_ensembles.check.registry import RULES
 from triton_ensembles.check.rule import Rule, Server
@@ -46,10 +45,6 @@ def _escaped(text: str) -> str:
     return re.sub(r"[\\|*<$]|__", lambda match: "".join(f"\\{letter}" for letter in match[0]), text)
 
 
-def write(path: Path = PAGE) -> None:
-    with write_whole(path) as partial:
-        partial.write_text(page(), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    write()
+    with write_whole(PAGE) as partial:
+        partial.write_text(page(), encoding="utf-8")

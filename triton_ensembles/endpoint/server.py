@@ -1,4 +1,4 @@
-"""Starts and stops the server: its port, folders and processes, all of which are gone at the end."""
+"""Starts and stops the server: its port, folders and processes, all of which are removed at the end."""
 
 from __future__ import annotations
 

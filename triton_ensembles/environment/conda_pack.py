@@ -23,41 +23,18 @@ from triton_ensembles.environment.programs import run_step
 DESTINATION = "/opt/triton-python-environment"
 
 #: Globs of conda-pack (``*`` matches ``/`` too) for files that no Python step uses. Byte code is left out because its
-#: time stamps are wrong after unpacking; :mod:`.bytecode` writes what is needed.
+#: time stamps are wrong after unpacking; :mod:`.inspection` writes what is needed.
 DEFAULT_EXCLUDE = (
-    "include/*",
-    "man/*",
-    "share/man/*",
-    "share/doc/*",
-    "share/info/*",
-    "*.a",
-    "*.la",
-    "*/pkgconfig/*",
-    "*/__pycache__/*",
-    "lib/python3.*/test/*",
-    "lib/python3.*/idlelib/*",
-    "lib/python3.*/tkinter/*",
-    "lib/python3.*/turtledemo/*",
-    "lib/python3.*/ensurepip/*",
-    "lib/python3.*/lib2to3/*",
-    "lib/python3.*/pydoc_data/*",
-    "lib/python3.*/config-3.*",
-    "*/site-packages/*/tests/*",
-    "*/site-packages/*.pyi",
-    "*/site-packages/*.pxd",
-    "*/site-packages/*.pyx",
-    "*/site-packages/numpy/f2py/*",
-    "*/site-packages/numpy/*core/include/*",
+    *("include/*", "man/*", "share/man/*", "share/doc/*", "share/info/*", "*.a", "*.la", "*/pkgconfig/*"),
+    *("*/__pycache__/*", "lib/python3.*/test/*", "lib/python3.*/idlelib/*", "lib/python3.*/tkinter/*"),
+    *("lib/python3.*/turtledemo/*", "lib/python3.*/ensurepip/*", "lib/python3.*/lib2to3/*"),
+    *("lib/python3.*/pydoc_data/*", "lib/python3.*/config-3.*"),
+    *("*/site-packages/*/tests/*", "*/site-packages/*.pyi", "*/site-packages/*.pxd", "*/site-packages/*.pyx"),
+    *("*/site-packages/numpy/f2py/*", "*/site-packages/numpy/*core/include/*", "*/site-packages/numpy/distutils/*"),
     "*/site-packages/numpy/*core/_simd.*",  # only for its tests; 4 MB
-    "*/site-packages/numpy/distutils/*",
-    "*/site-packages/pip/*",
-    "*/site-packages/pip-*",
-    "*/site-packages/setuptools/*",
-    "*/site-packages/setuptools-*",
-    "*/site-packages/_distutils_hack/*",
-    "*/site-packages/distutils-precedence.pth",
-    "*/site-packages/wheel/*",
-    "*/site-packages/wheel-*",
+    *("*/site-packages/pip/*", "*/site-packages/pip-*", "*/site-packages/setuptools/*", "*/site-packages/setuptools-*"),
+    *("*/site-packages/_distutils_hack/*", "*/site-packages/distutils-precedence.pth"),
+    *("*/site-packages/wheel/*", "*/site-packages/wheel-*"),
 )
 _RECORD_FIELDS = (
     *("name", "version", "build", "build_number", "channel", "url", "fn", "md5", "sha256"),
@@ -84,7 +61,7 @@ def pack_prefix(prefix: Path, tree: Path, exclude: Iterable[str], work: Path) ->
         archive.extractall(tree)
     packed.unlink()
     _rewrite_first_lines(tree)
-    for record in sorted((tree / "conda-meta").glob("*.json")):
+    for record in (tree / "conda-meta").glob("*.json"):
         _shorten(record)
 
 

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from triton_ensembles.environment.programs import ProgramError, output_of
@@ -103,11 +104,9 @@ def choose_interpreter(minor: str | None, *, exactly: bool = False) -> tuple[Int
         raise EnsembleError(
             "this is not a CPython with a GIL, and Triton's stub needs one", cure="use Python 3.11 or 3.12"
         )
-    if minor in (None, running.minor) and running.shared_library:
-        return running, ""
-    for candidate in _others(minor or running.minor):
-        found = inspect_interpreter(candidate)
-        if found and found.minor == (minor or running.minor) and found.shared_library:
+    minor = minor or running.minor
+    for found in chain([running], map(inspect_interpreter, _others(minor))):
+        if found and found.minor == minor and found.shared_library:
             return found, ""
     if exactly:
         raise EnsembleError(

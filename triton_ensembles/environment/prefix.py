@@ -64,7 +64,12 @@ def make_prefix(interpreter: Interpreter, prefix: Path, progress: Callable[[str]
     shutil.copyfile(interpreter.shared_library, library / interpreter.shared_library.name)
     make_relocatable(library, executable, sorted(dynload.glob("*.so")))
 
-    _forget_old_prefix(stdlib, interpreter.base_prefix, prefix)
+    if interpreter.base_prefix != Path("/usr"):
+        # sysconfig's table gets the prefix instead of the installation folder, as in a conda package, so that
+        # conda-pack replaces it in turn and no path of this machine ends up in the archive.
+        for table in stdlib.glob("_sysconfigdata*.py"):
+            text = table.read_text(encoding="utf-8")
+            table.write_text(text.replace(os.fspath(interpreter.base_prefix), os.fspath(prefix)), encoding="utf-8")
     _write_record(prefix, interpreter)
 
 
@@ -76,15 +81,6 @@ def _left_out(stdlib: Path) -> Callable[[str, list[str]], set[str]]:
         return {name for name in names if name in ("__pycache__", "tests")}
 
     return ignore
-
-
-def _forget_old_prefix(stdlib: Path, old: Path, new: Path) -> None:
-    """Replace the installation folder in sysconfig's table by the prefix, as in a conda package, so that conda-pack
-    replaces it in turn and no path of this machine ends up in the archive."""
-    if old == Path("/usr"):
-        return
-    for table in stdlib.glob("_sysconfigdata*.py"):
-        table.write_text(table.read_text(encoding="utf-8").replace(os.fspath(old), os.fspath(new)), encoding="utf-8")
 
 
 def _write_record(prefix: Path, interpreter: Interpreter) -> None:

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from triton_ensembles.environment.conda import ProviderUnavailableError, install_with_program
+from triton_ensembles.environment.conda import ProviderUnavailableError, install_with_program, install_with_rattler
 from triton_ensembles.environment.pypi import install_from_pypi
-from triton_ensembles.environment.rattler import install_with_rattler
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.errors import EnsembleError
 
@@ -32,20 +31,15 @@ def install(spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], objec
     Raises:
         EnsembleError: the file has no solution, or ``provider`` is not available.
     """
-    if provider is not None:
-        if provider not in PROVIDERS:
-            raise EnsembleError(f"there is no provider {provider!r}", cure=f"choose one of {', '.join(PROVIDERS)}")
+    if provider not in (None, *PROVIDERS):
+        raise EnsembleError(f"there is no provider {provider!r}", cure=f"choose one of {', '.join(PROVIDERS)}")
+    for name in [provider] if provider else PROVIDERS:
         try:
-            PROVIDERS[provider](spec, prefix, progress)
+            PROVIDERS[name](spec, prefix, progress)
+            return name
         except ProviderUnavailableError as error:
-            raise EnsembleError(str(error), path=spec.path) from error
-        return provider
-    for name, run in PROVIDERS.items():
-        try:
-            run(spec, prefix, progress)
-        except ProviderUnavailableError as error:
+            if provider:
+                raise EnsembleError(str(error), path=spec.path) from error
             if error.installed:
                 progress(f"{error}; trying the next provider")
-            continue
-        return name
     raise AssertionError("the last provider, pypi, is never unavailable")

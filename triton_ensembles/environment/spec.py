@@ -123,8 +123,7 @@ class _Reader:
         self.written = text
 
     def fault(self, message: str, node: yaml.Node | None, cure: str = "") -> EnsembleError:
-        line = node.start_mark.line + 1 if node is not None else None
-        return EnsembleError(message, path=self.path, line=line, cure=cure)
+        return EnsembleError(message, path=self.path, line=node.start_mark.line + 1 if node else None, cure=cure)
 
     def read(self, root: yaml.Node | None) -> EnvironmentSpec:
         if not isinstance(root, yaml.MappingNode):

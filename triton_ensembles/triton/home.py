@@ -24,6 +24,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from triton_ensembles.backends import ENGINES
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import BACKENDS, ROOT, TRITON_HOME
 from triton_ensembles.triton.loopback import bind_sagemaker_to_loopback
@@ -142,16 +143,16 @@ def server_python() -> str:
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-def link_backends(home: TritonHome, backends: Path = BACKENDS) -> None:
+def link_backends(home: TritonHome) -> None:
     """Link the project's Python-based backends into the folder for --backend-directory, beside the python backend."""
-    for backend in sorted(path.parent for path in backends.glob("*/model.py")):
-        link = home.backend_directory / backend.name
-        target = os.path.relpath(backend, home.backend_directory)
+    target = os.path.relpath(BACKENDS / "served_model", home.backend_directory)
+    for backend in ENGINES:
+        link = home.backend_directory / backend
         if link.is_symlink() and link.readlink() == Path(target):
             continue
         # There is no link, or that of an older checkout. Replace it in one step: another server may be starting.
         with tempfile.TemporaryDirectory(dir=home.folder) as scratch:
-            made = Path(scratch) / backend.name
+            made = Path(scratch) / backend
             made.symlink_to(target)
             made.replace(link)
 

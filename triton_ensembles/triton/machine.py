@@ -8,7 +8,6 @@ stubs load ``libpython3.X.so.1.0`` from the system, so the interpreter must have
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 import sysconfig
@@ -45,10 +44,7 @@ def check_machine() -> None:
 
 def glibc_version() -> tuple[int, ...]:
     """(2, 36) on Debian 12; empty when the C library is not glibc."""
-    try:
-        name, version = os.confstr("CS_GNU_LIBC_VERSION").split()  # type: ignore[union-attr]
-    except (ValueError, OSError, AttributeError):
-        return ()
+    name, version = platform.libc_ver()
     return tuple(int(part) for part in version.split(".")[:2]) if name == "glibc" else ()
 
 

@@ -6,10 +6,11 @@ The message is ``inference.ModelConfig`` of Triton's model_config.proto, which i
 from __future__ import annotations
 
 import os
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from google.protobuf import text_encoding, text_format
+from google.protobuf import text_format
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from tritonclient.grpc.model_config_pb2 import DataType, ModelConfig, ModelInstanceGroup
@@ -64,35 +65,23 @@ def _lines(message: Message, first: tuple[str, ...] = ()) -> list[str]:
     return [line for field, value in fields for line in _field(field, value)]
 
 
-def _field(field: FieldDescriptor, value: object) -> list[str]:
-    if field.message_type is not None and field.message_type.GetOptions().map_entry:
-        return _map(field, value)
+def _field(field: FieldDescriptor, value: Any) -> list[str]:
     if field.message_type is not None:
+        if field.message_type.GetOptions().map_entry:  # sorted by key, because maps have no order
+            lines: list[str] = []
+            for key in sorted(value):
+                entry = value.GetEntryClass()(key=key, value=value[key])
+                parts = (_field(part, getattr(entry, part.name)) for part in entry.DESCRIPTOR.fields)
+                lines += _block(f"{field.name} {{", [line for part in parts for line in part], "}")
+            return lines
         if not field.is_repeated:
             return _block(f"{field.name} {{", _lines(value), "}")
-        items = [_block("{", _lines(item), "}") for item in value]  # type: ignore[attr-defined]
+        items = [_block("{", _lines(item), "}") for item in value]
         body = [line for item in items[:-1] for line in (*item[:-1], item[-1] + ",")] + items[-1]
         return _block(f"{field.name} [", body, "]")
     if field.is_repeated:
-        return [f"{field.name}: [ {', '.join(_scalar(field, item) for item in value)} ]"]  # type: ignore[attr-defined]
+        return [f"{field.name}: [ {', '.join(_scalar(field, item) for item in value)} ]"]
     return [f"{field.name}: {_scalar(field, value)}"]
-
-
-def _map(field: FieldDescriptor, entries: object) -> list[str]:
-    """``parameters { key: "…" value { … } }``, sorted by key, because maps have no order."""
-    entry = field.message_type
-    assert entry is not None, "a map's entries are messages"
-    key_field, value_field = (entry.fields_by_name[name] for name in ("key", "value"))
-    lines: list[str] = []
-    for key in sorted(entries):  # type: ignore[call-overload]
-        value = entries[key]  # type: ignore[index]
-        inner = [f"key: {_scalar(key_field, key)}"]
-        if value_field.message_type is not None:
-            inner += _block("value {", _lines(value), "}")
-        else:
-            inner.append(f"value: {_scalar(value_field, value)}")
-        lines += _block(f"{field.name} {{", inner, "}")
-    return lines
 
 
 def _block(head: str, body: list[str], tail: str) -> list[str]:
@@ -100,13 +89,6 @@ def _block(head: str, body: list[str], tail: str) -> list[str]:
 
 
 def _scalar(field: FieldDescriptor, value: Any) -> str:
-    if field.enum_type is not None:
-        by_number = field.enum_type.values_by_number
-        return by_number[value].name if value in by_number else str(value)
-    if field.type == FieldDescriptor.TYPE_STRING:
-        return f'"{text_encoding.CEscape(value, as_utf8=True)}"'
-    if field.type == FieldDescriptor.TYPE_BYTES:
-        return f'"{text_encoding.CEscape(value, as_utf8=False)}"'
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value)
+    text = StringIO()
+    text_format.PrintFieldValue(field, value, text, as_utf8=True)
+    return text.getvalue()

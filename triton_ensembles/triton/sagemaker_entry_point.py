@@ -6,8 +6,6 @@ and error messages. SAGEMAKER_TRITON_INFERENCE_TYPE was added in r25.03 and is r
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,11 +39,6 @@ _FLAGS: tuple[tuple[str, str, str | None], ...] = (
 )
 
 
-def is_multi_model(environment: Mapping[str, str]) -> bool:
-    """Whether the container is a multi-model one: only the exact string "true" counts."""
-    return environment.get(MULTI_MODEL) == "true"
-
-
 def server_command(environment: Mapping[str, str], repository: Path) -> ServerCommand:
     """How the script starts tritonserver in a container with these variables; ``messages`` is what it prints before.
 
@@ -69,7 +62,7 @@ def server_command(environment: Mapping[str, str], repository: Path) -> ServerCo
     # The shell splits at spaces and treats quotes as ordinary characters.
     arguments += environment.get("SAGEMAKER_TRITON_ADDITIONAL_ARGS", "").split()
 
-    multi = is_multi_model(environment)
+    multi = environment.get(MULTI_MODEL) == "true"  # only this exact string counts
     messages = []
     ping = environment.get("SAGEMAKER_TRITON_OVERRIDE_PING_MODE") or ("live" if multi else "ready")
     inside = dict(environment)
@@ -116,8 +109,8 @@ def _folders(repository: Path) -> list[str]:
 
 def _gpus() -> int:
     """The number of lines that ``nvidia-smi -L`` prints; 0 without that program."""
-    program = shutil.which("nvidia-smi")
-    if program is None:
+    try:
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
+    except OSError:
         return 0
-    listed = subprocess.run([os.fspath(program), "-L"], capture_output=True, text=True).stdout
-    return len(listed.splitlines())
+    return len(listed.stdout.splitlines())

@@ -27,15 +27,15 @@ class SageMakerServer(ServerProcess):
         repository: the folder that the container sees: an empty one for a multi-model container.
         environment: the container's variables; by default those of a multi-model container. Ports for metrics and gRPC
             that they name are used.
-        log: the file for the server's log; by default a temporary one.
-        append_log: keep what is in the log.
-        ready_seconds: how long starting may take.
+
+    The other arguments are those of :class:`ServerProcess`.
 
     Raises:
         EnsembleError: the script would refuse the environment, or as :class:`ServerProcess`.
     """
 
     port_names = ("sagemaker", "metrics")
+    ready_route = ("sagemaker", "/ping")
 
     def __init__(
         self,
@@ -62,10 +62,6 @@ class SageMakerServer(ServerProcess):
     def sagemaker_url(self) -> str:
         """``127.0.0.1:8080``, the container's port."""
         return f"{LOOPBACK}:{self.ports.sagemaker}"
-
-    @property
-    def ready_url(self) -> str:
-        return f"http://{self.sagemaker_url}/ping"
 
     @property
     def metrics_on(self) -> bool:

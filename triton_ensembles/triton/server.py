@@ -18,17 +18,13 @@ class TritonServer(ServerProcess):
 
     Args:
         repositories: model repositories.
-        ports: where to listen; by default free ports, which are reserved until ``stop``.
         arguments: further flags of tritonserver.
-        log: the file for the server's log; by default a temporary one.
-        ready_seconds: how long loading may take.
-        progress: called every five seconds of loading with the seconds so far.
 
-    Raises:
-        EnsembleError: a port is busy, a binary is missing, or a model fails to load (with Triton's reason).
+    The other arguments and the errors are those of :class:`ServerProcess`.
     """
 
     port_names = ("http", "grpc", "metrics")
+    ready_route = ("http", "/v2/health/ready")
 
     def __init__(
         self,
@@ -43,12 +39,8 @@ class TritonServer(ServerProcess):
         super().__init__(ports, log, ready_seconds=ready_seconds, progress=progress)
         own = [
             *(f"--model-repository={path.resolve()}" for path in repositories),
-            f"--http-address={LOOPBACK}",
-            f"--http-port={self.ports.http}",
-            f"--grpc-address={LOOPBACK}",
-            f"--grpc-port={self.ports.grpc}",
-            f"--metrics-address={LOOPBACK}",
-            f"--metrics-port={self.ports.metrics}",
+            *(f"--{name}-address={LOOPBACK}" for name in self.port_names),
+            *(f"--{name}-port={getattr(self.ports, name)}" for name in self.port_names),
             # For auto-completion the server would start each Python step once more, and configs here are complete.
             "--disable-auto-complete-config",
         ]
@@ -63,7 +55,3 @@ class TritonServer(ServerProcess):
     def grpc_url(self) -> str:
         """``127.0.0.1:8001``, the form that tritonclient takes."""
         return f"{LOOPBACK}:{self.ports.grpc}"
-
-    @property
-    def ready_url(self) -> str:
-        return f"http://{self.http_url}/v2/health/ready"

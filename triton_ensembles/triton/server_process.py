@@ -11,7 +11,6 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,7 +43,7 @@ class ServerCommand:
     messages: tuple[str, ...] = ()
 
 
-class ServerProcess(ABC):
+class ServerProcess:
     """Base class of servers, which set their ``command``; a context manager.
 
     Args:
@@ -60,6 +59,8 @@ class ServerProcess(ABC):
 
     port_names: ClassVar[tuple[str, ...]]
     """The ports of :class:`Ports` that this kind of server needs."""
+    ready_route: ClassVar[tuple[str, str]]
+    """One of these ports and the path that answers there with status 200 once the server is ready."""
     command: ServerCommand
 
     def __init__(
@@ -83,18 +84,15 @@ class ServerProcess(ABC):
         self._leftovers = Leftovers(f"triton_ensembles_{os.getpid()}_{self.ports.metrics}")
 
     @property
-    @abstractmethod
-    def ready_url(self) -> str:
-        """The URL that answers with status 200 once the server is ready."""
-
-    @property
     def metrics_url(self) -> str:
         """``127.0.0.1:8002``."""
         return f"{LOOPBACK}:{self.ports.metrics}"
 
     @property
     def pid(self) -> int:
-        return self._running().pid
+        if self._process is None:
+            raise RuntimeError("the server has not been started")
+        return self._process.pid
 
     def start(self) -> Self:
         """Launch the server and wait until it is ready."""
@@ -136,8 +134,23 @@ class ServerProcess(ABC):
 
     def wait_until_ready(self) -> None:
         """Wait until the launched server is ready; from any thread. A server that fails to start is stopped."""
+        port, path = self.ready_route
+        url = f"http://{LOOPBACK}:{getattr(self.ports, port)}{path}"
+        started = reported = time.monotonic()
         try:
-            self._wait_until_ready()
+            while True:
+                if has_ended(self.pid):
+                    reason = read_failure(self._records())
+                    raise EnsembleError(f"tritonserver stopped while it loaded: {reason}", path=self.log)
+                if _answers(url):
+                    return
+                now = time.monotonic()
+                if now - started > self._ready_seconds:
+                    raise EnsembleError(f"tritonserver was not ready after {self._ready_seconds:.0f} s", path=self.log)
+                if self._progress and now - reported >= 5:
+                    self._progress(now - started)
+                    reported = now
+                time.sleep(0.05)
         except BaseException:
             self.stop()
             raise
@@ -188,29 +201,8 @@ class ServerProcess(ABC):
     ) -> None:
         self.stop()
 
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None:
-            raise RuntimeError("the server has not been started")
-        return self._process
-
     def _records(self, start: int = 0) -> str:
         return read_records(self.log, max(start, self._log_start), self.pid)
-
-    def _wait_until_ready(self) -> None:
-        started = reported = time.monotonic()
-        while True:
-            if has_ended(self.pid):
-                reason = read_failure(self._records())
-                raise EnsembleError(f"tritonserver stopped while it loaded: {reason}", path=self.log)
-            if _answers(self.ready_url):
-                return
-            now = time.monotonic()
-            if now - started > self._ready_seconds:
-                raise EnsembleError(f"tritonserver was not ready after {self._ready_seconds:.0f} s", path=self.log)
-            if self._progress and now - reported >= 5:
-                self._progress(now - started)
-                reported = now
-            time.sleep(0.05)
 
 
 def _answers(url: str) -> bool:

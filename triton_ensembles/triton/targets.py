@@ -44,12 +44,12 @@ class Target:
     release: Release
     image: str
     backends: tuple[str, ...]
-    instance_kind: int
-    dali_device: str
-    dali_version: str
-    python: str
-    pads_batches: bool
-    chooses_engines: bool
+    instance_kind: int = ModelInstanceGroup.KIND_CPU
+    dali_device: str = "cpu"
+    dali_version: str = ""
+    python: str = ""
+    pads_batches: bool = True
+    chooses_engines: bool = True
     instance: str = ""
 
     @property
@@ -72,18 +72,8 @@ class Target:
         }
 
 
-CPU = Target(
-    name="cpu",
-    release=releases()["24.10"],
-    image="",
-    backends=("onnxruntime", "tensorflow", "openvino", "pytorch", "dali"),
-    instance_kind=ModelInstanceGroup.KIND_CPU,
-    dali_device="cpu",
-    dali_version="",
-    python="",
-    pads_batches=True,
-    chooses_engines=True,
-)
+_ON_CPU = ("onnxruntime", "tensorflow", "openvino", "pytorch", "dali")
+CPU = Target("cpu", releases()["24.10"], image="", backends=_ON_CPU)
 
 GPU_BACKENDS = ("tensorrt", "onnxruntime", "tensorflow", "pytorch", "dali")
 

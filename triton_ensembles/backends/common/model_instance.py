@@ -14,19 +14,10 @@ from typing import Any
 
 # numpy's (and TensorFlow's) name of an element type -> Triton's name in config.pbtxt (model_config.proto, DataType).
 TRITON_TYPES = {
-    "bool": "TYPE_BOOL",
-    "uint8": "TYPE_UINT8",
-    "uint16": "TYPE_UINT16",
-    "uint32": "TYPE_UINT32",
-    "uint64": "TYPE_UINT64",
-    "int8": "TYPE_INT8",
-    "int16": "TYPE_INT16",
-    "int32": "TYPE_INT32",
-    "int64": "TYPE_INT64",
-    "float16": "TYPE_FP16",
-    "float32": "TYPE_FP32",
-    "float64": "TYPE_FP64",
-    "string": "TYPE_STRING",
+    **{name: f"TYPE_{name.upper()}" for name in ("bool", "string")},
+    **{f"uint{bits}": f"TYPE_UINT{bits}" for bits in (8, 16, 32, 64)},
+    **{f"int{bits}": f"TYPE_INT{bits}" for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": f"TYPE_FP{bits}" for bits in (16, 32, 64)},
 }
 
 # Parameters that the python backend itself reads, and no engine.
@@ -146,19 +137,24 @@ def _declared(entry: Mapping[str, Any]) -> Tensor:
     return Tensor(entry["name"], entry["data_type"], tuple(int(size) for size in shape))
 
 
-def check_names(kind: str, declared: Sequence[Tensor], found: Sequence[Tensor], *, all_needed: bool) -> None:
+def check_tensors(
+    kind: str, declared: Sequence[Tensor], found: Iterable[Tensor], *, batched: bool, all_needed: bool
+) -> None:
     """Check that every declared tensor is in the file and, with ``all_needed``, the other way around.
 
     Raises:
-        LoadError: one is missing.
+        LoadError: one is missing, or differs (see :func:`check_tensor`).
     """
-    names = {tensor.name for tensor in found}
+    there = {tensor.name: tensor for tensor in found}
     for tensor in declared:
-        if tensor.name not in names:
-            raise LoadError(f'the config has {kind} "{tensor.name}", but the file has {listed(found)}')
-    missing = sorted(names - {tensor.name for tensor in declared})
+        if tensor.name not in there:
+            names = ", ".join(f'"{name}"' for name in there) or "none"
+            raise LoadError(f'the config has {kind} "{tensor.name}", but the file has {names}')
+    missing = sorted(there.keys() - {tensor.name for tensor in declared})
     if all_needed and missing:
         raise LoadError(f'the file needs {kind} "{missing[0]}", which the config lacks')
+    for tensor in declared:
+        check_tensor(kind, tensor, there[tensor.name], batched=batched)
 
 
 def check_tensor(kind: str, declared: Tensor, found: Tensor, *, batched: bool) -> None:
@@ -194,8 +190,3 @@ def check_batch_axis(kind: str, name: str, dims: tuple[int, ...] | None, max_bat
             f'max_batch_size is {max_batch_size}, but {kind} "{name}" of the file has no batch axis of any size in '
             f"front: {list(dims)}"
         )
-
-
-def listed(tensors: Sequence[Tensor]) -> str:
-    """The tensors' names for an error message."""
-    return ", ".join(f'"{tensor.name}"' for tensor in tensors) or "none"

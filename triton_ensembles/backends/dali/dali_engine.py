@@ -17,7 +17,7 @@ import numpy as np
 from nvidia.dali import Pipeline
 
 from triton_ensembles.backends.common.batching import Array, BadInputError, Request, Result
-from triton_ensembles.backends.common.model_instance import LoadError, ModelInstance, Tensor, check_names, check_tensor
+from triton_ensembles.backends.common.model_instance import LoadError, ModelInstance, check_tensor, check_tensors
 from triton_ensembles.backends.dali import images
 from triton_ensembles.backends.dali.pipeline_file import PipelineFile, read_pipeline_file
 
@@ -194,16 +194,8 @@ def _reason(error: Exception) -> str:
 
 def _check(model: ModelInstance, file: PipelineFile) -> None:
     """Inputs are matched by name; outputs, which have no names in DALI, by their order, as in the native backend."""
-    check_names("input", model.inputs, file.inputs, all_needed=True)
-    found = {tensor.name: tensor for tensor in file.inputs}
+    check_tensors("input", model.inputs, file.inputs, batched=model.batched, all_needed=True)
     if len(model.outputs) != len(file.outputs):
         raise LoadError(f"the config has {len(model.outputs)} outputs, but the pipeline returns {len(file.outputs)}")
-    for tensor in model.inputs:
-        check_tensor("input", tensor, _with_batch_axis(found[tensor.name]), batched=model.batched)
     for tensor, there in zip(model.outputs, file.outputs, strict=True):
-        check_tensor("output", tensor, _with_batch_axis(there), batched=model.batched)
-
-
-def _with_batch_axis(sample: Tensor) -> Tensor:
-    """A pipeline always takes batches; with max_batch_size 0 that axis is among the config's own dims."""
-    return Tensor(sample.name, sample.data_type, None if sample.dims is None else (-1, *sample.dims))
+        check_tensor("output", tensor, there, batched=model.batched)

@@ -50,7 +50,8 @@ class PipelineFile:
     Args:
         serialized: the file's content.
         batch_size: the most samples of one run.
-        inputs: their dims are those of one sample; None where the pipeline does not declare ``ndim``.
+        inputs: their dims begin with the batch axis, because a pipeline always takes batches; None where the pipeline
+            does not declare ``ndim``.
         outputs: as the inputs.
         image_inputs: inputs that an image decoder reads: each row is the content of an image file.
     """
@@ -97,7 +98,7 @@ def _source(op: Any) -> Tensor:
 
 def _tensor(name: str, dtype: int, ndim: int) -> Tensor:
     data_type = TRITON_TYPES[_TYPES[dtype]] if 0 <= dtype < len(_TYPES) else None
-    return Tensor(name, data_type, (-1,) * ndim if ndim >= 0 else None)
+    return Tensor(name, data_type, (-1,) * (1 + ndim) if ndim >= 0 else None)
 
 
 def _message_class() -> type[Any]:

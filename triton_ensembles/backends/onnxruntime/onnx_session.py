@@ -22,10 +22,9 @@ from triton_ensembles.backends.common.model_instance import (
     ModelInstance,
     Tensor,
     check_batch_axis,
-    check_names,
-    check_tensor,
+    check_tensors,
 )
-from triton_ensembles.backends.common.padding import Axes, find_axes, run_padded
+from triton_ensembles.backends.common.padding import find_axes, run_padded
 
 # ONNX Runtime writes a type as tensor(<C type>).
 _C_NAMES = {"float": "float32", "double": "float64"}
@@ -76,7 +75,9 @@ class OnnxSession:
             raise LoadError(f"ONNX Runtime cannot load {model.file.name}: {error}") from error
         with self._engines.engine(1) as session:
             _check(model, session)
-            self._axes = _variable_axes(session) if model.boolean(_PADDED, False) else None
+            nodes = (session.get_inputs(), session.get_outputs())
+            shapes = ({node.name: node.shape for node in each} for each in nodes)
+            self._axes = find_axes(*shapes) if model.boolean(_PADDED, False) else None
         self._texts = {tensor.name for tensor in model.inputs if tensor.data_type == "TYPE_STRING"}
 
     def answer(self, requests: Sequence[Request]) -> list[Result]:
@@ -101,10 +102,6 @@ class OnnxSession:
 
 
 def _session(model: ModelInstance, threads: int) -> ort.InferenceSession:
-    return ort.InferenceSession(model.file, _session_options(model, threads), providers=_providers(model))
-
-
-def _session_options(model: ModelInstance, threads: int) -> ort.SessionOptions:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     # By default idle threads spin for a millisecond, on cores that the other steps and the server need. 20 us are
@@ -117,7 +114,7 @@ def _session_options(model: ModelInstance, threads: int) -> ort.SessionOptions:
     if level not in _LEVELS:
         raise LoadError(f"optimization.graph.level is {level}, but must be one of {', '.join(map(str, _LEVELS))}")
     options.graph_optimization_level = _LEVELS[level]
-    return options
+    return ort.InferenceSession(model.file, options, providers=_providers(model))
 
 
 def _providers(model: ModelInstance) -> list[Any]:
@@ -129,22 +126,13 @@ def _providers(model: ModelInstance) -> list[Any]:
 
 
 def _check(model: ModelInstance, session: ort.InferenceSession) -> None:
-    inputs = {node.name: _tensor(node) for node in session.get_inputs()}
-    outputs = {node.name: _tensor(node) for node in session.get_outputs()}
-    check_names("input", model.inputs, list(inputs.values()), all_needed=True)
-    check_names("output", model.outputs, list(outputs.values()), all_needed=False)
-    for kind, declared, found in (("input", model.inputs, inputs), ("output", model.outputs, outputs)):
-        for tensor in declared:
-            check_tensor(kind, tensor, found[tensor.name], batched=model.batched)
-            if model.batched:
+    inputs, outputs = session.get_inputs(), session.get_outputs()
+    for kind, declared, nodes in (("input", model.inputs, inputs), ("output", model.outputs, outputs)):
+        found = {node.name: _tensor(node) for node in nodes}
+        check_tensors(kind, declared, found.values(), batched=model.batched, all_needed=kind == "input")
+        if model.batched:
+            for tensor in declared:
                 check_batch_axis(kind, tensor.name, found[tensor.name].dims, model.max_batch_size)
-
-
-def _variable_axes(session: ort.InferenceSession) -> Axes:
-    return find_axes(
-        {node.name: node.shape for node in session.get_inputs()},
-        {node.name: node.shape for node in session.get_outputs()},
-    )
 
 
 def _tensor(node: Any) -> Tensor:

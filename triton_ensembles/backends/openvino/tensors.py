@@ -13,8 +13,7 @@ from triton_ensembles.backends.common.model_instance import (
     ModelInstance,
     Tensor,
     check_batch_axis,
-    check_names,
-    check_tensor,
+    check_tensors,
 )
 from triton_ensembles.backends.common.padding import Axes
 
@@ -115,9 +114,7 @@ def _names(
         type_name = port.element_type.get_type_name()
         names[name] = port.any_name
         found[name] = Tensor(name, _TYPES.get(type_name, f"OpenVINO's {type_name}"), _dims(port))
-    check_names(kind, declared, list(found.values()), all_needed=all_needed)
-    for tensor in declared:
-        check_tensor(kind, tensor, found[tensor.name], batched=model.batched)
+    check_tensors(kind, declared, found.values(), batched=model.batched, all_needed=all_needed)
     return {tensor.name: names[tensor.name] for tensor in declared}
 
 

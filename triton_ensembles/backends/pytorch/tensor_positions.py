@@ -6,8 +6,9 @@ does not import torch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from triton_ensembles.backends.common.model_instance import LoadError
 
@@ -20,6 +21,10 @@ class Positions:
 
     of: dict[str, int]
     guessed: bool = False
+
+    def arguments(self, given: Mapping[str, Any]) -> list[Any]:
+        """The values in the order of the model's arguments."""
+        return [given[name] for name in sorted(self.of, key=self.of.__getitem__)]
 
 
 def input_positions(names: Sequence[str], arguments: Sequence[str], *, named: bool = True) -> Positions:
@@ -34,16 +39,18 @@ def input_positions(names: Sequence[str], arguments: Sequence[str], *, named: bo
         LoadError: not every argument gets exactly one input.
     """
     if len(names) != len(arguments):
+        inputs = "input" if len(names) == 1 else "inputs"
         raise LoadError(
-            f"the config has {_counted(len(names), 'input')} ({', '.join(names) or 'none'}), but the model's forward() "
-            f"takes {len(arguments)} ({', '.join(arguments) or 'none'})"
+            f"the config has {len(names)} {inputs} ({', '.join(names) or 'none'}), but the model's forward() takes "
+            f"{len(arguments)} ({', '.join(arguments) or 'none'})"
         )
     if named and set(names) <= set(arguments):
         return Positions({name: arguments.index(name) for name in names})
     found = _by_index(names)
     if sorted(found.of.values()) != list(range(len(arguments))):
+        listed = ", ".join(map(str, found.of.values()))
         raise LoadError(
-            f"the config's inputs {', '.join(names)} are arguments {_listed(found)} of the model's forward(), which "
+            f"the config's inputs {', '.join(names)} are arguments {listed} of the model's forward(), which "
             f"takes {', '.join(arguments)}: each of 0 to {len(arguments) - 1} must appear once"
         )
     return found
@@ -68,11 +75,3 @@ def _by_index(names: Sequence[str]) -> Positions:
     if all(index.isdecimal() for index in indices):
         return Positions(dict(zip(names, map(int, indices), strict=True)))
     return Positions({name: position for position, name in enumerate(names)}, guessed=len(names) > 1)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")
-
-
-def _listed(positions: Positions) -> str:
-    return ", ".join(map(str, positions.of.values()))

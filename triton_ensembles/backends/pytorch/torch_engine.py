@@ -16,10 +16,8 @@ import triton_python_backend_utils as pb_utils
 from triton_ensembles.backends.common.batching import Array, BadInputError, Request, Result, decoded, run_batch
 from triton_ensembles.backends.common.instance_engine import InstanceEngine
 from triton_ensembles.backends.common.model_instance import TRITON_TYPES, LoadError, ModelInstance, Tensor
-from triton_ensembles.backends.pytorch.aoti_package import SUFFIX, Package
-from triton_ensembles.backends.pytorch.heap import keep_freed_memory
-from triton_ensembles.backends.pytorch.torch_device import device_of
-from triton_ensembles.backends.pytorch.torch_script import Script
+from triton_ensembles.backends.pytorch.torch_device import device_of, keep_freed_memory
+from triton_ensembles.backends.pytorch.torch_model import PACKAGE_SUFFIX, Package, Script
 from triton_ensembles.backends.pytorch.torch_settings import PARAMETERS, THREADS, Settings
 
 # Those of the native backend (src/libtorch_utils.cc). TYPE_STRING is a list of texts, not a tensor.
@@ -43,7 +41,7 @@ class TorchEngine:
         self._batched = model.batched
         self._outputs = {tensor.name: tensor for tensor in model.outputs}
         self._device = device_of(model.gpu)
-        is_package = model.file.suffix == SUFFIX
+        is_package = model.file.suffix == PACKAGE_SUFFIX
         for kind, tensors in (("input", model.inputs), ("output", model.outputs)):
             _check_types(kind, tensors, batched=model.batched)
         self._settings = Settings(model, script=not is_package)

@@ -6,7 +6,6 @@ Source of the parameters: README of triton-inference-server/tensorflow_backend, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 import tensorflow as tf
@@ -18,8 +17,8 @@ from triton_ensembles.backends.common.model_instance import (
     LoadError,
     ModelInstance,
     Tensor,
-    check_names,
     check_tensor,
+    check_tensors,
 )
 
 
@@ -67,25 +66,22 @@ class FrozenGraph:
 
 
 def _import(model: ModelInstance) -> tf.Graph:
-    definition = _read(model.file)
+    definition = tf.compat.v1.GraphDef()
+    try:
+        definition.ParseFromString(model.file.read_bytes())
+    except DecodeError as error:
+        raise LoadError(f"{model.file.name} is not a TensorFlow GraphDef") from error
     if model.batched:
         _free_batch_axis(definition, {tensor.name for tensor in model.inputs})
+    if model.gpu is not None and len(tf.config.list_physical_devices("GPU")) <= model.gpu:
+        raise LoadError("the config asks for KIND_GPU, but the installed TensorFlow finds no such GPU")
     graph = tf.Graph()
-    with graph.as_default(), tf.device("/CPU:0" if model.gpu is None else f"/GPU:{_gpu(model.gpu)}"):
+    with graph.as_default(), tf.device("/CPU:0" if model.gpu is None else f"/GPU:{model.gpu}"):
         try:
             tf.import_graph_def(definition, name="")
         except Exception as error:  # ValueError, NotFoundError (an op this TensorFlow lacks), InvalidArgumentError …
             raise LoadError(f"TensorFlow {tf.__version__} cannot load {model.file.name}: {error}") from error
     return graph
-
-
-def _read(file: Path) -> Any:
-    definition = tf.compat.v1.GraphDef()
-    try:
-        definition.ParseFromString(file.read_bytes())
-    except DecodeError as error:
-        raise LoadError(f"{file.name} is not a TensorFlow GraphDef") from error
-    return definition
 
 
 def _free_batch_axis(definition: Any, inputs: set[str]) -> None:
@@ -96,12 +92,6 @@ def _free_batch_axis(definition: Any, inputs: set[str]) -> None:
     for node in definition.node:
         if node.op == "Placeholder" and node.name in inputs and node.attr["shape"].shape.dim:
             node.attr["shape"].shape.dim[0].size = -1
-
-
-def _gpu(device: int) -> int:
-    if len(tf.config.list_physical_devices("GPU")) <= device:
-        raise LoadError("the config asks for KIND_GPU, but the installed TensorFlow finds no such GPU")
-    return device
 
 
 def _config(model: ModelInstance) -> Any:
@@ -121,10 +111,7 @@ def _tensor(graph: tf.Graph, name: str) -> Any:
 def _check(model: ModelInstance, graph: tf.Graph) -> None:
     """Inputs must be placeholders; an output may be any tensor of the graph."""
     placeholders = [_described(op.outputs[0], op.name) for op in graph.get_operations() if op.type == "Placeholder"]
-    check_names("input", model.inputs, placeholders, all_needed=False)
-    found = {tensor.name: tensor for tensor in placeholders}
-    for tensor in model.inputs:
-        check_tensor("input", tensor, found[tensor.name], batched=model.batched)
+    check_tensors("input", model.inputs, placeholders, batched=model.batched, all_needed=False)
     for tensor in model.outputs:
         try:
             there = _described(_tensor(graph, tensor.name), tensor.name)
@@ -139,11 +126,7 @@ def _check(model: ModelInstance, graph: tf.Graph) -> None:
 def _described(tensor: Any, name: str) -> Tensor:
     shape = tensor.shape
     dims = None if shape.rank is None else tuple(-1 if size is None else size for size in shape.as_list())
-    return Tensor(name, TRITON_TYPES.get(_numpy_name(tensor.dtype), f"TensorFlow's {tensor.dtype.name}"), dims)
-
-
-def _numpy_name(dtype: tf.DType) -> str:
-    return "float16" if dtype == tf.float16 else str(dtype.name)
+    return Tensor(name, TRITON_TYPES.get(tensor.dtype.name, f"TensorFlow's {tensor.dtype.name}"), dims)
 
 
 def _ends(graph: tf.Graph) -> str:

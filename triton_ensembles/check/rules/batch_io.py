@@ -26,14 +26,12 @@ def _both(model: Model) -> Iterator[tuple[str, int, Any]]:
 
 
 @rule(
-    "batch-io-kind-unknown",
     "The kind of a batch_input or batch_output exists",
-    source=SOURCE,
     bad=python_model(_INPUT.format("99", "TYPE_INT32", '"X"')),
     good=_GOOD_INPUT,
     words="unknown batch input kind",
 )
-def kind_unknown(model: Model) -> Iterator[Finding]:
+def batch_io_kind_unknown(model: Model) -> Iterator[Finding]:
     for name, index, item in _both(model):
         kinds = item.Kind.keys()
         if item.kind not in item.Kind.values():
@@ -46,14 +44,12 @@ def kind_unknown(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "batch-io-source-count",
     "A batch_input or batch_output has one source_input",
-    source=SOURCE,
     bad=python_model(_INPUT.format("BATCH_ITEM_SHAPE", "TYPE_INT32", "")),
     good=_GOOD_INPUT,
     words="kind '…' expects 1 source input, got …",
 )
-def source_count(model: Model) -> Iterator[Finding]:
+def batch_io_source_count(model: Model) -> Iterator[Finding]:
     for name, index, item in _both(model):
         if len(item.source_input) != 1 and item.kind in item.Kind.values():
             kind = item.Kind.Name(item.kind)
@@ -65,14 +61,12 @@ def source_count(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "batch-input-data-type",
     "A batch_input is TYPE_INT32 or TYPE_FP32",
-    source=SOURCE,
     bad=python_model(_INPUT.format("BATCH_ITEM_SHAPE", "TYPE_INT64", '"X"')),
     good=_GOOD_INPUT,
     words="batch input data type must be TYPE_INT32 or TYPE_FP32",
 )
-def data_type(model: Model) -> Iterator[Finding]:
+def batch_input_data_type(model: Model) -> Iterator[Finding]:
     for index, item in enumerate(model.config.batch_input):
         damaged = model.is_damaged("batch_input", index, "data_type")
         if item.data_type not in (DataType.TYPE_INT32, DataType.TYPE_FP32) and not damaged:
@@ -84,14 +78,12 @@ def data_type(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "batch-io-source-unknown",
     "source_input names an input of the model",
-    source=SOURCE,
     bad=python_model(_OUTPUT.format('"Y"', '"x"')),
     good=_GOOD_OUTPUT,
     words="unknown source input name '…'",
 )
-def source_unknown(model: Model) -> Iterator[Finding]:
+def batch_io_source_unknown(model: Model) -> Iterator[Finding]:
     inputs = [item.name for item in model.config.input]
     for name, index, item in _both(model):
         for number, source in enumerate(item.source_input):
@@ -101,14 +93,12 @@ def source_unknown(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "batch-output-target-unknown",
     "target_name of a batch_output names an output of the model",
-    source=SOURCE,
     bad=python_model(_OUTPUT.format('"Z"', '"X"')),
     good=_GOOD_OUTPUT,
     words="unknown target output name '…'",
 )
-def target_unknown(model: Model) -> Iterator[Finding]:
+def batch_output_target_unknown(model: Model) -> Iterator[Finding]:
     outputs = [item.name for item in model.config.output]
     for index, item in enumerate(model.config.batch_output):
         for number, wanted in enumerate(item.target_name):
@@ -118,14 +108,12 @@ def target_unknown(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "batch-output-target-twice",
     "A batch_output names each target once",
-    source=SOURCE,
     bad=python_model(_OUTPUT.format('"Y", "Y"', '"X"')),
     good=_GOOD_OUTPUT,
     words="target output name '…' can only be specified once",
 )
-def target_twice(model: Model) -> Iterator[Finding]:
+def batch_output_target_twice(model: Model) -> Iterator[Finding]:
     for index, item in enumerate(model.config.batch_output):
         names = list(item.target_name)
         for number, name in enumerate(names):

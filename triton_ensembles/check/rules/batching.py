@@ -17,9 +17,7 @@ def _dynamic(inner: str) -> str:
 
 
 @rule(
-    "max-batch-size-negative",
     "max_batch_size is 0 (the model does not batch) or the largest batch",
-    source=SOURCE,
     bad=python_model(size=-1),
     good=python_model(size=0),
     words="'max_batch_size' must be non-negative value",
@@ -34,9 +32,7 @@ def max_batch_size_negative(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "preferred-batch-size",
     "Preferred batch sizes are between 1 and max_batch_size",
-    source=SOURCE,
     bad=_dynamic("preferred_batch_size: [ 4, 16 ]"),
     good=_dynamic("preferred_batch_size: [ 4, 8 ]"),
     words="dynamic batching preferred size must be <= max batch size",
@@ -65,9 +61,7 @@ def preferred_batch_size(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "default-priority-level",
     "default_priority_level is between 1 and priority_levels",
-    source=SOURCE,
     bad=_dynamic("priority_levels: 2"),
     good=_dynamic("priority_levels: 2, default_priority_level: 1"),
     words="default priority level must be in range [1, …]",
@@ -84,14 +78,12 @@ def default_priority_level(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "priority-queue-policy-level",
     "priority_queue_policy names levels that exist",
-    source=SOURCE,
     bad=_dynamic("priority_levels: 1, default_priority_level: 1, priority_queue_policy { key: 2, value { } }"),
     good=_dynamic("priority_levels: 1, default_priority_level: 1, priority_queue_policy { key: 1, value { } }"),
     words="priority queue policy must have priority level in range [1, …]",
 )
-def priority_queue_policy(model: Model) -> Iterator[Finding]:
+def priority_queue_policy_level(model: Model) -> Iterator[Finding]:
     batching = model.config.dynamic_batching
     for level in sorted(batching.priority_queue_policy):
         if batching.priority_levels and not 1 <= level <= batching.priority_levels:
@@ -103,9 +95,7 @@ def priority_queue_policy(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "preserve-ordering-priorities",
     "preserve_ordering cannot be combined with several priority levels",
-    source=SOURCE,
     bad=_dynamic("preserve_ordering: true, priority_levels: 2, default_priority_level: 1"),
     good=_dynamic("preserve_ordering: true, priority_levels: 1, default_priority_level: 1"),
     words="Only one priority level is allowed when 'preserve_ordering' is true",
@@ -121,9 +111,7 @@ def preserve_ordering_priorities(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "preserve-ordering-delay",
     "preserve_ordering cannot be combined with the timeout action DELAY",
-    source=SOURCE,
     bad=_dynamic(
         "preserve_ordering: true, default_queue_policy { timeout_action: DELAY, default_timeout_microseconds: 1000 }"
     ),
@@ -153,9 +141,7 @@ def preserve_ordering_delay(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "response-cache-sequence",
     "The response cache cannot be combined with sequence_batching",
-    source=SOURCE,
     bad=python_model("sequence_batching { }", "response_cache { enable: true }"),
     good=python_model("sequence_batching { }", "response_cache { enable: false }"),
     words="Response Cache does not currently support model … with sequence batching scheduler",
@@ -170,9 +156,7 @@ def response_cache_sequence(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "response-cache-decoupled",
     "The response cache cannot be combined with decoupled responses",
-    source=SOURCE,
     bad=python_model("model_transaction_policy { decoupled: true }", "response_cache { enable: true }"),
     good=python_model("model_transaction_policy { decoupled: false }", "response_cache { enable: true }"),
     words="Response Cache does not currently support model … with 'decoupled' transaction policy",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from triton_ensembles.check.examples import SCALE, ensemble, python_model
+from triton_ensembles.check.examples import SCALE, ensemble, io_tensor, parameter, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
@@ -19,14 +19,13 @@ FIRST_RELEASE: dict[tuple[str, ...], tuple[int, int]] = {
 
 
 @rule(
-    "config-field-too-new",
     "Every field exists in the server's release",
     source="common: protobuf/model_config.proto of the branches r24.10 to r26.06 compared",
     bad=ensemble(SCALE).replace("  step [", "  max_inflight_requests: 4\n  step ["),
     good=ensemble(SCALE),
     words="failed to read text proto from …/config.pbtxt",
 )
-def field_too_new(model: Model, destination: Destination) -> Iterator[Finding]:
+def config_field_too_new(model: Model, destination: Destination) -> Iterator[Finding]:
     for path, release in FIRST_RELEASE.items():
         if destination.release < release and model.file.has(*path):
             yield Finding(
@@ -41,17 +40,16 @@ _METRICS = "model_metrics {{ metric_control [ {{ metric_identifier {{ {} }}, his
 
 
 @rule(
-    "model-metrics-incomplete",
     "model_metrics names a metric family and its buckets",
     source="core r24.11 model_config_utils.cc ValidateModelMetrics",
     since="24.11",
-    server=Server.UNTESTED,
     destination=Destination(image="25.04"),
     bad=python_model(_METRICS.format("", "buckets: [ 1, 5 ]")),
     good=python_model(_METRICS.format('family: "nv_inference_first_response_histogram_ms"', "buckets: [ 1, 5 ]")),
     good_loads=False,
+    server=Server.UNTESTED,
 )
-def model_metrics(model: Model, destination: Destination) -> Iterator[Finding]:
+def model_metrics_incomplete(model: Model, destination: Destination) -> Iterator[Finding]:
     for index, control in enumerate(model.config.model_metrics.metric_control):
         lacking = [
             (not control.metric_identifier.family, "family", "metric identifier must specify non-empty 'family'"),
@@ -68,14 +66,12 @@ def model_metrics(model: Model, destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "tensor-too-large",
     "The dims of an input multiply to less than 2^63",
     source="core r26.03 model_config_utils.h GetElementCount, called by backend_model.cc SetConfiguredScheduler",
     since="26.03",
     severity=Severity.WARNING,
-    server=Server.ACCEPTS,
-    bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 4294967296, 4294967296 ] }'),
-    good=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 65536, 65536 ] }'),
+    bad=python_model(inputs=io_tensor("X", dims="4294967296, 4294967296")),
+    good=python_model(inputs=io_tensor("X", dims="65536, 65536")),
 )
 def tensor_too_large(model: Model) -> Iterator[Finding]:
     for index, tensor in enumerate(model.config.input):
@@ -90,14 +86,13 @@ def tensor_too_large(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "batch-strategy-outside",
     "TRITON_BATCH_STRATEGY_PATH is inside the folder of the model",
     source="core r26.06 backend_model.cc TritonModel::Create",
     since="26.06",
     severity=Severity.WARNING,
-    server=Server.UNTESTED,
-    bad=python_model('parameters { key: "TRITON_BATCH_STRATEGY_PATH", value { string_value: "/opt/strategy.so" } }'),
+    bad=python_model(parameter("TRITON_BATCH_STRATEGY_PATH", "/opt/strategy.so")),
     good=python_model(),
+    server=Server.UNTESTED,
 )
 def batch_strategy_outside(model: Model) -> Iterator[Finding]:
     key = "TRITON_BATCH_STRATEGY_PATH"

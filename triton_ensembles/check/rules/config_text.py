@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triton_ensembles.check.examples import IDENTITY, X, python_model
+from triton_ensembles.check.examples import IDENTITY, X, io_tensor, parameter, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
@@ -12,8 +12,7 @@ from triton_ensembles.check.rule import Example, Server, rule
 SOURCE = "protobuf text_format.cc and io/tokenizer.cc, called by core r24.10 filesystem/api.cc ReadTextProto"
 WORDS = "failed to read text proto from …/config.pbtxt"
 
-_GOOD = python_model()
-_PARAMETER = 'parameters {{ key: "{}", value {{ string_value: "{}" }} }}'
+GOOD = python_model()
 
 
 def _text_faults(model: Model, id: str, effect: str = "") -> Iterator[Finding]:
@@ -22,35 +21,35 @@ def _text_faults(model: Model, id: str, effect: str = "") -> Iterator[Finding]:
             yield Finding(model.file.place(fault.offset), fault.message, effect, fault.cure)
 
 
-def _refused(id: str, title: str, bad: str, good: str = _GOOD) -> None:
-    @rule(id, title, source=SOURCE, bad=bad, good=good, words=WORDS)
+def _refused(id: str, title: str, bad: str, good: str = GOOD) -> None:
+    @rule(title, id=id, bad=bad, good=good, words=WORDS)
     def find(model: Model) -> Iterator[Finding]:
         return _text_faults(model, id)
 
 
-_refused("config-not-text", "config.pbtxt is a text file", _GOOD + "\0")
+_refused("config-not-text", "config.pbtxt is a text file", GOOD + "\0")
 _refused(
     "config-syntax",
     "config.pbtxt follows the grammar of protobuf's text format",
     python_model(inputs=X + ","),
-    python_model(inputs=X + ', { name: "Z", data_type: TYPE_FP32, dims: [ 4 ] }'),
+    python_model(inputs=f"{X}, {io_tensor('Z')}"),
 )
 _refused(
-    "config-unclosed", "Every bracket is closed", _GOOD.replace("dims: [ 4 ] } ]\noutput", "dims: [ 4 ] ]\noutput", 1)
+    "config-unclosed", "Every bracket is closed", GOOD.replace("dims: [ 4 ] } ]\noutput", "dims: [ 4 ] ]\noutput", 1)
 )
 _refused(
     "config-bad-string",
     "A string is closed on its line, and its backslashes belong to escape sequences",
-    _GOOD + 'default_model_filename: "model.py\n',
-    _GOOD + 'default_model_filename: "model\\x2epy"\n',
+    GOOD + 'default_model_filename: "model.py\n',
+    GOOD + 'default_model_filename: "model\\x2epy"\n',
 )
 _refused(
     "config-wrong-type",
     "Every value is of its field's type",
-    _GOOD.replace("max_batch_size: 8", 'max_batch_size: "8"'),
-    _GOOD.replace("max_batch_size: 8", "max_batch_size: 0x8"),
+    GOOD.replace("max_batch_size: 8", 'max_batch_size: "8"'),
+    GOOD.replace("max_batch_size: 8", "max_batch_size: 0x8"),
 )
-_refused("config-unknown-field", "Every field exists in its message", _GOOD.replace("max_batch_size", "max_batchsize"))
+_refused("config-unknown-field", "Every field exists in its message", GOOD.replace("max_batch_size", "max_batchsize"))
 _refused(
     "config-unknown-enum",
     "Every enum value exists in its field's type",
@@ -60,8 +59,8 @@ _refused(
 _refused(
     "config-field-twice",
     "A field that is not a list is given only once",
-    _GOOD + "max_batch_size: 16\n",
-    _GOOD + f"input [ {X.replace('X', 'Z')} ]\n",
+    GOOD + "max_batch_size: 16\n",
+    GOOD + f"input [ {io_tensor('Z')} ]\n",
 )
 _refused(
     "config-oneof-twice",
@@ -72,29 +71,25 @@ _refused(
 
 
 @rule(
-    "config-map-key-twice",
     "A map has each key only once",
     source=SOURCE
     + "; core's check 'is mapped to multiple ensemble tensors' never sees it, as only the last entry is left",
     severity=Severity.WARNING,
-    server=Server.ACCEPTS,
-    bad=python_model(_PARAMETER.format("mode", "fast"), _PARAMETER.format("mode", "slow")),
-    good=python_model(_PARAMETER.format("mode", "fast"), _PARAMETER.format("color", "gray")),
+    bad=python_model(parameter("mode", "fast"), parameter("mode", "slow")),
+    good=python_model(parameter("mode", "fast"), parameter("color", "gray")),
 )
-def map_key_twice(model: Model) -> Iterator[Finding]:
+def config_map_key_twice(model: Model) -> Iterator[Finding]:
     return _text_faults(model, "config-map-key-twice", "Triton silently takes the last one")
 
 
 @rule(
-    "config-not-utf8",
     "config.pbtxt is UTF-8",
     source="measured on tritonserver 2.51.0: it loads the model and logs 'String field … contains invalid UTF-8 data'",
     severity=Severity.WARNING,
-    server=Server.ACCEPTS,
-    bad=_GOOD + "# caf\udce9\n",
-    good=_GOOD + "# café\n",
+    bad=GOOD + "# caf\udce9\n",
+    good=GOOD + "# café\n",
 )
-def not_utf8(model: Model) -> Iterator[Finding]:
+def config_not_utf8(model: Model) -> Iterator[Finding]:
     effect = (
         "Triton loads it, but a string that is not UTF-8 breaks every client that requests the model's configuration"
     )
@@ -109,13 +104,8 @@ def not_utf8(model: Model) -> Iterator[Finding]:
         yield Finding(model.file.place(offset), "this is not UTF-8", effect, "save the file as UTF-8")
 
 
-@rule(
-    "config-too-large",
-    "config.pbtxt is at most 256 KiB",
-    source="a limit of this checker, which keeps its running time short",
-    server=Server.UNTESTED,
-)
-def too_large(model: Model) -> Iterator[Finding]:
+@rule("config.pbtxt is at most 256 KiB", source="a limit of this checker, which keeps its running time short")
+def config_too_large(model: Model) -> Iterator[Finding]:
     entry = model.get("config.pbtxt")
     if entry is not None and not entry.is_folder and entry.data is None:
         yield Finding(
@@ -127,14 +117,12 @@ def too_large(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "config-is-folder",
     "config.pbtxt is a file",
     source="core r24.10 filesystem/implementations/local.h ReadTextFile; measured on tritonserver 2.51.0",
-    server=Server.DIES,
     bad=Example(None, {"config.pbtxt": None, "1/model.py": IDENTITY}),
-    good=_GOOD,
+    server=Server.DIES,
 )
-def is_folder(model: Model) -> Iterator[Finding]:
+def config_is_folder(model: Model) -> Iterator[Finding]:
     entry = model.get("config.pbtxt")
     if entry is not None and entry.is_folder:
         yield Finding(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.check.environments import environments
 from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Model, Repository
+from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.sagemaker import is_archive, loaded_models, served_models
 
@@ -32,64 +32,53 @@ def manifest(repository: Repository) -> dict[str, Any]:
 
 
 @rule(
-    "endpoint-shared-step",
     "No two archives of an endpoint have a step of the same name",
     source="core r24.10 model_repository_manager.cc looks for steps by bare names in all repositories; "
     "measured on 2.51.0; server #7489, #5150",
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
-def shared_step(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
-    found: dict[str, list[Model]] = {}
-    for repository in archives(repositories):
-        served = {model.folder for model in served_models(repository)}
-        for model in loaded_models(repository):
-            if model.folder not in served:
-                found.setdefault(model.folder, []).append(model)
-    for name, models in found.items():
-        if len(models) > 1:
-            places = _listed([models[0].place(), *(model.place() for model in models[2:])])
-            yield Finding(
-                models[1].place(),
-                f"the step '{name}' is also in {places}",
-                "loading or unloading one archive reloads the ensembles of the others, and a Python step whose folder "
-                "has changed (its first load writes 1/__pycache__), which takes seconds; before 24.04 the metrics of "
-                "such steps are added up",
-                f"give the steps of every archive unique names, such as <ensemble>.{name} (build.py does)",
-            )
+def endpoint_shared_step(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
+    found = (
+        (model.folder, model.place())
+        for repository in archives(repositories)
+        for model in loaded_models(repository)
+        if model not in served_models(repository)
+    )
+    for name, place, others in _repeated(found):
+        yield Finding(
+            place,
+            f"the step '{name}' is also in {others}",
+            "loading or unloading one archive reloads the ensembles of the others, and a Python step whose folder "
+            "has changed (its first load writes 1/__pycache__), which takes seconds; before 24.04 the metrics of "
+            "such steps are added up",
+            f"give the steps of every archive unique names, such as <ensemble>.{name} (build.py does)",
+        )
 
 
 @rule(
-    "endpoint-same-target-model",
     "No two archives of an endpoint have the same file name",
     source="server r24.10 src/sagemaker_server.cc; measured on 2.51.0: 409",
     severity=Severity.WARNING,
-    server=Server.UNTESTED,
 )
-def same_target_model(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
-    found: dict[str, list[Repository]] = {}
-    for repository in archives(repositories):
-        found.setdefault(repository.path.name, []).append(repository)
-    for name, same in found.items():
-        if len(same) > 1:
-            places = _listed([same[0].place(), *(each.place() for each in same[2:])])
-            yield Finding(
-                same[1].place(),
-                f"this archive has the same name as {places}: '{name}'",
-                "in one folder of S3 one overwrites the other, and an endpoint keeps serving the archive that it has "
-                "downloaded; they are two models only in different folders below the endpoint's prefix",
-                "give each archive a unique name, and a changed one a new name",
-            )
+def endpoint_same_target_model(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
+    for name, place, others in _repeated((each.path.name, each.place()) for each in archives(repositories)):
+        yield Finding(
+            place,
+            f"this archive has the same name as {others}: '{name}'",
+            "in one folder of S3 one overwrites the other, and an endpoint keeps serving the archive that it has "
+            "downloaded; they are two models only in different folders below the endpoint's prefix",
+            "give each archive a unique name, and a changed one a new name",
+        )
 
 
 @rule(
-    "endpoint-same-environment",
     "Archives of an endpoint do not repeat the same environment",
     source="python_backend r24.10 pb_env.cc: one extraction for each path, never removed while the server runs (#8840)",
     severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
-def same_environment(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
+def endpoint_same_environment(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     found: dict[int, dict[str, tuple[Place, int, int]]] = {}
     for repository in archives(repositories):
         for packed in environments(repository):
@@ -110,13 +99,11 @@ def same_environment(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
 
 
 @rule(
-    "endpoint-mixed-targets",
     "All archives of an endpoint are built for the same target and Triton",
     source="manifest.json, which triton_ensembles/building/build.py writes",
     severity=Severity.WARNING,
-    server=Server.UNTESTED,
 )
-def mixed_targets(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
+def endpoint_mixed_targets(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     for key, what, effect in (
         ("target", "target", "an endpoint has one instance type: one of them does not load there, or does not use it"),
         ("triton", "Triton", "an endpoint has one image: a plan or an environment for another may not load there"),
@@ -134,6 +121,16 @@ def mixed_targets(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
                 effect,
                 "build them all for the same target: build.py --target",
             )
+
+
+def _repeated(found: Iterable[tuple[str, Place]]) -> Iterator[tuple[str, Place, str]]:
+    """(name, the second place that has it, the others as text) for every name that several places have."""
+    groups: dict[str, list[Place]] = {}
+    for name, place in found:
+        groups.setdefault(name, []).append(place)
+    for name, (first, *more) in groups.items():
+        if more:
+            yield name, more[0], _listed([first, *more[1:]])
 
 
 def _listed(places: list[Place]) -> str:

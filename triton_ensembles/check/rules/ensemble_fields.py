@@ -10,18 +10,11 @@ from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"
-STEP_SOURCE = "core r24.10 model_config_utils.cc BuildEnsembleGraph"
+GOOD = ensemble(SCALE)
 
 
 def _forbidden(id: str, field: str, example: str, words: str, cure: str) -> None:
-    @rule(
-        id,
-        f"An ensemble has no {field}",
-        source=SOURCE,
-        bad=ensemble(SCALE, extra=example),
-        good=ensemble(SCALE),
-        words=words,
-    )
+    @rule(f"An ensemble has no {field}", id=id, bad=ensemble(SCALE, extra=example), words=words)
     def find(model: Model) -> Iterator[Finding]:
         config = model.config
         given = config.HasField(field) if field == "optimization" else len(getattr(config, field))
@@ -52,15 +45,8 @@ _forbidden(
 )
 
 
-@rule(
-    "ensemble-without-steps",
-    "An ensemble has at least one step",
-    source=SOURCE,
-    bad=ensemble(),
-    good=ensemble(SCALE),
-    words="must specify 'step' for ensemble '…'",
-)
-def without_steps(model: Model) -> Iterator[Finding]:
+@rule("An ensemble has at least one step", bad=ensemble(), words="must specify 'step' for ensemble '…'")
+def ensemble_without_steps(model: Model) -> Iterator[Finding]:
     config = model.config
     empty = config.HasField("ensemble_scheduling") and not config.ensemble_scheduling.step
     if empty and not model.is_damaged("ensemble_scheduling"):
@@ -71,11 +57,10 @@ def without_steps(model: Model) -> Iterator[Finding]:
 
 def _missing(field: str, bad: str, cure: str) -> None:
     @rule(
-        f"step-{field.replace('_', '-')}-missing",
         f"Every step has {'a' if field == 'model_name' else 'an'} {field}",
-        source=STEP_SOURCE,
+        id=f"step-{field.replace('_', '-')}-missing",
+        source="core r24.10 model_config_utils.cc BuildEnsembleGraph",
         bad=bad,
-        good=ensemble(SCALE),
         words=f"must specify '{field}' in step … of ensemble '…'",
     )
     def find(model: Model) -> Iterator[Finding]:

@@ -5,32 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from triton_ensembles.check.dataflow import Dataflow, Use
-from triton_ensembles.check.examples import SCALE, X, Y, ensemble, step
+from triton_ensembles.check.examples import SCALE, X, Y, ensemble, io_tensor, step
 from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rules.tensors import tensors
 from triton_ensembles.check.spelling import listed
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"
-_Z = Y.replace('"Y"', '"Z"')
 _THROUGH = ensemble(step("scale", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"}))
 _JOINED = ensemble(step("scale", {"X": "X"}, {"Y": "scaled"}), step("join", {"A": "scaled", "B": "X"}, {"SUM": "Y"}))
 
 
-def _flow(model: Model) -> Dataflow | None:
-    """None without steps, and when a map or a tensor's name is unreadable: what seems to be missing may be there."""
+def _flow(model: Model) -> Dataflow:
+    """Empty without steps, and when a map or a tensor's name is unreadable: what seems to be missing may be there."""
     all_steps = model.config.ensemble_scheduling.step
     if not all_steps or not all(item.input_map and item.output_map for item in all_steps):  # other rules report that
-        return None
-    names = any(model.is_damaged(kind, i, "name") for kind in ("input", "output") for i in range(_count(model, kind)))
+        return Dataflow((), (), (), ())
+    names = any(model.is_damaged(kind, index, "name") for kind, index, _ in tensors(model))
     lists = ("ensemble_scheduling",) in model.file.damaged_paths or model.is_damaged("ensemble_scheduling", "step")
     if names or lists or ("input",) in model.file.damaged_paths or ("output",) in model.file.damaged_paths:
-        return None
+        return Dataflow((), (), (), ())
     return Dataflow.of(model)
-
-
-def _count(model: Model, kind: str) -> int:
-    return len(getattr(model.config, kind))
 
 
 def _place(model: Model, use: Use, kind: str) -> Place:
@@ -38,17 +34,13 @@ def _place(model: Model, use: Use, kind: str) -> Place:
 
 
 @rule(
-    "ensemble-tensor-not-written",
     "Every tensor that a step reads is an input of the ensemble or written by a step",
-    source=SOURCE,
     bad=_JOINED.replace('"A", value: "scaled"', '"A", value: "scalled"'),
     good=_JOINED,
     words="… is not written: at least one of its depending tensors, '…', is not connected",
 )
-def tensor_not_written(model: Model) -> Iterator[Finding]:
+def ensemble_tensor_not_written(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
-    if flow is None:
-        return
     for name, guess in flow.never_written.items():
         known = [*flow.inputs, *flow.writers]
         yield Finding(
@@ -59,14 +51,13 @@ def tensor_not_written(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-tensor-written-twice",
     "A tensor is written by only one step",
     source="core r24.10 model_config_utils.cc BuildEnsembleGraph",
     bad=ensemble(SCALE, SCALE),
     good=_THROUGH,
     words="ensemble tensor '…' can appear in an output map only once",
 )
-def tensor_written_twice(model: Model) -> Iterator[Finding]:
+def ensemble_tensor_written_twice(model: Model) -> Iterator[Finding]:
     for name, uses in Dataflow.of(model).writers.items():
         for use in uses[1:]:
             yield Finding(
@@ -77,14 +68,12 @@ def tensor_written_twice(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-input-overwritten",
     "No step writes a tensor that is an input of the ensemble",
     source="core r24.10 BuildEnsembleGraph does not check it; measured on tritonserver 2.51.0",
-    server=Server.ACCEPTS,
     bad=ensemble(step("scale", {"X": "X"}, {"Y": "X"}), step("scale", {"X": "X"}, {"Y": "Y"})),
     good=_THROUGH,
 )
-def input_overwritten(model: Model) -> Iterator[Finding]:
+def ensemble_input_overwritten(model: Model) -> Iterator[Finding]:
     flow = Dataflow.of(model)
     for name, uses in flow.writers.items():
         if name in flow.inputs:
@@ -97,9 +86,7 @@ def input_overwritten(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-cycle",
     "No step depends on its own output",
-    source=SOURCE,
     bad=ensemble(
         step("join", {"A": "X", "B": "BACK"}, {"SUM": "T"}),
         step("scale", {"X": "T"}, {"Y": "BACK"}),
@@ -108,10 +95,8 @@ def input_overwritten(model: Model) -> Iterator[Finding]:
     good=ensemble(step("scale", {"X": "T"}, {"Y": "Y"}), step("scale", {"X": "X"}, {"Y": "T"})),
     words="… is not written: at least one of its depending tensors, …, is not connected",
 )
-def cycle(model: Model) -> Iterator[Finding]:
+def ensemble_cycle(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
-    if flow is None:
-        return
     names = [item.model_name for item in model.config.ensemble_scheduling.step]
     for steps in flow.cycles:
         ring = " -> ".join(f"{names[number]} (step {number})" for number in [*steps, steps[0]])
@@ -123,20 +108,15 @@ def cycle(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-output-not-written",
     "Every output of the ensemble is written by a step",
-    source=SOURCE,
-    bad=ensemble(SCALE, outputs=f"{Y}, {_Z}"),
+    bad=ensemble(SCALE, outputs=f"{Y}, {io_tensor('Z')}"),
     good=ensemble(
-        step("join", {"A": "X", "B": "X"}, {"SUM": "Y", "MEAN": "Z"}),
-        outputs=f'{Y}, {{ name: "Z", data_type: TYPE_FP32, dims: [ 1 ] }}',
+        step("join", {"A": "X", "B": "X"}, {"SUM": "Y", "MEAN": "Z"}), outputs=f"{Y}, {io_tensor('Z', dims='1')}"
     ),
     words="ensemble output '…' for ensemble …' is not used",
 )
-def output_not_written(model: Model) -> Iterator[Finding]:
+def ensemble_output_not_written(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
-    if flow is None:
-        return
     for name, guess in flow.missing_outputs.items():
         yield Finding(
             model.at("output", flow.outputs.index(name), "name"),
@@ -146,17 +126,13 @@ def output_not_written(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-input-unused",
     "Every input of the ensemble is read by a step",
-    source=SOURCE,
-    bad=ensemble(SCALE, inputs=f"{X}, {X.replace('X', 'Z')}"),
-    good=ensemble(step("join", {"A": "X", "B": "Z"}, {"SUM": "Y"}), inputs=f"{X}, {X.replace('X', 'Z')}"),
+    bad=ensemble(SCALE, inputs=f"{X}, {io_tensor('Z')}"),
+    good=ensemble(step("join", {"A": "X", "B": "Z"}, {"SUM": "Y"}), inputs=f"{X}, {io_tensor('Z')}"),
     words="ensemble input '…' for ensemble …' is not used",
 )
-def input_unused(model: Model) -> Iterator[Finding]:
+def ensemble_input_unused(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
-    if flow is None:
-        return
     for name in flow.unused_inputs:
         yield Finding(
             model.at("input", flow.inputs.index(name), "name"),
@@ -166,17 +142,13 @@ def input_unused(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-tensor-unused",
     "Every tensor that a step writes is read by a step or an output of the ensemble",
-    source=SOURCE,
     bad=ensemble(step("join", {"A": "X", "B": "X"}, {"SUM": "Y", "MEAN": "M"})),
     good=ensemble(step("join", {"A": "X", "B": "X"}, {"SUM": "Y"})),
     words="ensemble tensor '…' is unused in ensemble '…'",
 )
-def tensor_unused(model: Model) -> Iterator[Finding]:
+def ensemble_tensor_unused(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
-    if flow is None:
-        return
     for name in flow.unused_tensors:
         use = flow.writers[name][0]
         yield Finding(

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from triton_ensembles.check.examples import SCALE, X, Y, ensemble, step
+from triton_ensembles.check.examples import SCALE, ensemble, step
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.spelling import listed, nearest
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorMapping"
-GRAPH = "core r24.10 model_repository_manager.cc ConnectDependencyGraph"
-_JOIN = ensemble(step("join", {"A": "X", "B": "X"}, {"SUM": "Y"}))
+GOOD = ensemble(SCALE)
 
 
 class Step(NamedTuple):
@@ -43,14 +42,12 @@ def steps(model: Model) -> list[Step]:
 
 
 @rule(
-    "step-model-missing",
     "Every step names a model of the repository",
-    source=GRAPH,
+    source="core r24.10 model_repository_manager.cc ConnectDependencyGraph",
     bad=ensemble(step("scales", {"X": "X"}, {"Y": "Y"})),
-    good=ensemble(SCALE),
     words="ensemble … contains models that are not available or ambiguous: …",
 )
-def model_missing(model: Model) -> Iterator[Finding]:
+def step_model_missing(model: Model) -> Iterator[Finding]:
     known = [item.folder for item in model.repository.models if item.folder != model.folder]
     models = f"the models here are {listed(known)}" if known else "add the model to the repository"
     for item in steps(model):
@@ -65,14 +62,13 @@ def model_missing(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "step-version-not-served",
     "Every step names a version that its model serves, or -1 for the newest",
     source="core r24.10 model_repository_manager.cc CheckNode; protobuf takes a missing model_version for 0",
     bad=ensemble(step("scale", {"X": "X"}, {"Y": "Y"}, version="")),
     good=ensemble(step("scale", {"X": "X"}, {"Y": "Y"}, version="model_version: 1")),
     words="ensemble '…' depends on '…' whose required version … is not loaded",
 )
-def version_not_served(model: Model) -> Iterator[Finding]:
+def step_version_not_served(model: Model) -> Iterator[Finding]:
     for item in steps(model):
         wanted = item.message.model_version
         if item.model is None or wanted == -1 or wanted in item.model.served_versions():
@@ -91,38 +87,15 @@ def version_not_served(model: Model) -> Iterator[Finding]:
         )
 
 
-@rule(
-    "step-input-unknown",
-    "input_map names inputs that the model has",
-    source=SOURCE,
-    bad=ensemble(step("scale", {"x": "X"}, {"Y": "Y"})),
-    good=ensemble(SCALE),
-    words="in ensemble …, ensemble tensor … is mapping to non-existing input … in model …",
-)
-def input_unknown(model: Model) -> Iterator[Finding]:
-    yield from _unknown(model, "input")
-
-
-@rule(
-    "step-output-unknown",
-    "output_map names outputs that the model has",
-    source=SOURCE,
-    bad=ensemble(step("scale", {"X": "X"}, {"OUT": "Y"})),
-    good=ensemble(SCALE),
-    words="in ensemble …, ensemble tensor … is mapped from non-existing output … in model …",
-)
-def output_unknown(model: Model) -> Iterator[Finding]:
-    yield from _unknown(model, "output")
-
-
-def _unknown(model: Model, kind: str) -> Iterator[Finding]:
-    for item in steps(model):
-        if item.model is None or not item.tensors_known:
-            continue
-        known = [tensor.name for tensor in getattr(item.model.config, kind)]
-        pairs = getattr(item.message, f"{kind}_map")
-        for key in sorted(pairs):
-            if key not in known:
+def _unknown(kind: str, example: str, words: str) -> None:
+    @rule(f"{kind}_map names {kind}s that the model has", id=f"step-{kind}-unknown", bad=example, words=words)
+    def find(model: Model) -> Iterator[Finding]:
+        for item in steps(model):
+            if item.model is None or not item.tensors_known:
+                continue
+            known = [tensor.name for tensor in getattr(item.model.config, kind)]
+            pairs = getattr(item.message, f"{kind}_map")
+            for key in sorted(set(pairs) - set(known)):
                 guess = nearest(key, [name for name in known if name not in pairs]) or nearest(key, known)
                 yield Finding(
                     model.at(*item.path, f"{kind}_map", key, "key"),
@@ -131,15 +104,25 @@ def _unknown(model: Model, kind: str) -> Iterator[Finding]:
                 )
 
 
+_unknown(
+    "input",
+    ensemble(step("scale", {"x": "X"}, {"Y": "Y"})),
+    "in ensemble …, ensemble tensor … is mapping to non-existing input … in model …",
+)
+_unknown(
+    "output",
+    ensemble(step("scale", {"X": "X"}, {"OUT": "Y"})),
+    "in ensemble …, ensemble tensor … is mapped from non-existing output … in model …",
+)
+
+
 @rule(
-    "step-input-not-mapped",
     "Every input of a step's model is mapped, unless it is optional",
-    source=SOURCE,
     bad=ensemble(step("join", {"A": "X"}, {"SUM": "Y"})),
-    good=_JOIN,
+    good=ensemble(step("join", {"A": "X", "B": "X"}, {"SUM": "Y"})),
     words="in ensemble …, input … in model … is not mapped to any ensemble tensors",
 )
-def input_not_mapped(model: Model) -> Iterator[Finding]:
+def step_input_not_mapped(model: Model) -> Iterator[Finding]:
     for item in steps(model):
         if item.model is None or not item.tensors_known or not item.message.input_map:
             continue
@@ -158,7 +141,6 @@ def input_not_mapped(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-batch-size",
     "An ensemble's max_batch_size is not larger than that of a step that batches",
     source="core r24.10 ensemble_utils.cc ValidateEnsembleConfig",
     bad=ensemble(SCALE, size=16),
@@ -166,7 +148,7 @@ def input_not_mapped(model: Model) -> Iterator[Finding]:
     words="ensemble … allows maximum batch size …, but it contains model … "
     "which only allows maximum batch size to be …",
 )
-def batch_size(model: Model) -> Iterator[Finding]:
+def ensemble_batch_size(model: Model) -> Iterator[Finding]:
     most = model.config.max_batch_size
     for item in steps(model):
         if item.model is None or not item.model.has_config or item.model.is_damaged("max_batch_size"):
@@ -180,34 +162,21 @@ def batch_size(model: Model) -> Iterator[Finding]:
             )
 
 
-_OTHER = """\
-platform: "ensemble"
-max_batch_size: 8
-input [ {x} ]
-output [ {y} ]
-ensemble_scheduling {{ step [ {{
-  model_name: "{model}", model_version: -1
-  input_map {{ key: "X", value: "X" }}, output_map {{ key: "Y", value: "Y" }}
-}} ] }}
-"""
+def _nested(name: str, model: str, folder: str = "") -> Example:
+    """An ensemble of the ensemble ``name``, whose only step is ``model``."""
+    inner = ensemble(step(model, {"X": "X"}, {"Y": "Y"}))
+    outer = ensemble(step(name, {"X": "X"}, {"Y": "Y"}))
+    return Example(outer, beside={f"{name}/config.pbtxt": inner, f"{name}/1": None}, folder=folder)
 
 
 @rule(
-    "ensemble-of-itself",
     "No ensemble is a step of itself, directly or through another one",
     source="core r24.10 model_repository_manager.cc CircularDependencyCheck",
-    bad=Example(
-        ensemble(step("round-trip", {"X": "X"}, {"Y": "Y"})),
-        beside={"round-trip/config.pbtxt": _OTHER.format(x=X, y=Y, model="there-and-back"), "round-trip/1": None},
-        folder="there-and-back",
-    ),
-    good=Example(
-        ensemble(step("one-way", {"X": "X"}, {"Y": "Y"})),
-        beside={"one-way/config.pbtxt": _OTHER.format(x=X, y=Y, model="scale"), "one-way/1": None},
-    ),
+    bad=_nested("round-trip", "there-and-back", folder="there-and-back"),
+    good=_nested("one-way", "scale"),
     words="circular dependency between ensembles",
 )
-def of_itself(model: Model) -> Iterator[Finding]:
+def ensemble_of_itself(model: Model) -> Iterator[Finding]:
     """Reported once for each cycle: at the ensemble whose name comes first."""
     for item in steps(model):
         ring = _ring(model, item)
@@ -237,14 +206,11 @@ def _ring(model: Model, first: Step) -> list[str] | None:
 
 
 @rule(
-    "step-namespace",
     "model_namespace is reserved for Triton",
     source="common r24.10 model_config.proto: '[RESERVED] currently this field is reserved for internal use'",
-    server=Server.ACCEPTS,
     bad=ensemble(SCALE.replace('model_name: "scale"', 'model_namespace: "here", model_name: "scale"')),
-    good=ensemble(SCALE),
 )
-def namespace(model: Model) -> Iterator[Finding]:
+def step_namespace(model: Model) -> Iterator[Finding]:
     for item in steps(model):
         if item.message.model_namespace:
             yield Finding(

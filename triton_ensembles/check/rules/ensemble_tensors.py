@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from triton_ensembles.check.examples import SCALE, Y, ensemble, step
+from triton_ensembles.check.examples import SCALE, ensemble, io_tensor, step
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.ensemble_models import steps
+from triton_ensembles.check.rules.tensors import same_shape, tensors, type_name
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorConsistency"
-_T = Y.replace('"Y"', '"T"')
-_INT = '{ name: "X", data_type: TYPE_INT32, dims: [ 4 ] }'
-_WIDE = '{ name: "X", data_type: TYPE_FP32, dims: [ 5 ] }'
-_ROWS = '{ name: "X", data_type: TYPE_FP32, dims: [ -1, 4 ] }'
-_ANY = '{ name: "X", data_type: TYPE_FP32, dims: [ -1 ] }'
+_WHOLE = step("whole", {"X": "X"}, {"Y": "Y"})
+_ANY = io_tensor("X", dims="-1")
+GOOD = ensemble(SCALE, inputs=_ANY)
 
 
 class Node(NamedTuple):
@@ -38,15 +37,6 @@ class Node(NamedTuple):
     def full_dims(self) -> list[int]:
         return [-1, *self.dims] if self.batching else self.dims
 
-    @property
-    def type_name(self) -> str:
-        return DataType.Name(self.data_type) if self.data_type in DataType.values() else str(self.data_type)
-
-
-def same_shape(one: Sequence[int], other: Sequence[int]) -> bool:
-    """As triton/common CompareDimsWithWildcard: equal, where -1 equals everything."""
-    return len(one) == len(other) and all(a == b or -1 in (a, b) for a, b in zip(one, other, strict=True))
-
 
 def edges(model: Model) -> Iterator[tuple[str, Node, Node]]:
     """(tensor, its first declaration, a later one), in the order in which core compares them.
@@ -55,29 +45,25 @@ def edges(model: Model) -> Iterator[tuple[str, Node, Node]]:
     declaration, and not with each other.
     """
     first: dict[str, Node] = {}
-    for kind in ("input", "output"):
-        for index, tensor in enumerate(getattr(model.config, kind)):
-            dims = tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims
-            place = model.at(kind, index)
-            trusted = not model.is_damaged(kind, index)
-            first.setdefault(tensor.name, _node(model, "the ensemble", tensor, dims, place, trusted, kind == "output"))
+    for kind, index, tensor in tensors(model):
+        dims = tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims
+        trusted = not model.is_damaged(kind, index)
+        node = _node(model, "the ensemble", tensor, dims, model.at(kind, index), trusted, kind == "output")
+        first.setdefault(tensor.name, node)
     for item in steps(model):
         if item.model is None or not item.tensors_known:
             continue
-        for kind in ("input", "output"):
-            pairs = getattr(item.message, f"{kind}_map")
-            for index, tensor in enumerate(getattr(item.model.config, kind)):
-                name = pairs.get(tensor.name)
-                if name is None:
-                    continue
-                place = model.at(*item.path, f"{kind}_map", tensor.name, "value")
-                trusted = not item.model.is_damaged(kind, index)
-                node = _node(
-                    item.model, f"'{item.message.model_name}'", tensor, tensor.dims, place, trusted, kind == "input"
-                )
-                before = first.setdefault(name, node)
-                if before is not node and before.trusted and node.trusted:
-                    yield name, before, node
+        who = f"'{item.message.model_name}'"
+        for kind, index, tensor in tensors(item.model):
+            name = getattr(item.message, f"{kind}_map").get(tensor.name)
+            if name is None:
+                continue
+            place = model.at(*item.path, f"{kind}_map", tensor.name, "value")
+            trusted = not item.model.is_damaged(kind, index)
+            node = _node(item.model, who, tensor, tensor.dims, place, trusted, kind == "input")
+            before = first.setdefault(name, node)
+            if before is not node and before.trusted and node.trusted:
+                yield name, before, node
 
 
 def _node(model: Model, who: str, tensor: Any, dims: Sequence[int], place: Place, trusted: bool, reads: bool) -> Node:
@@ -85,32 +71,28 @@ def _node(model: Model, who: str, tensor: Any, dims: Sequence[int], place: Place
 
 
 @rule(
-    "ensemble-data-type-clash",
     "All models that share a tensor give it the same data_type",
-    source=SOURCE,
-    bad=ensemble(SCALE, inputs=_INT),
+    bad=ensemble(SCALE, inputs=io_tensor("X", "INT32")),
     good=ensemble(SCALE),
     words="in ensemble …, ensemble tensor …: inconsistent data type",
 )
-def data_type_clash(model: Model) -> Iterator[Finding]:
+def ensemble_data_type_clash(model: Model) -> Iterator[Finding]:
     for name, one, other in edges(model):
         if one.data_type != other.data_type and DataType.TYPE_INVALID not in (one.data_type, other.data_type):
             yield Finding(
                 other.at,
-                f"the tensor '{name}' is {one.type_name} for {one.who}, but {other.type_name} for {other.who}",
+                f"the tensor '{name}' is {type_name(one.data_type)} for {one.who}, "
+                f"but {type_name(other.data_type)} for {other.who}",
                 cure="make them agree, or add a step between them that converts the tensor",
             )
 
 
 @rule(
-    "ensemble-shape-clash",
     "All models that share a tensor give it compatible shapes; -1 is compatible with every length",
-    source=SOURCE,
-    bad=ensemble(SCALE, inputs=_WIDE),
-    good=ensemble(SCALE, inputs=_ANY),
+    bad=ensemble(SCALE, inputs=io_tensor("X", dims="5")),
     words="in ensemble …, ensemble tensor …: inconsistent shape: … is inferred from … while … is inferred from …",
 )
-def shape_clash(model: Model) -> Iterator[Finding]:
+def ensemble_shape_clash(model: Model) -> Iterator[Finding]:
     for name, one, other in edges(model):
         if same_shape(one.dims, other.dims) or same_shape(one.full_dims, other.full_dims):
             continue
@@ -131,16 +113,16 @@ def _batch_note(one: Node, other: Node) -> str:
 
 
 @rule(
-    "ensemble-batch-of-one",
     "A step without batching has a batch axis in the dims of what it reads from an ensemble with batching",
     source="core r24.10 ensemble_scheduler.cc ReshapeTensorDims strips the batch axis when it is 1; "
     "measured on tritonserver 2.51.0",
     severity=Severity.WARNING,
-    server=Server.ACCEPTS,
-    bad=ensemble(step("whole", {"X": "X"}, {"Y": "Y"}), inputs=_ROWS, outputs=_ROWS.replace('"X"', '"Y"')),
+    bad=ensemble(
+        step("whole", {"X": "X"}, {"Y": "Y"}), inputs=io_tensor("X", dims="-1, 4"), outputs=io_tensor("Y", dims="-1, 4")
+    ),
     good=ensemble(step("whole", {"X": "X"}, {"Y": "Y"})),
 )
-def batch_of_one(model: Model) -> Iterator[Finding]:
+def ensemble_batch_of_one(model: Model) -> Iterator[Finding]:
     for name, one, other in edges(model):
         batching, single = (one, other) if one.batching else (other, one)
         clash = not same_shape(one.full_dims, other.full_dims) and same_shape(one.dims, other.dims)
@@ -156,20 +138,17 @@ def batch_of_one(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-shape-clash-hidden",
     "Fixed shapes agree even where the ensemble's own tensor has a variable length",
     source=f"{SOURCE}: each is compared only with the first declaration, here the -1; measured on tritonserver 2.51.0",
     severity=Severity.WARNING,
-    server=Server.ACCEPTS,
     bad=ensemble(
         step("scale", {"X": "X"}, {"Y": "T"}),
         step("pair-sum", {"PAIR": "X"}, {"SUM": "Z"}),
         inputs=_ANY,
-        outputs=f'{_T}, {{ name: "Z", data_type: TYPE_FP32, dims: [ 1 ] }}',
+        outputs=f"{io_tensor('T')}, {io_tensor('Z', dims='1')}",
     ),
-    good=ensemble(SCALE, inputs=_ANY),
 )
-def shape_clash_hidden(model: Model) -> Iterator[Finding]:
+def ensemble_shape_clash_hidden(model: Model) -> Iterator[Finding]:
     seen: dict[str, list[Node]] = {}
     for name, first, now in edges(model):
         if not same_shape(first.dims, now.dims) and not same_shape(first.full_dims, now.full_dims):
@@ -190,14 +169,13 @@ def shape_clash_hidden(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-decoupled-mix",
     "All tensors that a step reads, and all outputs, come from the same decoupled step",
     source="core r24.10 ensemble_utils.cc ValidateEnsembleConfig",
     bad=ensemble(step("stream", {"X": "X"}, {"Y": "T"}), step("join", {"A": "T", "B": "X"}, {"SUM": "Y"})),
     good=ensemble(step("stream", {"X": "X"}, {"Y": "T"}), step("join", {"A": "T", "B": "T"}, {"SUM": "Y"})),
     words="in ensemble …, step of model '…' receives inputs originated from different decoupled models",
 )
-def decoupled_mix(model: Model) -> Iterator[Finding]:
+def ensemble_decoupled_mix(model: Model) -> Iterator[Finding]:
     cure = "send what the step needs through the decoupled step too"
     labels = {tensor.name: 0 for tensor in model.config.input}
     waiting = steps(model)

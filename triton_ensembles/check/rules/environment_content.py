@@ -8,24 +8,19 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import Kind, join
-from triton_ensembles.check.environments import Environment, environment, has_stub, reference, users
+from triton_ensembles.check.environments import Environment, has_stub, reference, used_environments
+from triton_ensembles.check.examples import with_environment
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.environment_examples import with_environment
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, instance_of, release_of, releases, version
 
+GOOD = with_environment("3.10")
 _MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(\w+)$|manylinux(1|2010|2014)_(\w+)$")
 _OLD_MANYLINUX = {"1": (2, 5), "2010": (2, 12), "2014": (2, 17)}  # PEP 600
 _FOREIGN = re.compile(r"-(macosx_\w+|win32|win_\w+)$")
 _CONDA_FOREIGN = ("osx-64", "osx-arm64", "win-64", "win-arm64")
-
-
-def _used(repository: Repository) -> Iterator[Environment]:
-    for path in sorted({found.path for model in repository.models if (found := reference(model)) and found.path}):
-        if packed := environment(repository, path):
-            yield packed
 
 
 def _at(repository: Repository, packed: Environment, inner: str = "") -> Place:
@@ -35,21 +30,20 @@ def _at(repository: Repository, packed: Environment, inner: str = "") -> Place:
 
 
 def _without_stub(repository: Repository, packed: Environment) -> list[str]:
-    return [model.folder for model in users(repository, packed.path) if not has_stub(model)]
+    users = (model for model in repository.models if (found := reference(model)) and found.path == packed.path)
+    return [model.folder for model in users if not has_stub(model)]
 
 
 @rule(
-    "environment-python",
     "A packed environment has the Python of the image's stub",
     source="python_backend README r24.10, Important Notes 1; releases.csv",
     bad=with_environment("3.8"),
-    good=with_environment("3.10"),
     destination=Destination(image="24.09"),
     server=Server.UNTESTED,
 )
-def python(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def environment_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
-    for packed in _used(repository):
+    for packed in used_environments(repository):
         models = _without_stub(repository, packed)
         if image and image.python and packed.pythons and models and image.python not in packed.pythons:
             yield Finding(
@@ -64,19 +58,17 @@ def python(repository: Repository, destination: Destination) -> Iterator[Finding
 
 
 @rule(
-    "environment-python-of-no-image",
     "A packed environment has the Python of some image's stub",
     source="releases.csv: stubs for Python 3.8, 3.10 and 3.12",
     bad=with_environment("3.11"),
-    good=with_environment("3.10"),
     severity=Severity.NOTE,
     server=Server.UNTESTED,
 )
-def python_of_no_image(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def environment_python_of_no_image(repository: Repository, destination: Destination) -> Iterator[Finding]:
     if destination.image:
         return
     known = {release.python for release in releases().values()}
-    for packed in _used(repository):
+    for packed in used_environments(repository):
         models = _without_stub(repository, packed)
         if packed.pythons and models and not known & set(packed.pythons):
             yield Finding(
@@ -91,16 +83,15 @@ def python_of_no_image(repository: Repository, destination: Destination) -> Iter
 
 
 @rule(
-    "environment-numpy",
     "numpy is below 2 for a server up to 24.10",
     source="python_backend #384: pybind11 2.12 since 24.11; measured on 2.51.0",
     bad=with_environment("3.12", site={"numpy-2.1.0.dist-info/METADATA": "Name: numpy\n"}),
     good=with_environment("3.12", site={"numpy-1.26.4.dist-info/METADATA": "Name: numpy\n"}),
     server=Server.UNTESTED,
 )
-def numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def environment_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
     release = release_of(destination)
-    for packed in _used(repository):
+    for packed in used_environments(repository):
         found = packed.versions.get("numpy", "")
         if release and release.reads_numpy2 is False and version(found) >= (2,):
             yield Finding(
@@ -113,15 +104,14 @@ def numpy(repository: Repository, destination: Destination) -> Iterator[Finding]
 
 
 @rule(
-    "environment-editable",
     "Nothing in a packed environment is installed in editable mode",
     source="PEP 660, PEP 610; setuptools writes __editable__ files, pip direct_url.json",
     bad=with_environment(site={"__editable__.mine-1.0.pth": "/home/me/mine\n"}),
     good=with_environment(site={"mine/__init__.py": ""}),
     server=Server.UNTESTED,
 )
-def editable(repository: Repository) -> Iterator[Finding]:
-    for packed in _used(repository):
+def environment_editable(repository: Repository) -> Iterator[Finding]:
+    for packed in used_environments(repository):
         for path, what in _editable(packed):
             yield Finding(
                 _at(repository, packed, path),
@@ -132,22 +122,18 @@ def editable(repository: Repository) -> Iterator[Finding]:
 
 
 def _editable(packed: Environment) -> Iterator[tuple[str, str]]:
+    pointer = "this is a package in editable mode: a pointer to a folder of the build machine"
     for folder in packed.site_packages:
         for entry in packed.texts(folder):
             name = entry.path.rpartition("/")[2]
             if name.startswith("__editable__"):
-                yield entry.path, "this is a package in editable mode: a pointer to a folder of the build machine"
+                yield entry.path, pointer
             elif name.endswith(".pth"):
-                for line in (entry.text or "").splitlines()[:1000]:
-                    if line.strip().startswith("/"):
-                        yield entry.path, f"this adds the folder '{line.strip()[:120]}' of the build machine"
-                        break
-        for name in packed.tree.children(folder):
-            if name.endswith(".egg-link"):
-                yield (
-                    join(folder, name),
-                    "this is a package in editable mode: a pointer to a folder of the build machine",
-                )
+                lines = (line.strip() for line in (entry.text or "").splitlines()[:1000])
+                if added := next((line for line in lines if line.startswith("/")), None):
+                    yield entry.path, f"this adds the folder '{added[:120]}' of the build machine"
+        links = (name for name in packed.tree.children(folder) if name.endswith(".egg-link"))
+        yield from ((join(folder, name), pointer) for name in links)
     for name, folder in packed.distributions():
         record = packed.tree.get(join(folder, "direct_url.json"))
         try:
@@ -160,13 +146,11 @@ def _editable(packed: Environment) -> Iterator[tuple[str, str]]:
 
 
 @rule(
-    "environment-links",
     "No link in a packed environment points outside it",
     source="python_backend r24.10 pb_env.cc extracts links as they are; since 26.06 (#437) it refuses such links",
-    server=Server.UNTESTED,
 )
-def links(repository: Repository) -> Iterator[Finding]:
-    for packed in _used(repository):
+def environment_links(repository: Repository) -> Iterator[Finding]:
+    for packed in used_environments(repository):
         found = [
             entry
             for entry in packed.tree.members
@@ -202,16 +186,14 @@ def _leads_out(path: str, target: str) -> bool:
 
 
 @rule(
-    "environment-no-library",
     "A packed environment has Python's standard library",
     source="measured on 2.51.0: the stub becomes the Python whose bin is first on PATH",
     bad=with_environment(library=False),
-    good=with_environment(),
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def no_library(repository: Repository) -> Iterator[Finding]:
-    for packed in _used(repository):
+def environment_no_library(repository: Repository) -> Iterator[Finding]:
+    for packed in used_environments(repository):
         if packed.tree.problems or not packed.tree.get("bin/activate") or packed.has_library:
             continue
         yield Finding(
@@ -225,17 +207,16 @@ def no_library(repository: Repository) -> Iterator[Finding]:
 
 
 @rule(
-    "environment-platform",
     "A packed environment is built for Linux and for the processor of the instance",
     source="the tags in WHEEL files (PEP 427, PEP 600) and the subdir of conda-meta; instances.csv",
     bad=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-macosx_11_0_arm64\n"}),
     good=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_17_x86_64\n"}),
     server=Server.UNTESTED,
 )
-def platform(repository: Repository, destination: Destination) -> Iterator[Finding]:
-    instance = instance_of(destination.instance) if destination.instance else None
+def environment_platform(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    instance = instance_of(destination.instance)
     wanted = instance.architecture if instance else "x86_64"
-    for packed in _used(repository):
+    for packed in used_environments(repository):
         found = [(path, tag) for path, tag in _tags(packed) if _is_foreign(tag, wanted)]
         if found:
             path, tag = found[0]
@@ -249,7 +230,6 @@ def platform(repository: Repository, destination: Destination) -> Iterator[Findi
 
 
 @rule(
-    "environment-glibc",
     "The wheels of a packed environment run with the image's glibc",
     source="PEP 600 tags in WHEEL files; the glibc of the image's Ubuntu (releases.csv)",
     bad=with_environment(site={"mine-1.0.dist-info/WHEEL": "Tag: cp310-cp310-manylinux_2_39_x86_64\n"}),
@@ -258,11 +238,11 @@ def platform(repository: Repository, destination: Destination) -> Iterator[Findi
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def glibc(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def environment_glibc(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
     if image is None or image.glibc is None:
         return
-    for packed in _used(repository):
+    for packed in used_environments(repository):
         oldest: dict[str, tuple[int, int]] = {}
         for path, tag in _tags(packed):  # a wheel may have several tags: the least demanding one counts
             if needed := _glibc(tag):
@@ -279,17 +259,15 @@ def glibc(repository: Repository, destination: Destination) -> Iterator[Finding]
 
 
 @rule(
-    "environment-libstdcxx",
     "The libstdc++ of a packed environment is not older than the image's",
     source="python_backend README r24.10, Important Notes 7; server #5933",
     severity=Severity.WARNING,
-    server=Server.UNTESTED,
 )
-def libstdcxx(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def environment_libstdcxx(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
     if image is None or image.libstdcxx is None:
         return
-    for packed in _used(repository):
+    for packed in used_environments(repository):
         found = [
             (int(match[1]), name)
             for name in packed.tree.children("lib")
@@ -325,15 +303,12 @@ def _tags(packed: Environment) -> Iterator[tuple[str, str]]:
 def _is_foreign(tag: str, wanted: str) -> bool:
     if _FOREIGN.search(tag) or tag.replace("_", "-") in _CONDA_FOREIGN:
         return True
+    match = _MANYLINUX.search(tag)
+    machine = (match[3] or match[5]) if match else ""
     for name in ("x86_64", "aarch64"):
-        if name != wanted and (tag.endswith(f"linux_{name}") or _of_machine(tag) == name):
+        if name != wanted and (tag.endswith(f"linux_{name}") or machine == name):
             return True
     return tag == ("conda-linux-aarch64" if wanted == "x86_64" else "conda-linux-64")
-
-
-def _of_machine(tag: str) -> str:
-    match = _MANYLINUX.search(tag)
-    return (match[3] or match[5]) if match else ""
 
 
 def _glibc(tag: str) -> tuple[int, int] | None:

@@ -6,12 +6,12 @@ import re
 import sys
 from collections.abc import Iterator
 
-from triton_ensembles.check.environments import Environment, environment_of
+from triton_ensembles.check.environments import Environment, environment_of, normal_name
+from triton_ensembles.check.examples import with_environment
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.python_source import UTILS, Import, PythonFile, all_files, is_local, model_files
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.environment_examples import with_environment
 from triton_ensembles.check.spelling import nearest
 from triton_ensembles.environment import EnvironmentSpec, read_environment_file
 from triton_ensembles.errors import EnsembleError
@@ -19,6 +19,8 @@ from triton_ensembles.paths import ROOT
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, release_of, version
 
+SOURCE = "python_backend r24.10 pb_stub.cc: sys.path is the environment's, then the version folder and the model's"
+GOOD = with_environment(imports="import json\n")
 # What the stub itself provides: python_backend r24.10 pb_stub.cc.
 _OF_THE_STUB = frozenset({UTILS, "c_python_backend_utils"})
 # In the standard library of a Python that some image has, but perhaps not in the checker's own.
@@ -41,27 +43,20 @@ PROVIDERS = {
 
 
 @rule(
-    "environment-import-missing",
     "A packed environment has what model.py imports",
-    source="python_backend r24.10 pb_stub.cc: sys.path is the environment's, then the version folder and the model's",
     bad=with_environment(imports="import not_installed\n"),
-    good=with_environment(imports="import json\n"),
     words="No module named 'not_installed'",
 )
-def import_missing(model: Model) -> Iterator[Finding]:
+def environment_import_missing(model: Model) -> Iterator[Finding]:
     yield from _missing(model, later=False)
 
 
 @rule(
-    "environment-import-later",
     "A packed environment has what the functions of model.py import",
-    source="python_backend r24.10 pb_stub.cc: sys.path is the environment's, then the version folder and the model's",
     bad=with_environment(imports="def later():\n    import not_installed\n\n\n"),
-    good=with_environment(imports="import json\n"),
     severity=Severity.WARNING,
-    server=Server.ACCEPTS,
 )
-def import_later(model: Model) -> Iterator[Finding]:
+def environment_import_later(model: Model) -> Iterator[Finding]:
     yield from _missing(model, later=True)
 
 
@@ -83,10 +78,8 @@ def _missing(model: Model, later: bool) -> Iterator[Finding]:
 
 
 def _has(packed: Environment, package: str) -> bool:
-    if package in packed.modules:
-        return True
     # Modules compiled into Python have no file: sys, time, math …
-    return package in sys.builtin_module_names or package in _COMPILED_IN
+    return package in packed.modules or package in sys.builtin_module_names or package in _COMPILED_IN
 
 
 # Modules that a build of Python may have either as files in lib-dynload or compiled in.
@@ -112,22 +105,20 @@ def _imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
 
 
 @rule(
-    "environment-import-unnamed",
     "The environment file names what the steps' model.py import",
     source="envs/*.yml of the recipe; names of distributions and of packages may differ",
     severity=Severity.NOTE,
-    server=Server.UNTESTED,
 )
-def import_unnamed(repository: Repository) -> Iterator[Finding]:
+def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
     for path, spec, steps in _files(repository):
-        named = {_normal(package.name) for package in spec.packages}
-        named |= {_normal(re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0]) for text in spec.pip_packages}
+        named = {normal_name(package.name) for package in spec.packages}
+        named |= {normal_name(re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0]) for text in spec.pip_packages}
         for step in steps:
             model = repository.model(step)
             for file, found in _imported(model) if model else ():
-                names = {_normal(found.package), _normal(PROVIDERS.get(found.package, found.package))}
+                provider = PROVIDERS.get(found.package, found.package)
+                names = {normal_name(found.package), normal_name(provider)}
                 if found.package not in STANDARD and not names & {*named, *(f"python-{name}" for name in named)}:
-                    provider = PROVIDERS.get(found.package, found.package)
                     yield Finding(
                         file.place(found),
                         f"{path} does not name '{found.package}'",
@@ -138,12 +129,11 @@ def import_unnamed(repository: Repository) -> Iterator[Finding]:
 
 
 @rule(
-    "environment-file-numpy",
     "The environment file keeps numpy below 2 for a server up to 24.10",
     source="python_backend #384: pybind11 2.12 since 24.11; measured on 2.51.0",
     server=Server.ACCEPTS,
 )
-def file_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def environment_file_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
     release = release_of(destination)
     if release is None or release.reads_numpy2 is not False:
         return
@@ -161,13 +151,11 @@ def file_numpy(repository: Repository, destination: Destination) -> Iterator[Fin
 
 
 @rule(
-    "environment-file-python",
     "The environment file requires the Python of the image's stub",
     source="python_backend README r24.10, Important Notes 1; releases.csv",
     severity=Severity.WARNING,
-    server=Server.UNTESTED,
 )
-def file_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def environment_file_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
     for path, spec, steps in _files(repository) if image and image.python else ():
         if spec.python and image and spec.python != image.python:
@@ -190,7 +178,3 @@ def _files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[
         except EnsembleError:
             continue
         yield environment.file, spec, list(environment.steps)
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()

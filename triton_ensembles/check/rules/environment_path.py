@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import is_archive
-from triton_ensembles.check.environments import MODEL_FOLDER, PARAMETER, Location, environment, environments, reference
-from triton_ensembles.check.examples import IDENTITY
+from triton_ensembles.check.environments import (
+    MODEL_FOLDER,
+    PARAMETER,
+    Location,
+    environments,
+    reference,
+    used_environments,
+)
+from triton_ensembles.check.examples import IDENTITY, parameter, python_model
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
@@ -15,30 +22,19 @@ from triton_ensembles.check.spelling import nearest
 SOURCE = "python_backend r24.10 src/pb_env.cc ExtractIfNotExtracted"
 _NOT_FOUND = "Failed to get the canonical path for …"
 _WRONG_SUFFIXES = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".conda", ".tbz2", ".txz")
-_REFUSED = (
-    'backend: "python"\n'
-    'input [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]\n'
-    'output [ { name: "Y", data_type: TYPE_FP32, dims: [ 4 ] } ]\n'
-)
+GOOD = python_model()
 
 
 def _parameter(path: str) -> str:
-    return f'{_REFUSED}parameters {{ key: "{PARAMETER}", value: {{ string_value: "{path}" }} }}\n'
+    return python_model(parameter(PARAMETER, path))
 
 
 def _place(model: Model) -> Place:
     return model.at("parameters", PARAMETER, "value", "string_value")
 
 
-@rule(
-    "environment-missing",
-    f"{PARAMETER} names an existing file",
-    source=SOURCE,
-    bad=_parameter(f"{MODEL_FOLDER}/missing_env.tar.gz"),
-    good=_REFUSED,
-    words=_NOT_FOUND,
-)
-def missing(model: Model) -> Iterator[Finding]:
+@rule(f"{PARAMETER} names an existing file", bad=_parameter(f"{MODEL_FOLDER}/missing_env.tar.gz"), words=_NOT_FOUND)
+def environment_missing(model: Model) -> Iterator[Finding]:
     found = reference(model)
     if not found or found.location not in (Location.MODEL, Location.REPOSITORY):
         return
@@ -58,14 +54,12 @@ def missing(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "environment-outside",
     f"{PARAMETER} does not point outside the repository",
     source=f"{SOURCE}; python_backend README, Important Notes 4",
     bad=_parameter(f"{MODEL_FOLDER}/../../missing_env.tar.gz"),
-    good=_REFUSED,
     words=_NOT_FOUND,
 )
-def outside(model: Model) -> Iterator[Finding]:
+def environment_outside(model: Model) -> Iterator[Finding]:
     found = reference(model)
     if found and found.location is Location.OUTSIDE:
         yield Finding(
@@ -77,14 +71,12 @@ def outside(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "environment-relative",
     f"{PARAMETER} begins with {MODEL_FOLDER}",
     source="python_backend r24.10 python_be.cc: nothing else is replaced; server #8290",
     bad=_parameter("missing_env.tar.gz"),
-    good=_REFUSED,
     words=_NOT_FOUND,
 )
-def relative(model: Model) -> Iterator[Finding]:
+def environment_relative(model: Model) -> Iterator[Finding]:
     found = reference(model)
     if not found or found.location is not Location.RELATIVE:
         return
@@ -99,15 +91,12 @@ def relative(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "environment-absolute",
     f"{PARAMETER} is not an absolute path",
-    source=SOURCE,
     bad=_parameter("/opt/no/such/missing_env.tar.gz"),
-    good=_REFUSED,
     severity=Severity.WARNING,
     words=_NOT_FOUND,
 )
-def absolute(model: Model) -> Iterator[Finding]:
+def environment_absolute(model: Model) -> Iterator[Finding]:
     found = reference(model)
     if found and found.location is Location.ABSOLUTE:
         yield Finding(
@@ -119,13 +108,12 @@ def absolute(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "environment-shared",
     f"{PARAMETER} stays inside the model's folder",
     source="python_backend README r24.10, Important Notes 4: undefined; measured on 2.51.0: works from a local disk",
     severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
-def shared(repository: Repository) -> Iterator[Finding]:
+def environment_shared(repository: Repository) -> Iterator[Finding]:
     found: dict[str, list[Model]] = {}
     for model in repository.models:
         named = reference(model)
@@ -144,14 +132,12 @@ def shared(repository: Repository) -> Iterator[Finding]:
 
 
 @rule(
-    "environment-format",
     "A packed environment is a .tar.gz",
     source="python_backend r24.10 pb_env.cc ExtractTarFile: archive_read_support_filter_gzip and _format_tar",
     bad=Example(_parameter(f"{MODEL_FOLDER}/env.zip"), {"1/model.py": IDENTITY, "env.zip": "PK"}),
-    good=_REFUSED,
     words="archive_read_open_filename() failed",
 )
-def wrong_format(model: Model) -> Iterator[Finding]:
+def environment_format(model: Model) -> Iterator[Finding]:
     found = reference(model)
     if not found or not found.path:
         return
@@ -177,21 +163,18 @@ def wrong_format(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "environment-no-activate",
     "A packed environment has bin/activate at its root",
     source="python_backend r24.10 stub_launcher.cc GetPythonEnvironment; 25.08 and later do not run it",
     bad=Example(_parameter(f"{MODEL_FOLDER}/env"), {"1/model.py": IDENTITY, "env/lib/python3.10/os.py": ""}),
-    good=_REFUSED,
     words="Path …/bin/activate does not exist. The Python environment should contain an 'activate' script",
 )
-def no_activate(repository: Repository) -> Iterator[Finding]:
-    for path in sorted({found.path for model in repository.models if (found := reference(model)) and found.path}):
-        packed = environment(repository, path)
-        if packed is None or packed.tree.problems or packed.tree.get("bin/activate"):
+def environment_no_activate(repository: Repository) -> Iterator[Finding]:
+    for packed in used_environments(repository):
+        if packed.tree.problems or packed.tree.get("bin/activate"):
             continue
         wrapped = [name for name in packed.tree.folders() if packed.tree.get(f"{name}/bin/activate")]
         yield Finding(
-            repository.place(path),
+            repository.place(packed.path),
             f"the environment is in a folder '{wrapped[0]}' within the archive, not at its root"
             if wrapped
             else "the environment has no bin/activate",
@@ -202,13 +185,12 @@ def no_activate(repository: Repository) -> Iterator[Finding]:
 
 
 @rule(
-    "environment-stored-twice",
     "An archive has each environment only once",
     source=f"{SOURCE}: one extraction for each path; measured on 2.51.0",
     severity=Severity.WARNING,
     server=Server.ACCEPTS,
 )
-def stored_twice(repository: Repository) -> Iterator[Finding]:
+def environment_stored_twice(repository: Repository) -> Iterator[Finding]:
     if repository.form is Form.SOURCE:
         return
     found: dict[int, list[str]] = {}

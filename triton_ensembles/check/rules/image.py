@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triton_ensembles.check.backend import backend_of
+from triton_ensembles.check.backend import backend_of, has_library
 from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Form, Model
@@ -12,18 +12,11 @@ from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.spelling import listed, nearest
 from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.releases import families, image_of, instance_of, releases
 
-_KIND_GPU = 1  # model_config.proto ModelInstanceGroup.Kind
 
-
-@rule(
-    "image-unknown",
-    "The image is one of Triton's releases",
-    source="releases.csv",
-    severity=Severity.WARNING,
-    server=Server.UNTESTED,
-)
+@rule("The image is one of Triton's releases", source="releases.csv", severity=Severity.WARNING)
 def image_unknown(destination: Destination) -> Iterator[Finding]:
     if not destination.image or image_of(destination):
         return
@@ -39,11 +32,9 @@ def image_unknown(destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "image-not-on-sagemaker",
     "SageMaker has an image of the release",
     source="releases.csv, column sagemaker: what public examples and issues name, which is not everything",
     severity=Severity.NOTE,
-    server=Server.UNTESTED,
 )
 def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
@@ -59,7 +50,6 @@ def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "image-backend",
     "The image has the backends of the models",
     source="server build.py on the branches r22.07 to r26.08: enable_all; releases.csv for TensorFlow",
     bad=Example(python_model(backend='platform: "tensorflow_graphdef"', size=8), {"1/model.graphdef": ""}),
@@ -74,7 +64,7 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     recipe = model.repository.recipe
     if recipe and recipe.makes_model_for(model.folder, image):
         return
-    if _brings_backend(model) or not _is_plain(destination.image):
+    if has_library(model, f"libtriton_{backend}.so") or not _is_plain(destination.image):
         return
     having = [each.release for each in releases().values() if backend in each.backends]
     place = model.at("backend") if model.config.backend else model.at("platform")
@@ -89,7 +79,6 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "image-backend-unknown",
     "The backends of the models are backends of Triton's images",
     source="server build.py on the branches r22.07 to r26.08: enable_all",
     bad=python_model(backend='backend: "rust_tokens"'),
@@ -100,7 +89,7 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
 )
 def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
     image, backend = image_of(destination), _backend(model)
-    if image is None or not backend or _brings_backend(model):
+    if image is None or not backend or has_library(model, f"libtriton_{backend}.so"):
         return
     known = set().union(*(each.backends for each in releases().values()))
     if backend in known or not _is_plain(destination.image):
@@ -116,13 +105,7 @@ def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Fi
     )
 
 
-@rule(
-    "instance-unknown",
-    "The instance type is known",
-    source="instances.csv",
-    severity=Severity.WARNING,
-    server=Server.UNTESTED,
-)
+@rule("The instance type is known", source="instances.csv", severity=Severity.WARNING)
 def instance_unknown(destination: Destination) -> Iterator[Finding]:
     if not destination.instance or instance_of(destination.instance):
         return
@@ -139,7 +122,6 @@ def instance_unknown(destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "instance-without-gpu",
     "Models for an instance without a GPU do not require one",
     source="core r24.10 model_config_utils.cc ValidateInstanceGroup; instances.csv",
     bad=python_model("instance_group [ { count: 1, kind: KIND_GPU } ]"),
@@ -147,13 +129,13 @@ def instance_unknown(destination: Destination) -> Iterator[Finding]:
     words="has kind KIND_GPU but no GPUs are available",
     destination=Destination(instance="ml.c5.xlarge"),
 )
-def without_gpu(model: Model, destination: Destination) -> Iterator[Finding]:
-    instance = instance_of(destination.instance) if destination.instance else None
+def instance_without_gpu(model: Model, destination: Destination) -> Iterator[Finding]:
+    instance = instance_of(destination.instance)
     # The build turns the KIND_GPU of a folder of ensembles/ into KIND_CPU; --target cpu has its own rule.
     if instance is None or instance.gpu or model.repository.form is Form.SOURCE or destination.device == "cpu":
         return
     for number, group in enumerate(model.config.instance_group):
-        if group.kind == _KIND_GPU:
+        if group.kind == ModelInstanceGroup.KIND_GPU:
             yield Finding(
                 model.at("instance_group", number, "kind"),
                 f"the instance group is KIND_GPU, and {destination.instance} has no GPU",
@@ -170,12 +152,6 @@ def without_gpu(model: Model, destination: Destination) -> Iterator[Finding]:
 
 def _backend(model: Model) -> str:
     return ENSEMBLE if model.is_ensemble else backend_of(model).name
-
-
-def _brings_backend(model: Model) -> bool:
-    """Whether the backend itself is in the model's folder, where Triton looks before its own folder."""
-    name = f"libtriton_{_backend(model)}.so"
-    return any(name in model.children(folder) for folder in ("", *model.versions.values()))
 
 
 def _is_plain(image: str) -> bool:

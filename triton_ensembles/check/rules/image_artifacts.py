@@ -22,7 +22,7 @@ from triton_ensembles.check.environments import environment_of, has_stub
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.python_source import is_python
 from triton_ensembles.check.repository import Form, Model, Repository
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.endpoint import manifest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import Release, agree, image_of, instance_of, releases, version
@@ -59,13 +59,11 @@ def _plans(model: Model) -> list[Place]:
 
 
 @rule(
-    "plan-compute-capability",
     "A TensorRT plan is built on the GPU architecture of the instance",
     source="TensorRT developer guide: engines are specific to the compute capability; manifest.json; instances.csv",
-    server=Server.UNTESTED,
 )
 def plan_compute_capability(model: Model, destination: Destination) -> Iterator[Finding]:
-    instance = instance_of(destination.instance) if destination.instance else None
+    instance = instance_of(destination.instance)
     record = _artifact(model, model.config.default_model_filename or "model.plan")
     built = _fact(record, "compute_capability")
     if instance is None or not instance.gpu or not built or built == instance.compute_capability:
@@ -83,11 +81,9 @@ def plan_compute_capability(model: Model, destination: Destination) -> Iterator[
 
 
 @rule(
-    "plan-tensorrt",
     "A TensorRT plan is built with the TensorRT of the image",
     source="TensorRT developer guide: engines are specific to the version; server issue #5975: to the build, too "
     "(8.6.1.2 refuses what 8.6.1.6 built); manifest.json; releases.csv",
-    server=Server.UNTESTED,
 )
 def plan_tensorrt(model: Model, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
@@ -105,14 +101,12 @@ def plan_tensorrt(model: Model, destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "plan-unknown",
     "The manifest says what a TensorRT plan was built with",
     source="manifest.json; the header of plans is not published",
     severity=Severity.NOTE,
-    server=Server.UNTESTED,
 )
 def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
-    image, instance = image_of(destination), instance_of(destination.instance) if destination.instance else None
+    image, instance = image_of(destination), instance_of(destination.instance)
     record = _artifact(model, model.config.default_model_filename or "model.plan")
     unknown = []
     if image and not (_fact(record, "tensorrt") and image.tensorrt):
@@ -130,11 +124,9 @@ def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "pipeline-dali",
     "A DALI pipeline is not serialized by a newer DALI than the image's",
     source="manifest.json; releases.csv; a serialized pipeline has operators by name and version",
     severity=Severity.WARNING,
-    server=Server.UNTESTED,
 )
 def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
@@ -155,13 +147,8 @@ def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
             )
 
 
-@rule(
-    "image-none-fits",
-    "One image has everything that the archives of an endpoint need",
-    source="releases.csv",
-    server=Server.UNTESTED,
-)
-def none_fits(repositories: tuple[Repository, ...], destination: Destination) -> Iterator[Finding]:
+@rule("One image has everything that the archives of an endpoint need", source="releases.csv")
+def image_none_fits(repositories: tuple[Repository, ...], destination: Destination) -> Iterator[Finding]:
     needs = [requirement for each in repositories for requirement in _requirements(each)]
     if destination.image or not needs:
         return

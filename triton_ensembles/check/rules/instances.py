@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.examples import python_model
+from triton_ensembles.check.examples import plan_model, python_model
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Form, Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelInstanceGroup
@@ -23,7 +23,7 @@ def _group(inner: str) -> str:
     return python_model(f"instance_group [ {{ {inner} }} ]")
 
 
-_GOOD = _group("count: 1, kind: KIND_CPU")
+GOOD = _group("count: 1, kind: KIND_CPU")
 
 
 def _groups(model: Model) -> Iterator[tuple[int, Any]]:
@@ -32,14 +32,11 @@ def _groups(model: Model) -> Iterator[tuple[int, Any]]:
 
 
 @rule(
-    "instance-group-gpus",
     "Only KIND_GPU and KIND_AUTO list gpus",
-    source=SOURCE,
     bad=_group("count: 1, kind: KIND_CPU, gpus: [ 0 ]"),
-    good=_GOOD,
     words="instance group … of model … has kind … but specifies one or more GPUs",
 )
-def gpus_without_gpu(model: Model) -> Iterator[Finding]:
+def instance_group_gpus(model: Model) -> Iterator[Finding]:
     for index, group in _groups(model):
         if group.kind in (CPU, WHOLE) and group.gpus:
             kind = ModelInstanceGroup.Kind.Name(group.kind)
@@ -51,14 +48,11 @@ def gpus_without_gpu(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "instance-group-kind-unknown",
     "The kind of an instance group exists",
-    source=SOURCE,
     bad=_group("count: 1, kind: 9"),
-    good=_GOOD,
     words="instance group … of model … has unexpected kind",
 )
-def kind_unknown(model: Model) -> Iterator[Finding]:
+def instance_group_kind_unknown(model: Model) -> Iterator[Finding]:
     for index, group in _groups(model):
         if group.kind not in ModelInstanceGroup.Kind.values():
             yield Finding(
@@ -69,15 +63,12 @@ def kind_unknown(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "instance-group-gpu-on-cpu",
     "A model for a machine without a GPU has no instance group of KIND_GPU",
-    source=SOURCE,
     bad=_group("count: 1, kind: KIND_GPU"),
-    good=_GOOD,
     words="instance group … of model … has kind KIND_GPU but no GPUs are available",
     destination=Destination(device="cpu"),
 )
-def gpu_on_cpu(model: Model, destination: Destination) -> Iterator[Finding]:
+def instance_group_gpu_on_cpu(model: Model, destination: Destination) -> Iterator[Finding]:
     if destination.device != "cpu" or model.repository.form is Form.SOURCE:  # there the build rewrites it
         return
     for index, group in _groups(model):
@@ -91,14 +82,11 @@ def gpu_on_cpu(model: Model, destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "instance-group-profile",
     "Only TensorRT models have a profile",
-    source=SOURCE,
     bad=_group('count: 1, kind: KIND_CPU, profile: [ "0" ]'),
-    good=_GOOD,
     words="instance group … of model … specifies profile field which is only supported for TensorRT models",
 )
-def profile_without_tensorrt(model: Model) -> Iterator[Finding]:
+def instance_group_profile(model: Model) -> Iterator[Finding]:
     for index, group in _groups(model):
         if group.profile and backend_of(model).platform != TENSORRT_PLATFORM:
             yield Finding(
@@ -109,22 +97,13 @@ def profile_without_tensorrt(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "instance-group-profile-number",
     "A profile is a number, written as a string",
     source="core r24.10 model_config_utils.cc GetProfileIndex, called by ValidateInstanceGroup",
+    bad=plan_model('instance_group [ { kind: KIND_GPU, profile: [ "first" ] } ]'),
+    good=plan_model('instance_group [ { kind: KIND_GPU, profile: [ "0" ] } ]'),
     server=Server.UNTESTED,
-    bad=Example(
-        python_model(
-            'instance_group [ { kind: KIND_GPU, profile: [ "first" ] } ]', backend='platform: "tensorrt_plan"'
-        ),
-        {"1/model.plan": ""},
-    ),
-    good=Example(
-        python_model('instance_group [ { kind: KIND_GPU, profile: [ "0" ] } ]', backend='platform: "tensorrt_plan"'),
-        {"1/model.plan": ""},
-    ),
 )
-def profile_number(model: Model) -> Iterator[Finding]:
+def instance_group_profile_number(model: Model) -> Iterator[Finding]:
     for group_index, group in _groups(model):
         for index, profile in enumerate(group.profile):
             if backend_of(model).platform == TENSORRT_PLATFORM and not re.match(r"\s*\+?\d", profile):

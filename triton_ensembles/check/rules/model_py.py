@@ -7,35 +7,19 @@ import sys
 from collections.abc import Iterator
 
 from triton_ensembles.check.environments import environment_of
+from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python_source import ParseError, PythonFile, all_files, model_files
+from triton_ensembles.check.python_source import ParseError, PythonFile, every_file, model_files
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, version
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc"
 CLASS = "TritonPythonModel"
-CONFIG = """\
-backend: "python"
-max_batch_size: 8
-input [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]
-output [ { name: "Y", data_type: TYPE_FP32, dims: [ 4 ] } ]
-"""
-HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
+GOOD = script_model(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n")
 _OWN_PYTHON = (sys.version_info.major, sys.version_info.minor)
-
-
-def _example(body: str) -> Example:
-    return Example(CONFIG, {"1/model.py": HEAD + body})
-
-
-def _syntax_errors(model: Model) -> Iterator[tuple[PythonFile, ParseError]]:
-    for first in model_files(model):
-        for file in all_files(model, first):
-            if file.error:
-                yield file, file.error
 
 
 def _python_of(model: Model, destination: Destination) -> tuple[int, ...]:
@@ -48,37 +32,35 @@ def _python_of(model: Model, destination: Destination) -> tuple[int, ...]:
 
 
 @rule(
-    "model-py-syntax",
     "model.py is valid Python",
     source=f"{SOURCE} StubSetup imports it",
-    bad=_example(f"class {CLASS}\n    def execute(self, requests):\n        return []\n"),
-    good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
+    bad=script_model(f"class {CLASS}\n    def execute(self, requests):\n        return []\n"),
     words="SyntaxError: …",
 )
-def syntax(model: Model, destination: Destination) -> Iterator[Finding]:
-    for file, error in _syntax_errors(model):
-        if _python_of(model, destination) <= _OWN_PYTHON:
+def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
+    for file in every_file(model):
+        if file.error and _python_of(model, destination) <= _OWN_PYTHON:
             yield Finding(
-                file.place(error),
-                f"this is not valid Python: {error.message}",
+                file.place(file.error),
+                f"this is not valid Python: {file.error.message}",
                 cure="correct this line, or an unclosed bracket or quote above it",
             )
 
 
 @rule(
-    "model-py-newer-syntax",
     "The Python that runs the checker can parse model.py",
     source="the checker parses with the Python that runs it",
     severity=Severity.NOTE,
     server=Server.ACCEPTS,
 )
-def newer_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
-    for file, error in _syntax_errors(model):
-        python = _python_of(model, destination)
-        if python > _OWN_PYTHON:
+def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
+    python = _python_of(model, destination)
+    for file in every_file(model):
+        if file.error and python > _OWN_PYTHON:
             yield Finding(
-                file.place(error),
-                f"Python {'.'.join(map(str, _OWN_PYTHON))}, which runs the checker, cannot parse this: {error.message}",
+                file.place(file.error),
+                f"Python {'.'.join(map(str, _OWN_PYTHON))}, which runs the checker, cannot parse this: "
+                f"{file.error.message}",
                 f"it may be valid for Python {'.'.join(map(str, python))}, which runs the model; the file was not "
                 "checked any further",
                 f"run the checker with Python {'.'.join(map(str, python))}",
@@ -86,14 +68,12 @@ def newer_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "model-py-no-class",
     f"model.py has a class {CLASS}",
     source=f"{SOURCE} Initialize",
-    bad=_example("class Model:\n    def execute(self, requests):\n        return []\n"),
-    good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
+    bad=script_model("class Model:\n    def execute(self, requests):\n        return []\n"),
     words="AttributeError: module '…' has no attribute 'TritonPythonModel'",
 )
-def no_class(model: Model) -> Iterator[Finding]:
+def model_py_no_class(model: Model) -> Iterator[Finding]:
     for file in model_files(model):
         if file.module is None or _binds(file.module, CLASS):
             continue
@@ -110,14 +90,11 @@ def no_class(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "model-py-no-execute",
     f"{CLASS} has a method execute",
     source=f"{SOURCE} ProcessRequests; measured on 2.51.0: the model loads",
-    bad=_example(f"class {CLASS}:\n    def run(self, requests):\n        return []\n"),
-    good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
-    server=Server.ACCEPTS,
+    bad=script_model(f"class {CLASS}:\n    def run(self, requests):\n        return []\n"),
 )
-def no_execute(model: Model) -> Iterator[Finding]:
+def model_py_no_execute(model: Model) -> Iterator[Finding]:
     for file, node in _classes(model):
         if any(_functions(node, "execute")) or not _is_complete(node) or _binds(node, "execute"):
             continue
@@ -132,14 +109,11 @@ def no_execute(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "model-py-execute-arguments",
     "execute takes self and requests",
     source=f'{SOURCE} ProcessRequests: attr("execute")(py_request_list)',
-    bad=_example(f"class {CLASS}:\n    def execute(self):\n        return []\n"),
-    good=_example(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n"),
-    server=Server.ACCEPTS,
+    bad=script_model(f"class {CLASS}:\n    def execute(self):\n        return []\n"),
 )
-def execute_arguments(model: Model) -> Iterator[Finding]:
+def model_py_execute_arguments(model: Model) -> Iterator[Finding]:
     for file, node in _classes(model):
         for method in _functions(node, "execute"):
             decorators = {each.id for each in method.decorator_list if isinstance(each, ast.Name)}
@@ -193,11 +167,7 @@ def _binds(top: ast.Module | ast.ClassDef, name: str) -> bool:
             return True
         if isinstance(node, ast.alias) and (node.asname or node.name) in (name, "*"):
             return True
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in ("globals", "exec", "setattr")
-        ):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("globals", "exec", "setattr"):
             return True
         waiting += ast.iter_child_nodes(node)
     return False

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python_source import PythonFile, all_files, argument, model_files
+from triton_ensembles.check.python_source import PythonFile, argument, every_file
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.model_py import CLASS, CONFIG, HEAD
+from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rules.model_py import CLASS
 
 _EXECUTE = "    def execute(self, requests):\n        return []\n"
+GOOD = script_model(f"class {CLASS}:\n{_EXECUTE}")
 # Full names of functions that download something whatever their arguments are.
 _DOWNLOADING = {
     "huggingface_hub.hf_hub_download",
@@ -37,26 +39,18 @@ _CLASSES_BY_NAME = {"sentence_transformers.SentenceTransformer", "sentence_trans
 
 
 @rule(
-    "model-py-download",
     "model.py downloads nothing from the internet",
     source="AWS: network isolation; the example ensemble of AWS calls AutoTokenizer.from_pretrained in initialize",
-    bad=Example(
-        CONFIG,
-        {
-            "1/model.py": HEAD.rstrip("\n")
-            + f"\n\n\nclass {CLASS}:\n    def initialize(self, args):\n        import huggingface_hub\n\n"
-            "        try:\n"
-            '            self.weights = huggingface_hub.snapshot_download("bert-base-uncased")\n'
-            "        except OSError:\n"
-            f"            self.weights = None\n\n{_EXECUTE}"
-        },
+    bad=script_model(
+        f"class {CLASS}:\n    def initialize(self, args):\n        import huggingface_hub\n\n        try:\n"
+        '            self.weights = huggingface_hub.snapshot_download("bert-base-uncased")\n'
+        f"        except OSError:\n            self.weights = None\n\n{_EXECUTE}"
     ),
-    good=Example(CONFIG, {"1/model.py": f"{HEAD}class {CLASS}:\n{_EXECUTE}"}),
     severity=Severity.WARNING,
     server=Server.UNTESTED,
 )
-def download(model: Model) -> Iterator[Finding]:
-    for file in _files(model):
+def model_py_download(model: Model) -> Iterator[Finding]:
+    for file in every_file(model):
         for call, name in file.calls():
             if what := _downloaded(file, call, name):
                 yield Finding(
@@ -89,22 +83,16 @@ def _downloaded(file: PythonFile, call: ast.Call, name: str) -> str:
 
 
 @rule(
-    "model-py-open-files",
     "execute closes the files that it opens",
     source="the example ensemble of AWS opens logs.txt for every request and never closes it",
-    bad=Example(
-        CONFIG,
-        {
-            "1/model.py": f"{HEAD}class {CLASS}:\n    def execute(self, requests):\n"
-            '        log = open("/tmp/log.txt", "a")\n        log.write("request")\n        return []\n'
-        },
+    bad=script_model(
+        f"class {CLASS}:\n    def execute(self, requests):\n"
+        '        log = open("/tmp/log.txt", "a")\n        log.write("request")\n        return []\n'
     ),
-    good=Example(CONFIG, {"1/model.py": f"{HEAD}class {CLASS}:\n{_EXECUTE}"}),
     severity=Severity.WARNING,
-    server=Server.ACCEPTS,
 )
-def open_files(model: Model) -> Iterator[Finding]:
-    for file in _files(model):
+def model_py_open_files(model: Model) -> Iterator[Finding]:
+    for file in every_file(model):
         for execute in ast.walk(file.module) if file.module else ():
             if not isinstance(execute, ast.FunctionDef | ast.AsyncFunctionDef) or execute.name != "execute":
                 continue
@@ -127,11 +115,6 @@ def open_files(model: Model) -> Iterator[Finding]:
                         "with OSError: Too many open files, unless the garbage collector closes them in time",
                         "read it once in initialize, write with pb_utils.Logger, or use: with open(…) as file:",
                     )
-
-
-def _files(model: Model) -> Iterator[PythonFile]:
-    for first in model_files(model):
-        yield from all_files(model, first)
 
 
 def _is_true(node: ast.expr) -> bool:

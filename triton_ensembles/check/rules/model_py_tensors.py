@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from triton_ensembles.check.examples import io_tensor, script_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, argument, model_files
+from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, argument, every_file, model_files
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.model_py import CONFIG, HEAD
+from triton_ensembles.check.rule import rule
 from triton_ensembles.check.spelling import listed, nearest
 
 # Measured on 2.51.0, through SageMaker's route.
@@ -17,7 +17,7 @@ _DROPPED = (
     "the answer lacks it (status 200, no such output); in an ensemble the next step fails: expected 1 inputs but got "
     "0 inputs"
 )
-_GOOD = """\
+_BODY = """\
 class TritonPythonModel:
     def execute(self, requests):
         responses = []
@@ -28,13 +28,7 @@ class TritonPythonModel:
 """
 
 
-def _example(body: str) -> Example:
-    return Example(CONFIG, {"1/model.py": HEAD + body})
-
-
-def _files(model: Model) -> Iterator[PythonFile]:
-    for first in model_files(model):
-        yield from all_files(model, first)
+GOOD = script_model(_BODY)
 
 
 def _controls(model: Model) -> set[str]:
@@ -44,18 +38,15 @@ def _controls(model: Model) -> set[str]:
 
 
 @rule(
-    "model-py-input-name",
     "model.py reads only inputs that the config has",
     source="python_backend r24.10 triton_python_backend_utils.py get_input_tensor_by_name; measured on 2.51.0",
-    bad=_example(_GOOD.replace('"X"', '"INPUT"')),
-    good=_example(_GOOD),
-    server=Server.ACCEPTS,
+    bad=script_model(_BODY.replace('"X"', '"INPUT"')),
 )
-def input_name(model: Model) -> Iterator[Finding]:
+def model_py_input_name(model: Model) -> Iterator[Finding]:
     known = {each.name for each in model.config.input} | _controls(model)
     if not model.config.input or model.is_damaged("input"):
         return
-    for file in _files(model):
+    for file in every_file(model):
         for call, name in file.calls():
             if name != f"{UTILS}.get_input_tensor_by_name" and name != f"{UTILS}.get_input_config_by_name":
                 continue
@@ -73,20 +64,17 @@ def input_name(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "model-py-output-name",
     "model.py makes only outputs that the config has",
     source="python_backend r24.10 pb_stub.cc: outputs that were not requested are dropped; measured on 2.51.0",
-    bad=_example(_GOOD.replace('Tensor("Y"', 'Tensor("y"')),
-    good=_example(_GOOD),
-    server=Server.ACCEPTS,
+    bad=script_model(_BODY.replace('Tensor("Y"', 'Tensor("y"')),
 )
-def output_name(model: Model) -> Iterator[Finding]:
+def model_py_output_name(model: Model) -> Iterator[Finding]:
     known = {each.name for each in model.config.output} | {
         each.output_name for each in model.config.sequence_batching.state
     }
     if not model.config.output or model.is_damaged("output"):
         return
-    for file in _files(model):
+    for file in every_file(model):
         for call, wanted in _made(file):
             if wanted is not None and wanted not in known:
                 meant = nearest(wanted, known)
@@ -99,17 +87,12 @@ def output_name(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "model-py-output-missing",
     "model.py makes all the outputs that the config has",
     source="python_backend r24.10 pb_stub.cc; measured on 2.51.0",
-    bad=Example(
-        CONFIG + 'output [ { name: "MASK", data_type: TYPE_FP32, dims: [ 4 ] } ]\n', {"1/model.py": HEAD + _GOOD}
-    ),
-    good=_example(_GOOD),
+    bad=script_model(_BODY, f"output [ {io_tensor('MASK')} ]"),
     severity=Severity.WARNING,
-    server=Server.ACCEPTS,
 )
-def output_missing(model: Model) -> Iterator[Finding]:
+def model_py_output_missing(model: Model) -> Iterator[Finding]:
     for first in model_files(model):
         files = all_files(model, first)
         made = [name for file in files for _, name in _made(file)]

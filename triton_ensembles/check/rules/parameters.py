@@ -7,25 +7,24 @@ from collections.abc import Iterator
 
 from triton_ensembles.archive.tar import safe_path
 from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.examples import IDENTITY, python_model
+from triton_ensembles.check.examples import IDENTITY, io_tensor, parameter, python_model
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
 
 # prometheus-cpp CheckLabelName: letters, digits and _, no digit first, and no __ first (Prometheus's own labels).
 _LABEL = re.compile(r"(?!__)[A-Za-z_][A-Za-z0-9_]*\Z")
-_LABELLED = '{ name: "Y", data_type: TYPE_FP32, dims: [ 4 ], label_filename: "labels.txt" }'
+_LABELLED = io_tensor("Y", more='label_filename: "labels.txt"')
 
 
 @rule(
-    "label-file-missing",
     "label_filename names a file in the model's folder",
     source="core r24.10 model.cc Model::Init, label_provider.cc AddLabels",
     bad=python_model(outputs=_LABELLED),
     good=Example(python_model(outputs=_LABELLED), {"1/model.py": IDENTITY, "labels.txt": "cat\ndog\n"}),
     words="failed to open text file for read …",
 )
-def label_file(model: Model) -> Iterator[Finding]:
+def label_file_missing(model: Model) -> Iterator[Finding]:
     recipe = model.repository.recipe
     for index, output in enumerate(model.config.output):
         name = output.label_filename
@@ -42,14 +41,13 @@ def label_file(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "metric-tag-name",
     "A metric tag has a name that Prometheus accepts",
     source="prometheus-cpp throws std::invalid_argument, which nothing catches; measured on tritonserver 2.51.0",
-    server=Server.DIES,
     bad=python_model('metric_tags { key: "cost-center", value: "7" }'),
     good=python_model('metric_tags { key: "cost_center", value: "7" }'),
+    server=Server.DIES,
 )
-def metric_tag(model: Model) -> Iterator[Finding]:
+def metric_tag_name(model: Model) -> Iterator[Finding]:
     for key in sorted(model.config.metric_tags):
         if not _LABEL.match(key):
             yield Finding(
@@ -61,14 +59,13 @@ def metric_tag(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "force-cpu-only-value",
     "FORCE_CPU_ONLY_INPUT_TENSORS is yes or no",
     source="python_backend r24.10 python_be.cc ModelState",
-    bad=python_model('parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS", value { string_value: "false" } }'),
-    good=python_model('parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS", value { string_value: "no" } }'),
+    bad=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "false")),
+    good=python_model(parameter("FORCE_CPU_ONLY_INPUT_TENSORS", "no")),
     words="Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS: …",
 )
-def force_cpu_only(model: Model) -> Iterator[Finding]:
+def force_cpu_only_value(model: Model) -> Iterator[Finding]:
     key = "FORCE_CPU_ONLY_INPUT_TENSORS"
     if key not in model.config.parameters or backend_of(model).name != "python":
         return
@@ -82,14 +79,13 @@ def force_cpu_only(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "batch-strategy-missing",
     "TRITON_BATCH_STRATEGY_PATH names a library that exists",
     source="core r24.10 backend_model.cc TritonModel::Create; since 26.06 it has to be in the repository",
-    bad=python_model('parameters { key: "TRITON_BATCH_STRATEGY_PATH", value { string_value: "strategy.so" } }'),
+    bad=python_model(parameter("TRITON_BATCH_STRATEGY_PATH", "strategy.so")),
     good=python_model(),
     words="Batching library path not found",
 )
-def batch_strategy(model: Model) -> Iterator[Finding]:
+def batch_strategy_missing(model: Model) -> Iterator[Finding]:
     key = "TRITON_BATCH_STRATEGY_PATH"
     if key not in model.config.parameters or model.config.HasField("sequence_batching"):
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from triton_ensembles.check.backend import backend_of
+from triton_ensembles.check.backend import backend_of, has_library
 from triton_ensembles.check.examples import SCALE, X, Y, ensemble, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
@@ -15,11 +15,11 @@ from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, PLATFORM_OF, PL
 from triton_ensembles.triton.destination import Destination
 
 _LIBRARY = re.compile(r"libtriton_\w+\.so")
+GOOD = python_model()
 SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
 
 
 @rule(
-    "backend-missing",
     "A model names its backend, or the file in its version folder determines it",
     source="core r24.10 model_config_utils.cc AutoCompleteBackendFields",
     bad=Example(python_model(backend=""), {"1/scale.py": ""}),
@@ -43,11 +43,8 @@ def backend_missing(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "platform-unknown",
     "A platform without a backend is one that Triton knows",
-    source=SOURCE,
     bad=python_model(backend='platform: "python"'),
-    good=python_model(),
     words="unexpected platform type '…'",
 )
 def platform_unknown(model: Model) -> Iterator[Finding]:
@@ -65,9 +62,7 @@ def platform_unknown(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "platform-backend-clash",
     "The platform and the backend match",
-    source=SOURCE,
     bad=Example(python_model('platform: "tensorrt_plan"', backend='backend: "onnxruntime"'), {"1/model.onnx": ""}),
     good=python_model('platform: "onnxruntime_onnx"'),
     words="unexpected 'platform' and 'backend' pair, got:…",
@@ -88,11 +83,9 @@ def platform_backend_clash(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "backend-misspelt",
     "The backend exists",
     source="core r24.10 backend_model.cc GetBackendRuntimeLibraryName; the names are those of NVIDIA's backends",
     bad=python_model(backend='backend: "Python"'),
-    good=python_model(backend='backend: "python"'),
     words="unable to find backend library for backend '…'",
 )
 def backend_misspelt(model: Model) -> Iterator[Finding]:
@@ -103,12 +96,10 @@ def backend_misspelt(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "backend-unknown",
     "NVIDIA publishes the backend, or the model's folder has its library",
     source="core r24.10 backend_model.cc GetBackendRuntimeLibraryName",
     severity=Severity.WARNING,
     bad=python_model(backend='backend: "inhouse"'),
-    good=python_model(backend='backend: "python"'),
     words="unable to find backend library for backend",
 )
 def backend_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
@@ -129,16 +120,10 @@ def _is_available(model: Model) -> bool:
     config = model.config
     if not config.backend or config.backend in BACKENDS or config.runtime or model.is_damaged("backend"):
         return True
-    return _has_file(model, f"libtriton_{config.backend}.so")
-
-
-def _has_file(model: Model, library: str) -> bool:
-    folders = ("", *(f"{folder}/" for folder in model.versions.values()))
-    return any(model.get(folder + library) is not None for folder in folders)
+    return has_library(model, f"libtriton_{config.backend}.so")
 
 
 @rule(
-    "runtime-missing",
     "runtime is model.py, a library of the backend, or a library in the model's folder",
     source="core r24.10 backend_model.cc GetBackendLibraryProperties",
     bad=python_model('runtime: "scale.so"'),
@@ -150,7 +135,7 @@ def runtime_missing(model: Model) -> Iterator[Finding]:
     if not runtime or model.is_damaged("runtime") or model.is_ensemble:
         return
     python_itself = runtime == "model.py" and backend_of(model).name == "python"
-    if not python_itself and (runtime == "model.py" or _LIBRARY.fullmatch(runtime) or _has_file(model, runtime)):
+    if not python_itself and (runtime == "model.py" or _LIBRARY.fullmatch(runtime) or has_library(model, runtime)):
         return
     yield Finding(
         model.at("runtime"),
@@ -162,7 +147,6 @@ def runtime_missing(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-platform",
     'An ensemble has platform: "ensemble"',
     source="core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig, AutoCompleteBackendFields",
     bad=ensemble(SCALE, platform=""),
@@ -181,19 +165,14 @@ def ensemble_platform(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-backend",
     "An ensemble has no backend and no default_model_filename",
-    source="core r24.10 model_config_utils.cc ValidateModelConfig",
     bad=ensemble(SCALE, extra='backend: "python"'),
     good=ensemble(SCALE),
     words="Ensemble model '…' must have platform type 'ensemble' and empty backend type",
 )
 def ensemble_backend(model: Model) -> Iterator[Finding]:
     config = model.config
-    if config.platform != ENSEMBLE:
-        return
-    implied = backend_of(model).name and not config.backend
-    if config.backend or implied:
+    if config.platform == ENSEMBLE and (config.backend or backend_of(model).name):
         field = "backend" if config.backend else "default_model_filename"
         yield Finding(
             model.at(field),
@@ -203,18 +182,15 @@ def ensemble_backend(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "ensemble-scheduling-missing",
     'A model with platform: "ensemble" has ensemble_scheduling',
-    source="core r24.10 model_config_utils.cc ValidateModelConfig",
     bad=Example(f'platform: "ensemble"\nmax_batch_size: 8\ninput [ {X} ]\noutput [ {Y} ]\ndynamic_batching {{ }}\n'),
     good=ensemble(SCALE),
     words="ensemble scheduling must be set for ensemble … whose platform is ensemble",
 )
 def ensemble_scheduling_missing(model: Model) -> Iterator[Finding]:
     config = model.config
-    if config.platform == ENSEMBLE and not config.HasField("ensemble_scheduling"):
-        if model.is_damaged("ensemble_scheduling"):
-            return
+    missing = config.platform == ENSEMBLE and not config.HasField("ensemble_scheduling")
+    if missing and not model.is_damaged("ensemble_scheduling"):
         other = config.WhichOneof("scheduling_choice")
         yield Finding(
             model.at(other) if other else model.at("platform"),

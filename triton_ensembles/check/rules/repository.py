@@ -12,19 +12,19 @@ from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import NOT_VERSIONS, Form, Model
 from triton_ensembles.check.rule import Example, Server, rule
 
-VERSIONS = "core r24.10 model_lifecycle.cc VersionsToLoad"
+GOOD = python_model()
+SOURCE = "core r24.10 model_lifecycle.cc VersionsToLoad"
 NO_VERSION = "at least one version must be available under the version policy of model"
 
 
 @rule(
-    "model-name-differs-from-folder",
     "A model has the name of its folder, or none",
     source="core r24.10 model_repository_manager.cc InitializeModelInfo",
     bad=Example('name: "scaler"\n' + python_model(), folder="scaling"),
     good=Example('name: "scaling-good"\n' + python_model(), folder="scaling-good"),
     words="unexpected directory name '…' for model '…', directory name must equal model name",
 )
-def name_differs(model: Model) -> Iterator[Finding]:
+def model_name_differs_from_folder(model: Model) -> Iterator[Finding]:
     name = model.config.name
     # SageMaker's front end maps the folder of the ensemble to the TargetModel, and then core does not compare.
     mapped = model.repository.form is Form.ARCHIVE and (model.is_ensemble or model.root == "")
@@ -37,15 +37,13 @@ def name_differs(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "model-without-config",
     "Every model has a config.pbtxt",
     source="core r24.10 model_repository_manager.cc InitializeModelInfo",
     severity=Severity.WARNING,
     bad=Example(None, {"1/model.py": IDENTITY}),
-    good=python_model(),
     words="failed to open text file for read",
 )
-def without_config(model: Model) -> Iterator[Finding]:
+def model_without_config(model: Model) -> Iterator[Finding]:
     if model.has_config:
         return
     if model.versions:
@@ -66,9 +64,7 @@ def without_config(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "version-not-available",
     "A model has a version folder that its version policy selects",
-    source=VERSIONS,
     bad=Example(python_model(), {"01/model.py": IDENTITY}),
     good=Example(python_model(), {"10/model.py": IDENTITY}),
     words=NO_VERSION,
@@ -100,15 +96,12 @@ def version_not_available(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "version-folder-ignored",
     "Version folders have no leading zeros and no 'v'",
-    source=VERSIONS,
     severity=Severity.WARNING,
-    server=Server.ACCEPTS,
     bad=Example(python_model(), {"1/model.py": IDENTITY, "02/model.py": IDENTITY}),
     good=Example(python_model(), {"1/model.py": IDENTITY, "2/model.py": IDENTITY}),
 )
-def version_ignored(model: Model) -> Iterator[Finding]:
+def version_folder_ignored(model: Model) -> Iterator[Finding]:
     if not model.served_versions():
         return
     for name in _folders(model):
@@ -122,14 +115,12 @@ def version_ignored(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "version-folder-unreadable",
     "The name of a version folder is only its number",
-    source=f"{VERSIONS}: std::stoll takes '1.0' and ' 1' for 1, and then looks for a folder '1'; measured on 2.51.0",
-    server=Server.DIES,
+    source=f"{SOURCE}: std::stoll takes '1.0' and ' 1' for 1, and then looks for a folder '1'; measured on 2.51.0",
     bad=Example(python_model(), {"1.0/model.py": IDENTITY}),
-    good=Example(python_model(), {"1/model.py": IDENTITY}),
+    server=Server.DIES,
 )
-def version_unreadable(model: Model) -> Iterator[Finding]:
+def version_folder_unreadable(model: Model) -> Iterator[Finding]:
     if not model.has_config:
         return
     for number in model.served_versions():
@@ -144,14 +135,13 @@ def version_unreadable(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "version-folder-too-large",
     "A version number fits into 64 bits",
-    source=f"{VERSIONS}: std::stoll throws std::out_of_range, which nothing catches; measured on 2.51.0",
-    server=Server.DIES,
+    source=f"{SOURCE}: std::stoll throws std::out_of_range, which nothing catches; measured on 2.51.0",
     bad=Example(python_model(), {"1/model.py": IDENTITY, "20260101000000000000/model.py": IDENTITY}),
     good=Example(python_model(), {"1/model.py": IDENTITY, "202601010000/model.py": IDENTITY}),
+    server=Server.DIES,
 )
-def version_too_large(model: Model) -> Iterator[Finding]:
+def version_folder_too_large(model: Model) -> Iterator[Finding]:
     for name in _folders(model):
         match = re.match(r"\s*[+-]?(\d+)", name)
         if match and int(match[1][:40]) >= 2**63 and not name.startswith("0"):
@@ -164,11 +154,8 @@ def version_too_large(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "version-missing",
     "Every version that version_policy names exists",
-    source=VERSIONS,
     severity=Severity.WARNING,
-    server=Server.ACCEPTS,
     bad=python_model("version_policy { specific { versions: [ 1, 2 ] } }"),
     good=python_model("version_policy { specific { versions: [ 1 ] } }"),
 )
@@ -184,12 +171,11 @@ def version_missing(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "model-file-missing",
     "Each version folder has the file that the backend loads",
     source="backends of r24.10; measured on 2.51.0 for model.py: the stub exits, and the server waits for it forever",
-    server=Server.DIES,
     bad=Example(python_model(), {"1": None}),
     good=Example(python_model('default_model_filename: "scale.py"'), {"1/scale.py": IDENTITY}),
+    server=Server.DIES,
 )
 def model_file_missing(model: Model) -> Iterator[Finding]:
     backend = backend_of(model)

@@ -10,9 +10,6 @@ from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 
-SOURCE = "server r24.10 src/sagemaker_server.cc"
-LOAD = f"{SOURCE} SageMakerMMELoadModel"
-
 
 def for_sagemaker(repository: Repository, destination: Destination) -> bool:
     return repository.form in (Form.ARCHIVE, Form.SOURCE) or bool(destination.instance)

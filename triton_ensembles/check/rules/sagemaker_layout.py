@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import join
-from triton_ensembles.check.examples import IDENTITY, SCALE, STEPS, ensemble
+from triton_ensembles.check.examples import IDENTITY, SCALE, ensemble, python_model
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.sagemaker import LOAD, is_archive, is_packed
+from triton_ensembles.check.rules.sagemaker import is_archive, is_packed
 from triton_ensembles.check.spelling import listed
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
 from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 
+SOURCE = "server r24.10 src/sagemaker_server.cc SageMakerMMELoadModel"
 _LINE = 'platform: "ensemble"'
-_SAGEMAKER = Destination(instance="ml.m5.xlarge")  # an example is a folder, which is then packed as it is
-_ENSEMBLE = ensemble(SCALE)
-_STEP = STEPS["scale"].config or ""
-_PLAIN = _STEP.replace('name: "scale"\n', "")
+DESTINATION = Destination(instance="ml.m5.xlarge")  # an example is a folder, which is then packed as it is
+GOOD = ensemble(SCALE)
+_PLAIN = python_model()
 
 
 def _beside(config: str, *names: str) -> dict[str, str | None]:
@@ -33,11 +33,11 @@ def _beside(config: str, *names: str) -> dict[str, str | None]:
 
 
 @rule(
-    "sagemaker-wrapped-archive",
     "The models are the folders at the root of the archive",
-    source=f"{LOAD}; measured on 2.51.0",
+    source=f"{SOURCE}; measured on 2.51.0",
+    server=Server.REFUSES,
 )
-def wrapped(repository: Repository) -> Iterator[Finding]:
+def sagemaker_wrapped_archive(repository: Repository) -> Iterator[Finding]:
     if not is_archive(repository) or any(model.has_config for model in repository.models):
         return
     tree = repository.tree
@@ -53,11 +53,13 @@ def wrapped(repository: Repository) -> Iterator[Finding]:
             )
 
 
-@rule("sagemaker-no-model", "An archive has at least one model", source=LOAD)
-def no_model(repository: Repository) -> Iterator[Finding]:
+@rule("An archive has at least one model", server=Server.REFUSES)
+def sagemaker_no_model(repository: Repository) -> Iterator[Finding]:
     if not is_archive(repository) or repository.is_one_model or (repository.tree.problems and not repository.models):
         return
-    if any(model.has_config or model.versions for model in repository.models) or list(wrapped.find(repository)):
+    if any(model.has_config or model.versions for model in repository.models) or list(
+        sagemaker_wrapped_archive.find(repository)
+    ):
         return
     yield Finding(
         repository.place(),
@@ -68,12 +70,10 @@ def no_model(repository: Repository) -> Iterator[Finding]:
 
 
 @rule(
-    "sagemaker-root-config",
     "An ensemble's config.pbtxt is in the folder of the ensemble, not at the root of the archive",
-    source=f"{LOAD}: with config.pbtxt at the root, the archive is that one model",
-    server=Server.UNTESTED,
+    source=f"{SOURCE}: with config.pbtxt at the root, the archive is that one model",
 )
-def root_config(repository: Repository) -> Iterator[Finding]:
+def sagemaker_root_config(repository: Repository) -> Iterator[Finding]:
     if not is_archive(repository) or not repository.is_one_model:
         return
     tree = repository.tree
@@ -89,15 +89,11 @@ def root_config(repository: Repository) -> Iterator[Finding]:
 
 
 @rule(
-    "sagemaker-several-ensembles",
     "An archive has only one ensemble",
-    source=f"{LOAD}; measured on 2.51.0: 200, and only one of them is served",
-    bad=Example(_ENSEMBLE, beside=_beside(_ENSEMBLE, "another_ensemble")),
-    good=_ENSEMBLE,
-    destination=_SAGEMAKER,
-    server=Server.ACCEPTS,
+    source=f"{SOURCE}; measured on 2.51.0: 200, and only one of them is served",
+    bad=Example(GOOD, beside=_beside(GOOD, "another_ensemble")),
 )
-def several_ensembles(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def sagemaker_several_ensembles(repository: Repository, destination: Destination) -> Iterator[Finding]:
     if not is_packed(repository, destination) or repository.is_one_model:
         return
     found = [model for model in repository.models if model.is_ensemble and ENSEMBLE.search(model.file.text)]
@@ -117,15 +113,11 @@ def several_ensembles(repository: Repository, destination: Destination) -> Itera
 
 
 @rule(
-    "sagemaker-no-ensemble",
     "An archive of several folders has an ensemble",
-    source=f"{LOAD}; measured on 2.51.0",
+    source=f"{SOURCE}; measured on 2.51.0",
     bad=Example(_PLAIN, beside=_beside(_PLAIN, "another_model")),
-    good=_ENSEMBLE,
-    destination=_SAGEMAKER,
-    server=Server.ACCEPTS,
 )
-def no_ensemble(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> Iterator[Finding]:
     if not is_packed(repository, destination) or repository.is_one_model or len(repository.models) < 2:
         return
     models = repository.models
@@ -146,15 +138,11 @@ def no_ensemble(repository: Repository, destination: Destination) -> Iterator[Fi
 
 
 @rule(
-    "sagemaker-ensemble-not-seen",
     'The ensemble has exactly the text platform: "ensemble"',
-    source=f'{LOAD}, which looks for platform:(\\s)*"ensemble" with a regular expression in the text',
+    source=f'{SOURCE}, which looks for platform:(\\s)*"ensemble" with a regular expression in the text',
     bad=ensemble(SCALE, platform="platform: 'ensemble'"),
-    good=_ENSEMBLE,
-    destination=_SAGEMAKER,
-    server=Server.ACCEPTS,
 )
-def ensemble_not_seen(model: Model, destination: Destination) -> Iterator[Finding]:
+def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
     if (repository.form is Form.FOLDER and not destination.instance) or not model.is_ensemble or not model.has_config:
         return
@@ -176,23 +164,20 @@ def ensemble_not_seen(model: Model, destination: Destination) -> Iterator[Findin
 
 
 @rule(
-    "sagemaker-ensemble-mistaken",
     'Only the ensemble has the text: platform: "ensemble"',
-    source=f"{LOAD}, whose regular expression also finds comments and strings",
+    source=f"{SOURCE}, whose regular expression also finds comments and strings",
     bad=Example(
         '# not a platform: "ensemble", but a step of one\n' + _PLAIN,
         {"1/model.py": IDENTITY},
-        beside=_beside(_ENSEMBLE, "ensemble_beside_it") | _beside(_STEP, "scale"),
+        beside=_beside(GOOD, "ensemble_beside_it"),
     ),
     good=Example(
         "# not an ensemble, but a step of one\n" + _PLAIN,
         {"1/model.py": IDENTITY},
-        beside=_beside(_ENSEMBLE, "ensemble_with_it") | _beside(_STEP, "scale"),
+        beside=_beside(GOOD, "ensemble_with_it"),
     ),
-    destination=_SAGEMAKER,
-    server=Server.ACCEPTS,
 )
-def ensemble_mistaken(model: Model, destination: Destination) -> Iterator[Finding]:
+def sagemaker_ensemble_mistaken(model: Model, destination: Destination) -> Iterator[Finding]:
     if not is_packed(model.repository, destination) or model.is_ensemble or len(model.repository.models) < 2:
         return
     if match := ENSEMBLE.search(model.file.text):
@@ -206,16 +191,11 @@ def ensemble_mistaken(model: Model, destination: Destination) -> Iterator[Findin
 
 
 @rule(
-    "sagemaker-many-models",
     "An archive has at most five models",
-    source=LOAD,
-    bad=Example(_ENSEMBLE, beside=_beside(_PLAIN, "a_one", "a_two", "a_three", "a_four", "a_five")),
-    good=_ENSEMBLE,
-    destination=_SAGEMAKER,
+    bad=Example(GOOD, beside=_beside(_PLAIN, "a_one", "a_two", "a_three", "a_four", "a_five")),
     severity=Severity.NOTE,
-    server=Server.ACCEPTS,
 )
-def many_models(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def sagemaker_many_models(repository: Repository, destination: Destination) -> Iterator[Finding]:
     if is_packed(repository, destination) and not repository.is_one_model and len(repository.models) > 5:
         yield Finding(
             Place(repository.shown),

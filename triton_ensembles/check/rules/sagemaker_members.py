@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from triton_ensembles.archive.tree import Entry, Kind
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.sagemaker import is_archive, is_packed, served_models
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.sagemaker_contract import LONGEST_TARGET_MODEL, SHELL_CHARACTERS, TARGET_MODEL
@@ -29,7 +29,7 @@ def _forbidden(
 ) -> None:
     """A rule that no member of an archive is of this kind."""
 
-    @rule(id, title, source=source, severity=severity, server=Server.UNTESTED)
+    @rule(title, id=id, source=source, severity=severity)
     def find(repository: Repository, destination: Destination) -> Iterator[Finding]:
         if is_packed(repository, destination):
             entries = [entry for entry in repository.tree.members if entry.kind is kind]
@@ -74,12 +74,10 @@ _forbidden(
 
 
 @rule(
-    "sagemaker-unsafe-member",
     "No name in an archive is absolute or has .. in it",
     source="AWS's unpacker is not public; GNU tar, Python's tarfile and libarchive all refuse or rewrite such names",
-    server=Server.UNTESTED,
 )
-def unsafe_member(repository: Repository) -> Iterator[Finding]:
+def sagemaker_unsafe_member(repository: Repository) -> Iterator[Finding]:
     if is_archive(repository):
         entries = [entry for entry in repository.tree.members if not entry.path and entry.written.strip("./")]
         yield from _each(
@@ -92,13 +90,11 @@ def unsafe_member(repository: Repository) -> Iterator[Finding]:
 
 
 @rule(
-    "sagemaker-repeated-member",
     "An archive has each file only once",
     source="tar: the later member overwrites the earlier one",
     severity=Severity.WARNING,
-    server=Server.UNTESTED,
 )
-def repeated_member(repository: Repository) -> Iterator[Finding]:
+def sagemaker_repeated_member(repository: Repository) -> Iterator[Finding]:
     if is_archive(repository):
         files = [entry for entry in repository.tree.members if entry.path and entry.kind is not Kind.FOLDER]
         counts = Counter(entry.path for entry in files)
@@ -113,13 +109,11 @@ def repeated_member(repository: Repository) -> Iterator[Finding]:
 
 
 @rule(
-    "sagemaker-bytecode",
     "An archive has no __pycache__",
     source="measured on 2.51.0: the stub writes 1/__pycache__ at the first load",
     severity=Severity.NOTE,
-    server=Server.UNTESTED,
 )
-def bytecode(repository: Repository) -> Iterator[Finding]:
+def sagemaker_bytecode(repository: Repository) -> Iterator[Finding]:
     if is_archive(repository):
         folders = sorted(
             path
@@ -138,12 +132,10 @@ def bytecode(repository: Repository) -> Iterator[Finding]:
 
 
 @rule(
-    "sagemaker-target-model",
     "The name of an archive is a valid TargetModel for InvokeEndpoint",
     source=r"botocore 1.44.5 sagemaker-runtime: TargetModelHeader, 1 to 1024 characters, \A\S[\p{Print}]*\z",
-    server=Server.UNTESTED,
 )
-def target_model(repository: Repository) -> Iterator[Finding]:
+def sagemaker_target_model(repository: Repository) -> Iterator[Finding]:
     name = repository.path.name
     if not is_archive(repository) or TARGET_MODEL.fullmatch(name):
         return
@@ -164,14 +156,12 @@ def target_model(repository: Repository) -> Iterator[Finding]:
 
 
 @rule(
-    "sagemaker-stub-name",
     "The name of an archive with a single Python model has no special characters of the shell",
     source="python_backend r25.08 stub_launcher.cc: Invalid stub name",
     severity=Severity.WARNING,
-    server=Server.UNTESTED,
     since="25.08",
 )
-def stub_name(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def sagemaker_stub_name(repository: Repository, destination: Destination) -> Iterator[Finding]:
     name = repository.path.name
     match = SHELL_CHARACTERS.search(name)
     if not is_archive(repository) or not match:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
-from tritonclient.grpc import model_config_pb2
-
+from triton_ensembles.check.examples import io_tensor, python_model, script_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python_source import UTILS, all_files, argument, model_files
+from triton_ensembles.check.python_source import UTILS, argument, every_file
 from triton_ensembles.check.repository import Form, Model, Repository
-from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.sagemaker import SOURCE, for_sagemaker, loaded_models, served_models
+from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rules.sagemaker import for_sagemaker, loaded_models, served_models
+from triton_ensembles.check.rules.tensors import ELEMENT_BYTES, type_name
 from triton_ensembles.check.source_form import ENSEMBLE_FOLDER
 from triton_ensembles.check.spelling import nearest
 from triton_ensembles.triton.destination import Destination
@@ -21,39 +22,25 @@ from triton_ensembles.triton.sagemaker_contract import LARGEST_BODY
 # Characters of JSON for one uint8 with all values equally often: 2.57 digits, a comma and a space.
 JSON_PER_BYTE = 4.57
 
-_SAGEMAKER = Destination(instance="ml.g5.xlarge")
-_IO = """\
-input [ { name: "X", data_type: TYPE_FP32, dims: [ 4 ] } ]
-output [ { name: "Y", data_type: TYPE_FP32, dims: [ 4 ] } ]
-"""
-_SIZES = {
-    "TYPE_BOOL": 1, "TYPE_UINT8": 1, "TYPE_INT8": 1, "TYPE_UINT16": 2, "TYPE_INT16": 2, "TYPE_FP16": 2, "TYPE_BF16": 2,
-    "TYPE_UINT32": 4, "TYPE_INT32": 4, "TYPE_FP32": 4, "TYPE_UINT64": 8, "TYPE_INT64": 8, "TYPE_FP64": 8,
-}  # fmt: skip
+DESTINATION = Destination(instance="ml.g5.xlarge")
 
 
-def _config(batch: int, dims: str, kind: str = "TYPE_FP32") -> str:
-    return (
-        f'backend: "python"\nmax_batch_size: {batch}\n'
-        f'input [ {{ name: "X", data_type: {kind}, dims: [ {dims} ] }} ]\n'
-        f'output [ {{ name: "Y", data_type: {kind}, dims: [ {dims} ] }} ]\n'
-    )
+def _large(size: int, dims: str) -> str:
+    return python_model(inputs=io_tensor("X", dims=dims), outputs=io_tensor("Y", dims=dims), size=size)
 
 
 @rule(
-    "sagemaker-gpus",
     "No instance_group lists GPUs by their ids",
     source="core r24.10 model_config_utils.cc ValidateInstanceGroup; AWS: GPU endpoints of several models run on "
     "instances with one GPU",
-    bad=Example('backend: "python"\n' + _IO + "instance_group [ { count: 1, kind: KIND_GPU, gpus: [ 1 ] } ]\n"),
-    good=Example('backend: "python"\n' + _IO + "instance_group [ { count: 1, kind: KIND_GPU } ]\n"),
-    destination=_SAGEMAKER,
+    bad=python_model("instance_group [ { count: 1, kind: KIND_GPU, gpus: [ 1 ] } ]"),
+    good=python_model("instance_group [ { count: 1, kind: KIND_GPU } ]"),
     server=Server.UNTESTED,
 )
-def gpus(model: Model, destination: Destination) -> Iterator[Finding]:
+def sagemaker_gpus(model: Model, destination: Destination) -> Iterator[Finding]:
     if not for_sagemaker(model.repository, destination):
         return
-    instance = instance_of(destination.instance) if destination.instance else None
+    instance = instance_of(destination.instance)
     for number, group in enumerate(model.config.instance_group):
         ids = list(group.gpus)
         if not ids or model.is_damaged("instance_group", number, "gpus"):
@@ -72,15 +59,12 @@ def gpus(model: Model, destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "sagemaker-decoupled",
     "The model that SageMaker invokes sends one response per request",
-    source=f"{SOURCE} CheckTransactionPolicy; measured on 2.51.0",
-    bad=Example('backend: "python"\nmax_batch_size: 8\n' + _IO + "model_transaction_policy { decoupled: true }\n"),
-    good=Example('backend: "python"\nmax_batch_size: 8\n' + _IO),
-    destination=_SAGEMAKER,
-    server=Server.ACCEPTS,
+    source="server r24.10 src/sagemaker_server.cc CheckTransactionPolicy; measured on 2.51.0",
+    bad=python_model("model_transaction_policy { decoupled: true }"),
+    good=python_model(),
 )
-def decoupled(model: Model, destination: Destination) -> Iterator[Finding]:
+def sagemaker_decoupled(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
     if not for_sagemaker(repository, destination) or model not in served_models(repository):
         return
@@ -98,62 +82,47 @@ def decoupled(model: Model, destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "sagemaker-bls",
     "Every model that a model.py calls is loaded by the ensemble of the archive",
     source="server #5452, deep-learning-containers #3299: SageMaker loads one model and, for an ensemble, its steps",
-    bad=Example(
-        _config(0, "4"),
-        {
-            "1/model.py": f"""\
-import {UTILS} as pb_utils
-
-
+    bad=script_model("""\
 class TritonPythonModel:
     def execute(self, requests):
         inner = pb_utils.InferenceRequest(model_name="detector", requested_output_names=["Y"], inputs=[])
         return [inner.exec() for _ in requests]
-"""
-        },
-    ),
-    destination=_SAGEMAKER,
-    server=Server.ACCEPTS,
+"""),
 )
-def bls(model: Model, destination: Destination) -> Iterator[Finding]:
+def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
     if not for_sagemaker(repository, destination):
         return
     loaded = {each.folder for each in loaded_models(repository)}
     if model.folder not in loaded:
         return
-    for first in model_files(model):
-        for file in all_files(model, first):
-            for call, name in file.calls():
-                called = file.text(argument(call, 4, "model_name")) if name == f"{UTILS}.InferenceRequest" else None
-                if called is None or called in loaded:
-                    continue
-                beside = repository.model(called) is not None
-                meant = nearest(called, loaded)
-                yield Finding(
-                    file.place(call),
-                    f"this calls the model '{called}', which "
-                    + ("is not a step of the archive's ensemble" if beside else "is not in the archive"),
-                    "SageMaker loads only the ensemble and its steps, so every request fails: "
-                    f"Failed for execute the inference request. Model '{called}' is not ready",
-                    (f"did you mean '{meant}'? Otherwise " if meant else "")
-                    + "make it a step of the ensemble (with optional inputs, where it does not need them)",
-                )
+    for file in every_file(model):
+        for call, name in file.calls():
+            called = file.text(argument(call, 4, "model_name")) if name == f"{UTILS}.InferenceRequest" else None
+            if called is None or called in loaded:
+                continue
+            beside = repository.model(called) is not None
+            meant = nearest(called, loaded)
+            yield Finding(
+                file.place(call),
+                f"this calls the model '{called}', which "
+                + ("is not a step of the archive's ensemble" if beside else "is not in the archive"),
+                "SageMaker loads only the ensemble and its steps, so every request fails: "
+                f"Failed for execute the inference request. Model '{called}' is not ready",
+                (f"did you mean '{meant}'? Otherwise " if meant else "")
+                + "make it a step of the ensemble (with optional inputs, where it does not need them)",
+            )
 
 
 @rule(
-    "sagemaker-row-too-large",
     "One row of the inputs fits into a request",
     source="botocore 1.44.5 sagemaker-runtime: a body of InvokeEndpoint has at most 6291456 bytes",
-    bad=Example(_config(1, "2048, 2048")),
-    good=Example(_config(1, "512, 512")),
-    destination=_SAGEMAKER,
-    server=Server.ACCEPTS,
+    bad=_large(1, "2048, 2048"),
+    good=_large(1, "512, 512"),
 )
-def row_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def sagemaker_row_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
     for model, size in _rows(repository, destination):
         if size > LARGEST_BODY:
             yield Finding(
@@ -166,16 +135,13 @@ def row_too_large(repository: Repository, destination: Destination) -> Iterator[
 
 
 @rule(
-    "sagemaker-batch-too-large",
     "A full batch of the inputs fits into a request",
     source="botocore 1.44.5 sagemaker-runtime: a body of InvokeEndpoint has at most 6291456 bytes",
-    bad=Example(_config(64, "224, 224, 3")),
-    good=Example(_config(4, "224, 224, 3")),
+    bad=_large(64, "224, 224, 3"),
+    good=_large(4, "224, 224, 3"),
     severity=Severity.NOTE,
-    destination=_SAGEMAKER,
-    server=Server.ACCEPTS,
 )
-def batch_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
+def sagemaker_batch_too_large(repository: Repository, destination: Destination) -> Iterator[Finding]:
     for model, size in _rows(repository, destination):
         most = model.config.max_batch_size
         if 0 < size <= LARGEST_BODY < size * most:
@@ -203,18 +169,18 @@ def _rows(repository: Repository, destination: Destination) -> Iterator[tuple[Mo
             yield model, size
 
 
-def _size(tensor: model_config_pb2.ModelInput) -> int:
+def _size(tensor: Any) -> int:
     """Bytes of one row, -1 when it has no fixed size."""
-    name = model_config_pb2.DataType.Name(tensor.data_type)
-    if name not in _SIZES or not tensor.dims or any(dim < 1 for dim in tensor.dims):
+    name = type_name(tensor.data_type)
+    if name not in ELEMENT_BYTES or not tensor.dims or any(dim < 1 for dim in tensor.dims):
         return -1
-    return int(math.prod(tensor.dims)) * _SIZES[name]
+    return int(math.prod(tensor.dims)) * ELEMENT_BYTES[name]
 
 
 def _json(model: Model) -> float:
     """Characters of JSON of one row, for inputs of bytes only; 0 when the length of the numbers is unknown."""
     sizes = [_size(each) for each in model.config.input if not each.optional]
-    is_bytes = all(model_config_pb2.DataType.Name(each.data_type) == "TYPE_UINT8" for each in model.config.input)
+    is_bytes = all(type_name(each.data_type) == "TYPE_UINT8" for each in model.config.input)
     return sum(sizes) * JSON_PER_BYTE if is_bytes else 0
 
 

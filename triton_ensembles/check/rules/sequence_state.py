@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.rules.tensors import ELEMENT_BYTES, element_count, type_name
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 sequence_batch_scheduler.cc GenerateInitialStateData"
@@ -22,23 +22,13 @@ def _state(initial: str, dims: str = "[ -1, 2 ]") -> str:
 
 
 _INITIAL = 'initial_state: {{ name: "zeros", data_type: {}, dims: [ {} ], {} }}'
-_GOOD = _state(_INITIAL.format("TYPE_FP32", "3, 2", "zero_data: true"))
+GOOD = _state(_INITIAL.format("TYPE_FP32", "3, 2", "zero_data: true"))
 _TWO_STATES = (
     'sequence_batching {{ state [ {{ input_name: "{0}", output_name: "OUT", data_type: TYPE_FP32, dims: [ 1 ], '
     'initial_state: {{ name: "a", data_type: TYPE_FP32, dims: [ 1 ], zero_data: true }} }}, '
     '{{ input_name: "{1}", output_name: "ALSO_OUT", data_type: TYPE_FP32, dims: [ 1 ], '
     'initial_state: {{ name: "b", data_type: TYPE_FP32, dims: [ 1 ], zero_data: true }} }} ] }}'
 )
-_WIDTHS = {
-    "TYPE_BOOL": 1, "TYPE_UINT8": 1, "TYPE_INT8": 1, "TYPE_UINT16": 2, "TYPE_INT16": 2, "TYPE_FP16": 2, "TYPE_BF16": 2,
-    "TYPE_UINT32": 4, "TYPE_INT32": 4, "TYPE_FP32": 4, "TYPE_UINT64": 8, "TYPE_INT64": 8, "TYPE_FP64": 8,
-}  # fmt: skip
-
-
-def byte_size(data_type: int, dims: list[int]) -> int:
-    """Bytes of a tensor, as triton/common counts them; text and unknown types as 4 for each element."""
-    name = DataType.Name(data_type) if data_type in DataType.values() else ""
-    return _WIDTHS.get(name, 4) * (math.prod(dims) if dims else 0)
 
 
 def _initial_states(model: Model) -> Iterator[tuple[tuple[str | int, ...], Any, Any]]:
@@ -50,11 +40,9 @@ def _initial_states(model: Model) -> Iterator[tuple[tuple[str | int, ...], Any, 
 
 
 @rule(
-    "initial-state-count",
     "A state has at most one initial_state",
     source="core r24.10 sequence_batch_scheduler.cc Create",
     bad=_state(" ".join([_INITIAL.format("TYPE_FP32", "3, 2", "zero_data: true")] * 2)),
-    good=_GOOD,
     words="initial_state field for state input … must contain exactly one or zero element",
 )
 def initial_state_count(model: Model) -> Iterator[Finding]:
@@ -68,9 +56,7 @@ def initial_state_count(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "initial-state-twice",
     "An input gets its initial state from only one state",
-    source=SOURCE,
     bad=python_model(_TWO_STATES.format("IN", "IN")),
     good=python_model(_TWO_STATES.format("IN", "ALSO_IN")),
     words="State input name '…' specified more than once",
@@ -88,11 +74,8 @@ def initial_state_twice(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "initial-state-data-type",
     "initial_state has the data_type of its state",
-    source=SOURCE,
     bad=_state(_INITIAL.format("TYPE_INT32", "3, 2", "zero_data: true")),
-    good=_GOOD,
     words="The data type used for 'initial_state' field of state '…' does not match the state data type",
 )
 def initial_state_data_type(model: Model) -> Iterator[Finding]:
@@ -103,25 +86,19 @@ def initial_state_data_type(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "initial-state-name-missing",
     "initial_state has a name",
-    source=SOURCE,
     bad=_state(_INITIAL.format("TYPE_FP32", "3, 2", "zero_data: true").replace('name: "zeros", ', "")),
-    good=_GOOD,
     words="Field 'name' must be set when using initial_state for state input '…'",
 )
-def initial_state_name(model: Model) -> Iterator[Finding]:
+def initial_state_name_missing(model: Model) -> Iterator[Finding]:
     for path, _, initial in _initial_states(model):
         if not initial.name:
             yield Finding(model.at(*path, "name"), "initial_state has no name", cure='write name: "…"')
 
 
 @rule(
-    "initial-state-dims",
     "initial_state has fixed dims that match its state's",
-    source=SOURCE,
     bad=_state(_INITIAL.format("TYPE_FP32", "3, 5", "zero_data: true")),
-    good=_GOOD,
     words="doesn't match 'state' dim description",
 )
 def initial_state_dims(model: Model) -> Iterator[Finding]:
@@ -144,14 +121,11 @@ def initial_state_dims(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "initial-state-data-missing",
     "initial_state has zero_data or a data_file",
-    source=SOURCE,
     bad=_state('initial_state: { name: "zeros", data_type: TYPE_FP32, dims: [ 3, 2 ] }'),
-    good=_GOOD,
     words="initial_state setting expects state'…' to have state_data set",
 )
-def initial_state_data(model: Model) -> Iterator[Finding]:
+def initial_state_data_missing(model: Model) -> Iterator[Finding]:
     for path, _, initial in _initial_states(model):
         if initial.WhichOneof("state_data") is None:
             message = "initial_state has neither zero_data nor data_file"
@@ -159,9 +133,7 @@ def initial_state_data(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "initial-state-file",
     "The data_file of an initial_state exists and is long enough",
-    source=SOURCE,
     bad=Example(_state(_INITIAL.format("TYPE_FP32", "3, 2", 'data_file: "start"')), {"1/model.py": IDENTITY}),
     good=Example(
         _state(_INITIAL.format("TYPE_FP32", "3, 2", 'data_file: "start"')),
@@ -183,7 +155,8 @@ def missing_or_short(
     path = f"{folder}/{name}"
     recipe = model.repository.recipe
     entry = model.get(path)
-    needed = byte_size(data_type, list(dims))
+    # As triton/common counts them: text and unknown types as 4 bytes for each element.
+    needed = ELEMENT_BYTES.get(type_name(data_type), 4) * element_count(dims)
     if entry is None or entry.is_folder:
         if not (recipe and recipe.makes(f"{model.folder}/{path}")):
             effect = f"Triton refuses it: failed to open text file for read {path}: No such file or directory"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from triton_ensembles.check.examples import python_model
+from triton_ensembles.check.examples import parameter, python_model
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
@@ -27,7 +27,7 @@ def _control(*controls: str, name: str = 'name: "START"') -> str:
 _START = "{ kind: CONTROL_SEQUENCE_START, fp32_false_true: [ 0, 1 ] }"
 _END = "{ kind: CONTROL_SEQUENCE_END, fp32_false_true: [ 0, 1 ] }"
 _CORRID = "{ kind: CONTROL_SEQUENCE_CORRID, data_type: TYPE_UINT64 }"
-_GOOD = _sequence(_control(_START))
+GOOD = _sequence(_control(_START))
 
 
 def _controls(model: Model) -> Iterator[tuple[tuple[str | int, ...], Any, Any]]:
@@ -43,32 +43,24 @@ def _kind(control: Any) -> str:
 
 
 @rule(
-    "sequence-control-name-missing",
     "Every control_input has a name",
-    source=SOURCE,
     bad=_sequence(_control(_START, name="")),
-    good=_GOOD,
     words="sequence batching control tensor must have a name",
 )
-def name_missing(model: Model) -> Iterator[Finding]:
+def sequence_control_name_missing(model: Model) -> Iterator[Finding]:
     for number, tensor in enumerate(model.config.sequence_batching.control_input):
-        if not tensor.name and not model.is_damaged("sequence_batching", "control_input", number):
-            yield Finding(
-                model.at("sequence_batching", "control_input", number),
-                f"control_input {number} has no name",
-                cure='write name: "…"',
-            )
+        path = ("sequence_batching", "control_input", number)
+        if not tensor.name and not model.is_damaged(*path):
+            yield Finding(model.at(*path), f"control_input {number} has no name", cure='write name: "…"')
 
 
 @rule(
-    "sequence-control-tensor-twice",
     "Each tensor is in only one control_input",
-    source=SOURCE,
     bad=_sequence(_control(_START) + " " + _control(_END)),
     good=_sequence(_control(_START) + " " + _control(_END, name='name: "END"')),
     words="sequence batching control tensor '…' is specified for multiple control kinds",
 )
-def tensor_twice(model: Model) -> Iterator[Finding]:
+def sequence_control_tensor_twice(model: Model) -> Iterator[Finding]:
     names = [tensor.name for tensor in model.config.sequence_batching.control_input]
     for number, name in enumerate(names):
         if name and name in names[:number]:
@@ -80,14 +72,11 @@ def tensor_twice(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "sequence-control-kind-twice",
     "Each kind of control is given only once",
-    source=SOURCE,
     bad=_sequence(_control(_START) + " " + _control(_START, name='name: "BEGIN"')),
-    good=_GOOD,
     words="sequence batching specifies multiple … tensors",
 )
-def kind_twice(model: Model) -> Iterator[Finding]:
+def sequence_control_kind_twice(model: Model) -> Iterator[Finding]:
     seen: set[str] = set()
     for path, _, control in _controls(model):
         kind = _kind(control)
@@ -97,14 +86,11 @@ def kind_twice(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "sequence-control-values",
     "A control has one list of two values, for false and for true",
-    source=SOURCE,
     bad=_sequence(_control("{ kind: CONTROL_SEQUENCE_START, fp32_false_true: [ 1 ] }")),
-    good=_GOOD,
     words="must have exactly 2 entries",
 )
-def values(model: Model) -> Iterator[Finding]:
+def sequence_control_values(model: Model) -> Iterator[Finding]:
     for path, _, control in _controls(model):
         given = [name for name in _VALUES if len(getattr(control, name))]
         if control.kind not in (0, 1, 2) or model.is_damaged(*path):  # START, READY, END: the true-or-false kinds
@@ -126,36 +112,31 @@ def values(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "sequence-corrid-values",
     "The correlation ID has a data_type and no values",
-    source=SOURCE,
     bad=_sequence(_control(_CORRID.replace(" }", ", int32_false_true: [ 0, 1 ] }"), name='name: "ID"')),
     good=_sequence(_control(_CORRID, name='name: "ID"')),
     words="sequence batching must not specify either 'int32_false_true', …",
 )
-def corrid_values(model: Model) -> Iterator[Finding]:
+def sequence_corrid_values(model: Model) -> Iterator[Finding]:
     for path, _, control in _controls(model):
         given = [name for name in _VALUES if len(getattr(control, name))]
         if control.kind == control.CONTROL_SEQUENCE_CORRID and given:
-            yield Finding(
-                model.at(*path, given[0]), f"CONTROL_SEQUENCE_CORRID has {given[0]}", cure=f"delete {given[0]}"
-            )
+            message = f"CONTROL_SEQUENCE_CORRID has {given[0]}"
+            yield Finding(model.at(*path, given[0]), message, cure=f"delete {given[0]}")
 
 
 @rule(
-    "sequence-corrid-data-type",
     "The correlation ID is an integer or a string",
     source="core r24.10 model_config_utils.cc ValidateModelConfig",
     bad=_sequence(_control(_CORRID.replace("UINT64", "FP32"), name='name: "ID"')),
     good=_sequence(_control(_CORRID.replace("UINT64", "STRING"), name='name: "ID"')),
     words="unexpected data type for control CONTROL_SEQUENCE_CORRID",
 )
-def corrid_data_type(model: Model) -> Iterator[Finding]:
+def sequence_corrid_data_type(model: Model) -> Iterator[Finding]:
     allowed = {DataType.Value(name) for name in _CORRID_TYPES}
     for path, _, control in _controls(model):
-        if control.kind == control.CONTROL_SEQUENCE_CORRID and control.data_type not in allowed:
-            if model.is_damaged(*path):
-                continue
+        unknown = control.kind == control.CONTROL_SEQUENCE_CORRID and control.data_type not in allowed
+        if unknown and not model.is_damaged(*path):
             yield Finding(
                 model.at(*path, "data_type"),
                 "the data_type of CONTROL_SEQUENCE_CORRID is not valid for a correlation ID",
@@ -164,14 +145,13 @@ def corrid_data_type(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "sequence-slot-utilization",
     "minimum_slot_utilization is between 0 and 1",
     source="core r24.10 model_config_utils.cc ValidateModelConfig",
     bad=_sequence("direct { minimum_slot_utilization: 2 }"),
     good=_sequence("direct { minimum_slot_utilization: 0.5 }"),
     words="sequence batching minimum slot utilization must be in range (0.0, 1.0]",
 )
-def slot_utilization(model: Model) -> Iterator[Finding]:
+def sequence_slot_utilization(model: Model) -> Iterator[Finding]:
     share = model.config.sequence_batching.direct.minimum_slot_utilization
     if share < 0 or share > 1:
         yield Finding(
@@ -182,14 +162,13 @@ def slot_utilization(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "sequence-batch-strategy",
     "TRITON_BATCH_STRATEGY_PATH cannot be combined with sequence_batching",
     source="core r24.10 backend_model.cc TritonModel::Create",
-    bad=_sequence("") + 'parameters { key: "TRITON_BATCH_STRATEGY_PATH", value { string_value: "strategy.so" } }\n',
+    bad=_sequence("") + parameter("TRITON_BATCH_STRATEGY_PATH", "strategy.so"),
     good=_sequence(""),
     words="TRITON_BATCH_STRATEGY_PATH cannot be specified with sequence batcher, using default batching strategy",
 )
-def batch_strategy(model: Model) -> Iterator[Finding]:
+def sequence_batch_strategy(model: Model) -> Iterator[Finding]:
     key = "TRITON_BATCH_STRATEGY_PATH"
     if model.config.HasField("sequence_batching") and key in model.config.parameters:
         yield Finding(

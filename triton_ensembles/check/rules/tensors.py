@@ -7,15 +7,23 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.examples import X, Y, python_model
+from triton_ensembles.check.examples import X, Y, io_tensor, plan_model, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rule import rule
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
 from triton_ensembles.triton.model_config import DataType
 
-SHAPE = "core r24.10 model_config_utils.cc ValidateIOShape"
+SOURCE = "core r24.10 model_config_utils.cc ValidateIOShape"
+GOOD = python_model()
 VARIABLE = -1
+ELEMENT_BYTES = {
+    "TYPE_BOOL": 1, "TYPE_UINT8": 1, "TYPE_INT8": 1, "TYPE_UINT16": 2, "TYPE_INT16": 2, "TYPE_FP16": 2, "TYPE_BF16": 2,
+    "TYPE_UINT32": 4, "TYPE_INT32": 4, "TYPE_FP32": 4, "TYPE_UINT64": 8, "TYPE_INT64": 8, "TYPE_FP64": 8,
+}  # fmt: skip
+_NON_LINEAR = io_tensor("X", "FP16", "8, 4, 4", "is_non_linear_format_io: true")
+_SCALAR = io_tensor("X", "FP32", "1", "reshape { shape: [ ] }")
+_SHAPE_TENSOR = io_tensor("X", "INT32", "1", "is_shape_tensor: true")
 
 
 def tensors(model: Model) -> Iterator[tuple[str, int, Any]]:
@@ -23,6 +31,15 @@ def tensors(model: Model) -> Iterator[tuple[str, int, Any]]:
     for kind in ("input", "output"):
         for index, tensor in enumerate(getattr(model.config, kind)):
             yield kind, index, tensor
+
+
+def type_name(data_type: int) -> str:
+    return DataType.Name(data_type) if data_type in DataType.values() else str(data_type)
+
+
+def same_shape(one: Sequence[int], other: Sequence[int]) -> bool:
+    """As triton/common CompareDimsWithWildcard: equal, where -1 equals everything."""
+    return len(one) == len(other) and all(a == b or -1 in (a, b) for a, b in zip(one, other, strict=True))
 
 
 def element_count(dims: Sequence[int]) -> int:
@@ -39,26 +56,20 @@ def _each(model: Model, is_wrong: Callable[[Any], bool], field: str, message: st
 
 
 @rule(
-    "tensor-name-missing",
     "Every input and output has a name",
-    source=SHAPE,
     bad=python_model(inputs="{ data_type: TYPE_FP32, dims: [ 4 ] }"),
-    good=python_model(),
     words="model … must specify 'name'",
 )
-def name_missing(model: Model) -> Iterator[Finding]:
+def tensor_name_missing(model: Model) -> Iterator[Finding]:
     return _each(model, lambda tensor: not tensor.name, "name", "{kind} {name} has no name", 'write name: "…"')
 
 
 @rule(
-    "tensor-data-type-missing",
     "Every input and output has a data_type",
-    source=SHAPE,
     bad=python_model(inputs='{ name: "X", dims: [ 4 ] }'),
-    good=python_model(),
     words="model … '…' must specify 'data_type'",
 )
-def data_type_missing(model: Model) -> Iterator[Finding]:
+def tensor_data_type_missing(model: Model) -> Iterator[Finding]:
     return _each(
         model,
         lambda tensor: tensor.data_type == DataType.TYPE_INVALID,
@@ -69,14 +80,12 @@ def data_type_missing(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "tensor-dims-missing",
     "Every input and output has dims",
-    source=SHAPE,
     bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32 }'),
-    good=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 1 ] }'),
+    good=python_model(inputs=io_tensor("X", dims="1")),
     words="model … '…' must specify 'dims'",
 )
-def dims_missing(model: Model) -> Iterator[Finding]:
+def tensor_dims_missing(model: Model) -> Iterator[Finding]:
     return _each(
         model,
         lambda tensor: not tensor.dims,
@@ -87,14 +96,12 @@ def dims_missing(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "tensor-dim-invalid",
     "A dimension is at least 1, or -1 for one of variable size",
-    source=SHAPE,
-    bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 0, 4 ] }'),
-    good=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ -1, 4 ] }'),
+    bad=python_model(inputs=io_tensor("X", dims="0, 4")),
+    good=python_model(inputs=io_tensor("X", dims="-1, 4")),
     words="model … '…' dimension must be integer >= 1, or -1 to indicate a variable-size dimension",
 )
-def dim_invalid(model: Model) -> Iterator[Finding]:
+def tensor_dim_invalid(model: Model) -> Iterator[Finding]:
     for kind, index, tensor in tensors(model):
         paths: tuple[tuple[Sequence[int], tuple[str, ...]], ...] = (
             (tensor.dims, ("dims",)),
@@ -111,11 +118,9 @@ def dim_invalid(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "reshape-empty",
     "Only a model with batching can reshape a tensor to a scalar",
-    source=SHAPE,
-    bad=python_model(size=0, inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 1 ], reshape { shape: [ ] } }'),
-    good=python_model(size=8, inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 1 ], reshape { shape: [ ] } }'),
+    bad=python_model(size=0, inputs=_SCALAR),
+    good=python_model(size=8, inputs=_SCALAR),
     words="model … '…' cannot have empty reshape for non-batching model as scalar tensors are not supported",
 )
 def reshape_empty(model: Model) -> Iterator[Finding]:
@@ -129,16 +134,12 @@ def reshape_empty(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "reshape-size-differs",
     "dims and reshape have the same number of elements",
-    source=SHAPE,
-    bad=python_model(inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 2, 3 ], reshape { shape: [ 5 ] } }'),
-    good=python_model(
-        inputs='{ name: "X", data_type: TYPE_FP32, dims: [ 2, 4, -1, 6 ], reshape { shape: [ 8, -1, 6 ] } }'
-    ),
+    bad=python_model(inputs=io_tensor("X", "FP32", "2, 3", "reshape { shape: [ 5 ] }")),
+    good=python_model(inputs=io_tensor("X", "FP32", "2, 4, -1, 6", "reshape { shape: [ 8, -1, 6 ] }")),
     words="model … '…' has different size for dims and reshape",
 )
-def reshape_size(model: Model) -> Iterator[Finding]:
+def reshape_size_differs(model: Model) -> Iterator[Finding]:
     for kind, index, tensor in tensors(model):
         shape = list(tensor.reshape.shape)
         if not tensor.HasField("reshape") or (not shape and model.config.max_batch_size == 0):
@@ -173,14 +174,13 @@ def _chunks(dims: list[int]) -> list[int]:
 
 
 @rule(
-    "format-needs-3-dims",
     "Only inputs with three dims have FORMAT_NHWC or FORMAT_NCHW",
     source="core r24.10 model_config_utils.cc ValidateModelInput",
     bad=python_model(inputs='{ name: "X", data_type: TYPE_UINT8, format: FORMAT_NHWC, dims: [ 299, 299 ] }'),
     good=python_model(inputs='{ name: "X", data_type: TYPE_UINT8, format: FORMAT_NHWC, dims: [ 299, 299, 3 ] }'),
     words="model input NHWC/NCHW require 3 dims",
 )
-def format_dims(model: Model) -> Iterator[Finding]:
+def format_needs_3_dims(model: Model) -> Iterator[Finding]:
     for index, tensor in enumerate(model.config.input):
         if tensor.format in (tensor.FORMAT_NHWC, tensor.FORMAT_NCHW) and len(tensor.dims) != 3 and tensor.dims:
             name = tensor.Format.Name(tensor.format)
@@ -191,29 +191,22 @@ def format_dims(model: Model) -> Iterator[Finding]:
             )
 
 
-def _not_tensorrt(model: Model) -> bool:
-    return backend_of(model).platform != TENSORRT_PLATFORM
-
-
-_PLAN = 'platform: "tensorrt_plan"'
+def _is_plan(model: Model) -> bool:
+    return backend_of(model).platform == TENSORRT_PLATFORM
 
 
 @rule(
-    "shape-tensor-without-tensorrt",
     "Only TensorRT models have shape tensors",
     source="core r24.10 model_config_utils.cc ValidateModelInput, ValidateModelOutput",
-    bad=python_model(inputs='{ name: "X", data_type: TYPE_INT32, dims: [ 1 ], is_shape_tensor: true }'),
-    good=Example(
-        python_model(backend=_PLAN, inputs='{ name: "X", data_type: TYPE_INT32, dims: [ 1 ], is_shape_tensor: true }'),
-        {"1/model.plan": ""},
-    ),
+    bad=python_model(inputs=_SHAPE_TENSOR),
+    good=plan_model(inputs=_SHAPE_TENSOR),
     good_loads=False,
     words="shape tensors are only supported for TensorRT platform",
 )
-def shape_tensor(model: Model) -> Iterator[Finding]:
+def shape_tensor_without_tensorrt(model: Model) -> Iterator[Finding]:
     return _each(
         model,
-        lambda tensor: tensor.is_shape_tensor and _not_tensorrt(model),
+        lambda tensor: tensor.is_shape_tensor and not _is_plan(model),
         "is_shape_tensor",
         "{kind} '{name}' is a shape tensor, and the model is not a TensorRT plan",
         "delete is_shape_tensor",
@@ -221,24 +214,17 @@ def shape_tensor(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "non-linear-format-without-tensorrt",
     "Only TensorRT models have non-linear formats",
     source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
-    bad=python_model(inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4, 4 ], is_non_linear_format_io: true }'),
-    good=Example(
-        python_model(
-            backend=_PLAN,
-            inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4, 4 ], is_non_linear_format_io: true }',
-        ),
-        {"1/model.plan": ""},
-    ),
+    bad=python_model(inputs=_NON_LINEAR),
+    good=plan_model(inputs=_NON_LINEAR),
     good_loads=False,
     words="Non-linear IO format is only supported for the TensorRT platform",
 )
-def non_linear(model: Model) -> Iterator[Finding]:
+def non_linear_format_without_tensorrt(model: Model) -> Iterator[Finding]:
     return _each(
         model,
-        lambda tensor: tensor.is_non_linear_format_io and _not_tensorrt(model),
+        lambda tensor: tensor.is_non_linear_format_io and not _is_plan(model),
         "is_non_linear_format_io",
         "{kind} '{name}' has a non-linear format, and the model is not a TensorRT plan",
         "delete is_non_linear_format_io",
@@ -246,29 +232,17 @@ def non_linear(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "non-linear-format-needs-3-dims",
     "A tensor of a non-linear format has three dims",
     source="core r24.10 model_config_utils.cc ValidateNonLinearFormatIO",
-    bad=Example(
-        python_model(
-            backend=_PLAN, inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4 ], is_non_linear_format_io: true }'
-        ),
-        {"1/model.plan": ""},
-    ),
-    good=Example(
-        python_model(
-            backend=_PLAN,
-            inputs='{ name: "X", data_type: TYPE_FP16, dims: [ 8, 4, 4 ], is_non_linear_format_io: true }',
-        ),
-        {"1/model.plan": ""},
-    ),
+    bad=plan_model(inputs=io_tensor("X", "FP16", "8, 4", "is_non_linear_format_io: true")),
+    good=plan_model(inputs=_NON_LINEAR),
     good_loads=False,
     words="Non-linear IO format … requires 3 dims",
 )
-def non_linear_dims(model: Model) -> Iterator[Finding]:
+def non_linear_format_needs_3_dims(model: Model) -> Iterator[Finding]:
     return _each(
         model,
-        lambda tensor: tensor.is_non_linear_format_io and not _not_tensorrt(model) and len(tensor.dims) not in (0, 3),
+        lambda tensor: tensor.is_non_linear_format_io and _is_plan(model) and len(tensor.dims) not in (0, 3),
         "dims",
         "{kind} '{name}' has a non-linear format and does not have three dims",
         "write three dims without the batch axis",
@@ -276,37 +250,29 @@ def non_linear_dims(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "input-name-twice",
     "No two inputs share a name",
     source="core r24.10 model.cc Model::Init counts both, but a request can hold only one; measured on 2.51.0",
-    server=Server.ACCEPTS,
-    bad=python_model(inputs=f'{X}, {{ name: "X", data_type: TYPE_INT64, dims: [ 1 ] }}'),
-    good=python_model(inputs=f'{X}, {{ name: "Z", data_type: TYPE_INT64, dims: [ 1 ] }}'),
+    bad=python_model(inputs=f"{X}, {io_tensor('X', 'INT64', '1')}"),
+    good=python_model(inputs=f"{X}, {io_tensor('Z', 'INT64', '1')}"),
 )
 def input_name_twice(model: Model) -> Iterator[Finding]:
-    yield from _twice(model, "input", "Triton loads the model and refuses every request: expected 2 inputs but got 1")
+    return _twice(model, "input", "Triton loads the model and refuses every request: expected 2 inputs but got 1")
 
 
 @rule(
-    "output-name-twice",
     "No two outputs share a name",
     source="core r24.10 model.cc Model::Init: a map, which keeps only the first; measured on 2.51.0",
     severity=Severity.WARNING,
-    server=Server.ACCEPTS,
-    bad=python_model(outputs=f'{Y}, {{ name: "Y", data_type: TYPE_INT64, dims: [ 1 ] }}'),
-    good=python_model(outputs=f'{Y}, {{ name: "Z", data_type: TYPE_INT64, dims: [ 1 ] }}'),
+    bad=python_model(outputs=f"{Y}, {io_tensor('Y', 'INT64', '1')}"),
+    good=python_model(outputs=f"{Y}, {io_tensor('Z', 'INT64', '1')}"),
 )
 def output_name_twice(model: Model) -> Iterator[Finding]:
-    yield from _twice(model, "output", "Triton loads the model and keeps only the first of them")
+    return _twice(model, "output", "Triton loads the model and keeps only the first of them")
 
 
 def _twice(model: Model, kind: str, effect: str) -> Iterator[Finding]:
     names = [tensor.name for tensor in getattr(model.config, kind)]
     for index, name in enumerate(names):
         if name and name in names[:index]:
-            yield Finding(
-                model.at(kind, index, "name"),
-                f"there are two {kind}s called '{name}'",
-                effect,
-                "give it another name, or delete it",
-            )
+            message = f"there are two {kind}s called '{name}'"
+            yield Finding(model.at(kind, index, "name"), message, effect, "give it another name, or delete it")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Repository
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import rule
 from triton_ensembles.recipe.reader import RECIPE
 
 _UNPACKS = "SageMaker unpacks ModelDataUrl as gzip of tar: AWS, 'Use your own inference code with hosting services'"
@@ -15,7 +15,7 @@ _UNPACKS = "SageMaker unpacks ModelDataUrl as gzip of tar: AWS, 'Use your own in
 def _problem(id: str, title: str, source: str, effect: str, cure: str) -> None:
     """A rule for problems that occurred while the repository was read."""
 
-    @rule(id, title, source=source, server=Server.UNTESTED)
+    @rule(title, id=id, source=source)
     def find(repository: Repository) -> Iterator[Finding]:
         for problem in repository.tree.problems:
             if problem.rule == id:
@@ -60,12 +60,7 @@ _problem(
 )
 
 
-@rule(
-    "recipe-unreadable",
-    "ensemble.toml is a valid recipe",
-    source="the build of this project reads it: triton_ensembles/recipe",
-    server=Server.UNTESTED,
-)
+@rule("ensemble.toml is a valid recipe", source="the build of this project reads it: triton_ensembles/recipe")
 def recipe_unreadable(repository: Repository) -> Iterator[Finding]:
     if repository.recipe and repository.recipe.fault:
         line, message = repository.recipe.fault

@@ -10,8 +10,8 @@ from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.rules.sequence_state import missing_or_short
+from triton_ensembles.check.rules.tensors import same_shape, type_name
 from triton_ensembles.check.spelling import listed, nearest
-from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 backend_model_instance.cc GenerateWarmupData"
 REQUEST = "core r24.10 infer_request.cc Normalize, which warm-up requests pass too"
@@ -24,7 +24,7 @@ def _warmup(value: str, key: str = "X", size: int = 1) -> str:
 
 
 _ZEROS = "data_type: TYPE_FP32, dims: [ 4 ], zero_data: true"
-_GOOD = _warmup(_ZEROS)
+GOOD = _warmup(_ZEROS)
 
 
 def _samples(model: Model) -> Iterator[tuple[tuple[str | int, ...], Any]]:
@@ -44,28 +44,22 @@ def _inputs(model: Model) -> Iterator[tuple[tuple[str | int, ...], str, Any]]:
 
 
 @rule(
-    "warmup-data-missing",
     "A warm-up input has zero_data, random_data or input_data_file",
-    source=SOURCE,
     bad=_warmup("data_type: TYPE_FP32, dims: [ 4 ]"),
-    good=_GOOD,
     words="warmup setting expects input '…' to have input_data_type set",
 )
-def data_missing(model: Model) -> Iterator[Finding]:
+def warmup_data_missing(model: Model) -> Iterator[Finding]:
     for path, name, tensor in _inputs(model):
         if tensor.WhichOneof("input_data_type") is None:
             yield Finding(model.at(*path), f"the warm-up input '{name}' has no data", cure="write random_data: true")
 
 
 @rule(
-    "warmup-dims-variable",
     "A warm-up input has fixed dims",
-    source=SOURCE,
     bad=_warmup("data_type: TYPE_FP32, dims: [ -1 ], zero_data: true"),
-    good=_GOOD,
     words="warmup setting expects all variable-size dimensions are specified for input '…'",
 )
-def dims_variable(model: Model) -> Iterator[Finding]:
+def warmup_dims_variable(model: Model) -> Iterator[Finding]:
     for path, name, tensor in _inputs(model):
         if -1 in tensor.dims:
             yield Finding(
@@ -76,9 +70,7 @@ def dims_variable(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "warmup-file",
     "The input_data_file of a warm-up exists and is long enough",
-    source=SOURCE,
     bad=_warmup('data_type: TYPE_FP32, dims: [ 4 ], input_data_file: "sample"'),
     good=Example(
         _warmup('data_type: TYPE_FP32, dims: [ 4 ], input_data_file: "sample"'),
@@ -86,7 +78,7 @@ def dims_variable(model: Model) -> Iterator[Finding]:
     ),
     words="failed to open text file for read",
 )
-def data_file(model: Model) -> Iterator[Finding]:
+def warmup_file(model: Model) -> Iterator[Finding]:
     for path, _, tensor in _inputs(model):
         if tensor.WhichOneof("input_data_type") == "input_data_file" and -1 not in tensor.dims:
             place = model.at(*path, "value", "input_data_file")
@@ -94,14 +86,12 @@ def data_file(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "warmup-input-differs",
     "A warm-up input has the data_type and the dims of the model's input",
     source=REQUEST,
     bad=_warmup("data_type: TYPE_FP32, dims: [ 5 ], zero_data: true"),
-    good=_GOOD,
     words="unexpected shape for input '…'",
 )
-def input_differs(model: Model) -> Iterator[Finding]:
+def warmup_input_differs(model: Model) -> Iterator[Finding]:
     inputs = {tensor.name: tensor for tensor in model.config.input}
     for path, name, tensor in _inputs(model):
         wanted = inputs.get(name)
@@ -109,17 +99,14 @@ def input_differs(model: Model) -> Iterator[Finding]:
             continue
         dims, allowed = list(tensor.dims), list(wanted.dims)
         if tensor.data_type != wanted.data_type:
-            types = (
-                DataType.Name(item) if item in DataType.values() else str(item)
-                for item in (tensor.data_type, wanted.data_type)
-            )
             yield Finding(
                 model.at(*path, "value", "data_type"),
-                "the warm-up input '{}' is {}, and the model's is {}".format(name, *types),
+                f"the warm-up input '{name}' is {type_name(tensor.data_type)}, "
+                f"and the model's is {type_name(wanted.data_type)}",
                 f"Triton refuses it: inference input '{name}' data-type differs from what model '{model.name}' expects",
                 "write the data_type of the model's input",
             )
-        elif -1 not in dims and not _fits(dims, allowed):
+        elif -1 not in dims and not same_shape(dims, allowed):
             yield Finding(
                 model.at(*path, "value", "dims"),
                 f"the warm-up input '{name}' has dims {dims}, and the model's has {allowed}",
@@ -128,19 +115,13 @@ def input_differs(model: Model) -> Iterator[Finding]:
             )
 
 
-def _fits(dims: list[int], allowed: list[int]) -> bool:
-    return len(dims) == len(allowed) and all(want in (-1, dim) for dim, want in zip(dims, allowed, strict=True))
-
-
 @rule(
-    "warmup-inputs-missing",
     "A warm-up sample has every input that is not optional",
     source=REQUEST,
     bad=python_model('model_warmup [ { name: "first", batch_size: 1 } ]'),
-    good=_GOOD,
     words="missing required input(s) …",
 )
-def inputs_missing(model: Model) -> Iterator[Finding]:
+def warmup_inputs_missing(model: Model) -> Iterator[Finding]:
     required = [tensor.name for tensor in model.config.input if not tensor.optional]
     for path, sample in _samples(model):
         missing = [name for name in required if name not in sample.inputs]
@@ -156,14 +137,13 @@ def inputs_missing(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "warmup-batch-size",
     "A warm-up sample is no larger than max_batch_size",
     source="backends r24.10: the python backend refuses larger batches; measured on 2.51.0",
     bad=_warmup(_ZEROS, size=9),
     good=_warmup(_ZEROS, size=8),
     words="batch size …",
 )
-def batch_size(model: Model) -> Iterator[Finding]:
+def warmup_batch_size(model: Model) -> Iterator[Finding]:
     most = max(model.config.max_batch_size, 1)
     for path, sample in _samples(model):
         if sample.batch_size > most and not model.is_damaged("max_batch_size"):

@@ -45,7 +45,7 @@ def model_hash(url: str) -> str:
 
 
 class Disk:
-    """Attributes: ``used``, the bytes of unpacked models and of those being downloaded and unpacked."""
+    """Downloads, unpacks and deletes models. ``used`` counts their bytes, also while they are being written."""
 
     def __init__(self, root: Path, objects: ModelObjects, budget: int) -> None:
         self._models = root / "models"

@@ -50,7 +50,7 @@ class InstanceModels(Protocol):
 
 
 class Instance:
-    """Attributes: ``in_flight``, the number of requests that wait here or are being answered."""
+    """One container and its models. ``in_flight`` counts the requests that wait here or are being answered."""
 
     def __init__(
         self, index: int, container: Container, models: InstanceModels, disk: Disk, budgets: Budgets, report: Report

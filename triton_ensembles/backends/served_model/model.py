@@ -1,19 +1,22 @@
-"""What Triton calls of a model instance in a Python-based backend: load, answer batches, unload.
-
-A backend is a subclass named ``TritonPythonModel``, which names the model's file and the engine.
-"""
+"""What Triton calls of a model instance in each Python-based backend: load, answer batches, unload."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import importlib
+import json
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
+sys.path.append(str(Path(__file__).resolve().parents[3]))  # why: triton_ensembles/backends/__init__.py
+
+from triton_ensembles.backends import ENGINES
 from triton_ensembles.backends.common.batching import BadInputError, Request, Result
 from triton_ensembles.backends.common.model_instance import LoadError, read_model_instance
 
@@ -32,21 +35,15 @@ class Engine(Protocol):
         """Free memory and threads."""
 
 
-class ServedModel:
-    """Base class of the backends' ``TritonPythonModel``."""
-
-    default_filename: ClassVar[str]
-    """The model's file, unless the config has a ``default_model_filename``."""
-    engine: ClassVar[str]
-    """Module and name of the :class:`Engine`: imported only when a model is loaded, because for auto-completion of
-    configs Triton starts a stub that only imports the backend."""
-
+class TritonPythonModel:
     def initialize(self, args: Mapping[str, str]) -> None:
         _check_numpy()
-        self._model = read_model_instance(args, self.default_filename)
+        filename, module, engine = ENGINES[json.loads(args["model_config"])["backend"]]
+        self._model = read_model_instance(args, filename)
         self._outputs = tuple(tensor.name for tensor in self._model.outputs)
-        module, _, name = self.engine.partition(":")
-        self._engine: Engine = getattr(importlib.import_module(module), name)(self._model)
+        # Imported only here, because for auto-completion of configs Triton starts a stub that only imports this module.
+        engines = importlib.import_module(f"triton_ensembles.backends.{module}")
+        self._engine: Engine = getattr(engines, engine)(self._model)
         _trim_heap()
         for key in self._model.unknown_parameters(self._engine.parameters):
             pb_utils.Logger.log_warn(f"{self._model.name}: parameter {key} of the config is unknown to this backend")
