@@ -1,8 +1,8 @@
 """How close the ensembles are to the limit, and how far ahead of what people would use instead.
 
     python -m benchmarks.bench                                      everything: about 25 minutes on two cores
-    python -m benchmarks.bench --only short --contenders limit,ours --rounds 1
-    python -m benchmarks.bench --only short-32-c8,short-32-batch --contenders limit,ours --rounds 9
+    python -m benchmarks.bench --only short --contenders limit ours --rounds 1
+    python -m benchmarks.bench --only short-32-c8 short-32-batch --contenders limit ours --rounds 9
 
 Contenders (groups): limit (tokenizer, engine and pooling without a server), ours and http (the ensembles in
 tritonserver, with perf_analyzer as the client over gRPC and HTTP), endpoint (behind the local endpoint), bf16 (the
@@ -19,32 +19,28 @@ import argparse
 import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from benchmarks.cells import Cell, Measurement
 from benchmarks.contenders.contender import Contender
 from benchmarks.contest import ENSEMBLES, GROUPS, Contest
-from benchmarks.facts import facts
 from benchmarks.goals import verdicts
 from benchmarks.loads import Load, direct, served
-from benchmarks.results import Results
+from benchmarks.results import Results, facts_of
 from benchmarks.tables import goals_table, plain, throughput_tables
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import REPORTS
 from triton_ensembles.processes import StopSignals
+from triton_ensembles.progress import Progress
 
 WARM_UP = 0.5  # seconds before each measurement that do not count
 RESULTS = "results.json"
 
 
 def bench(
-    groups: Sequence[str],
-    only: Sequence[str],
-    rounds: int,
-    seconds: float,
-    output: Path,
-    progress: Callable[[str], None],
+    groups: Sequence[str], only: Sequence[str], rounds: int, seconds: float, output: Path, progress: Progress
 ) -> Results:
     """Measure, and write results.json after every round.
 
@@ -52,7 +48,7 @@ def bench(
         EnsembleError: a required contender cannot be built, started or measured.
     """
     command = shlex.join(["python", "-m", "benchmarks.bench", *sys.argv[1:]])
-    results = Results(facts(command) | {"rounds": rounds, "seconds": seconds, "warm_up": WARM_UP, "weights": {}})
+    results = Results(facts_of(command) | {"rounds": rounds, "seconds": seconds, "warm_up": WARM_UP, "weights": {}})
     contents = [content for content in ENSEMBLES if any(name.partition("-")[0] == content for name in only)]
     with Contest(groups, contents, results, progress).started() as contenders:
         cells = schedule(contenders, only)
@@ -72,7 +68,7 @@ def bench(
 
 def schedule(contenders: Sequence[Contender], only: Sequence[str]) -> list[tuple[Contender, Load]]:
     """The cells of one round: by load, so that what is compared is measured within a short time."""
-    cells = [(contender, load) for contender in contenders for load in contender.loads()]
+    cells = [(contender, load) for contender in contenders for load in contender.loads]
     chosen = [cell for cell in cells if cell[1].content in only or cell[1].name in only]
     return sorted(chosen, key=lambda cell: (list(ENSEMBLES).index(cell[1].content), cell[1]))
 
@@ -90,16 +86,6 @@ def described(contender: Contender, load: Load, cell: Cell) -> str:
     return f"{contender.name}: {load}: {cell.throughput:.1f}/s, p50 {cell.latency_ms['p50']:.1f} ms; cores: {cpu}"
 
 
-def _choice_of(known: Sequence[str]) -> Callable[[str], list[str]]:
-    def parse(text: str) -> list[str]:
-        names = text.split(",")
-        if unknown := [name for name in names if name not in known]:
-            raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(known)}")
-        return [name for name in known if name in names]
-
-    return parse
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -109,23 +95,19 @@ def main() -> None:
     loads = [load.name for content in ENSEMBLES for load in (*served(content), *direct(content))]
     parser.add_argument(
         "--only",
-        type=_choice_of([*ENSEMBLES, *loads]),
+        nargs="+",
+        choices=[*ENSEMBLES, *loads],
+        metavar="LOAD",
         default=list(ENSEMBLES),
-        help=f"loads: {','.join(ENSEMBLES)}, or single ones such as short-32-c8,short-32-batch,mix-32-sorted",
+        help=f"of {' '.join(ENSEMBLES)}, or single ones such as short-32-c8 short-32-batch mix-32-sorted (all)",
     )
-    parser.add_argument("--contenders", type=_choice_of(GROUPS), default=list(GROUPS), help=f"of {','.join(GROUPS)}")
+    parser.add_argument("--contenders", nargs="+", choices=GROUPS, default=list(GROUPS), help="groups of them (all)")
     parser.add_argument("--output", type=Path, default=REPORTS / "bench", help="folder of the results (reports/bench)")
     options = parser.parse_args()
     try:
         with StopSignals():  # the servers are stopped on the way out
-            results = bench(
-                options.contenders,
-                options.only,
-                options.rounds,
-                options.seconds,
-                options.output,
-                lambda line: print(line, flush=True),
-            )
+            progress = partial(print, flush=True)
+            results = bench(options.contenders, options.only, options.rounds, options.seconds, options.output, progress)
     except EnsembleError as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:

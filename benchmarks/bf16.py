@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import tritonclient.http as http
 
 from benchmarks.engines import Array, find_step
-from benchmarks.examples import examples_of
 from triton_ensembles.building.build import Built, build
 from triton_ensembles.building.places import Places
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.examples.request import Request
 from triton_ensembles.paths import BUILD
+from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.reader import RECIPE
 from triton_ensembles.triton.targets import CPU
 
@@ -24,7 +25,7 @@ _TABLE = re.compile(r"^\[engines\..+\][ \t]*$", re.MULTILINE)
 _CHOICES = re.compile(r"^(backend|precision)\s*=.*\n", re.MULTILINE)
 
 
-def built_bf16(ensemble: Path, shared: Places, progress: Callable[[str], None]) -> Built:
+def built_bf16(ensemble: Path, shared: Places, progress: Progress) -> Built:
     """``<name>_bf16``, built from a copy of the folder ``ensemble`` whose engines have precision bf16.
 
     Args:
@@ -57,23 +58,10 @@ def with_bf16(recipe: str, path: Path) -> str:
     )
 
 
-def vectors(url: str, model: str, texts: list[str]) -> Array:
-    """Unit vectors FP32 [texts, 384] from the server at ``url``."""
-    example = examples_of("bert_trt").requests[0]
-    requests = [example.with_texts(texts[start : start + 32]).infer_inputs() for start in range(0, len(texts), 32)]
+def answers(url: str, model: str, requests: Iterable[Request], output: str) -> Array:
+    """The output of all requests, row below row, from the server at ``url``."""
     with http.InferenceServerClient(url) as client:
-        return np.concatenate([client.infer(model, request).as_numpy("finaloutput") for request in requests])
-
-
-def probabilities(url: str, model: str, images: list[bytes]) -> Array:
-    """Class probabilities FP32 [images, 1001] from the server at ``url``."""
-    rows = []
-    with http.InferenceServerClient(url) as client:
-        for image in images:
-            encoded = http.InferInput("INPUT", [1, len(image)], "UINT8")
-            encoded.set_data_from_numpy(np.frombuffer(image, np.uint8)[None, :])
-            rows.append(client.infer(model, [encoded]).as_numpy("OUTPUT"))
-    return np.concatenate(rows)
+        return np.concatenate([client.infer(model, each.infer_inputs()).as_numpy(output) for each in requests])
 
 
 def agreement(exact: Array, other: Array, *, classes: bool) -> dict[str, float]:

@@ -15,28 +15,46 @@ overhead means for models that compute. Signing, which boto3 does before it send
 from __future__ import annotations
 
 import argparse
+import json
+import re
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from benchmarks.endpoint_fixture import (
-    archive_of,
-    echo_archive,
-    echo_payload,
-    endpoint_target,
-    running_endpoint,
-    server_target,
-)
+import numpy as np
+import tritonclient.http as http
+
+from benchmarks.cells import spread
+from benchmarks.contenders.local_endpoint import PREFIX, archive_of, endpoint_target, running_endpoint, target_of
 from benchmarks.examples import photograph, sentences
 from benchmarks.http_load import HttpTarget, request_each, run_load
-from triton_ensembles.deploy.payload import Payload
+from triton_ensembles.archive.write import write_archive
+from triton_ensembles.deploy.payload import Payload, binary
+from triton_ensembles.endpoint.hosting.disk import model_hash
+from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.processes import command_line, descendants
+from triton_ensembles.progress import Progress
 
 CONNECTIONS = 32
 WARM_UP = 1.0  # seconds before each measurement that do not count
 Measured = tuple[float, float]  # median latency in ms, requests per second
+_CONFIG = """name: "echo"
+backend: "python"
+max_batch_size: 0
+input [ { name: "IN" data_type: TYPE_FP32 dims: [ 4 ] } ]
+output [ { name: "OUT" data_type: TYPE_FP32 dims: [ 4 ] } ]
+instance_group [ { count: 1 kind: KIND_CPU } ]
+"""
+_MODEL = """import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        tensors = [pb_utils.get_input_tensor_by_name(request, "IN").as_numpy() for request in requests]
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", tensor)]) for tensor in tensors]
+"""
 
 
 def requests() -> list[tuple[str, str, Payload]]:
@@ -50,9 +68,7 @@ def requests() -> list[tuple[str, str, Payload]]:
     ]
 
 
-def compare(
-    ensembles: list[tuple[str, str, Payload]], rounds: int, seconds: float, progress: Callable[[str], None]
-) -> None:
+def compare(ensembles: list[tuple[str, str, Payload]], rounds: int, seconds: float, progress: Progress) -> None:
     """Report two lines on ``echo`` and on each of ``ensembles``."""
     with tempfile.TemporaryDirectory(prefix="endpoint-overhead-") as folder:
         archives = [echo_archive(Path(folder)), *map(archive_of, dict.fromkeys(name for _, name, _ in ensembles))]
@@ -60,7 +76,7 @@ def compare(
             for about, name, payload in [("echo", "echo", echo_payload()), *ensembles]:
                 endpoint = endpoint_target(local, name, [payload])
                 request_each(endpoint)  # loads the model
-                server = server_target(local, name, [payload])
+                server = server_target(local, name, payload)
                 pairs = {count: _pairs(server, endpoint, count, rounds, seconds) for count in (1, CONNECTIONS)}
                 progress(_described(about, pairs))
 
@@ -86,8 +102,8 @@ def _pairs(
 
 def _described(about: str, pairs: dict[int, list[tuple[Measured, Measured]]]) -> str:
     one, many = pairs[1], pairs[CONNECTIONS]
-    overhead = _spread([behind[0] - direct[0] for direct, behind in one], 3)
-    ratio = _spread([behind[1] / direct[1] for direct, behind in many], 2)
+    overhead = spread([behind[0] - direct[0] for direct, behind in one], 3)
+    ratio = spread([behind[1] / direct[1] for direct, behind in many], 2)
     p50 = [median(pair[side][0] for pair in one) for side in (0, 1)]
     throughput = [median(pair[side][1] for pair in many) for side in (0, 1)]
     return (
@@ -97,8 +113,36 @@ def _described(about: str, pairs: dict[int, list[tuple[Measured, Measured]]]) ->
     )
 
 
-def _spread(values: list[float], digits: int) -> str:
-    return f"{median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
+def echo_archive(folder: Path) -> Path:
+    """echo.tar.gz in ``folder``: a Python model that returns its input."""
+    tree = folder / "tree"
+    (tree / "echo" / "1").mkdir(parents=True)
+    (tree / "echo" / "config.pbtxt").write_text(_CONFIG)
+    (tree / "echo" / "1" / "model.py").write_text(_MODEL)
+    (tree / "manifest.json").write_text(json.dumps({"ensemble": "echo", "weights": "pretrained"}))
+    path = folder / "echo.tar.gz"
+    write_archive(tree, path)
+    return path
+
+
+def echo_payload() -> Payload:
+    tensor = http.InferInput("IN", [4], "FP32")
+    tensor.set_data_from_numpy(np.arange(4, dtype=np.float32))
+    return binary([tensor], [http.InferRequestedOutput("OUT")])
+
+
+def server_target(local: LocalEndpoint, name: str, payload: Payload) -> HttpTarget:
+    """The same model, loaded already, on the SageMaker port of the tritonserver behind the endpoint."""
+    path = f"/models/{model_hash(PREFIX + f'{name}.tar.gz')}/invoke"
+    return target_of("127.0.0.1", _sagemaker_port(local), path, name, [payload])
+
+
+def _sagemaker_port(local: LocalEndpoint) -> int:
+    """The port that the endpoint has given to its tritonserver."""
+    for pid in descendants(local.pid):
+        if found := re.findall(r"--sagemaker-port=(\d+)", command_line(pid)):
+            return int(found[-1])
+    raise RuntimeError("the endpoint has no running tritonserver")
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
+from triton_ensembles.triton.model_config import CONFIG, read_config
 
 Array = NDArray[Any]
 Engine = Callable[[Mapping[str, Array]], Array]
@@ -49,7 +49,7 @@ def find_step(repository: Path) -> Step:
                 file=path.parent / "1" / (config.default_model_filename or _FILES[library]),
                 inputs=tuple(tensor.name for tensor in config.input),
                 output=config.output[0].name,
-                bf16=_parameter(config, "HINT_BF16") == "YES",
+                bf16=config.parameters["HINT_BF16"].string_value == "YES",
             )
     raise EnsembleError(f"none of its steps runs in {' or '.join(_OPEN)}", path=repository)
 
@@ -100,7 +100,3 @@ def _port(ports: Sequence[Any], name: str) -> Any:
 
 _OPEN: Mapping[str, Callable[[Step, int], Engine]] = {"onnxruntime": _onnxruntime, "openvino": _openvino}
 _FILES = {"onnxruntime": "model.onnx", "openvino": "model.xml"}
-
-
-def _parameter(config: ModelConfig, name: str) -> str:
-    return str(config.parameters[name].string_value) if name in config.parameters else ""

@@ -3,10 +3,10 @@
     python -m benchmarks.limit_process REPOSITORY THREADS [CORE]
 
 Started by :mod:`benchmarks.contenders.limit` for each ensemble and thread setting. It writes {"ready": "…"}, then
-answers each line of its standard input, {"content": …, "rows": …, "sorted": …, "part": [k, n], "seconds": …,
-"whole": …}, with one line: the rows that it computed, in how many seconds, and the latencies of the batches. It is the
-k-th of n processes side by side; with "whole" it stops only after all of its items, because the first ones of a sorted
-load are the shortest. With CORE it stays on that core, so that two of them never share one.
+answers each line of its standard input, {"load": {…}, "part": [k, n], "seconds": …, "whole": …}, with one line: the
+rows that it computed, in how many seconds, and the latencies of the batches. It is the k-th of n processes side by
+side; with "whole" it stops only after all of its items, because the first ones of a sorted load are the shortest. With
+CORE it stays on that core, so that two of them never share one.
 """
 
 from __future__ import annotations
@@ -89,13 +89,13 @@ def main() -> None:
     engine = open_engine(step, threads)
     images = any(repository.glob("*/1/model.dali"))
     call = image_ensemble(repository, engine, step.inputs[0], threads) if images else text_ensemble(repository, engine)
-    write({"ready": f"{step}, {threads} thread{'s' if threads > 1 else ''}"})
+    print(json.dumps({"ready": f"{step}, {threads} thread{'s' if threads > 1 else ''}"}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
-        load = Load(request["content"], request["rows"], 0, request["sorted"])
+        load = Load(**request["load"])
         items: Batch = images_of(load) if load.content == IMAGES else texts_of(load, repository)
         part = _part(items, load, *request["part"])
-        write(measure(call, part, load.rows, request["seconds"], request["whole"]))
+        print(json.dumps(measure(call, part, load.rows, request["seconds"], request["whole"])), flush=True)
 
 
 def _part(items: Batch, load: Load, part: int, parts: int) -> Batch:
@@ -104,11 +104,6 @@ def _part(items: Batch, load: Load, part: int, parts: int) -> Batch:
         return items[part::parts]
     start = part * len(items) // parts
     return [*items[start:], *items[:start]]
-
-
-def write(answer: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(answer) + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from benchmarks import photographs, texts
+from PIL import Image
+
+from benchmarks import texts
+from benchmarks.examples import photographs
 
 TEXTS = tuple(texts.LENGTHS)
 IMAGES = "images"
+SIDES = (299, 640, 1280, 3000)  # of the images, in pixels
+MIDDLE = 1280  # the side of the one image that a request of several repeats
 _CONCURRENCIES = {1: (1, 8, 32), 32: (1, 8)}
 _IMAGE_CONCURRENCIES = {1: (1, 4), 8: (1, 4)}
 _ADJECTIVES = {"short": "short", "long": "long", "mix": "mixed"}
@@ -78,7 +84,7 @@ def texts_of(load: Load, repository: Path) -> Sequence[str]:
 def images_of(load: Load) -> Sequence[bytes]:
     """The images of a load. A request of several rows repeats one image: perf_analyzer cannot join images of different
     sizes, and the limit must get the same."""
-    return _images() if load.rows == 1 else _images(photographs.MIDDLE)[:1]
+    return _images() if load.rows == 1 else _images(MIDDLE)[:1]
 
 
 @cache
@@ -90,4 +96,12 @@ def _texts(content: str, in_order: bool, repository: Path) -> tuple[str, ...]:
 
 @cache
 def _images(*sides: int) -> tuple[bytes, ...]:
-    return tuple(photographs.make_jpegs(sides or photographs.SIDES))
+    """Each photograph in every size, sizes side by side, so that a few requests in a row have all of them."""
+    return tuple(_jpeg(path, side) for path in photographs() for side in sides or SIDES)
+
+
+def _jpeg(path: Path, side: int) -> bytes:
+    file = io.BytesIO()
+    with Image.open(path) as image:
+        image.convert("RGB").resize((side, side), Image.Resampling.LANCZOS).save(file, "JPEG", quality=90)
+    return file.getvalue()

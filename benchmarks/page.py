@@ -50,6 +50,7 @@ def page(results: Results, start: Mapping[str, Any], plots: Mapping[str, str]) -
     facts, ratios = results.facts, start.get("ratios", {})
     found = [*verdicts(results), *start_verdicts(ratios)]
     met = sum(each.met is True for each in found)
+    contenders = [[name, "; ".join(dict.fromkeys(about.values()))] for name, about in results.contenders.items()]
     missing = (f"**{name}** did not take part: {reason}.\n\n" for name, reason in results.missing.items())
     tables = [markdown(Table(**table)) for table in start.get("tables", ())]
     heading = f"## Cold start, size, memory\n\nMeasured by `{start['command']}`.\n\n" if tables else ""
@@ -60,7 +61,7 @@ def page(results: Results, start: Mapping[str, Any], plots: Mapping[str, str]) -
         throughput="\n".join(markdown(table) for table in throughput_tables(results)),
         plots="\n".join(f"![{caption}](images/{name})\n\n{caption}.\n" for name, caption in plots.items()),
         start=heading + "\n".join(tables),
-        contenders=markdown(_contenders(results)),
+        contenders=markdown(Table("Contenders", ["contender", "what it is"], contenders)),
         cores=markdown(_cores(results)).rstrip(),
         **facts
         | {key: ", ".join(f"{name} {value}" for name, value in facts[key].items()) for key in ("versions", "weights")},
@@ -78,11 +79,6 @@ def conclusions(results: Results, start_ratios: Mapping[str, float]) -> list[str
         with suppress(KeyError):
             sentences.append(sentence.format_map(numbers))
     return sentences
-
-
-def _contenders(results: Results) -> Table:
-    rows = [[name, "; ".join(dict.fromkeys(about.values()))] for name, about in results.contenders.items()]
-    return Table("Contenders", ["contender", "what it is"], rows)
 
 
 def _cores(results: Results) -> Table:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from matplotlib import colormaps
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure  # without pyplot there is no global state and no window: PNG is drawn by Agg
 from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -30,7 +29,8 @@ def throughput(results: Results) -> Figure | None:
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
     for number, name in enumerate(names):
-        axes.plot(range(len(_SINGLE)), _values(results, name), "o-", color=_COLORS(number % 10), label=name)
+        rates = [results.throughput(name, load) or float("nan") for load in _SINGLE]
+        axes.plot(range(len(_SINGLE)), rates, "o-", color=_COLORS(number % 10), label=name)
     for rows, style in ((1, ":"), (32, "--")):
         best = results.best([(limit, Load("short", rows, 0)) for limit in LIMITS])
         if best is not None:
@@ -38,7 +38,10 @@ def throughput(results: Results) -> Figure | None:
             axes.axhline(results.throughput(*best) or 0, color=INK, linestyle=style, linewidth=1, label=label)
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
-    _dress(axes, "short sentences per second, one per request")
+    axes.set_xticks(range(len(_SINGLE)), [str(load.concurrency) for load in _SINGLE])
+    axes.set_xlabel("concurrent requests")
+    axes.set_title("short sentences per second, one per request", fontsize=11, loc="left", color=INK)
+    axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 
@@ -132,10 +135,6 @@ def _names(results: Results, loads: Sequence[Load]) -> list[str]:
     return list(dict.fromkeys(name for load in loads for name in results.names(load)))
 
 
-def _values(results: Results, name: str) -> list[float]:
-    return [results.throughput(name, load) or float("nan") for load in _SINGLE]
-
-
 def _parts(results: Results, name: str, load: Load) -> dict[str, float]:
     """Milliseconds of the average request by "step: queue" and "step: compute"; "rest" is outside of all steps."""
     cells = list(results.cells(name, load).values())
@@ -147,10 +146,3 @@ def _parts(results: Results, name: str, load: Load) -> dict[str, float]:
     whole = sum(cell.steps_ms["request"]["client"] for cell in cells) / len(cells)
     found["rest"] = max(0.0, whole - sum(found.values()))
     return found
-
-
-def _dress(axes: Axes, title: str) -> None:
-    axes.set_xticks(range(len(_SINGLE)), [str(load.concurrency) for load in _SINGLE])
-    axes.set_xlabel("concurrent requests")
-    axes.set_title(title, fontsize=11, loc="left", color=INK)
-    axes.spines[["top", "right"]].set_visible(False)

@@ -1,27 +1,44 @@
-"""The results of a run: kept as JSON, with medians and ratios."""
+"""The results of a run and its circumstances: kept as JSON, with medians and ratios."""
 
 from __future__ import annotations
 
 import json
+import platform
 import statistics
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from benchmarks.cells import Cell, Measurement
 from benchmarks.loads import Load
 from triton_ensembles.files import write_whole
+from triton_ensembles.perf.facts import machine
+from triton_ensembles.triton.home import VERSION
+
+_PACKAGES = ("onnxruntime", "openvino", "tensorflow-cpu", "nvidia-dali-cuda130", "tokenizers", "numpy")
+
+
+def facts_of(command: str) -> dict[str, Any]:
+    """Date, machine and versions of a run that was started with ``command``."""
+    versions = {"tritonserver": VERSION, "python": platform.python_version()}
+    for package in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            versions[package] = version(package)
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"date": date, "command": command, "machine": machine(), "versions": versions}
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """The median of the rounds' ratios, the lowest and the highest; ``against`` is the contender in the denominator."""
+    """The median of the rounds' ratios, the lowest and the highest."""
 
     median: float
     lowest: float
     highest: float
-    against: str
 
     def __str__(self) -> str:
         return f"{self.median:.2f} ({self.lowest:.2f} to {self.highest:.2f})"
@@ -83,7 +100,7 @@ class Results:
             for number, cell in numerators.items()
             if number in denominators
         ]
-        return Ratio(statistics.median(ratios), min(ratios), max(ratios), best[0]) if ratios else None
+        return Ratio(statistics.median(ratios), min(ratios), max(ratios)) if ratios else None
 
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -27,8 +27,8 @@ from typing import Any
 from benchmarks import start_tables as tables
 from benchmarks.engines import find_step
 from benchmarks.examples import photograph, sentences
-from benchmarks.facts import facts
 from benchmarks.reference.build import built_reference
+from benchmarks.results import facts_of
 from benchmarks.start_cold import NO_AUTO_COMPLETE, ColdStart, cold_start
 from benchmarks.start_growth import grow
 from benchmarks.tables import Table, plain
@@ -97,7 +97,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=REPORTS / "bench" / "start.json", help="where the results go")
     arguments = parser.parse_args()
     try:
-        result = facts(f"python -m benchmarks.start --rounds {arguments.rounds}") | measure(arguments.rounds)
+        result = facts_of(f"python -m benchmarks.start --rounds {arguments.rounds}") | measure(arguments.rounds)
     except EnsembleError as error:
         sys.exit(f"error: {error}")
     arguments.json.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,6 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.process_usage import memory_by_process, seconds_of
@@ -62,42 +61,36 @@ def multi_model_server(flags: str = "", *, verbose: bool = True) -> Iterator[tup
             yield server, Path(scratch)
 
 
-def request(
-    server: SageMakerServer, path: str, target: str, body: bytes, content_type: str = "application/json"
-) -> bytes:
-    """One POST to SageMaker's port with the TargetModel header. Raises urllib.error.HTTPError."""
+def post(server: SageMakerServer, path: str, target: str, body: bytes, content_type: str = "application/json") -> float:
+    """One POST to SageMaker's port with the TargetModel header; the seconds until its answer.
+
+    Raises urllib.error.HTTPError.
+    """
     headers = {"X-Amzn-SageMaker-Target-Model": target, "Content-Type": content_type}
-    post = urllib.request.Request(f"http://{server.sagemaker_url}{path}", body, headers)
-    with urllib.request.urlopen(post, timeout=300) as reply:
-        return bytes(reply.read())
+    request = urllib.request.Request(f"http://{server.sagemaker_url}{path}", body, headers)
+    began = time.perf_counter()
+    with urllib.request.urlopen(request, timeout=300) as reply:
+        reply.read()
+    return time.perf_counter() - began
 
 
 def load_model(server: SageMakerServer, hash: str, folder: Path, target: str) -> float:
-    """POST /models; returns the seconds until its answer."""
-    began = time.perf_counter()
-    request(server, "/models", target, json.dumps({"model_name": hash, "url": os.fspath(folder)}).encode())
-    return time.perf_counter() - began
+    """POST /models; the seconds until its answer."""
+    return post(server, "/models", target, json.dumps({"model_name": hash, "url": os.fspath(folder)}).encode())
 
 
 def cold_start(archive: Path, payload: Payload, flags: str = "") -> ColdStart:
     """From the archive to two answers. Starts its own server before timing begins."""
     with multi_model_server(flags) as (server, scratch):
-        folder = scratch / "model"
-        before = _processor_time(server.pid)
-        moments = [time.perf_counter()]
-        extract(archive, folder, lambda _: None)
-        moments.append(time.perf_counter())
-        load_model(server, "cold", folder, archive.name)
-        moments.append(time.perf_counter())
-        request(server, "/models/cold/invoke", archive.name, payload.body, payload.content_type)
-        moments.append(time.perf_counter())
+        invocation = (server, "/models/cold/invoke", archive.name, payload.body, payload.content_type)
+        before, began = _processor_time(server.pid), time.perf_counter()
+        extract(archive, scratch / "model", lambda _: None)
+        extracted = time.perf_counter() - began
+        loaded = load_model(server, "cold", scratch / "model", archive.name)
+        first = post(*invocation)
         processor = _processor_time(server.pid) - before
-        moments.append(time.perf_counter())
-        request(server, "/models/cold/invoke", archive.name, payload.body, payload.content_type)
-        moments.append(time.perf_counter())
-        memory = memory_by_process(server.pid)
-    extracted, loaded, first, _, second = (later - earlier for earlier, later in pairwise(moments))
-    return ColdStart(extracted, loaded, first, second, processor, memory)
+        second = post(*invocation)
+        return ColdStart(extracted, loaded, first, second, processor, memory_by_process(server.pid))
 
 
 def _processor_time(pid: int) -> float:

@@ -21,10 +21,11 @@ def cold_starts(rounds: Rounds) -> Table:
         "processor time, s": lambda cold: cold.processor,
         "second answer, s": lambda cold: cold.second,
     }
-    rows = [
-        [name, *(f"{median(map(column, colds)):.2f}" for column in columns.values()), _spread(colds)]
-        for name, colds in rounds.items()
-    ]
+    rows = []
+    for name, colds in rounds.items():
+        totals = [cold.total for cold in colds]
+        medians = (f"{median(map(column, colds)):.2f}" for column in columns.values())
+        rows.append([name, *medians, f"{min(totals):.2f} to {max(totals):.2f}"])
     note = (
         "Medians. Archives are unpacked by the local endpoint's own code. Processor time: user and system time of all "
         "processes until the first answer, which other work on the machine affects less."
@@ -72,8 +73,3 @@ def ratio(ours: Sequence[ColdStart], theirs: Sequence[ColdStart]) -> float:
 
 def _mib(values: Iterable[int]) -> str:
     return f"{median(values) / 2**20:.0f}"
-
-
-def _spread(colds: Sequence[ColdStart]) -> str:
-    totals = [cold.total for cold in colds]
-    return f"{min(totals):.2f} to {max(totals):.2f}"

@@ -19,7 +19,7 @@ from benchmarks.process_usage import cores, seconds_by_process, seconds_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.perf.analyzer import ClientTimes
 from triton_ensembles.perf.load_generator import LoadGenerator
-from triton_ensembles.perf.steps import Counters, composing_models, read_counters, step_times
+from triton_ensembles.perf.steps import Counters, composing_models, read_all, read_counters, step_times
 from triton_ensembles.processes import command_line, descendants
 
 POLL_SECONDS = 0.1
@@ -55,7 +55,7 @@ def measure(generator: LoadGenerator, concurrency: int, seconds: float, warm_up:
     name = generator.model
     with http.InferenceServerClient(generator.server.http_url) as client, ThreadPoolExecutor(1) as pool:
         models = [name, *composing_models(client, name)]
-        before = _counters(client, models)
+        before = read_all(client, models)
         running = pool.submit(generator.measure, concurrency, warm_up + seconds + SLACK_SECONDS)
         try:
             steady = _watch(client, generator.server.pid, models, running, seconds, warm_up)
@@ -90,7 +90,7 @@ def _watch(
 
     def reading() -> Reading:
         processor = seconds_by_process(pid) | {"client": _processor_time_of_analyzer()}
-        return Reading(time.monotonic(), _counters(client, models), processor)
+        return Reading(time.monotonic(), read_all(client, models), processor)
 
     idle = answered()
     while not running.done() and answered() == idle:
@@ -110,10 +110,6 @@ def _watch(
     if len(times) < LEAST_CHANGES:
         raise EnsembleError(f"{models[0]} answers too slowly to be measured in {seconds:.1f} s")
     return SteadyState(first, last, times, rows[1:])
-
-
-def _counters(client: http.InferenceServerClient, models: Sequence[str]) -> dict[str, Counters]:
-    return {model: read_counters(client, model) for model in models}
 
 
 def _processor_time_of_analyzer() -> float:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
+from benchmarks.cells import spread
 from benchmarks.contenders.contender import ALL_CORES, LIMITS, OURS, OURS_BF16, OURS_ENDPOINT, OURS_HTTP
 from benchmarks.goals import Verdict
-from benchmarks.loads import IMAGES, TEXTS, Load, noun
+from benchmarks.loads import IMAGES, TEXTS, Load, direct, noun
 from benchmarks.results import Results
 
 _FIRST = (*LIMITS, OURS, OURS_HTTP, OURS_ENDPOINT, OURS_BF16)
@@ -65,22 +67,14 @@ def throughput_tables(results: Results) -> list[Table]:
 
 
 def _rate(results: Results, name: str, load: Load) -> str:
-    values = sorted(cell.throughput for cell in results.cells(name, load).values())
-    if not values:
-        return "-"
-    median = results.throughput(name, load) or 0.0
-    digits = 0 if median >= 100 else 1
-    return f"{median:.{digits}f} ({values[0]:.{digits}f} to {values[-1]:.{digits}f})"
+    rates = [cell.throughput for cell in results.cells(name, load).values()]
+    return spread(rates, 0 if median(rates) >= 100 else 1) if rates else "-"
 
 
 def _rate_and_share(results: Results, name: str, load: Load) -> str:
     limits = (ALL_CORES,) if load.concurrency == 1 else LIMITS
-    ratio = results.ratio((name, load), [(limit, each) for limit in limits for each in _comparable(results, load)])
+    batches = [each for each in direct(load.content) if not each.sorted]
+    if load.concurrency == 1:
+        batches = [each for each in batches if each.rows == load.rows]
+    ratio = results.ratio((name, load), [(limit, each) for limit in limits for each in batches])
     return _rate(results, name, load) + (f", {ratio.median:.2f}" if ratio else "")
-
-
-def _comparable(results: Results, load: Load) -> list[Load]:
-    """The limit's loads that a load is compared with."""
-    known = [each for each in results.loads() if each.content == load.content and not each.concurrency]
-    known = [each for each in known if not each.sorted]
-    return [each for each in known if each.rows == load.rows] if load.concurrency == 1 else known

@@ -1,7 +1,7 @@
 """Real English texts of exact token counts, cut out of the example requests of bert_trt.
 
 A text is a run of whole words of these sentences, one sentence after the other. Where the run begins is drawn with a
-fixed seed; words are added until the tokenizer counts the wanted number of tokens ([CLS] and [SEP] included).
+fixed seed; it ends where the tokenizer has counted the wanted number of tokens ([CLS] and [SEP] included).
 """
 
 from __future__ import annotations
@@ -56,21 +56,7 @@ def _text(tokenizer: Tokenizer, words: Sequence[str], length: int, made: dict[st
     """A text that is new. A word has up to about eight tokens, so not every start can give the exact count."""
     while True:
         start = draw.randrange(len(words))
-        low, high = 1, length  # the count rises with every word, so a binary search finds it
-        while low < high:
-            middle = (low + high) // 2
-            if _tokens(tokenizer, words, start, middle) < length:
-                low = middle + 1
-            else:
-                high = middle
-        text = _run(words, start, low)
-        if text not in made and len(tokenizer.encode(text).ids) == length:
-            return text
-
-
-def _tokens(tokenizer: Tokenizer, words: Sequence[str], start: int, count: int) -> int:
-    return len(tokenizer.encode(_run(words, start, count)).ids)
-
-
-def _run(words: Sequence[str], start: int, count: int) -> str:
-    return " ".join(words[(start + number) % len(words)] for number in range(count))
+        run = " ".join(words[(start + number) % len(words)] for number in range(length))
+        end = tokenizer.encode(run).offsets[length - 2][1]  # of the token that only [SEP] shall follow
+        if run[end : end + 1] in ("", " ") and run[:end] not in made:
+            return run[:end]

@@ -21,25 +21,20 @@ PEER_NAMES = tuple(peer.name for peer in PEERS)
 
 
 class Contender(Protocol):
-    """Started once, measured in every round, stopped at the end.
+    """Runs during the whole contest and is measured in every round.
 
     Attributes:
         name: in tables and in the results.
-        about: what it is, in words: engine, versions, threads. Complete once it runs.
+        about: what it is, in words: engine, versions, threads.
+        loads: those that it can take.
     """
 
     name: str
     about: str
-
-    def loads(self) -> Sequence[Load]:
-        """The loads that it can take."""
-
-    def start(self) -> None: ...
+    loads: Sequence[Load]
 
     def warm_up(self, load: Load) -> None:
         """Send the load for a short time: engines plan at the first run of a shape, arenas grow."""
 
     def measure(self, load: Load, seconds: float, warm_up: float) -> Cell:
         """Send the load for ``seconds``, after ``warm_up`` seconds that do not count."""
-
-    def stop(self) -> None: ...

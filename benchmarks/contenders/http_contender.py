@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.cells import Cell, percentiles, rate
@@ -12,22 +13,25 @@ from benchmarks.loads import Load, texts_of
 from benchmarks.process_usage import cores, seconds_by_process, seconds_of
 from triton_ensembles.errors import EnsembleError
 
+MakeTarget = Callable[[Sequence[Sequence[str]]], HttpTarget]
+"""Where requests go; each is its texts."""
 
+
+@dataclass
 class HttpContender:
-    """Measures; subclasses start and stop the server.
+    """A running server.
 
-    Args:
+    Attributes:
         texts_from: the built repository whose tokenizer counts the texts.
+        pid: of the server.
     """
 
-    def __init__(self, name: str, loads: Sequence[Load], texts_from: Path) -> None:
-        self.name = name
-        self._loads = list(loads)
-        self._texts_from = texts_from
-        self._targets: dict[tuple[str, int], HttpTarget] = {}
-
-    def loads(self) -> Sequence[Load]:
-        return self._loads
+    name: str
+    about: str
+    loads: Sequence[Load]
+    texts_from: Path
+    pid: int
+    target: MakeTarget
 
     def warm_up(self, load: Load) -> None:
         run_load(self._target(load), load.concurrency, 1, 0)
@@ -37,27 +41,14 @@ class HttpContender:
         before = self._processor_time()
         answers = run_load(target, load.concurrency, seconds, warm_up)
         used = cores(before, self._processor_time(), seconds + warm_up)
-        if not answers.finished or answers.finished[-1] - answers.finished[0] < seconds / 2:
-            raise EnsembleError(
-                f"{self.name} answers too slowly to be measured in {seconds:.1f} s"
-            )  # one burst has no rate
+        if not answers.finished or answers.finished[-1] - answers.finished[0] < seconds / 2:  # one burst has no rate
+            raise EnsembleError(f"{self.name} answers too slowly to be measured in {seconds:.1f} s")
         rows = [load.rows * number for number in range(len(answers.finished))]
         return Cell(rate(answers.finished, rows), percentiles(answers.latencies), used)
 
-    def server_pid(self) -> int:
-        raise NotImplementedError
-
-    def target(self, requests: Sequence[Sequence[str]]) -> HttpTarget:
-        """Where these requests go; each is its texts."""
-        raise NotImplementedError
-
     def _target(self, load: Load) -> HttpTarget:
-        key = (load.content, load.rows)
-        if key not in self._targets:
-            texts = texts_of(load, self._texts_from)
-            starts = range(0, len(texts), load.rows)
-            self._targets[key] = self.target([texts[start : start + load.rows] for start in starts])
-        return self._targets[key]
+        texts = texts_of(load, self.texts_from)
+        return self.target([texts[start : start + load.rows] for start in range(0, len(texts), load.rows)])
 
     def _processor_time(self) -> dict[str, float]:
-        return seconds_by_process(self.server_pid()) | {"client": seconds_of(os.getpid())}
+        return seconds_by_process(self.pid) | {"client": seconds_of(os.getpid())}

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +32,12 @@ class Limit:
         self.name = ONE_THREAD if side_by_side else ALL_CORES
         self.about = ""
         self._repository = repository.resolve()
-        self._loads = [load for content in contents for load in direct(content)]
+        self.loads: Sequence[Load] = [load for content in contents for load in direct(content)]
         available = sorted(os.sched_getaffinity(0))
         self._arguments = [["1", str(core)] for core in available] if side_by_side else [[str(len(available))]]
         self._processes: list[subprocess.Popen[str]] = []
 
-    def loads(self) -> Sequence[Load]:
-        return self._loads
-
-    def start(self) -> None:
+    def __enter__(self) -> Limit:
         for arguments in self._arguments:
             process = subprocess.Popen(
                 [sys.executable, "-m", "benchmarks.limit_process", os.fspath(self._repository), *arguments],
@@ -54,6 +52,12 @@ class Limit:
             self._processes.append(process)
         ready = [self._answer(process)["ready"] for process in self._processes]
         self.about = f"{len(ready)} x {ready[0]}"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            with process:  # closes its pipes and waits for its end
+                process.terminate()
 
     def warm_up(self, load: Load) -> None:
         self._run(load, 1, whole=False)
@@ -69,23 +73,8 @@ class Limit:
             cpu=cores(before, self._processor_time(), longest),
         )
 
-    def stop(self) -> None:
-        for process in self._processes:
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    stream.close()
-            process.terminate()
-            process.wait()
-        self._processes.clear()
-
     def _run(self, load: Load, seconds: float, *, whole: bool) -> list[dict[str, Any]]:
-        request = {
-            "content": load.content,
-            "rows": load.rows,
-            "sorted": load.sorted,
-            "seconds": seconds,
-            "whole": whole,
-        }
+        request = {"load": asdict(load), "seconds": seconds, "whole": whole}
         for number, process in enumerate(self._processes):
             assert process.stdin is not None
             process.stdin.write(json.dumps(request | {"part": [number, len(self._processes)]}) + "\n")

@@ -8,12 +8,14 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.contenders.http_contender import HttpContender
+from benchmarks.contenders.http_contender import HttpContender, MakeTarget
 from benchmarks.engines import Array
 from benchmarks.http_load import HttpTarget, post, request_each
 from benchmarks.loads import Load
@@ -33,91 +35,76 @@ _OFFLINE = {
 }
 
 
-class PeerServer(HttpContender):
+@contextmanager
+def running_peer(
+    peer: Peer,
+    venv: Path,
+    model: Path,
+    loads: Sequence[Load],
+    *,
+    texts_from: Path,
+    expected: tuple[Sequence[str], Array],
+) -> Iterator[HttpContender]:
     """One peer, in its own process.
 
     Args:
         expected: texts, and our vectors FP32 [texts, 384] of them; the peer's must point the same way.
     """
-
-    def __init__(
-        self,
-        peer: Peer,
-        venv: Path,
-        model: Path,
-        loads: Sequence[Load],
-        *,
-        texts_from: Path,
-        expected: tuple[Sequence[str], Array],
-    ) -> None:
-        super().__init__(peer.name, loads, texts_from)
-        self.about = peer.about(venv)
-        self._peer, self._venv, self._model, self._expected = peer, venv, model, expected
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        with socket.create_server((_HOST, 0)) as free:
-            self._port = free.getsockname()[1]
-        self._log = tempfile.TemporaryFile(prefix="bench-")  # noqa: SIM115
-        self._process = subprocess.Popen(
-            self._peer.command(self._venv, self._port),
-            cwd=self._model,
-            env=os.environ | _OFFLINE | {"MODEL": os.fspath(self._model)},
+    with socket.create_server((_HOST, 0)) as free:
+        port = free.getsockname()[1]
+    with tempfile.TemporaryFile(prefix="bench-") as log:
+        process = subprocess.Popen(
+            peer.command(venv, port),
+            cwd=model,
+            env=os.environ | _OFFLINE | {"MODEL": os.fspath(model)},
             stdin=subprocess.DEVNULL,
-            stdout=self._log,
+            stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
             preexec_fn=die_with_parent(),
         )
         try:
-            self._wait()
-            self._compare()
-        except BaseException:
-            self.stop()
-            raise
-
-    def stop(self) -> None:
-        if self._process is None:
-            return
-        self._process.terminate()
-        try:
-            self._process.wait(20)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._process = None
-        self._log.close()
-
-    def server_pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
-
-    def target(self, requests: Sequence[Sequence[str]]) -> HttpTarget:
-        bodies = [json.dumps({"model": NAME, "input": list(texts)}).encode() for texts in requests]
-        headers = {"Content-Type": "application/json"}
-        return HttpTarget(_HOST, self._port, [post(_HOST, self._port, "/embeddings", headers, body) for body in bodies])
-
-    def _wait(self) -> None:
-        end = time.monotonic() + READY_SECONDS
-        while True:
+            target = partial(_target, port)
+            if not _answers(target, process):
+                log.seek(0)
+                last = log.read().decode(errors="replace").strip().splitlines()[-3:]
+                raise EnsembleError(f"{peer.name} did not start: {' / '.join(last)}")
+            cosine = _lowest_cosine(target, *expected)
+            if cosine < LEAST_COSINE:
+                raise EnsembleError(
+                    f"{peer.name} answers with different vectors: the lowest cosine to ours is {cosine:.4f}"
+                )
+            about = f"{peer.about(venv)}; cosine to ours at least {cosine:.6f}"
+            yield HttpContender(peer.name, about, loads, texts_from, process.pid, target)
+        finally:
+            process.terminate()
             try:
-                request_each(self.target([["Is the server ready?"]]))
-                return
-            except (OSError, RuntimeError, EOFError):
-                assert self._process is not None
-                if self._process.poll() is not None or time.monotonic() > end:
-                    self._log.seek(0)
-                    last = self._log.read().decode(errors="replace").strip().splitlines()[-3:]
-                    raise EnsembleError(f"{self.name} did not start: {' / '.join(last)}") from None
-            time.sleep(0.2)
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
-    def _compare(self) -> None:
-        texts, ours = self._expected
-        answers = [json.loads(body) for body in request_each(self.target([[text] for text in texts]))]
-        theirs = np.array([answer["data"][0]["embedding"] for answer in answers], np.float32)
-        cosines = np.sum(theirs * ours, axis=1) / np.linalg.norm(theirs, axis=1) / np.linalg.norm(ours, axis=1)
-        if cosines.min() < LEAST_COSINE:
-            raise EnsembleError(
-                f"{self.name} answers with different vectors: the lowest cosine to ours is {cosines.min():.4f}"
-            )
-        self.about += f"; cosine to ours at least {cosines.min():.6f}"
+
+def _target(port: int, requests: Sequence[Sequence[str]]) -> HttpTarget:
+    bodies = [json.dumps({"model": NAME, "input": list(texts)}).encode() for texts in requests]
+    headers = {"Content-Type": "application/json"}
+    return HttpTarget(_HOST, port, [post(_HOST, port, "/embeddings", headers, body) for body in bodies])
+
+
+def _answers(target: MakeTarget, process: subprocess.Popen[bytes]) -> bool:
+    """Wait until the process answers; False if it ends before, or takes too long."""
+    end = time.monotonic() + READY_SECONDS
+    while process.poll() is None and time.monotonic() < end:
+        try:
+            request_each(target([["Is the server ready?"]]))
+            return True
+        except (OSError, RuntimeError, EOFError):
+            time.sleep(0.2)
+    return False
+
+
+def _lowest_cosine(target: MakeTarget, texts: Sequence[str], ours: Array) -> float:
+    answers = [json.loads(body) for body in request_each(target([[text] for text in texts]))]
+    theirs = np.array([answer["data"][0]["embedding"] for answer in answers], np.float32)
+    cosines = np.sum(theirs * ours, axis=1) / np.linalg.norm(theirs, axis=1) / np.linalg.norm(ours, axis=1)
+    return float(cosines.min())

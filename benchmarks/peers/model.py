@@ -5,26 +5,32 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.peers.venv import PEERS
 from triton_ensembles.building.places import PLACES
 from triton_ensembles.building.sources import fetch
 from triton_ensembles.files import write_whole
+from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.reader import read_recipe
 
-# What sentence-transformers reads beside the weights; the recipe does not need them.
-_MODULES = [
-    {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-    {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
-    {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"},
-]
-_POOLING = {"word_embedding_dimension": 384, "pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}
-_TOKENIZER = {"tokenizer_class": "BertTokenizerFast", "do_lower_case": True, "model_max_length": 256}
+_SETTINGS: dict[str, object] = {
+    "modules.json": [
+        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+        {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+        {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"},
+    ],
+    "1_Pooling/config.json": {
+        "word_embedding_dimension": 384,
+        "pooling_mode_mean_tokens": True,
+        "pooling_mode_cls_token": False,
+    },
+    "tokenizer_config.json": {"tokenizer_class": "BertTokenizerFast", "do_lower_case": True, "model_max_length": 256},
+}
+"""What sentence-transformers reads beside the weights; the recipe does not need these files."""
 
 
-def peers_model(progress: Callable[[str], None]) -> Path:
+def peers_model(progress: Progress) -> Path:
     """A folder with the weights of bert_trt, as the hub has them. Raises :class:`EnsembleError` as downloads do."""
     source = read_recipe(PLACES.ensembles / "bert_trt").sources["minilm"]
     files = fetch("minilm", source, folder=None, cache=PLACES.downloads, progress=progress)
@@ -33,9 +39,9 @@ def peers_model(progress: Callable[[str], None]) -> Path:
     for name, path in files.items():
         (folder / name).unlink(missing_ok=True)
         (folder / name).symlink_to(path)
-    _write(folder / "modules.json", _MODULES)
-    _write(folder / "1_Pooling" / "config.json", _POOLING)
-    _write(folder / "tokenizer_config.json", _TOKENIZER)
+    (folder / "1_Pooling").mkdir(exist_ok=True)
+    for name, value in _SETTINGS.items():
+        (folder / name).write_text(json.dumps(value))
     (folder / "2_Normalize").mkdir(exist_ok=True)
     if not (folder / "model.onnx").exists():
         progress("exporting model.onnx for the peers")
@@ -77,8 +83,3 @@ def _export(folder: Path, output: Path) -> None:
             opset_version=17,
             dynamo=False,
         )
-
-
-def _write(path: Path, value: object) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(value))

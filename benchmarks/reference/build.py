@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from triton_ensembles.building.places import Places
 from triton_ensembles.building.store import Store
 from triton_ensembles.files import digest, file_digest
 from triton_ensembles.paths import BUILD
+from triton_ensembles.progress import Progress
 from triton_ensembles.triton.model_config import CONFIG, format_config, read_config
 from triton_ensembles.triton.targets import CPU
 
@@ -24,7 +24,7 @@ NAME = "bert_reference"
 PLACES = Places(ensembles=HERE, build=BUILD, dist=BUILD / "bench")
 
 
-def built_models(progress: Callable[[str], None]) -> Built:
+def built_models(progress: Progress) -> Built:
     """The reference without its environment: its Python steps run in whatever Python the server has.
 
     Raises:
@@ -33,7 +33,7 @@ def built_models(progress: Callable[[str], None]) -> Built:
     return build(HERE / NAME, CPU, PLACES, allow_random=False, weights_dir=None, progress=progress)
 
 
-def built_reference(progress: Callable[[str], None]) -> Built:
+def built_reference(progress: Progress) -> Built:
     """The whole reference, built if necessary (some minutes: its environment holds torch).
 
     Raises:

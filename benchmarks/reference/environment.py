@@ -10,22 +10,21 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from triton_ensembles.building.store import Store
 from triton_ensembles.environment import read_environment_file
-from triton_ensembles.environment.programs import ProgramError, output_of
+from triton_ensembles.environment.programs import ProgramError, output_of, run_step
 from triton_ensembles.environment.providers import install
-from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import digest, file_digest
+from triton_ensembles.progress import Progress
 from triton_ensembles.triton.home import server_python
 
 FILE = Path(__file__).with_name("processing.yml")
 MEMBER = "processing_env.tar.gz"
 
 
-def packed_environment(store: Store, progress: Callable[[str], None]) -> Path:
+def packed_environment(store: Store, progress: Progress) -> Path:
     """The packed environment in ``store``, made there if necessary: about 270 MB.
 
     Raises:
@@ -42,10 +41,8 @@ def packed_environment(store: Store, progress: Callable[[str], None]) -> Path:
             _compile(prefix)
             command: list[str | Path] = [sys.executable, "-m", "conda_pack.cli", "--quiet"]
             command += ["--prefix", prefix, "--output", output]
-            try:
-                output_of(command, environment={**os.environ, "TMPDIR": scratch})
-            except ProgramError as error:
-                raise EnsembleError(f"conda-pack cannot pack the reference's environment: {error.reason}") from error
+            failure = "conda-pack cannot pack the reference's environment"
+            run_step(failure, command, environment={**os.environ, "TMPDIR": scratch})
         return {"provider": provider}
 
     return store.get_or_make(digest(origin), MEMBER, make)[0].path

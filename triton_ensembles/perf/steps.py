@@ -14,7 +14,7 @@ tests/perf/test_steps.py compares them on 200 requests.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,6 +105,11 @@ def composing_models(client: http.InferenceServerClient, name: str) -> list[str]
 def read_counters(client: http.InferenceServerClient, model: str) -> Counters:
     """The present counters of ``model``."""
     return counters(client.get_inference_statistics(model)["model_stats"])
+
+
+def read_all(client: http.InferenceServerClient, models: Iterable[str]) -> dict[str, Counters]:
+    """The present counters of each of ``models``."""
+    return {model: read_counters(client, model) for model in models}
 
 
 def counters(versions: list[dict[str, Any]]) -> Counters:

@@ -21,7 +21,7 @@ from triton_ensembles.perf.inputs import UserInputs, inputs_for
 from triton_ensembles.perf.load_generator import LIMIT_SECONDS, WINDOWS, LoadGenerator
 from triton_ensembles.perf.report import Point, Report
 from triton_ensembles.perf.report_files import write_report
-from triton_ensembles.perf.steps import Counters, composing_models, read_counters, step_times
+from triton_ensembles.perf.steps import composing_models, read_all, step_times
 from triton_ensembles.triton.home import TritonHome, find_home
 from triton_ensembles.triton.server import TritonServer
 
@@ -178,9 +178,9 @@ def _run_point(
     seconds: float,
 ) -> Point:
     name = generator.model
-    before = _counters(client, (name, *models))
+    before = read_all(client, (name, *models))
     times = generator.measure(concurrency, seconds)
-    spent = {model: after - before[model] for model, after in _counters(client, (name, *models)).items()}
+    spent = {model: after - before[model] for model, after in read_all(client, (name, *models)).items()}
     if spent[name].failures:
         raise EnsembleError(f"{name} answered {spent[name].failures} of {spent[name].requests} requests with an error")
     return Point(
@@ -191,7 +191,3 @@ def _run_point(
         steps=tuple(step_times(name, model, spent[model]) for model in models),
         command=("perf_analyzer", *generator.arguments(concurrency, seconds)),
     )
-
-
-def _counters(client: http.InferenceServerClient, models: Sequence[str]) -> dict[str, Counters]:
-    return {model: read_counters(client, model) for model in models}
