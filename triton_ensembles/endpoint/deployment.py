@@ -7,7 +7,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from triton_ensembles.endpoint.hosting import ValidationError, Variant
+from triton_ensembles.endpoint.hosting.errors import ValidationError
+from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.plan import VariantPlan
 
 MakeVariant = Callable[[VariantPlan, int], Variant]  # from the plan and the number of the deployment

@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine
 from enum import StrEnum
 
 from triton_ensembles.endpoint.deployment import Deployment, MakeVariant, RunningVariant
-from triton_ensembles.endpoint.hosting import ValidationError
+from triton_ensembles.endpoint.hosting.errors import ValidationError
 from triton_ensembles.endpoint.plan import VariantPlan
 from triton_ensembles.endpoint.settings import ACCOUNT
 from triton_ensembles.errors import EnsembleError

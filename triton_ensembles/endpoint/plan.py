@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from triton_ensembles.endpoint.hosting import ContainerSpec
+from triton_ensembles.endpoint.hosting.spec import ContainerSpec
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
-from triton_ensembles.endpoint.hosting import Budgets, Variant
-from triton_ensembles.endpoint.hosting.objects import ModelObjects, S3Objects
+from triton_ensembles.endpoint.hosting.objects import S3Objects
+from triton_ensembles.endpoint.hosting.spec import Budgets
+from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.metrics import Metrics
 from triton_ensembles.endpoint.page.pages import Pages
 from triton_ensembles.endpoint.plan import VariantPlan
@@ -94,7 +95,7 @@ class Platform:
             **{name: float(value) for name, value in given.items() if value is not None},
         )
 
-    def _make_objects(self) -> ModelObjects:
+    def _make_objects(self) -> S3Objects:
         if self._settings.s3_url:
             config = Config(max_pool_connections=32)
             return S3Objects(boto3.client("s3", endpoint_url=self._settings.s3_url, config=config))

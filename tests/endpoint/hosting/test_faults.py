@@ -13,15 +13,15 @@ import pytest
 from tests.endpoint.hosting.archives import Gate, body, ensemble, model, packed, special, values
 from tests.endpoint.hosting.conftest import Host, eventually, whole
 from tests.triton.test_server import wait_for_end
-from triton_ensembles.endpoint.hosting import (
+from triton_ensembles.endpoint.hosting.errors import (
     InternalFailure,
-    Invocation,
     ModelError,
     ModelNotReadyException,
-    ModelState,
     ServiceUnavailable,
     ValidationError,
 )
+from triton_ensembles.endpoint.hosting.model import ModelState
+from triton_ensembles.endpoint.hosting.request import Invocation
 
 pytestmark = pytest.mark.anyio
 GOOD = "good.tar.gz"

@@ -10,7 +10,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from tests.endpoint.hosting.conftest import eventually
-from triton_ensembles.endpoint.hosting import InternalFailure, Invocation, Reply
+from triton_ensembles.endpoint.hosting.errors import InternalFailure
+from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied, Pieces, TritonApi
 
 pytestmark = pytest.mark.anyio

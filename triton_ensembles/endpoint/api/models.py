@@ -10,7 +10,7 @@ from triton_ensembles.endpoint.api.listing import page
 from triton_ensembles.endpoint.api.resources import Resource, ResourceTable
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.api.validation import refuse_unsupported
-from triton_ensembles.endpoint.hosting import ContainerSpec
+from triton_ensembles.endpoint.hosting.spec import ContainerSpec
 from triton_ensembles.endpoint.settings import Settings
 
 # Roles, networks and logs have no effect on a laptop; they are kept and returned by Describe.

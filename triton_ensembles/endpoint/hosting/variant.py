@@ -16,13 +16,14 @@ from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk, model_hash
 from triton_ensembles.endpoint.hosting.errors import InternalFailure, ServiceUnavailable, ValidationError
 from triton_ensembles.endpoint.hosting.instance import Instance, InstanceModels
+from triton_ensembles.endpoint.hosting.model import ModelState
 from triton_ensembles.endpoint.hosting.model_cache import ModelCache
-from triton_ensembles.endpoint.hosting.objects import ModelObjects
+from triton_ensembles.endpoint.hosting.objects import S3Objects
 from triton_ensembles.endpoint.hosting.report import RECENT_ERRORS, Observer, Report
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 from triton_ensembles.endpoint.hosting.single_model import SingleModel
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec
-from triton_ensembles.endpoint.hosting.status import ModelState, RecentError, VariantStatus
+from triton_ensembles.endpoint.hosting.status import RecentError, VariantStatus
 from triton_ensembles.triton.sagemaker_contract import SHELL_CHARACTERS, TARGET_MODEL
 from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL
 from triton_ensembles.triton.sagemaker_server import PORT_VARIABLES
@@ -59,7 +60,7 @@ class Variant:
         spec: ContainerSpec,
         *,
         instance_count: int,
-        objects: ModelObjects,
+        objects: S3Objects,
         root: Path,
         log: Path,
         budgets: Budgets,

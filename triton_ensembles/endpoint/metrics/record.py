@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from triton_ensembles.endpoint.events import RecentEvents
-from triton_ensembles.endpoint.hosting import EventKind, MetricName
+from triton_ensembles.endpoint.hosting.report import EventKind, MetricName
 from triton_ensembles.endpoint.metrics.cloudwatch import MinuteStatistics
 from triton_ensembles.endpoint.metrics.latency import Latencies
 from triton_ensembles.endpoint.metrics.prometheus import Prometheus

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from triton_ensembles.endpoint.deployment import RunningVariant
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import Event, RecentEvents
-from triton_ensembles.endpoint.hosting import RecentError, VariantStatus
+from triton_ensembles.endpoint.hosting.status import RecentError, VariantStatus
 from triton_ensembles.endpoint.metrics import Metrics
 from triton_ensembles.endpoint.metrics.triton import StepTimes
 
