@@ -23,7 +23,7 @@ from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.objects import S3Objects
 from triton_ensembles.endpoint.hosting.spec import Budgets
 from triton_ensembles.endpoint.hosting.variant import Variant
-from triton_ensembles.endpoint.metrics import Metrics
+from triton_ensembles.endpoint.metrics.record import EndpointObserver, Metrics
 from triton_ensembles.endpoint.page.pages import Pages
 from triton_ensembles.endpoint.plan import VariantPlan
 from triton_ensembles.endpoint.router import Router
@@ -48,7 +48,7 @@ class Platform:
         self._backing_url = backing_url
         self._forward = Forward(session, backing_url)
         self._events = RecentEvents()
-        self._metrics = Metrics(self._events)
+        self._metrics = Metrics()
         self._objects = self._make_objects()
         self._numbers = itertools.count(1)
         self._publishing = asyncio.Lock()
@@ -80,7 +80,7 @@ class Platform:
                 root=self._settings.scratch / "endpoints" / f"{next(self._numbers)}.{name}.{number}" / plan.name,
                 log=self._settings.log(name),
                 budgets=self._budgets(plan),
-                observer=self._metrics.observer(name),
+                observer=EndpointObserver(name, self._metrics, self._events),
             )
 
         return Endpoint(name, arn, make_variant, lambda it: self._events.add(it.name, it.status, it.failure))

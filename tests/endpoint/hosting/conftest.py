@@ -19,6 +19,7 @@ from triton_ensembles.endpoint.hosting.objects import ObjectMissing, S3Objects
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec
 from triton_ensembles.endpoint.hosting.variant import Variant
+from triton_ensembles.endpoint.metrics.record import EndpointObserver
 from triton_ensembles.processes import descendants
 
 GIB = 1 << 30
@@ -50,7 +51,7 @@ class FolderBucket(S3Objects):
 
 
 @dataclass
-class RecordingObserver:
+class RecordingObserver(EndpointObserver):
     """Keeps all metrics and events."""
 
     metrics: list[tuple[str, float]] = field(default_factory=list)

@@ -19,7 +19,7 @@ from triton_ensembles.endpoint.api.validation import operation_model, string_fau
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.hosting.errors import HostingError, ModelError, ValidationError
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
-from triton_ensembles.endpoint.metrics import Call, Metrics
+from triton_ensembles.endpoint.metrics.record import Call, Metrics
 from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 from triton_ensembles.endpoint.settings import ACCOUNT, Settings
 

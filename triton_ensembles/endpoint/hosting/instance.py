@@ -12,11 +12,11 @@ from triton_ensembles.endpoint.hosting.errors import HostingError, InternalFailu
 from triton_ensembles.endpoint.hosting.model import Model, ModelState
 from triton_ensembles.endpoint.hosting.model_cache import ModelCache
 from triton_ensembles.endpoint.hosting.report import Report
-from triton_ensembles.endpoint.hosting.request import Invocation, Reply
+from triton_ensembles.endpoint.hosting.request import Invocation, Pieces, Reply
 from triton_ensembles.endpoint.hosting.single_model import SingleModel
 from triton_ensembles.endpoint.hosting.spec import Budgets
 from triton_ensembles.endpoint.hosting.status import InstanceStatus
-from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied, Pieces
+from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied
 from triton_ensembles.errors import EnsembleError
 
 InstanceModels = ModelCache | SingleModel  # an instance of a multi-model endpoint, or of a single-model one
@@ -36,8 +36,8 @@ class Instance:
         self._budgets = budgets
         self._report = report
         self._memory_bytes = 0
-        container.on_death(self._died)
-        container.on_restart(self._started)
+        container.on_death = self._died
+        container.on_restart = self._started
 
     @property
     def ready(self) -> bool:
@@ -133,12 +133,12 @@ class Instance:
         assert api is not None, "only a loaded model is acquired"
         seconds = self._budgets.invoke_seconds
         try:
-            return await api.invoke(model.invoke_path, request, seconds, self.index)
+            return await api.invoke(model.invoke_path, request, seconds)
         except ContainerAnswered as answer:
             retry = answer.status == faults.OUT_OF_RESOURCES and isinstance(request.body, bytes)
             if not (retry and await self._models.evict_other(model)):
                 raise
-        return await api.invoke(model.invoke_path, request, seconds, self.index)
+        return await api.invoke(model.invoke_path, request, seconds)
 
     def _done(self, model: Model) -> None:
         self.in_flight -= 1

@@ -157,7 +157,7 @@ class MemoryCache:
             async with asyncio.timeout(self._budgets.load_seconds):
                 await api.load(model.hash, self._disk.url_to_load(model.hash), model.target_model)
         except asyncio.CancelledError:
-            self._container.mark_stuck()
+            self._container.stuck = True
             raise
 
     async def _evict(self, why: str, spare: Model | None = None) -> bool:

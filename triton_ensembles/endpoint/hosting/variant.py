@@ -19,11 +19,12 @@ from triton_ensembles.endpoint.hosting.instance import Instance, InstanceModels
 from triton_ensembles.endpoint.hosting.model import ModelState
 from triton_ensembles.endpoint.hosting.model_cache import ModelCache
 from triton_ensembles.endpoint.hosting.objects import S3Objects
-from triton_ensembles.endpoint.hosting.report import RECENT_ERRORS, Observer, Report
+from triton_ensembles.endpoint.hosting.report import RECENT_ERRORS, Report
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 from triton_ensembles.endpoint.hosting.single_model import SingleModel
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec
 from triton_ensembles.endpoint.hosting.status import RecentError, VariantStatus
+from triton_ensembles.endpoint.metrics.record import EndpointObserver
 from triton_ensembles.triton.sagemaker_contract import SHELL_CHARACTERS, TARGET_MODEL
 from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL
 from triton_ensembles.triton.sagemaker_server import PORT_VARIABLES
@@ -64,7 +65,7 @@ class Variant:
         root: Path,
         log: Path,
         budgets: Budgets,
-        observer: Observer,
+        observer: EndpointObserver,
     ) -> None:
         self.name = name
         self._spec = spec

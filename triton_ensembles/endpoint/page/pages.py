@@ -14,7 +14,7 @@ from aiohttp import web
 
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
-from triton_ensembles.endpoint.metrics import Metrics
+from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.metrics.triton import Source, scrape, step_times
 from triton_ensembles.endpoint.page.view import View, view
 

@@ -10,7 +10,7 @@ from triton_ensembles.endpoint.deployment import RunningVariant
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import Event, RecentEvents
 from triton_ensembles.endpoint.hosting.status import RecentError, VariantStatus
-from triton_ensembles.endpoint.metrics import Metrics
+from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.metrics.triton import StepTimes
 
 _SHOWN = 30  # events
