@@ -8,8 +8,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from triton_ensembles.endpoint.hosting.errors import ValidationError
+from triton_ensembles.endpoint.hosting.spec import ContainerSpec
 from triton_ensembles.endpoint.hosting.variant import Variant
-from triton_ensembles.endpoint.plan import VariantPlan
+
+
+@dataclass(frozen=True)
+class VariantPlan:
+    """A production variant of an endpoint configuration, with its model looked up.
+
+    Args:
+        disk_bytes: VolumeSizeInGB in bytes; None where it is not given.
+        load_seconds: ModelDataDownloadTimeoutInSeconds; None where it is not given.
+        startup_seconds: ContainerStartupHealthCheckTimeoutInSeconds; None where it is not given.
+    """
+
+    name: str
+    spec: ContainerSpec
+    instance_count: int
+    instance_type: str
+    weight: float
+    disk_bytes: int | None
+    load_seconds: float | None
+    startup_seconds: float | None
+
 
 MakeVariant = Callable[[VariantPlan, int], Variant]  # from the plan and the number of the deployment
 

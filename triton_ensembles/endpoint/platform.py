@@ -18,6 +18,7 @@ from triton_ensembles.endpoint.api.models import Models
 from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.api.tags import Tags
+from triton_ensembles.endpoint.deployment import VariantPlan
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.objects import S3Objects
@@ -25,7 +26,6 @@ from triton_ensembles.endpoint.hosting.spec import Budgets
 from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.metrics.record import EndpointObserver, Metrics
 from triton_ensembles.endpoint.page.pages import Pages
-from triton_ensembles.endpoint.plan import VariantPlan
 from triton_ensembles.endpoint.router import Router
 from triton_ensembles.endpoint.s3.forward import Forward
 from triton_ensembles.endpoint.s3.forward import error as s3_error

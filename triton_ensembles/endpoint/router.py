@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 from aiohttp import web
 
@@ -17,15 +16,12 @@ from triton_ensembles.endpoint.api.control import ControlPlane, reply
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally
 from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service
+from triton_ensembles.endpoint.page.pages import Pages
 
 _log = logging.getLogger(__name__)
 _LOCAL = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]|[a-z0-9.-]+\.localhost)(:\d+)?", re.IGNORECASE)
 _MOTO = ("s3", "sts", "monitoring")
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-
-
-class _Pages(Protocol):
-    def find(self, method: str, path: str) -> Handler | None: ...
 
 
 class Router:
@@ -36,7 +32,7 @@ class Router:
         pages: the status page and the metrics.
     """
 
-    def __init__(self, control: ControlPlane, runtime: Runtime, moto: Handler, pages: _Pages) -> None:
+    def __init__(self, control: ControlPlane, runtime: Runtime, moto: Handler, pages: Pages) -> None:
         self._control = control
         self._runtime = runtime
         self._moto = moto

@@ -32,12 +32,15 @@ class Source:
 
 @dataclass
 class StepTimes:
-    """Milliseconds that requests spent in one step (one model of an archive), queueing and computing."""
+    """Milliseconds that requests spent in one step: for Triton a model of an archive, queueing and computing.
+
+    Triton always has ``average``, and quantiles only where it was told to keep them.
+    """
 
     target_model: str
     step: str
     count: int = 0
-    average: float = 0.0
+    average: float | None = None
     p50: float | None = None
     p90: float | None = None
     p99: float | None = None
