@@ -9,12 +9,15 @@ An update is blue/green: the new variants start beside the old ones and take ove
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from enum import StrEnum
 
-from triton_ensembles.endpoint.deployment import Deployment, MakeVariant, RunningVariant, VariantPlan
+from triton_ensembles.endpoint.deployment import Deployment, MakeVariant
 from triton_ensembles.endpoint.hosting.errors import ValidationError
+from triton_ensembles.endpoint.hosting.spec import VariantPlan
+from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.settings import ACCOUNT
 from triton_ensembles.errors import EnsembleError
 
@@ -63,7 +66,7 @@ class Endpoint:
         self._settled = asyncio.Event()
 
     @property
-    def running(self) -> list[RunningVariant]:
+    def running(self) -> list[Variant]:
         """The variants that answer requests."""
         return list(self.deployment.variants.values()) if self.deployment else []
 
@@ -75,7 +78,7 @@ class Endpoint:
     def create(self, config_name: str, plans: tuple[VariantPlan, ...]) -> None:
         """Begin to start, in the background."""
         self.config_name = config_name
-        self._begin(self._create(self._deploy(config_name, plans)))
+        self._deploy(config_name, plans)
 
     def update(self, config_name: str, plans: tuple[VariantPlan, ...]) -> None:
         """Begin to change to another configuration, in the background, unless it is ``in_progress``.
@@ -83,7 +86,7 @@ class Endpoint:
         The old configuration serves until then.
         """
         self._enter(Status.UPDATING)
-        self._begin(self._update(self._deploy(config_name, plans)))
+        self._deploy(config_name, plans)
 
     async def delete(self) -> None:
         """Cancel what is in progress, let running requests end, and stop everything."""
@@ -99,38 +102,26 @@ class Endpoint:
 
     async def wait_until_settled(self, seconds: float) -> None:
         """Wait until it is in service, has failed or is being deleted, for at most ``seconds``."""
-        try:
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._settled.wait(), seconds)
-        except TimeoutError:
-            return
 
-    def choose(self, target_variant: str | None) -> RunningVariant:
+    def choose(self, target_variant: str | None) -> Variant:
         """The variant that a request goes to. Raises hosting's ValidationError when none is in service."""
         if self.deployment is None or self.status not in _SERVING:
             raise ValidationError(f"Endpoint {self.name} of account {ACCOUNT} not found. It is {self.status}")
         return self.deployment.choose(target_variant, self.name)
 
-    def _deploy(self, config_name: str, plans: tuple[VariantPlan, ...]) -> Deployment:
+    def _deploy(self, config_name: str, plans: tuple[VariantPlan, ...]) -> None:
         self._deployments += 1
-        return Deployment(config_name, plans, self._deployments, self._make)
+        deployment = Deployment(config_name, plans, self._deployments, self._make)
+        self._work = asyncio.get_running_loop().create_task(self._change_to(deployment))
 
-    def _begin(self, work: Coroutine[None, None, None]) -> None:
-        self._work = asyncio.get_running_loop().create_task(work)
-
-    async def _create(self, deployment: Deployment) -> None:
+    async def _change_to(self, deployment: Deployment) -> None:
         try:
             await deployment.start()
         except Exception as error:
-            self._enter(Status.FAILED, _reason(error))
-            return
-        self.deployment = deployment
-        self._enter(Status.IN_SERVICE)
-
-    async def _update(self, deployment: Deployment) -> None:
-        try:
-            await deployment.start()
-        except Exception as error:
-            self._enter(Status.ROLLING_BACK, _reason(error))
+            if self.status is Status.UPDATING:
+                self._enter(Status.ROLLING_BACK, _reason(error))
             self._enter(Status.IN_SERVICE if self.deployment else Status.FAILED, _reason(error))
             return
         old, self.deployment = self.deployment, deployment

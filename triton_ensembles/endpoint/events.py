@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -34,7 +35,5 @@ class RecentEvents:
 
     async def wait_for_next(self, seconds: float) -> None:
         """Return when an event is added, or after ``seconds``."""
-        try:
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._added.wait(), seconds)
-        except TimeoutError:
-            return

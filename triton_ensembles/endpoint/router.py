@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from triton_ensembles.endpoint.api.control import ControlPlane, reply
+from triton_ensembles.endpoint.api.control import ControlPlane, error_reply, reply
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally
 from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service
@@ -43,6 +43,8 @@ class Router:
             return refusal
         try:
             return await self._handler(request)(request)
+        except NotSupportedLocally as error:
+            return error_reply(error)
         except Exception as error:
             if request.transport is None or request.transport.is_closing():
                 raise  # it failed because the client is gone: aiohttp deals with that
@@ -56,24 +58,15 @@ class Router:
         if service in _MOTO:
             return self._moto
         if service is not None:
-            return _not_supported(service)
+            operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
+            what = f"{service}:{operation}" if operation else service
+            raise NotSupportedLocally(what, "SageMaker, its runtime, S3, STS and CloudWatch are")
         path = request.raw_path.split("?")[0]
         if page := self._pages.find(request.method, path):
             return page
         if request.method == "POST" and path.startswith("/endpoints/"):
             return self._runtime.handle
         return self._moto
-
-
-def _not_supported(service: str) -> Handler:
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
-        error = NotSupportedLocally(
-            f"{service}{f':{operation}' if operation else ''}", "SageMaker, its runtime, S3, STS and CloudWatch are"
-        )
-        return reply(error.status, {"__type": error.code, "message": error.message})
-
-    return handle
 
 
 def _foreign(request: web.BaseRequest) -> web.Response | None:

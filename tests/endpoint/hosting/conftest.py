@@ -17,9 +17,8 @@ from tests.endpoint.hosting import archives
 from triton_ensembles.endpoint.hosting.model import Model, ModelState
 from triton_ensembles.endpoint.hosting.objects import ObjectMissing, S3Objects
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
-from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec
+from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec, VariantPlan
 from triton_ensembles.endpoint.hosting.variant import Variant
-from triton_ensembles.endpoint.metrics.record import EndpointObserver
 from triton_ensembles.processes import descendants
 
 GIB = 1 << 30
@@ -51,16 +50,16 @@ class FolderBucket(S3Objects):
 
 
 @dataclass
-class RecordingObserver(EndpointObserver):
+class Observer:
     """Keeps all metrics and events."""
 
     metrics: list[tuple[str, float]] = field(default_factory=list)
     events: list[tuple[str, str]] = field(default_factory=list)
 
-    def metric(self, name: str, value: float, *, variant: str, instance: str, target_model: str) -> None:
+    def record(self, name: str, value: float, *_: str) -> None:
         self.metrics.append((name, value))
 
-    def event(self, kind: str, text: str) -> None:
+    def add(self, endpoint: str, kind: str, text: str) -> None:
         self.events.append((kind, text))
 
     def of(self, kind: str) -> list[str]:
@@ -78,7 +77,7 @@ class Host:
         self.bucket.mkdir()
         self.root = folder / "variant"
         self.log = folder / "endpoint.log"
-        self.observer = RecordingObserver()
+        self.observer = Observer()
         self.objects: S3Objects = FolderBucket(self.bucket)
         self._started: Variant | None = None
 
@@ -106,14 +105,13 @@ class Host:
         limits = {"memory_bytes": 4 * GIB, "disk_bytes": 4 * GIB, "drain_seconds": 5} | budgets
         spec = ContainerSpec("image", url, mode, environment or {}, cache)  # type: ignore[arg-type]
         self._started = Variant(
-            "AllTraffic",
-            spec,
-            instance_count=instances,
+            VariantPlan("AllTraffic", spec, Budgets(**limits), instances, "ml.m5.large", 1.0),
             objects=self.objects,
             root=self.root,
             log=self.log,
-            budgets=Budgets(**limits),
-            observer=self.observer,
+            endpoint="tested",
+            metrics=self.observer,  # type: ignore[arg-type]
+            events=self.observer,  # type: ignore[arg-type]
         )
         return self._started
 

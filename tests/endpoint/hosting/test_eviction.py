@@ -53,11 +53,11 @@ async def test_an_unload_has_ended_when_the_ensembles_steps_have(host: Host) -> 
     await host.start(cache="Disabled")
     left: list[int] = []
 
-    def unloaded(kind: str, _: str) -> None:
+    def unloaded(_: str, kind: str, text: str) -> None:
         if kind == "model-unloaded":
             left.append(len(host.processes()))
 
-    host.observer.event = unloaded  # type: ignore[method-assign]
+    host.observer.add = unloaded  # type: ignore[method-assign]
     await host.ask("slow.tar.gz")
     assert len(host.processes()) == 2
     await eventually(lambda: left)

@@ -10,7 +10,7 @@ from triton_ensembles.endpoint.api.models import Models, container_spec
 from triton_ensembles.endpoint.api.resources import Resource, Resources
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.api.validation import refuse_unsupported
-from triton_ensembles.endpoint.deployment import VariantPlan
+from triton_ensembles.endpoint.hosting.spec import Budgets, VariantPlan
 from triton_ensembles.endpoint.settings import Settings
 
 # Keys, roles and machine images have no effect on a laptop; they are kept and returned by Describe.
@@ -53,16 +53,24 @@ class Configs(Resources[Resource]):
         return tuple(self._plan(variant) for variant in self.get(name).request["ProductionVariants"])
 
     def _plan(self, variant: Mapping[str, Any]) -> VariantPlan:
+        disk = self._settings.disk_budget
         gigabytes = variant.get("VolumeSizeInGB")
+        seconds = {
+            "load_seconds": variant.get("ModelDataDownloadTimeoutInSeconds"),
+            "startup_seconds": variant.get("ContainerStartupHealthCheckTimeoutInSeconds"),
+        }
+        budgets = Budgets(
+            memory_bytes=self._settings.memory_budget,
+            disk_bytes=min(disk, gigabytes << 30) if gigabytes else disk,
+            **{name: float(value) for name, value in seconds.items() if value is not None},
+        )
         return VariantPlan(
             name=variant["VariantName"],
             spec=container_spec(self._models.get(variant["ModelName"]).request),
             instance_count=variant["InitialInstanceCount"],
             instance_type=variant["InstanceType"],
             weight=variant["InitialVariantWeight"],
-            disk_bytes=gigabytes << 30 if gigabytes else None,
-            load_seconds=variant.get("ModelDataDownloadTimeoutInSeconds"),
-            startup_seconds=variant.get("ContainerStartupHealthCheckTimeoutInSeconds"),
+            budgets=budgets,
         )
 
 

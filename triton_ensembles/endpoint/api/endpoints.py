@@ -11,8 +11,8 @@ from triton_ensembles.endpoint.api.errors import NotSupportedLocally, ServiceUna
 from triton_ensembles.endpoint.api.resources import Resources
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.api.validation import refuse_unsupported
-from triton_ensembles.endpoint.deployment import RunningVariant
 from triton_ensembles.endpoint.endpoint_state import Endpoint, Status
+from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.settings import Settings
 
 # A boto3 waiter asks every 30 s, but an endpoint on a laptop is in service within a second or two. So the answer to a
@@ -121,7 +121,7 @@ class Endpoints(Resources[Endpoint]):
         return super()._summary(endpoint) | changes
 
 
-def _variant(running: RunningVariant, endpoint: Endpoint) -> dict[str, Any]:
+def _variant(running: Variant, endpoint: Endpoint) -> dict[str, Any]:
     plan = running.plan
     deployed = {"SpecifiedImage": plan.spec.image, "ResolvedImage": plan.spec.image, "ResolutionTime": endpoint.created}
     return {

@@ -16,6 +16,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from pathlib import Path
 
+from triton_ensembles.endpoint.hosting import faults
+from triton_ensembles.endpoint.hosting.errors import HostingError
 from triton_ensembles.endpoint.hosting.extract import extract
 from triton_ensembles.endpoint.hosting.model import Model, ModelState
 from triton_ensembles.endpoint.hosting.objects import S3Objects
@@ -47,6 +49,10 @@ class Disk:
     @property
     def free(self) -> int:
         return self._budget - self.used
+
+    def not_enough_room(self, model: Model, size: int, others_in_use: bool = False) -> HostingError:
+        """The error when ``size`` more bytes cannot be freed for the model."""
+        return faults.not_enough_room(model.target_model, "disk", self.used + size, self._budget, others_in_use)
 
     def empty_folder(self) -> Path:
         """An empty repository for a multi-model container, which needs one even though it gets its models otherwise."""

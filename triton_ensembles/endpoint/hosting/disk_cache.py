@@ -75,8 +75,7 @@ class DiskCache:
         others_in_use = any(
             other.disk_bytes or other.load_task for other in self._models.values() if other is not model
         )
-        used = self._disk.used + size
-        return faults.not_enough_room(model.target_model, "disk", used, self._budgets.disk_bytes, others_in_use)
+        return self._disk.not_enough_room(model, size, others_in_use)
 
     def _report_use(self) -> None:
         self._report.metric("DiskUtilization", 100 * self._disk.used / self._budgets.disk_bytes)

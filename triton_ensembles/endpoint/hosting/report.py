@@ -1,12 +1,13 @@
-"""What an instance reports: metrics and events to an observer at once, and recent errors for the status page."""
+"""What an instance reports: metrics, events, and recent errors for the status page."""
 
 from __future__ import annotations
 
 from collections import deque
 from datetime import UTC, datetime
 
+from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.status import RecentError
-from triton_ensembles.endpoint.metrics.record import EndpointObserver
+from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.errors import EnsembleError
 
 RECENT_ERRORS = 50  # kept of one variant
@@ -19,19 +20,29 @@ class Report:
         errors: the variant's recent errors, newest first; this report adds to them.
     """
 
-    def __init__(self, observer: EndpointObserver, errors: deque[RecentError], variant: str, instance: int) -> None:
-        self._observer = observer
-        self._errors = errors
+    def __init__(
+        self,
+        endpoint: str,
+        variant: str,
+        instance: int,
+        metrics: Metrics,
+        events: RecentEvents,
+        errors: deque[RecentError],
+    ) -> None:
+        self._endpoint = endpoint
         self._variant = variant
         self._instance = instance
+        self._metrics = metrics
+        self._events = events
+        self._errors = errors
 
     def metric(self, name: str, value: float, target_model: str = "") -> None:
-        self._observer.metric(
-            name, value, variant=self._variant, instance=str(self._instance), target_model=target_model
-        )
+        """One value of a metric of metrics/names.py, in its unit; "" where it is not about one model."""
+        self._metrics.record(name, value, self._endpoint, self._variant, target_model, str(self._instance))
 
     def event(self, kind: str, text: str) -> None:
-        self._observer.event(kind, f"instance {self._instance}: {text}")
+        """Something to show people who watch the endpoint, in one line. ``kind``: "model-loaded", "error", …"""
+        self._events.add(self._endpoint, kind, f"instance {self._instance}: {text}")
 
     def error(self, target_model: str, error: EnsembleError) -> None:
         self._remember(target_model, error.message, error.cure)

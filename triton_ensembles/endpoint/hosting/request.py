@@ -87,8 +87,3 @@ class Reply(NamedTuple):
     body: bytes | Pieces
     content_length: int | None
     model_seconds: float
-
-    async def aclose(self) -> None:
-        """Close a body that is not read to its end. Harmless at any other time."""
-        if not isinstance(self.body, bytes):
-            await self.body.aclose()

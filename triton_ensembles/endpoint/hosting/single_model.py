@@ -27,7 +27,7 @@ class SingleModel:
             async with asyncio.timeout(self._budgets.load_seconds):
                 await self._disk.fetch(self._model, self._url, self._make_room)
         except NoDiskSpace:
-            raise self._not_enough_room(0) from None
+            raise self._disk.not_enough_room(self._model, 0) from None
         except BaseException as error:
             raise faults.not_on_disk(self._url, error) or error from None
 
@@ -72,10 +72,4 @@ class SingleModel:
 
     async def _make_room(self, size: int) -> None:
         if self._disk.free < size:
-            raise self._not_enough_room(size)
-
-    def _not_enough_room(self, size: int) -> Exception:
-        used = self._disk.used + size
-        return faults.not_enough_room(
-            self._model.target_model, "disk", used, self._budgets.disk_bytes, others_in_use=False
-        )
+            raise self._disk.not_enough_room(self._model, size)

@@ -38,11 +38,6 @@ class RecentError:
 class VariantStatus:
     """A production variant, its instances and its recent errors (newest first)."""
 
-    name: str
-    mode: str  # "SingleModel" or "MultiModel"
-    cache_setting: str  # "Enabled" or "Disabled"
     instances: tuple[InstanceStatus, ...]
     errors: tuple[RecentError, ...]
     invocations: int
-    memory_budget: int  # bytes, of each instance
-    disk_budget: int  # bytes, of each instance

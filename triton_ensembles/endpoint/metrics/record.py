@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.metrics.cloudwatch import MinuteStatistics
 from triton_ensembles.endpoint.metrics.latency import Latencies
 from triton_ensembles.endpoint.metrics.prometheus import Prometheus
@@ -60,20 +59,3 @@ class Metrics:
         """Drop what describes the present state of a deleted endpoint; what was counted stays."""
         self.prometheus.forget(endpoint)
         self.latencies.forget(endpoint)
-
-
-class EndpointObserver:
-    """Receives the metrics and events of the hosting of one endpoint."""
-
-    def __init__(self, endpoint: str, metrics: Metrics, events: RecentEvents) -> None:
-        self._endpoint = endpoint
-        self._metrics = metrics
-        self._events = events
-
-    def metric(self, name: str, value: float, *, variant: str, instance: str, target_model: str) -> None:
-        """One value, as :meth:`Metrics.record`."""
-        self._metrics.record(name, value, self._endpoint, variant, target_model, instance)
-
-    def event(self, kind: str, text: str) -> None:
-        """Something to show people who watch the endpoint, in one line. ``kind``: "model-loaded", "error", …"""
-        self._events.add(self._endpoint, kind, text)

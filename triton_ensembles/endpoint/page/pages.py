@@ -113,7 +113,7 @@ class Pages:
     def _sources(self) -> Iterator[Source]:
         for endpoint in self._endpoints:
             for running in endpoint.running:
-                for instance in running.variant.snapshot().instances:
+                for instance in running.snapshot().instances:
                     if instance.metrics_url and instance.ready:
                         yield Source(
                             instance.metrics_url,

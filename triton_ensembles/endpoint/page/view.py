@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from triton_ensembles.endpoint.deployment import VariantPlan
 from triton_ensembles.endpoint.endpoint_state import Endpoint
+from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.status import RecentError, VariantStatus
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.metrics.triton import StepTimes
@@ -43,7 +43,7 @@ def view(endpoint: Endpoint, metrics: Metrics, steps: dict[str, list[StepTimes]]
     for running in endpoint.running:
         name = running.plan.name
         latencies = list(_latencies(endpoint.name, name, metrics, steps.get(f"{endpoint.name}/{name}", [])))
-        variants.append(VariantView(running.plan, running.variant.snapshot(), latencies))
+        variants.append(VariantView(running.plan, running.snapshot(), latencies))
     errors = [error for variant in variants for error in variant.status.errors]
     return EndpointView(endpoint, variants, sorted(errors, key=lambda error: error.time, reverse=True)[:_ERRORS])
 
