@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -28,14 +30,14 @@ class Prometheus:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self._series = {name: _series(name, metric, self._registry) for name, metric in METRICS.items()}
+        self._series: dict[str, Any] = {name: _series(name, metric, self._registry) for name, metric in METRICS.items()}
 
     def record(self, name: str, value: float, endpoint: str, variant: str, target_model: str, instance: str) -> None:
         """One value in the metric's unit. Gauges are kept per instance, everything else per target model."""
-        series = self._series[name]
-        if isinstance(series, Counter):
+        series, metric = self._series[name], METRICS[name]  # isinstance is slow with prometheus_client's classes
+        if metric.counts:
             series.labels(endpoint, variant, target_model).inc(value)
-        elif isinstance(series, Gauge):
+        elif metric.namespace == INSTANCES:
             series.labels(endpoint, variant, instance).set(value)
         else:
             series.labels(endpoint, variant, target_model).observe(value)
