@@ -13,11 +13,11 @@ from prometheus_client.samples import Sample
 
 from tests.endpoint.conftest import Deployer
 from tests.endpoint.hosting import archives
-from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.endpoint.metrics import Metrics, cloudwatch
+from triton_ensembles.endpoint.metrics import cloudwatch
 from triton_ensembles.endpoint.metrics.cloudwatch import MinuteStatistics
 from triton_ensembles.endpoint.metrics.latency import percentiles
+from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.metrics.triton import step_times
 
 
@@ -119,7 +119,7 @@ def test_the_values_of_one_minute_are_published_once_as_one_set(monkeypatch: pyt
 
 def test_a_recorded_value_is_in_all_three_places() -> None:
     """/metrics, CloudWatch and the status page would otherwise contradict each other."""
-    metrics = Metrics(RecentEvents())
+    metrics = Metrics()
     for count in range(1, 2502):
         metrics.record("ModelLatency", float(count), "e", "v", "m")
     families = text_string_to_metric_families(metrics.prometheus.text().decode())
@@ -136,7 +136,7 @@ def test_a_recorded_value_is_in_all_three_places() -> None:
 
 
 def test_a_deleted_endpoint_keeps_its_counts_and_loses_its_gauges() -> None:
-    metrics = Metrics(RecentEvents())
+    metrics = Metrics()
     for endpoint in ("kept", "deleted"):
         metrics.record("Invocations", 1, endpoint, "v", "m")
         metrics.record("MemoryUtilization", 50, endpoint, "v", instance="0")
@@ -148,7 +148,7 @@ def test_a_deleted_endpoint_keeps_its_counts_and_loses_its_gauges() -> None:
 
 
 def test_values_count_for_the_minute_in_which_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    metrics = Metrics(RecentEvents())
+    metrics = Metrics()
     for now, value in ((59.9, 1.0), (60.1, 10.0), (119.0, 100.0), (400.0, 1000.0)):
         monkeypatch.setattr(cloudwatch.time, "time", lambda now=now: now)
         metrics.record("ModelLatency", value, "e", "v", "m")

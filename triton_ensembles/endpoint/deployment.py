@@ -5,20 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from triton_ensembles.endpoint.hosting import ValidationError, Variant
-from triton_ensembles.endpoint.plan import VariantPlan
+from triton_ensembles.endpoint.hosting.errors import ValidationError
+from triton_ensembles.endpoint.hosting.spec import VariantPlan
+from triton_ensembles.endpoint.hosting.variant import Variant
 
 MakeVariant = Callable[[VariantPlan, int], Variant]  # from the plan and the number of the deployment
-
-
-@dataclass(frozen=True)
-class RunningVariant:
-    """A running variant and the plan that it was made from."""
-
-    plan: VariantPlan
-    variant: Variant
 
 
 class Deployment:
@@ -26,25 +18,25 @@ class Deployment:
 
     def __init__(self, config_name: str, plans: Sequence[VariantPlan], number: int, make: MakeVariant) -> None:
         self.config_name = config_name
-        self.variants = {plan.name: RunningVariant(plan, make(plan, number)) for plan in plans}
+        self.variants = {plan.name: make(plan, number) for plan in plans}
 
     async def start(self) -> None:
         """Start all variants. When one fails, stop the others and raise its error."""
-        starts = [asyncio.ensure_future(each.variant.start()) for each in self.variants.values()]
         try:
-            await asyncio.gather(*starts)
-        except BaseException:
-            for each in starts:
-                each.cancel()
-            await asyncio.gather(*starts, return_exceptions=True)
+            async with asyncio.TaskGroup() as starting:
+                for each in self.variants.values():
+                    starting.create_task(each.start())
+        except BaseException as error:
             await self.stop()
+            if isinstance(error, BaseExceptionGroup):
+                raise error.exceptions[0] from None
             raise
 
     async def stop(self) -> None:
         """Let running requests end, then stop all variants."""
-        await asyncio.gather(*(each.variant.stop() for each in self.variants.values()))
+        await asyncio.gather(*(each.stop() for each in self.variants.values()))
 
-    def choose(self, target_variant: str | None, endpoint: str) -> RunningVariant:
+    def choose(self, target_variant: str | None, endpoint: str) -> Variant:
         """The variant with this name, or one chosen by weight. Raises hosting's ValidationError."""
         name = target_variant or self._by_weight()
         if name not in self.variants:

@@ -9,13 +9,15 @@ An update is blue/green: the new variants start beside the old ones and take ove
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from enum import StrEnum
 
-from triton_ensembles.endpoint.deployment import Deployment, MakeVariant, RunningVariant
-from triton_ensembles.endpoint.hosting import ValidationError
-from triton_ensembles.endpoint.plan import VariantPlan
+from triton_ensembles.endpoint.deployment import Deployment, MakeVariant
+from triton_ensembles.endpoint.hosting.errors import ValidationError
+from triton_ensembles.endpoint.hosting.spec import VariantPlan
+from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.settings import ACCOUNT
 from triton_ensembles.errors import EnsembleError
 
@@ -37,16 +39,15 @@ _SERVING = {Status.IN_SERVICE, Status.UPDATING, Status.ROLLING_BACK}
 _SETTLED = {Status.IN_SERVICE, Status.FAILED}
 
 
-class InProgressError(EnsembleError):
-    """The endpoint is being created, updated or deleted, and cannot be updated now."""
-
-
 class Endpoint:
     """An endpoint from CreateEndpoint to the end of DeleteEndpoint.
 
     Args:
         make: makes a variant of this endpoint.
         changed: called after every change of state.
+
+    Attributes:
+        deployment: answers requests; None while there is none.
     """
 
     def __init__(self, name: str, arn: str, make: MakeVariant, changed: Callable[[Endpoint], None]) -> None:
@@ -56,34 +57,36 @@ class Endpoint:
         self.failure = ""
         self.created = self.modified = time.time()
         self.config_name = ""
+        self.deployment: Deployment | None = None
         self._make = make
         self._changed = changed
         self._deployments = 0
-        self._current: Deployment | None = None
         self._work: asyncio.Task[None] | None = None
         self._retiring: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
 
     @property
-    def deployment(self) -> Deployment | None:
-        """The deployment that answers requests, or None."""
-        return self._current
+    def running(self) -> list[Variant]:
+        """The variants that answer requests."""
+        return list(self.deployment.variants.values()) if self.deployment else []
+
+    @property
+    def in_progress(self) -> bool:
+        """Whether it is being created, updated or deleted."""
+        return self.status not in _SETTLED
 
     def create(self, config_name: str, plans: tuple[VariantPlan, ...]) -> None:
         """Begin to start, in the background."""
         self.config_name = config_name
-        self._begin(self._create(self._deploy(config_name, plans)))
+        self._deploy(config_name, plans)
 
     def update(self, config_name: str, plans: tuple[VariantPlan, ...]) -> None:
-        """Begin to change to another configuration, in the background. The old one serves until then.
+        """Begin to change to another configuration, in the background, unless it is ``in_progress``.
 
-        Raises:
-            InProgressError: it is neither in service nor failed.
+        The old configuration serves until then.
         """
-        if self.status not in _SETTLED:
-            raise InProgressError(f"The endpoint {self.name} is {self.status}; wait until that has ended")
         self._enter(Status.UPDATING)
-        self._begin(self._update(self._deploy(config_name, plans)))
+        self._deploy(config_name, plans)
 
     async def delete(self) -> None:
         """Cancel what is in progress, let running requests end, and stop everything."""
@@ -93,48 +96,35 @@ class Endpoint:
             await asyncio.gather(self._work, return_exceptions=True)
         if self._retiring is not None:
             await asyncio.gather(self._retiring, return_exceptions=True)
-        if self._current is not None:
-            await self._current.stop()
-            self._current = None
+        if self.deployment is not None:
+            await self.deployment.stop()
+            self.deployment = None
 
     async def wait_until_settled(self, seconds: float) -> None:
         """Wait until it is in service, has failed or is being deleted, for at most ``seconds``."""
-        try:
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._settled.wait(), seconds)
-        except TimeoutError:
-            return
 
-    def choose(self, target_variant: str | None) -> RunningVariant:
+    def choose(self, target_variant: str | None) -> Variant:
         """The variant that a request goes to. Raises hosting's ValidationError when none is in service."""
-        deployment = self._current
-        if deployment is None or self.status not in _SERVING:
+        if self.deployment is None or self.status not in _SERVING:
             raise ValidationError(f"Endpoint {self.name} of account {ACCOUNT} not found. It is {self.status}")
-        return deployment.choose(target_variant, self.name)
+        return self.deployment.choose(target_variant, self.name)
 
-    def _deploy(self, config_name: str, plans: tuple[VariantPlan, ...]) -> Deployment:
+    def _deploy(self, config_name: str, plans: tuple[VariantPlan, ...]) -> None:
         self._deployments += 1
-        return Deployment(config_name, plans, self._deployments, self._make)
+        deployment = Deployment(config_name, plans, self._deployments, self._make)
+        self._work = asyncio.get_running_loop().create_task(self._change_to(deployment))
 
-    def _begin(self, work: Coroutine[None, None, None]) -> None:
-        self._work = asyncio.get_running_loop().create_task(work)
-
-    async def _create(self, deployment: Deployment) -> None:
+    async def _change_to(self, deployment: Deployment) -> None:
         try:
             await deployment.start()
         except Exception as error:
-            self._enter(Status.FAILED, _reason(error))
+            if self.status is Status.UPDATING:
+                self._enter(Status.ROLLING_BACK, _reason(error))
+            self._enter(Status.IN_SERVICE if self.deployment else Status.FAILED, _reason(error))
             return
-        self._current = deployment
-        self._enter(Status.IN_SERVICE)
-
-    async def _update(self, deployment: Deployment) -> None:
-        try:
-            await deployment.start()
-        except Exception as error:
-            self._enter(Status.ROLLING_BACK, _reason(error))
-            self._enter(Status.IN_SERVICE if self._current else Status.FAILED, _reason(error))
-            return
-        old, self._current = self._current, deployment
+        old, self.deployment = self.deployment, deployment
         self.config_name = deployment.config_name
         try:
             if old is not None:  # in a separate task, so that a deletion does not interrupt it

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-_KEPT = 200
+_KEPT = 30  # as many as the page shows
 
 
 @dataclass(frozen=True)
@@ -21,23 +22,18 @@ class Event:
 
 
 class RecentEvents:
-    """The most recent events, newest first."""
+    """The most recent events. ``latest`` has the newest first."""
 
     def __init__(self) -> None:
-        self._events: deque[Event] = deque(maxlen=_KEPT)
+        self.latest: deque[Event] = deque(maxlen=_KEPT)
         self._added = asyncio.Event()
 
     def add(self, endpoint: str, kind: str, text: str) -> None:
-        self._events.appendleft(Event(endpoint, kind, text))
+        self.latest.appendleft(Event(endpoint, kind, text))
         self._added.set()
         self._added = asyncio.Event()
 
-    def latest(self, count: int) -> list[Event]:
-        return list(self._events)[:count]
-
     async def wait_for_next(self, seconds: float) -> None:
         """Return when an event is added, or after ``seconds``."""
-        try:
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._added.wait(), seconds)
-        except TimeoutError:
-            return

@@ -14,8 +14,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 import boto3
 from botocore.config import Config
@@ -77,9 +76,10 @@ class LocalEndpoint:
             start_new_session=True,
             preexec_fn=die_with_parent(),
         )
+        assert self._process.stdout is not None
         try:
-            if self._ready():
-                threading.Thread(target=self._read, daemon=True).start()
+            if self._ready(self._process.stdout):
+                threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
                 return self
         except BaseException:  # Ctrl-C, or the time limit of a test
             self.stop()
@@ -101,16 +101,12 @@ class LocalEndpoint:
     def __enter__(self) -> LocalEndpoint:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._running().poll() is None:
             self.stop()
 
-    def _ready(self) -> bool:
+    def _ready(self, stream: IO[str]) -> bool:
         """Read until it says that it is ready; False when it ends before."""
-        stream = self._running().stdout
-        assert stream is not None
         for line in stream:
             self.lines.append(line.rstrip())
             if found := _URL.match(line):
@@ -119,9 +115,7 @@ class LocalEndpoint:
                 return True
         return False
 
-    def _read(self) -> None:
-        stream = self._running().stdout
-        assert stream is not None
+    def _read(self, stream: IO[str]) -> None:
         with stream:
             for line in stream:
                 self.lines.append(line.rstrip())

@@ -20,11 +20,11 @@ from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
-from triton_ensembles.endpoint.hosting import Budgets, Variant
-from triton_ensembles.endpoint.hosting.objects import ModelObjects, S3Objects
-from triton_ensembles.endpoint.metrics import Metrics
+from triton_ensembles.endpoint.hosting.objects import S3Objects
+from triton_ensembles.endpoint.hosting.spec import VariantPlan
+from triton_ensembles.endpoint.hosting.variant import Variant
+from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.page.pages import Pages
-from triton_ensembles.endpoint.plan import VariantPlan
 from triton_ensembles.endpoint.router import Router
 from triton_ensembles.endpoint.s3.forward import Forward
 from triton_ensembles.endpoint.s3.forward import error as s3_error
@@ -47,8 +47,10 @@ class Platform:
         self._backing_url = backing_url
         self._forward = Forward(session, backing_url)
         self._events = RecentEvents()
-        self._metrics = Metrics(self._events)
-        self._objects = self._make_objects()
+        self._metrics = Metrics()
+        config = Config(max_pool_connections=32)
+        s3 = boto3.client("s3", endpoint_url=settings.s3_url, config=config) if settings.s3_url else self._client("s3")
+        self._objects = S3Objects(s3)
         self._numbers = itertools.count(1)
         self._publishing = asyncio.Lock()
         self._cloudwatch: Any = None
@@ -72,33 +74,16 @@ class Platform:
     def _make_endpoint(self, name: str, arn: str) -> Endpoint:
         def make_variant(plan: VariantPlan, number: int) -> Variant:
             return Variant(
-                plan.name,
-                plan.spec,
-                instance_count=plan.instance_count,
+                plan,
                 objects=self._objects,
                 root=self._settings.scratch / "endpoints" / f"{next(self._numbers)}.{name}.{number}" / plan.name,
                 log=self._settings.log(name),
-                budgets=self._budgets(plan),
-                observer=self._metrics.observer(name),
+                endpoint=name,
+                metrics=self._metrics,
+                events=self._events,
             )
 
         return Endpoint(name, arn, make_variant, lambda it: self._events.add(it.name, it.status, it.failure))
-
-    def _budgets(self, plan: VariantPlan) -> Budgets:
-        disk = min(self._settings.disk_budget, plan.disk_bytes or self._settings.disk_budget)
-        given = {"load_seconds": plan.load_seconds, "startup_seconds": plan.startup_seconds}
-        return Budgets(
-            memory_bytes=self._settings.memory_budget,
-            disk_bytes=disk,
-            drain_seconds=self._settings.drain_seconds,
-            **{name: float(value) for name, value in given.items() if value is not None},
-        )
-
-    def _make_objects(self) -> ModelObjects:
-        if self._settings.s3_url:
-            config = Config(max_pool_connections=32)
-            return S3Objects(boto3.client("s3", endpoint_url=self._settings.s3_url, config=config))
-        return S3Objects(self._client("s3"))
 
     def _client(self, service: str) -> Any:
         """A boto3 client of moto, which accepts any credentials."""

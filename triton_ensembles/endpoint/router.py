@@ -9,23 +9,19 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 from aiohttp import web
 
-from triton_ensembles.endpoint.api.control import ControlPlane, reply
+from triton_ensembles.endpoint.api.control import ControlPlane, error_reply, reply
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally
 from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service
+from triton_ensembles.endpoint.page.pages import Pages
 
 _log = logging.getLogger(__name__)
 _LOCAL = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]|[a-z0-9.-]+\.localhost)(:\d+)?", re.IGNORECASE)
 _MOTO = ("s3", "sts", "monitoring")
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-
-
-class _Pages(Protocol):
-    def find(self, method: str, path: str) -> Handler | None: ...
 
 
 class Router:
@@ -36,7 +32,7 @@ class Router:
         pages: the status page and the metrics.
     """
 
-    def __init__(self, control: ControlPlane, runtime: Runtime, moto: Handler, pages: _Pages) -> None:
+    def __init__(self, control: ControlPlane, runtime: Runtime, moto: Handler, pages: Pages) -> None:
         self._control = control
         self._runtime = runtime
         self._moto = moto
@@ -47,6 +43,8 @@ class Router:
             return refusal
         try:
             return await self._handler(request)(request)
+        except NotSupportedLocally as error:
+            return error_reply(error)
         except Exception as error:
             if request.transport is None or request.transport.is_closing():
                 raise  # it failed because the client is gone: aiohttp deals with that
@@ -60,24 +58,15 @@ class Router:
         if service in _MOTO:
             return self._moto
         if service is not None:
-            return _not_supported(service)
+            operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
+            what = f"{service}:{operation}" if operation else service
+            raise NotSupportedLocally(what, "SageMaker, its runtime, S3, STS and CloudWatch are")
         path = request.raw_path.split("?")[0]
         if page := self._pages.find(request.method, path):
             return page
         if request.method == "POST" and path.startswith("/endpoints/"):
             return self._runtime.handle
         return self._moto
-
-
-def _not_supported(service: str) -> Handler:
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
-        error = NotSupportedLocally(
-            f"{service}{f':{operation}' if operation else ''}", "SageMaker, its runtime, S3, STS and CloudWatch are"
-        )
-        return reply(error.status, {"__type": error.code, "message": error.message})
-
-    return handle
 
 
 def _foreign(request: web.BaseRequest) -> web.Response | None:

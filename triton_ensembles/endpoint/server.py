@@ -16,7 +16,7 @@ from aiohttp import web
 from filelock import FileLock, Timeout
 
 from triton_ensembles.endpoint.platform import Platform
-from triton_ensembles.endpoint.s3.process import S3Process
+from triton_ensembles.endpoint.s3.process import s3_process
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.ports import LOOPBACK
@@ -49,7 +49,7 @@ async def _serve(settings: Settings, ready: Callable[[str], None], stopping: Cal
         url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
         async with (
             _folders(settings),
-            _backing(settings) as backing,
+            s3_process(settings.scratch / "s3", settings.logs / "s3.log", settings.region) as backing,
             aiohttp.ClientSession(
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
                 connector=aiohttp.TCPConnector(limit=0),
@@ -105,7 +105,7 @@ async def _folders(settings: Settings) -> AsyncIterator[None]:
         ) from error
     try:
         shutil.rmtree(settings.scratch, ignore_errors=True)  # left behind by a server that was killed
-        settings.scratch.mkdir()
+        (settings.scratch / "s3").mkdir(parents=True)
         settings.logs.mkdir(exist_ok=True)
         logging.basicConfig(
             filename=settings.logs / "platform.log", format="%(asctime)s %(levelname)s %(name)s %(message)s"
@@ -115,15 +115,3 @@ async def _folders(settings: Settings) -> AsyncIterator[None]:
         await asyncio.to_thread(shutil.rmtree, settings.scratch, ignore_errors=True)
         lock.release()
         (settings.root / ".lock").unlink(missing_ok=True)
-
-
-@contextlib.asynccontextmanager
-async def _backing(settings: Settings) -> AsyncIterator[str]:
-    scratch = settings.scratch / "s3"
-    scratch.mkdir()
-    process = S3Process(scratch, settings.logs / "s3.log", settings.region)
-    try:
-        await process.start()
-        yield process.url
-    finally:
-        await process.stop()

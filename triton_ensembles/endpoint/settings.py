@@ -24,7 +24,6 @@ class Settings:
         disk_budget: bytes that the unpacked models of one instance may take.
         s3_url: another S3 to download archives from, with credentials from the environment; None for the built-in one.
         region: the region of ARNs.
-        drain_seconds: how long running requests may take when the server stops.
     """
 
     root: Path
@@ -33,7 +32,6 @@ class Settings:
     disk_budget: int = 32 * GIB
     s3_url: str | None = None
     region: str = "us-east-1"
-    drain_seconds: float = 30
 
     def __post_init__(self) -> None:
         if not _SAFE.fullmatch(str(self.root.absolute())):

@@ -14,18 +14,11 @@ from typing import Any
 import pytest
 
 from tests.endpoint.hosting import archives
-from triton_ensembles.endpoint.hosting import (
-    Budgets,
-    ContainerSpec,
-    Invocation,
-    ModelState,
-    ModelStatus,
-    ObjectInfo,
-    ObjectMissing,
-    Reply,
-    Variant,
-)
-from triton_ensembles.endpoint.hosting.objects import ModelObjects
+from triton_ensembles.endpoint.hosting.model import Model, ModelState
+from triton_ensembles.endpoint.hosting.objects import ObjectMissing, S3Objects
+from triton_ensembles.endpoint.hosting.request import Invocation, Reply
+from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec, VariantPlan
+from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.processes import descendants
 
 GIB = 1 << 30
@@ -37,19 +30,17 @@ def anyio_backend() -> tuple[str, dict[str, bool]]:
     return "asyncio", {"use_uvloop": True}
 
 
-class FolderBucket:
+class FolderBucket(S3Objects):
     """The bucket "models", whose objects are the files of a folder: no S3 server has to run."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    async def describe(self, url: str) -> ObjectInfo:
-        file = self._file(url)
-        return ObjectInfo(file.stat().st_size, str(file.stat().st_mtime_ns))
+    async def size(self, url: str) -> int:
+        return self._file(url).stat().st_size
 
-    async def fetch(self, url: str, destination: Path) -> ObjectInfo:
+    async def fetch(self, url: str, destination: Path) -> None:
         await asyncio.to_thread(shutil.copyfile, self._file(url), destination)
-        return await self.describe(url)
 
     def _file(self, url: str) -> Path:
         file = (self._folder / url.removeprefix("s3://models/")).resolve()
@@ -59,16 +50,16 @@ class FolderBucket:
 
 
 @dataclass
-class RecordingObserver:
+class Observer:
     """Keeps all metrics and events."""
 
     metrics: list[tuple[str, float]] = field(default_factory=list)
     events: list[tuple[str, str]] = field(default_factory=list)
 
-    def metric(self, name: str, value: float, *, variant: str, instance: str, target_model: str) -> None:
+    def record(self, name: str, value: float, *_: str) -> None:
         self.metrics.append((name, value))
 
-    def event(self, kind: str, text: str) -> None:
+    def add(self, endpoint: str, kind: str, text: str) -> None:
         self.events.append((kind, text))
 
     def of(self, kind: str) -> list[str]:
@@ -86,8 +77,8 @@ class Host:
         self.bucket.mkdir()
         self.root = folder / "variant"
         self.log = folder / "endpoint.log"
-        self.observer = RecordingObserver()
-        self.objects: ModelObjects = FolderBucket(self.bucket)
+        self.observer = Observer()
+        self.objects: S3Objects = FolderBucket(self.bucket)
         self._started: Variant | None = None
 
     @property
@@ -114,14 +105,13 @@ class Host:
         limits = {"memory_bytes": 4 * GIB, "disk_bytes": 4 * GIB, "drain_seconds": 5} | budgets
         spec = ContainerSpec("image", url, mode, environment or {}, cache)  # type: ignore[arg-type]
         self._started = Variant(
-            "AllTraffic",
-            spec,
-            instance_count=instances,
+            VariantPlan("AllTraffic", spec, Budgets(**limits), instances, "ml.m5.large", 1.0),
             objects=self.objects,
             root=self.root,
             log=self.log,
-            budgets=Budgets(**limits),
-            observer=self.observer,
+            endpoint="tested",
+            metrics=self.observer,  # type: ignore[arg-type]
+            events=self.observer,  # type: ignore[arg-type]
         )
         return self._started
 
@@ -138,7 +128,7 @@ class Host:
         reply = await self.variant.invoke(Invocation(body, target, content_type))
         return await whole(reply)
 
-    def model(self, target: str, instance: int = 0) -> ModelStatus | None:
+    def model(self, target: str, instance: int = 0) -> Model | None:
         models = self.variant.snapshot().instances[instance].models
         return next((each for each in models if each.target_model == target), None)
 

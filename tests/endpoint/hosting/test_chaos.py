@@ -9,7 +9,7 @@ import pytest
 
 from tests.endpoint.hosting.archives import model
 from tests.endpoint.hosting.conftest import Host, eventually
-from triton_ensembles.endpoint.hosting import HostingError, InternalFailure, ServiceUnavailable
+from triton_ensembles.endpoint.hosting.errors import HostingError, InternalFailure, ServiceUnavailable
 
 pytestmark = pytest.mark.anyio
 

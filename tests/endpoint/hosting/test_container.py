@@ -13,7 +13,8 @@ from tests.endpoint.hosting.archives import model
 from tests.endpoint.hosting.conftest import Host, eventually
 from tests.triton.test_server import environments_of
 from triton_ensembles.building.build import Built
-from triton_ensembles.endpoint.hosting import HostingError, Invocation
+from triton_ensembles.endpoint.hosting.errors import HostingError
+from triton_ensembles.endpoint.hosting.request import Invocation
 from triton_ensembles.endpoint.hosting.variant import trim_log
 from triton_ensembles.examples.folder import read_examples
 from triton_ensembles.examples.request import Request

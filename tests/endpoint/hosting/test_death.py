@@ -13,8 +13,8 @@ import pytest
 from tests.endpoint.hosting.archives import model
 from tests.endpoint.hosting.conftest import Host, eventually
 from tests.triton.test_server import alive
-from triton_ensembles.endpoint.hosting import InternalFailure
 from triton_ensembles.endpoint.hosting.container_process import Container
+from triton_ensembles.endpoint.hosting.errors import InternalFailure
 from triton_ensembles.endpoint.hosting.model_cache import ModelCache
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 

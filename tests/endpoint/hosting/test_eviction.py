@@ -11,7 +11,8 @@ import pytest
 
 from tests.endpoint.hosting.archives import Gate, ensemble, model
 from tests.endpoint.hosting.conftest import Host, eventually
-from triton_ensembles.endpoint.hosting import ModelError, ModelState, ServiceUnavailable
+from triton_ensembles.endpoint.hosting.errors import ModelError, ServiceUnavailable
+from triton_ensembles.endpoint.hosting.model import ModelState
 from triton_ensembles.processes import command_line, descendants, proportional_set_size
 
 pytestmark = pytest.mark.anyio
@@ -52,11 +53,11 @@ async def test_an_unload_has_ended_when_the_ensembles_steps_have(host: Host) -> 
     await host.start(cache="Disabled")
     left: list[int] = []
 
-    def unloaded(kind: str, _: str) -> None:
+    def unloaded(_: str, kind: str, text: str) -> None:
         if kind == "model-unloaded":
             left.append(len([pid for pid in host.processes() if command_line(pid)]))  # a zombie has none
 
-    host.observer.event = unloaded  # type: ignore[method-assign]
+    host.observer.add = unloaded  # type: ignore[method-assign]
     await host.ask("slow.tar.gz")
     assert len(host.processes()) == 2
     await eventually(lambda: left)

@@ -13,15 +13,15 @@ import pytest
 from tests.endpoint.hosting.archives import Gate, body, ensemble, model, packed, special, values
 from tests.endpoint.hosting.conftest import Host, eventually, whole
 from tests.triton.test_server import wait_for_end
-from triton_ensembles.endpoint.hosting import (
+from triton_ensembles.endpoint.hosting.errors import (
     InternalFailure,
-    Invocation,
     ModelError,
     ModelNotReadyException,
-    ModelState,
     ServiceUnavailable,
     ValidationError,
 )
+from triton_ensembles.endpoint.hosting.model import ModelState
+from triton_ensembles.endpoint.hosting.request import Invocation, Pieces
 
 pytestmark = pytest.mark.anyio
 GOOD = "good.tar.gz"
@@ -196,7 +196,8 @@ async def test_a_client_that_hangs_up_harms_nobody(shared: Host, tmp_path: Path)
             task.cancel()
     assert await shared.ask("slow.tar.gz", 8) == [8]
     reply = await shared.variant.invoke(Invocation(body(*range(300_000)), GOOD, "application/json"))
-    await reply.aclose()
+    assert isinstance(reply.body, Pieces)
+    await reply.body.aclose()
 
 
 async def test_a_model_that_does_not_answer_in_time_is_its_own_error(host: Host, tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from tests.endpoint.hosting.archives import Gate, ensemble, model
 from tests.endpoint.hosting.conftest import Host, eventually
-from triton_ensembles.endpoint.hosting import ModelError, ModelNotReadyException, ModelState
+from triton_ensembles.endpoint.hosting.errors import ModelError, ModelNotReadyException
+from triton_ensembles.endpoint.hosting.model import ModelState
 
 pytestmark = pytest.mark.anyio
 

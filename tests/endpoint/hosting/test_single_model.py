@@ -8,7 +8,7 @@ import pytest
 
 from tests.endpoint.hosting.archives import ensemble, model, packed
 from tests.endpoint.hosting.conftest import Host, eventually
-from triton_ensembles.endpoint.hosting import HostingError, ServiceUnavailable, ValidationError
+from triton_ensembles.endpoint.hosting.errors import HostingError, ServiceUnavailable, ValidationError
 
 pytestmark = pytest.mark.anyio
 

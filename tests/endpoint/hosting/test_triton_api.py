@@ -10,8 +10,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from tests.endpoint.hosting.conftest import eventually
-from triton_ensembles.endpoint.hosting import InternalFailure, Invocation, Reply
-from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied, Pieces, TritonApi
+from triton_ensembles.endpoint.hosting.errors import InternalFailure
+from triton_ensembles.endpoint.hosting.request import Invocation, Pieces, Reply
+from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied, TritonApi
 
 pytestmark = pytest.mark.anyio
 
@@ -106,7 +107,7 @@ async def pieces(*parts: bytes) -> AsyncIterator[bytes]:
 
 
 async def send(api: TritonApi, body: bytes = b"x", seconds: float = 10) -> Reply:
-    return await api.invoke("/invocations", Invocation(body), seconds, 0)
+    return await api.invoke("/invocations", Invocation(body), seconds)
 
 
 async def echoed(api: TritonApi, body: bytes) -> bytes:
@@ -117,7 +118,7 @@ async def echoed(api: TritonApi, body: bytes) -> bytes:
 
 async def test_the_clients_headers_go_to_the_container_and_no_others(api: TritonApi, container: Container) -> None:
     request = Invocation(b"abc", "m.tar.gz", "a/b;c=1", "x/*", "trace=1", "id-7")
-    reply = await api.invoke("/models/h/invoke", request, 10, 0)
+    reply = await api.invoke("/models/h/invoke", request, 10)
     assert container.sent.pop("Host")
     assert container.sent == {
         "Content-Type": "a/b;c=1",
@@ -129,27 +130,27 @@ async def test_the_clients_headers_go_to_the_container_and_no_others(api: Triton
     }
     assert (reply.status, reply.body, reply.headers) == (200, b"abc", {"Content-Type": "x/y"})
     assert reply.content_length == 3
-    await api.invoke("/invocations", Invocation(b""), 10, 0)
+    await api.invoke("/invocations", Invocation(b""), 10)
     assert set(container.sent) <= {"Host", "Content-Length"}
 
 
 async def test_bodies_in_pieces_are_sent_with_their_length(api: TritonApi, container: Container) -> None:
     request = Invocation(pieces(b"ab", b"c"), content_length=3)
-    assert (await api.invoke("/invocations", request, 10, 0)).body == b"abc"
+    assert (await api.invoke("/invocations", request, 10)).body == b"abc"
     assert container.sent["Content-Length"] == "3"
     assert "Transfer-Encoding" not in container.sent
 
 
 async def test_a_507_is_reported_with_its_message(api: TritonApi) -> None:
     with pytest.raises(ContainerAnswered, match="out of memory") as caught:
-        await api.invoke("/507", Invocation(b""), 10, 0)
+        await api.invoke("/507", Invocation(b""), 10)
     assert caught.value.status == 507
 
 
 async def test_an_answer_that_breaks_off_is_an_error_and_not_a_short_answer(
     api: TritonApi, container: Container
 ) -> None:
-    reply = await api.invoke("/broken", Invocation(b""), 10, 0)
+    reply = await api.invoke("/broken", Invocation(b""), 10)
     assert isinstance(reply.body, Pieces)
     with pytest.raises(InternalFailure, match="answer broke off"):
         async for _ in reply.body:

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally, ValidationException
-from triton_ensembles.endpoint.api.listing import page
 from triton_ensembles.endpoint.api.models import Models, container_spec
-from triton_ensembles.endpoint.api.resources import Resource, ResourceTable
+from triton_ensembles.endpoint.api.resources import Resource, Resources
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.api.validation import refuse_unsupported
-from triton_ensembles.endpoint.plan import VariantPlan
+from triton_ensembles.endpoint.hosting.spec import Budgets, VariantPlan
 from triton_ensembles.endpoint.settings import Settings
 
 # Keys, roles and machine images have no effect on a laptop; they are kept and returned by Describe.
@@ -22,14 +21,14 @@ _VARIANT |= {"VolumeSizeInGB", "ModelDataDownloadTimeoutInSeconds", "ContainerSt
 _VARIANT |= {"InferenceAmiVersion", "RoutingConfig"}
 
 
-class Configs:
+class Configs(Resources[Resource]):
     """The endpoint configurations of the control plane."""
 
+    kind, title, arn_type = "EndpointConfig", "endpoint configuration", "endpoint-config"
+
     def __init__(self, settings: Settings, tags: Tags, models: Models) -> None:
-        self._settings = settings
-        self._tags = tags
+        super().__init__(settings, tags)
         self._models = models
-        self._resources: ResourceTable[Resource] = ResourceTable("endpoint configuration")
 
     def create(self, request: Mapping[str, Any]) -> dict[str, Any]:
         refuse_unsupported("CreateEndpointConfig", request, _CONFIG)
@@ -42,53 +41,37 @@ class Configs:
         for variant in variants:
             self._models.get(variant["ModelName"])
         name = request["EndpointConfigName"]
-        config = Resource(name, self._arn(name), {**request, "ProductionVariants": variants})
-        self._resources.add(name, config.arn, config)
-        self._tags.create(config.arn, request)
-        return {"EndpointConfigArn": config.arn}
+        return self._add(Resource(name, self._arn(name), {**request, "ProductionVariants": variants}), request)
 
     def describe(self, request: Mapping[str, Any]) -> dict[str, Any]:
         config = self.get(request["EndpointConfigName"])
         shown = {key: value for key, value in config.request.items() if key != "Tags"}
         return shown | {"EndpointConfigArn": config.arn, "CreationTime": config.created}
 
-    def list(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        items = [
-            {"EndpointConfigName": each.name, "EndpointConfigArn": each.arn, "CreationTime": each.created}
-            for each in self._resources
-        ]
-        found, token = page(items, request, kind="EndpointConfig")
-        return {"EndpointConfigs": found} | ({"NextToken": token} if token else {})
-
-    def delete(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        config = self._resources.remove(request["EndpointConfigName"], self._arn(request["EndpointConfigName"]))
-        self._tags.forget(config.arn)
-        return {}
-
-    def get(self, name: str) -> Resource:
-        """The configuration. Raises ValidationException when it does not exist."""
-        return self._resources.get(name, self._arn(name))
-
     def plan(self, name: str) -> tuple[VariantPlan, ...]:
         """The variants of a configuration, with their models as they are at present."""
         return tuple(self._plan(variant) for variant in self.get(name).request["ProductionVariants"])
 
     def _plan(self, variant: Mapping[str, Any]) -> VariantPlan:
+        disk = self._settings.disk_budget
         gigabytes = variant.get("VolumeSizeInGB")
+        seconds = {
+            "load_seconds": variant.get("ModelDataDownloadTimeoutInSeconds"),
+            "startup_seconds": variant.get("ContainerStartupHealthCheckTimeoutInSeconds"),
+        }
+        budgets = Budgets(
+            memory_bytes=self._settings.memory_budget,
+            disk_bytes=min(disk, gigabytes << 30) if gigabytes else disk,
+            **{name: float(value) for name, value in seconds.items() if value is not None},
+        )
         return VariantPlan(
             name=variant["VariantName"],
-            model_name=variant["ModelName"],
             spec=container_spec(self._models.get(variant["ModelName"]).request),
             instance_count=variant["InitialInstanceCount"],
             instance_type=variant["InstanceType"],
             weight=variant["InitialVariantWeight"],
-            disk_bytes=gigabytes << 30 if gigabytes else None,
-            load_seconds=variant.get("ModelDataDownloadTimeoutInSeconds"),
-            startup_seconds=variant.get("ContainerStartupHealthCheckTimeoutInSeconds"),
+            budgets=budgets,
         )
-
-    def _arn(self, name: str) -> str:
-        return self._settings.arn("endpoint-config", name)
 
 
 def _with_defaults(variant: Mapping[str, Any]) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class ControlPlane:
         try:
             return reply(200, await self._run(operation, request))
         except ApiError as error:
-            return reply(error.status, {"__type": error.code, "message": error.message})
+            return error_reply(error)
 
     async def _run(self, operation: str, request: web.BaseRequest) -> Mapping[str, Any]:
         model = operation_model("sagemaker", operation)
@@ -80,6 +80,10 @@ def reply(status: int, body: Mapping[str, Any]) -> web.Response:
     """A JSON 1.1 reply with AWS's headers."""
     headers = {"x-amzn-RequestId": str(uuid.uuid4())}
     return web.Response(status=status, body=json.dumps(body).encode(), content_type=CONTENT_TYPE, headers=headers)
+
+
+def error_reply(error: ApiError) -> web.Response:
+    return reply(error.status, {"__type": error.code, "message": error.message})
 
 
 def _parsed(body: bytes) -> dict[str, Any]:

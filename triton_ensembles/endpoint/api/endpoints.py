@@ -8,12 +8,11 @@ from typing import Any
 
 from triton_ensembles.endpoint.api.configs import Configs
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally, ServiceUnavailable, ValidationException
-from triton_ensembles.endpoint.api.listing import page
-from triton_ensembles.endpoint.api.resources import ResourceTable
+from triton_ensembles.endpoint.api.resources import Resources
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.api.validation import refuse_unsupported
-from triton_ensembles.endpoint.deployment import RunningVariant
-from triton_ensembles.endpoint.endpoint_state import Endpoint, InProgressError, Status
+from triton_ensembles.endpoint.endpoint_state import Endpoint, Status
+from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.settings import Settings
 
 # A boto3 waiter asks every 30 s, but an endpoint on a laptop is in service within a second or two. So the answer to a
@@ -21,13 +20,15 @@ from triton_ensembles.endpoint.settings import Settings
 WAITER_SECONDS = 25
 
 
-class Endpoints:
+class Endpoints(Resources[Endpoint]):
     """The endpoints of the control plane.
 
     Args:
         make: makes a new endpoint from its name and ARN.
         deleted: called with the name of each endpoint that has been deleted.
     """
+
+    kind, title, arn_type, page_size = "Endpoint", "endpoint", "endpoint", 10
 
     def __init__(
         self,
@@ -37,48 +38,41 @@ class Endpoints:
         make: Callable[[str, str], Endpoint],
         deleted: Callable[[str], None],
     ) -> None:
-        self._settings = settings
-        self._tags = tags
+        super().__init__(settings, tags)
         self._configs = configs
         self._make = make
         self._deleted = deleted
-        self._resources: ResourceTable[Endpoint] = ResourceTable("endpoint")
         self._deletions: set[asyncio.Task[None]] = set()
         self._stopping = False
 
     def __iter__(self) -> Iterator[Endpoint]:
-        return iter(sorted(self._resources, key=lambda endpoint: endpoint.created))
+        return iter(sorted(self._resources.values(), key=lambda endpoint: endpoint.created))
 
     def find(self, name: str) -> Endpoint | None:
-        return self._resources.find(name)
+        return self._resources.get(name)
 
     def create(self, request: Mapping[str, Any]) -> dict[str, Any]:
         refuse_unsupported("CreateEndpoint", request, {"EndpointName", "EndpointConfigName", "Tags"})
         self._refuse_when_stopping()
-        name, arn = request["EndpointName"], self._arn(request["EndpointName"])
-        self._resources.refuse_existing(name, arn)
+        name = request["EndpointName"]
+        self._refuse_existing(name)
         plans = self._configs.plan(request["EndpointConfigName"])
-        self._tags.create(arn, request)
-        endpoint = self._make(name, arn)
-        self._resources.add(name, arn, endpoint)
+        endpoint = self._make(name, self._arn(name))
+        reply = self._add(endpoint, request)
         endpoint.create(request["EndpointConfigName"], plans)
-        return {"EndpointArn": arn}
+        return reply
 
     async def describe(self, request: Mapping[str, Any], *, waiter: bool = False) -> dict[str, Any]:
         """``waiter``: whether a boto3 waiter asks, which gets its answer when the endpoint has settled."""
-        endpoint = self._get(request)
+        endpoint = self.get(request["EndpointName"])
         if waiter:
             await endpoint.wait_until_settled(WAITER_SECONDS)
         shown: dict[str, Any] = {
-            **_summary(endpoint),
+            **self._summary(endpoint),
             "EndpointConfigName": endpoint.config_name,
-            "ProductionVariants": [_variant(each, endpoint) for each in _running(endpoint)],
+            "ProductionVariants": [_variant(each, endpoint) for each in endpoint.running],
         }
         return shown | ({"FailureReason": endpoint.failure} if endpoint.failure else {})
-
-    def list(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        found, token = page(map(_summary, self._resources), request, kind="Endpoint", default_size=10)
-        return {"Endpoints": found} | ({"NextToken": token} if token else {})
 
     def update(self, request: Mapping[str, Any]) -> dict[str, Any]:
         supported = {"EndpointName", "EndpointConfigName", "DeploymentConfig"}
@@ -87,16 +81,15 @@ class Endpoints:
         refuse_unsupported("UpdateEndpoint", request, supported)
         _check_deployment(request.get("DeploymentConfig") or {})
         self._refuse_when_stopping()
-        endpoint = self._get(request)
+        endpoint = self.get(request["EndpointName"])
         plans = self._configs.plan(request["EndpointConfigName"])
-        try:
-            endpoint.update(request["EndpointConfigName"], plans)
-        except InProgressError as error:
-            raise ValidationException(f'Cannot update in-progress endpoint "{endpoint.arn}".') from error
+        if endpoint.in_progress:
+            raise ValidationException(f'Cannot update in-progress endpoint "{endpoint.arn}".')
+        endpoint.update(request["EndpointConfigName"], plans)
         return {"EndpointArn": endpoint.arn}
 
     def delete(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        endpoint = self._get(request)
+        endpoint = self.get(request["EndpointName"])
         if endpoint.status is Status.DELETING:
             raise ValidationException(f'Cannot delete in-progress endpoint "{endpoint.arn}".')
         task = asyncio.get_running_loop().create_task(self._delete(endpoint))
@@ -120,32 +113,15 @@ class Endpoints:
         try:
             await endpoint.delete()
         finally:
-            self._resources.remove(endpoint.name, endpoint.arn)
-            self._tags.forget(endpoint.arn)
+            self._remove(endpoint)
             self._deleted(endpoint.name)
 
-    def _get(self, request: Mapping[str, Any]) -> Endpoint:
-        return self._resources.get(request["EndpointName"], self._arn(request["EndpointName"]))
-
-    def _arn(self, name: str) -> str:
-        return self._settings.arn("endpoint", name)
+    def _summary(self, endpoint: Endpoint) -> dict[str, Any]:
+        changes = {"LastModifiedTime": endpoint.modified, "EndpointStatus": str(endpoint.status)}
+        return super()._summary(endpoint) | changes
 
 
-def _running(endpoint: Endpoint) -> list[RunningVariant]:
-    return list(endpoint.deployment.variants.values()) if endpoint.deployment else []
-
-
-def _summary(endpoint: Endpoint) -> dict[str, Any]:
-    return {
-        "EndpointName": endpoint.name,
-        "EndpointArn": endpoint.arn,
-        "CreationTime": endpoint.created,
-        "LastModifiedTime": endpoint.modified,
-        "EndpointStatus": str(endpoint.status),
-    }
-
-
-def _variant(running: RunningVariant, endpoint: Endpoint) -> dict[str, Any]:
+def _variant(running: Variant, endpoint: Endpoint) -> dict[str, Any]:
     plan = running.plan
     deployed = {"SpecifiedImage": plan.spec.image, "ResolvedImage": plan.spec.image, "ResolutionTime": endpoint.created}
     return {

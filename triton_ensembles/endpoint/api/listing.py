@@ -19,9 +19,9 @@ _BOUNDS = {
 
 
 def page(
-    items: Iterable[Mapping[str, Any]], request: Mapping[str, Any], *, kind: str, default_size: int = 100
-) -> tuple[list[Mapping[str, Any]], str | None]:
-    """One page of summaries, and the token of the next one or None.
+    items: Iterable[Mapping[str, Any]], request: Mapping[str, Any], kind: str, default_size: int
+) -> dict[str, Any]:
+    """The reply with one page of summaries, and the token of the next page if there is one.
 
     Args:
         items: summaries such as ``{"EndpointName", "CreationTime", "LastModifiedTime", "EndpointStatus", …}``.
@@ -39,8 +39,8 @@ def page(
         last = _read(token)
         kept = [item for item in kept if _after([item[member], item[name]], last, backwards)]
     size = int(request.get("MaxResults", default_size))
-    following = _write(kept[size - 1][member], kept[size - 1][name]) if len(kept) > size else None
-    return kept[:size], following
+    following = {"NextToken": _write(kept[size - 1][member], kept[size - 1][name])} if len(kept) > size else {}
+    return {f"{kind}s": kept[:size]} | following
 
 
 def _wanted(item: Mapping[str, Any], request: Mapping[str, Any], name: str, status: str) -> bool:

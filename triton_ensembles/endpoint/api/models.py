@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally, ValidationException
-from triton_ensembles.endpoint.api.listing import page
-from triton_ensembles.endpoint.api.resources import Resource, ResourceTable
-from triton_ensembles.endpoint.api.tags import Tags
+from triton_ensembles.endpoint.api.resources import Resource, Resources
 from triton_ensembles.endpoint.api.validation import refuse_unsupported
-from triton_ensembles.endpoint.hosting import ContainerSpec
-from triton_ensembles.endpoint.settings import Settings
+from triton_ensembles.endpoint.hosting.spec import ContainerSpec
 
 # Roles, networks and logs have no effect on a laptop; they are kept and returned by Describe.
 _MODEL = {"ModelName", "PrimaryContainer", "Containers", "Tags", "ExecutionRoleArn", "VpcConfig"}
@@ -20,46 +17,22 @@ _CONTAINER = {"Image", "ModelDataUrl", "Mode", "MultiModelConfig", "Environment"
 _ENVIRONMENT_BYTES = 32 * 1024  # the API reference of ContainerDefinition: "32 KB" for the whole map
 
 
-class Models:
+class Models(Resources[Resource]):
     """The models of the control plane."""
 
-    def __init__(self, settings: Settings, tags: Tags) -> None:
-        self._settings = settings
-        self._tags = tags
-        self._resources: ResourceTable[Resource] = ResourceTable("model")
+    kind, title, arn_type = "Model", "model", "model"
 
     def create(self, request: Mapping[str, Any]) -> dict[str, Any]:
         refuse_unsupported("CreateModel", request, _MODEL)
         container_spec(request)
-        model = Resource(request["ModelName"], self._arn(request["ModelName"]), request)
-        self._resources.add(model.name, model.arn, model)
-        self._tags.create(model.arn, request)
-        return {"ModelArn": model.arn}
+        name = request["ModelName"]
+        return self._add(Resource(name, self._arn(name), request), request)
 
     def describe(self, request: Mapping[str, Any]) -> dict[str, Any]:
         model = self.get(request["ModelName"])
         shown = {key: value for key, value in model.request.items() if key != "Tags"}
         isolated = bool(model.request.get("EnableNetworkIsolation"))
         return shown | {"ModelArn": model.arn, "CreationTime": model.created, "EnableNetworkIsolation": isolated}
-
-    def list(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        items = [
-            {"ModelName": each.name, "ModelArn": each.arn, "CreationTime": each.created} for each in self._resources
-        ]
-        found, token = page(items, request, kind="Model")
-        return {"Models": found} | ({"NextToken": token} if token else {})
-
-    def delete(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        model = self._resources.remove(request["ModelName"], self._arn(request["ModelName"]))
-        self._tags.forget(model.arn)
-        return {}
-
-    def get(self, name: str) -> Resource:
-        """The model. Raises ValidationException when it does not exist."""
-        return self._resources.get(name, self._arn(name))
-
-    def _arn(self, name: str) -> str:
-        return self._settings.arn("model", name)
 
 
 def container_spec(request: Mapping[str, Any]) -> ContainerSpec:

@@ -1,13 +1,17 @@
-"""Tables of the control plane's resources (models, endpoint configurations, endpoints), with AWS's error messages."""
+"""What the resources of the control plane (models, endpoint configurations, endpoints) have in common."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from triton_ensembles.endpoint.api.errors import ValidationException
+from triton_ensembles.endpoint.api.listing import page
+from triton_ensembles.endpoint.api.tags import Tags
+from triton_ensembles.endpoint.endpoint_state import Endpoint
+from triton_ensembles.endpoint.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -20,36 +24,60 @@ class Resource:
     created: float = field(default_factory=time.time)
 
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Resource | Endpoint)
 
 
-class ResourceTable(Generic[T]):
-    """All resources of one kind by name. ``kind`` is AWS's name for it in errors: "endpoint configuration"."""
+class Resources(Generic[T]):
+    """All resources of one kind by name, with AWS's error messages.
 
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
+    Attributes:
+        kind: what the names of members begin with: "EndpointConfig".
+        title: AWS's name for it in errors: "endpoint configuration".
+        arn_type: its name in ARNs: "endpoint-config".
+        page_size: MaxResults of List where the request has none.
+    """
+
+    kind: ClassVar[str]
+    title: ClassVar[str]
+    arn_type: ClassVar[str]
+    page_size: ClassVar[int] = 100
+
+    def __init__(self, settings: Settings, tags: Tags) -> None:
+        self._settings = settings
+        self._tags = tags
         self._resources: dict[str, T] = {}
 
-    def __iter__(self) -> Iterator[T]:
-        return iter(list(self._resources.values()))
+    def list(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        return page(map(self._summary, self._resources.values()), request, self.kind, self.page_size)
 
-    def add(self, name: str, arn: str, value: T) -> None:
-        self.refuse_existing(name, arn)
-        self._resources[name] = value
+    def delete(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self._remove(self.get(request[f"{self.kind}Name"]))
+        return {}
 
-    def refuse_existing(self, name: str, arn: str) -> None:
-        if name in self._resources:
-            raise ValidationException(f'Cannot create already existing {self._kind} "{arn}".')
-
-    def get(self, name: str, arn: str) -> T:
+    def get(self, name: str) -> T:
+        """Raises ValidationException when it does not exist."""
         if name not in self._resources:
-            raise ValidationException(f'Could not find {self._kind} "{arn}".')
+            raise ValidationException(f'Could not find {self.title} "{self._arn(name)}".')
         return self._resources[name]
 
-    def find(self, name: str) -> T | None:
-        return self._resources.get(name)
+    def _add(self, resource: T, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The reply of a Create operation, once the resource and the tags of the request are added."""
+        self._refuse_existing(resource.name)
+        self._tags.create(resource.arn, request)
+        self._resources[resource.name] = resource
+        return {f"{self.kind}Arn": resource.arn}
 
-    def remove(self, name: str, arn: str) -> T:
-        found = self.get(name, arn)
-        del self._resources[name]
-        return found
+    def _refuse_existing(self, name: str) -> None:
+        if name in self._resources:
+            raise ValidationException(f'Cannot create already existing {self.title} "{self._arn(name)}".')
+
+    def _remove(self, resource: T) -> None:
+        del self._resources[resource.name]
+        self._tags.forget(resource.arn)
+
+    def _summary(self, resource: T) -> dict[str, Any]:
+        named = {f"{self.kind}Name": resource.name, f"{self.kind}Arn": resource.arn}
+        return named | {"CreationTime": resource.created}
+
+    def _arn(self, name: str) -> str:
+        return self._settings.arn(self.arn_type, name)

@@ -17,8 +17,9 @@ from aiohttp import web
 
 from triton_ensembles.endpoint.api.validation import operation_model, string_faults, summary
 from triton_ensembles.endpoint.endpoint_state import Endpoint
-from triton_ensembles.endpoint.hosting import HostingError, Invocation, ModelError, Reply, ValidationError
-from triton_ensembles.endpoint.metrics import Call, Metrics
+from triton_ensembles.endpoint.hosting.errors import HostingError, ModelError, ValidationError
+from triton_ensembles.endpoint.hosting.request import Invocation, Reply
+from triton_ensembles.endpoint.metrics.record import Call, Metrics
 from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 from triton_ensembles.endpoint.settings import ACCOUNT, Settings
 
@@ -78,8 +79,8 @@ class Runtime:
         endpoint = self._find(name)
         if endpoint is None:
             raise ValidationError(f"Endpoint {name} of account {ACCOUNT} not found.")
-        running = endpoint.choose(parameters.get("TargetVariant"))
-        call.endpoint, call.variant, call.instances = name, running.plan.name, running.plan.instance_count
+        variant = endpoint.choose(parameters.get("TargetVariant"))
+        call.endpoint, call.variant, call.instances = name, variant.plan.name, variant.plan.instance_count
         call.target_model = parameters.get("TargetModel", "")
         body = Body(request, BODY_BYTES)
         whole = body.length is None or body.length <= _WHOLE_BYTES
@@ -92,7 +93,7 @@ class Runtime:
             inference_id=parameters.get("InferenceId"),
             content_length=None if whole else body.length,
         )
-        reply = await running.variant.invoke(invocation)
+        reply = await variant.invoke(invocation)
         call.model_status, call.model_seconds = reply.status, reply.model_seconds
         return await _send(request, reply, call.variant)
 
@@ -137,7 +138,7 @@ async def _send(request: web.BaseRequest, reply: Reply, variant: str) -> web.Str
         if request.transport is not None:
             request.transport.abort()  # the status is already sent: only this shows the client that the rest is missing
     finally:
-        await reply.aclose()
+        await reply.body.aclose()
     return response
 
 

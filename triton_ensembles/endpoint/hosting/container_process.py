@@ -27,6 +27,11 @@ class Container:
         environment: the container's variables.
         log: the file that it appends its log to.
         startup_seconds: how long it may take until /ping answers.
+
+    Attributes:
+        on_death: called with the reason whenever the server ends by itself. Its models are gone then.
+        on_restart: called whenever the server is ready again after that.
+        stuck: the server is doing something that cannot be canceled, so ``stop`` kills it instead of waiting.
     """
 
     def __init__(self, repository: Path, environment: Mapping[str, str], log: Path, startup_seconds: float) -> None:
@@ -34,23 +39,15 @@ class Container:
         self._environment = environment
         self._log = log
         self._startup_seconds = startup_seconds
-        self._died: Callable[[str], None] = lambda _: None
-        self._restarted: Callable[[], None] = lambda: None
+        self.on_death: Callable[[str], None] = lambda _: None
+        self.on_restart: Callable[[], None] = lambda: None
+        self.stuck = False
         self._server: SageMakerServer | None = None
         self._api: TritonApi | None = None
         self._up = asyncio.Event()
         self._handle = -1
         self._restarting: asyncio.Task[None] | None = None
-        self._stuck = False
         self.restarts = 0
-
-    def on_death(self, callback: Callable[[str], None]) -> None:
-        """Have ``callback`` called with the reason whenever the server ends by itself. Its models are gone then."""
-        self._died = callback
-
-    def on_restart(self, callback: Callable[[], None]) -> None:
-        """Have ``callback`` called whenever the server is ready again after that."""
-        self._restarted = callback
 
     @property
     def ready(self) -> bool:
@@ -99,10 +96,6 @@ class Container:
         while not api.closed:
             await asyncio.sleep(_POLL_SECONDS)
 
-    def mark_stuck(self) -> None:
-        """The server is doing something that cannot be canceled, so ``stop`` kills it instead of waiting."""
-        self._stuck = True
-
     async def stop(self) -> None:
         """Stop the server and its processes. Harmless when it is not running."""
         if self._restarting is not None:
@@ -123,7 +116,11 @@ class Container:
 
         Triton answers an unload as soon as the ensemble's name is gone; its steps end up to a second later.
         """
-        return await asyncio.to_thread(self._wait_until_gone, hash)
+        for _ in range(int(_GONE_SECONDS / _POLL_SECONDS)):
+            if not await self.has_processes(hash):
+                return True
+            await asyncio.sleep(_POLL_SECONDS)
+        return False
 
     def log_size(self) -> int:
         """The present size of the log: where :meth:`SageMakerServer.reasons` is to begin reading."""
@@ -140,13 +137,6 @@ class Container:
         pids = descendants(self.server.pid) if self._up.is_set() else []
         return any(f"/{hash}/" in command_line(pid) for pid in pids)
 
-    def _wait_until_gone(self, hash: str) -> bool:
-        for _ in range(int(_GONE_SECONDS / _POLL_SECONDS)):
-            if not self._has_processes(hash):
-                return True
-            time.sleep(_POLL_SECONDS)
-        return False
-
     def _ended(self) -> None:
         """The server has ended by itself: its models are gone, and it is restarted."""
         assert self._server is not None and self._api is not None
@@ -155,7 +145,7 @@ class Container:
         self._api.close()
         found = os.waitid(os.P_PID, self._server.pid, os.WEXITED | os.WNOWAIT)
         how = f"signal {found.si_status}" if found and found.si_code != os.CLD_EXITED else "exiting"
-        self._died(f"tritonserver ended by {how}")
+        self.on_death(f"tritonserver ended by {how}")
         self._restarting = asyncio.get_running_loop().create_task(self._restart())
 
     async def _restart(self) -> None:
@@ -165,12 +155,12 @@ class Container:
             try:
                 await self.start()
             except (EnsembleError, OSError) as error:
-                self._died(f"tritonserver does not start again: {error}")
+                self.on_death(f"tritonserver does not start again: {error}")
                 pause = min(_LONGEST_PAUSE, pause * 2 + 1)
                 await asyncio.sleep(pause)
             else:
                 self.restarts += 1
-                self._restarted()
+                self.on_restart()
                 return
 
     async def _shut_down(self) -> None:
@@ -180,7 +170,7 @@ class Container:
             self._api.close()  # the server waits for connections that are kept open
             self._api = None
         if self._server is not None:
-            await asyncio.to_thread(self._server.stop, at_once=self._stuck)
+            await asyncio.to_thread(self._server.stop, at_once=self.stuck)
 
     def _release_handle(self) -> None:
         if self._handle >= 0:

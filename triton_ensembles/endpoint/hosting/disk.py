@@ -14,25 +14,17 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 
+from triton_ensembles.endpoint.hosting import faults
+from triton_ensembles.endpoint.hosting.errors import HostingError
 from triton_ensembles.endpoint.hosting.extract import extract
-from triton_ensembles.endpoint.hosting.objects import ModelObjects, ObjectInfo
+from triton_ensembles.endpoint.hosting.model import Model, ModelState
+from triton_ensembles.endpoint.hosting.objects import S3Objects
 
 _GRANT = 64 << 20  # bytes that an extraction reserves at a time, while there are that many: few calls
 
 MakeRoom = Callable[[int], Awaitable[None]]
-
-
-@dataclass(frozen=True)
-class Unpacked:
-    """A model on disk, and how long it took to put it there."""
-
-    info: ObjectInfo
-    disk_bytes: int
-    download_seconds: float
-    extract_seconds: float
 
 
 class NoDiskSpace(Exception):  # noqa: N818
@@ -47,7 +39,7 @@ def model_hash(url: str) -> str:
 class Disk:
     """Downloads, unpacks and deletes models. ``used`` counts their bytes, also while they are being written."""
 
-    def __init__(self, root: Path, objects: ModelObjects, budget: int) -> None:
+    def __init__(self, root: Path, objects: S3Objects, budget: int) -> None:
         self._models = root / "models"
         self._models.mkdir(parents=True)
         self._objects = objects
@@ -57,6 +49,10 @@ class Disk:
     @property
     def free(self) -> int:
         return self._budget - self.used
+
+    def not_enough_room(self, model: Model, size: int, others_in_use: bool = False) -> HostingError:
+        """The error when ``size`` more bytes cannot be freed for the model."""
+        return faults.not_enough_room(model.target_model, "disk", self.used + size, self._budget, others_in_use)
 
     def empty_folder(self) -> Path:
         """An empty repository for a multi-model container, which needs one even though it gets its models otherwise."""
@@ -78,15 +74,15 @@ class Disk:
         model = self.model_folder(hash)
         return model.parent if (model / "config.pbtxt").is_file() else model
 
-    async def fetch(
-        self, url: str, hash: str, make_room: MakeRoom, download_ended: Callable[[], None] = lambda: None
-    ) -> Unpacked:
-        """Download the object at ``url`` and unpack it.
+    async def fetch(self, model: Model, url: str, make_room: MakeRoom) -> tuple[float, float]:
+        """Download the object at ``url`` and unpack it. The model is ON_DISK then, or WAITING again after an error.
 
         Args:
             make_room: awaited with a number of bytes before they are written. It raises when there is not enough space;
                 once it has returned, the bytes count as used.
-            download_ended: called between the download and the extraction.
+
+        Returns:
+            The seconds of the download and of the extraction.
 
         Raises:
             ObjectMissing, DownloadFailed, ExtractionError: the archive cannot be downloaded or unpacked.
@@ -94,8 +90,8 @@ class Disk:
 
         Nothing of the model is left on the disk after an error.
         """
-        scratch = Path(tempfile.mkdtemp(prefix=f".{hash}.", dir=self._models))
-        granted = 0
+        scratch = Path(tempfile.mkdtemp(prefix=f".{model.hash}.", dir=self._models))
+        granted = kept = 0
 
         async def grant(size: int) -> None:
             nonlocal granted
@@ -103,38 +99,37 @@ class Disk:
             granted += size
             self.used += size
 
-        kept = 0
         try:
-            info = await self._objects.describe(url)
-            await grant(info.size)
+            await grant(await self._objects.size(url))
+            model.state = ModelState.DOWNLOADING
             began = time.monotonic()
             archive = scratch / "archive.tar.gz"
-            info = await self._objects.fetch(url, archive)
+            await self._objects.fetch(url, archive)
             downloaded = time.monotonic()
-            download_ended()
-            kept = await self._extract(archive, scratch / "model", grant)
+            model.state = ModelState.EXTRACTING
+            disk_bytes = await self._extract(archive, scratch / "model", grant)
             archive.unlink()
             scratch.chmod(0o755)
-            scratch.rename(self._models / hash)
-            return Unpacked(info, kept, downloaded - began, time.monotonic() - downloaded)
+            scratch.rename(self._models / model.hash)
+            model.disk_bytes = kept = disk_bytes
+            model.state = ModelState.ON_DISK
+            return downloaded - began, time.monotonic() - downloaded
         except OSError as error:
-            kept = 0
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise NoDiskSpace(os.strerror(error.errno)) from error
             raise
-        except BaseException:
-            kept = 0
-            raise
         finally:
+            if model.state is not ModelState.ON_DISK:
+                model.state = ModelState.WAITING
             self.used += kept - granted
             await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
 
-    async def delete(self, hash: str, disk_bytes: int) -> None:
+    async def delete(self, model: Model) -> None:
         """Delete an unpacked model. Its folder is free at once; its bytes count as used until they are deleted."""
-        trash = Path(tempfile.mkdtemp(prefix=f".{hash}.", dir=self._models))
-        (self._models / hash).rename(trash / "model")
+        trash = Path(tempfile.mkdtemp(prefix=f".{model.hash}.", dir=self._models))
+        (self._models / model.hash).rename(trash / "model")
         await asyncio.to_thread(shutil.rmtree, trash, ignore_errors=True)
-        self.used -= disk_bytes
+        self.used -= model.disk_bytes
 
     async def _extract(self, archive: Path, folder: Path, grant: Callable[[int], Coroutine[None, None, None]]) -> int:
         """Unpack in a thread, which returns to the event loop when it needs more space."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.disk import Disk, NoDiskSpace
@@ -11,7 +12,6 @@ from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.policy import least_recently_used
 from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.spec import Budgets
-from triton_ensembles.endpoint.hosting.status import ModelState
 
 
 class DiskCache:
@@ -35,40 +35,26 @@ class DiskCache:
         Raises:
             HostingError: it cannot be downloaded or unpacked, or there is not enough space.
         """
-
-        async def make_room(size: int) -> None:
-            await self._make_room(model, size)
-            if model.state is ModelState.WAITING:
-                model.state = ModelState.DOWNLOADING
-
-        def download_ended() -> None:
-            model.state = ModelState.EXTRACTING
-
         try:
             async with asyncio.timeout(self._budgets.load_seconds):
                 while True:
                     try:
-                        unpacked = await self._disk.fetch(url, model.hash, make_room, download_ended)
+                        download, extract = await self._disk.fetch(model, url, partial(self._make_room, model))
                         break
                     except NoDiskSpace as full:
                         if not await self._evict(model, str(full)):
                             raise self._not_enough_room(model, 0) from None
         except BaseException as error:
-            model.state = ModelState.WAITING
             raise faults.not_on_disk(url, error) or error from None
-        model.state = ModelState.ON_DISK
-        model.archive_bytes, model.etag = unpacked.info.size, unpacked.info.etag
-        model.disk_bytes = unpacked.disk_bytes
-        target = model.target_model
-        self._report.metric("ModelDownloadingTime", unpacked.download_seconds * 1e6, target)
+        self._report.metric("ModelDownloadingTime", download * 1e6, model.target_model)
         self._report_use()
-        return unpacked.download_seconds, unpacked.extract_seconds
+        return download, extract
 
     async def delete(self, model: Model) -> None:
         """Delete an unloaded model. A new download of it may begin at once."""
         if self._models.get(model.target_model) is model:
             del self._models[model.target_model]
-        await self._disk.delete(model.hash, model.disk_bytes)
+        await self._disk.delete(model)
         self._report_use()
 
     async def _make_room(self, model: Model, size: int) -> None:
@@ -89,8 +75,7 @@ class DiskCache:
         others_in_use = any(
             other.disk_bytes or other.load_task for other in self._models.values() if other is not model
         )
-        used = self._disk.used + size
-        return faults.not_enough_room(model.target_model, "disk", used, self._budgets.disk_bytes, others_in_use)
+        return self._disk.not_enough_room(model, size, others_in_use)
 
     def _report_use(self) -> None:
         self._report.metric("DiskUtilization", 100 * self._disk.used / self._budgets.disk_bytes)

@@ -12,14 +12,17 @@ from triton_ensembles.errors import EnsembleError
 class HostingError(EnsembleError):
     """An error with the ``code`` and ``status`` that the client of InvokeEndpoint gets."""
 
-    code = "InternalFailure"
     status = 500
+
+    @property
+    def code(self) -> str:
+        return type(self).__name__
 
 
 class ValidationError(HostingError):
     """The request is not valid: TargetModel is missing, not allowed here, or does not exist."""
 
-    code, status = "ValidationError", 400
+    status = 400
 
 
 class ModelError(HostingError):
@@ -31,7 +34,7 @@ class ModelError(HostingError):
         original_message: the container's own message.
     """
 
-    code, status = "ModelError", 424
+    status = 424
 
     def __init__(self, message: str, *, original_status: int, original_message: str, cure: str = "") -> None:
         super().__init__(message, cure=cure)
@@ -42,16 +45,14 @@ class ModelError(HostingError):
 class ModelNotReadyException(HostingError):  # noqa: N818 (AWS's own name)
     """The model is still being downloaded or loaded after 60 s; the load goes on."""
 
-    code, status = "ModelNotReadyException", 429
+    status = 429
 
 
 class InternalFailure(HostingError):  # noqa: N818 (AWS's own name)
     """The container died while it worked on the request. botocore tries again."""
 
-    code, status = "InternalFailure", 500
-
 
 class ServiceUnavailable(HostingError):  # noqa: N818 (AWS's own name)
     """No instance can take the request now: the endpoint is stopping, or all models in its memory are in use."""
 
-    code, status = "ServiceUnavailable", 503
+    status = 503

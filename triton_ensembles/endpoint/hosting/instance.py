@@ -3,50 +3,23 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from copy import copy
 
 from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk
 from triton_ensembles.endpoint.hosting.errors import HostingError, InternalFailure, ModelError
-from triton_ensembles.endpoint.hosting.model import Model
+from triton_ensembles.endpoint.hosting.model import Model, ModelState
+from triton_ensembles.endpoint.hosting.model_cache import ModelCache
 from triton_ensembles.endpoint.hosting.report import Report
-from triton_ensembles.endpoint.hosting.request import Invocation, Reply
+from triton_ensembles.endpoint.hosting.request import Invocation, Pieces, Reply
+from triton_ensembles.endpoint.hosting.single_model import SingleModel
 from triton_ensembles.endpoint.hosting.spec import Budgets
-from triton_ensembles.endpoint.hosting.status import InstanceStatus, ModelState, ModelStatus
-from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied, Pieces
+from triton_ensembles.endpoint.hosting.status import InstanceStatus
+from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied
 from triton_ensembles.errors import EnsembleError
 
-
-class InstanceModels(Protocol):
-    """The models of one instance: what differs between multi-model and single-model endpoints."""
-
-    async def prepare(self) -> None:
-        """Put on the disk what must be there before the container starts. Raises HostingError."""
-
-    def state(self, target_model: str | None, /) -> ModelState | None:
-        """The state of the model that a request would get; None when the instance does not have it."""
-
-    async def acquire(self, target_model: str | None, /) -> Model:
-        """The model, ready for invocation and in use until ``release``. Raises HostingError."""
-        ...
-
-    def release(self, model: Model) -> None: ...
-
-    async def evict_other(self, model: Model, /) -> bool:
-        """After an invocation of ``model`` was answered with 507: unload another one, if there is an idle one."""
-        ...
-
-    async def note_memory(self, memory_bytes: int) -> None:
-        """Receive the server's memory use, every few seconds."""
-
-    def container_started(self) -> None: ...
-
-    def container_died(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-    def statuses(self) -> tuple[ModelStatus, ...]: ...
+InstanceModels = ModelCache | SingleModel  # an instance of a multi-model endpoint, or of a single-model one
 
 
 class Instance:
@@ -63,8 +36,8 @@ class Instance:
         self._budgets = budgets
         self._report = report
         self._memory_bytes = 0
-        container.on_death(self._died)
-        container.on_restart(self._started)
+        container.on_death = self._died
+        container.on_restart = self._started
 
     @property
     def ready(self) -> bool:
@@ -123,9 +96,8 @@ class Instance:
             in_flight=self.in_flight,
             memory_bytes=self._memory_bytes if server else 0,
             disk_bytes=self._disk.used,
-            sagemaker_url=server.sagemaker_url if server else "",
             metrics_url=server.metrics_url if server and server.metrics_on else None,
-            models=self._models.statuses(),
+            models=tuple(map(copy, self._models.all())),
         )
 
     async def _answer(self, model: Model, request: Invocation) -> Reply:
@@ -161,12 +133,12 @@ class Instance:
         assert api is not None, "only a loaded model is acquired"
         seconds = self._budgets.invoke_seconds
         try:
-            return await api.invoke(model.invoke_path, request, seconds, self.index)
+            return await api.invoke(model.invoke_path, request, seconds)
         except ContainerAnswered as answer:
             retry = answer.status == faults.OUT_OF_RESOURCES and isinstance(request.body, bytes)
             if not (retry and await self._models.evict_other(model)):
                 raise
-        return await api.invoke(model.invoke_path, request, seconds, self.index)
+        return await api.invoke(model.invoke_path, request, seconds)
 
     def _done(self, model: Model) -> None:
         self.in_flight -= 1

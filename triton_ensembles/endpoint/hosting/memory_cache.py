@@ -11,11 +11,10 @@ from pathlib import Path
 from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk
-from triton_ensembles.endpoint.hosting.model import Model
+from triton_ensembles.endpoint.hosting.model import Model, ModelState
 from triton_ensembles.endpoint.hosting.policy import least_recently_used
 from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.spec import Budgets
-from triton_ensembles.endpoint.hosting.status import ModelState
 from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied, TritonApi
 from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 from triton_ensembles.triton.server_process import EXIT_SECONDS
@@ -86,7 +85,7 @@ class MemoryCache:
             taken = await self._container.memory() - before
             if api.closed:
                 raise ContainerDied
-            model.memory_bytes = max(0, taken)
+            model.load_bytes = max(0, taken)
             await self._stay_within_budget(model)
             if api.closed:
                 raise ContainerDied
@@ -101,7 +100,7 @@ class MemoryCache:
 
     async def _make_room(self, model: Model) -> int:
         """Evict until the model should fit, judging by its last load or its size on disk. Returns the memory in use."""
-        need = model.memory_bytes or model.disk_bytes
+        need = model.load_bytes or model.disk_bytes
         while (used := await self._container.memory()) + need > self._budgets.memory_bytes:
             if not await self._evict(f"'{model.target_model}' needs the memory"):
                 break  # it was an estimate: the load will show
@@ -158,7 +157,7 @@ class MemoryCache:
             async with asyncio.timeout(self._budgets.load_seconds):
                 await api.load(model.hash, self._disk.url_to_load(model.hash), model.target_model)
         except asyncio.CancelledError:
-            self._container.mark_stuck()
+            self._container.stuck = True
             raise
 
     async def _evict(self, why: str, spare: Model | None = None) -> bool:

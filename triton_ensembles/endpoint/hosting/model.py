@@ -4,37 +4,66 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 
-from triton_ensembles.endpoint.hosting.status import ColdStart, ModelState, ModelStatus
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 
 
-class Model:
-    """The state of one TargetModel. Only changed on the event loop."""
+class ModelState(StrEnum):
+    """A model goes through these states in order, and from ON_DISK back to LOADING when it is requested again."""
 
-    def __init__(self, target_model: str, hash: str, invoke_path: str) -> None:
-        self.target_model = target_model
-        self.hash = hash
-        self.invoke_path = invoke_path  # on the container's port
-        self.api: TritonApi | None = None  # of the server that loaded it; no other server knows the model
-        self.state = ModelState.WAITING
-        self.archive_bytes = 0
-        self.disk_bytes = 0
-        self.memory_bytes = 0
-        self.etag = ""
-        self.in_use = 0
-        self.hits = 0
-        self.misses = 0
-        self.loads = 0
-        self.last_use = 0.0  # monotonic; for the policy
-        self.last_used: datetime | None = None
-        self.cold_start: ColdStart | None = None
-        self.load_task: asyncio.Task[None] | None = None
+    WAITING = "waiting"  # for disk space, or to be downloaded
+    DOWNLOADING = "downloading"
+    EXTRACTING = "extracting"
+    LOADING = "loading"
+    LOADED = "loaded"
+    UNLOADING = "unloading"
+    ON_DISK = "on disk"
+
+
+@dataclass(frozen=True)
+class ColdStart:
+    """Seconds of a model's last cold start. ``download`` and ``extract`` are 0 when it was still on disk."""
+
+    wait: float = 0.0  # for the disk, for the memory and for other loads
+    download: float = 0.0
+    extract: float = 0.0
+    load: float = 0.0  # the container's own load call
+
+    @property
+    def total(self) -> float:
+        return self.wait + self.download + self.extract + self.load
+
+
+@dataclass(eq=False)
+class Model:
+    """The state of one TargetModel. Only changed on the event loop; a snapshot of an instance has copies."""
+
+    target_model: str
+    hash: str
+    invoke_path: str  # on the container's port
+    api: TritonApi | None = None  # of the server that loaded it; no other server knows the model
+    state: ModelState = ModelState.WAITING
+    disk_bytes: int = 0
+    load_bytes: int = 0  # what its last load added to the server's memory
+    in_use: int = 0  # requests that wait for it or that it is answering
+    hits: int = 0  # invocations that found it loaded
+    misses: int = 0
+    loads: int = 0
+    last_use: float = 0.0  # monotonic; for the policy
+    last_used: datetime | None = None
+    cold_start: ColdStart | None = None
+    load_task: asyncio.Task[None] | None = None
 
     @property
     def loaded(self) -> bool:
         return self.state is ModelState.LOADED
+
+    @property
+    def memory_bytes(self) -> int:
+        return self.load_bytes if self.loaded else 0
 
     @property
     def idle_on_disk(self) -> bool:
@@ -43,20 +72,3 @@ class Model:
     def touch(self) -> None:
         self.last_use = time.monotonic()
         self.last_used = datetime.now(UTC)
-
-    def status(self) -> ModelStatus:
-        return ModelStatus(
-            target_model=self.target_model,
-            hash=self.hash,
-            state=self.state,
-            archive_bytes=self.archive_bytes,
-            disk_bytes=self.disk_bytes,
-            memory_bytes=self.memory_bytes if self.loaded else 0,
-            in_use=self.in_use,
-            hits=self.hits,
-            misses=self.misses,
-            loads=self.loads,
-            last_used=self.last_used,
-            cold_start=self.cold_start,
-            etag=self.etag,
-        )

@@ -25,14 +25,13 @@ from triton_ensembles.endpoint.hosting.errors import (
     ServiceUnavailable,
 )
 from triton_ensembles.endpoint.hosting.memory_cache import MemoryCache
-from triton_ensembles.endpoint.hosting.model import Model
+from triton_ensembles.endpoint.hosting.model import ColdStart, Model, ModelState
 from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec
-from triton_ensembles.endpoint.hosting.status import ColdStart, ModelState, ModelStatus
 
 
 class ModelCache:
-    """All models of one instance: loaded, being loaded or on its disk. Implements :class:`InstanceModels`."""
+    """All models of one instance: loaded, being loaded or on its disk."""
 
     def __init__(self, spec: ContainerSpec, container: Container, disk: Disk, budgets: Budgets, report: Report) -> None:
         self._spec = spec
@@ -108,9 +107,9 @@ class ModelCache:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def statuses(self) -> tuple[ModelStatus, ...]:
-        models = sorted(self._models.values(), key=lambda model: model.last_use, reverse=True)
-        return tuple(model.status() for model in models)
+    def all(self) -> list[Model]:
+        """The most recently used first."""
+        return sorted(self._models.values(), key=lambda model: model.last_use, reverse=True)
 
     async def _wait_for(self, model: Model) -> None:
         deadline = time.monotonic() + self._budgets.invoke_seconds

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import boto3.exceptions
 import botocore.exceptions
@@ -18,37 +17,12 @@ from triton_ensembles.errors import EnsembleError
 _TRANSFER = TransferConfig(max_concurrency=4)  # ranges of 8 MB, each tried up to five times
 
 
-@dataclass(frozen=True)
-class ObjectInfo:
-    """Size in bytes and ETag (without quotes) of a stored object."""
-
-    size: int
-    etag: str
-
-
 class ObjectMissing(EnsembleError):  # noqa: N818
     """The object or its bucket does not exist."""
 
 
 class DownloadFailed(EnsembleError):  # noqa: N818
     """The object exists, but could not be downloaded completely."""
-
-
-class ModelObjects(Protocol):
-    """Read access to ``s3://bucket/key`` URLs.
-
-    Raises:
-        ObjectMissing, DownloadFailed
-        OSError: the destination cannot be written.
-    """
-
-    async def describe(self, url: str) -> ObjectInfo:
-        """Size and ETag of the object, without reading it."""
-        ...
-
-    async def fetch(self, url: str, destination: Path) -> ObjectInfo:
-        """Write the object to ``destination``. After an error or a cancellation, the caller deletes what is there."""
-        ...
 
 
 def split_url(url: str) -> tuple[str, str]:
@@ -61,23 +35,24 @@ def split_url(url: str) -> tuple[str, str]:
 
 
 class S3Objects:
-    """Objects of an S3 server, read through a boto3 client (which threads may share)."""
+    """Objects of an S3 server by their ``s3://bucket/key`` URLs, read through a boto3 client (which threads may share).
+
+    Raises:
+        ObjectMissing, DownloadFailed
+        OSError: the destination cannot be written.
+    """
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
-    async def describe(self, url: str) -> ObjectInfo:
+    async def size(self, url: str) -> int:
+        """Bytes of the object."""
         bucket, key = split_url(url)
+        return await _in_thread(url, lambda: int(self._client.head_object(Bucket=bucket, Key=key)["ContentLength"]))
 
-        def head() -> ObjectInfo:
-            found = self._client.head_object(Bucket=bucket, Key=key)
-            return ObjectInfo(found["ContentLength"], found["ETag"].strip('"'))
-
-        return await _in_thread(url, head)
-
-    async def fetch(self, url: str, destination: Path) -> ObjectInfo:
+    async def fetch(self, url: str, destination: Path) -> None:
+        """Write the object to ``destination``. After an error or a cancellation, the caller deletes what is there."""
         bucket, key = split_url(url)
-        info = await self.describe(url)
         canceled = threading.Event()
 
         def check_canceled(_: int) -> None:
@@ -92,7 +67,6 @@ class S3Objects:
         except asyncio.CancelledError:
             canceled.set()  # the thread cannot be canceled, but it checks this
             raise
-        return info
 
 
 T = TypeVar("T")

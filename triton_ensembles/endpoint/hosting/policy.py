@@ -10,22 +10,10 @@ rule here is:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol, TypeVar
+
+from triton_ensembles.endpoint.hosting.model import Model
 
 
-class Candidate(Protocol):
-    """What the rule needs to know. ``last_use`` is a monotonic time; 0 for a model that has never been used."""
-
-    @property
-    def in_use(self) -> int: ...
-
-    @property
-    def last_use(self) -> float: ...
-
-
-C = TypeVar("C", bound=Candidate)
-
-
-def least_recently_used(models: Iterable[C]) -> C | None:
+def least_recently_used(models: Iterable[Model]) -> Model | None:
     """The model to evict, or None when all of them are in use."""
     return min((model for model in models if not model.in_use), key=lambda model: model.last_use, default=None)

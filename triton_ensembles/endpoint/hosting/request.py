@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from typing import NamedTuple, Protocol
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import NamedTuple
+
+import aiohttp
+
+from triton_ensembles.endpoint.hosting.errors import InternalFailure
 
 
 class Invocation(NamedTuple):
@@ -24,12 +29,45 @@ class Invocation(NamedTuple):
     content_length: int | None = None
 
 
-class ReplyBody(Protocol):
-    """A long answer in pieces, as it arrives. Raises InternalFailure when it breaks off."""
+class Pieces(AsyncIterator[bytes]):
+    """A long answer in pieces, as it arrives. Closing it early ends the connection to the container.
 
-    def __aiter__(self) -> AsyncIterator[bytes]: ...
+    Args:
+        seconds: the longest time to wait for the next piece.
 
-    async def aclose(self) -> None: ...
+    Raises:
+        InternalFailure: it breaks off.
+    """
+
+    def __init__(self, answer: aiohttp.ClientResponse, seconds: float) -> None:
+        self._answer = answer
+        self._seconds = seconds
+        self._on_end: Callable[[], None] | None = None
+
+    def on_end(self, callback: Callable[[], None]) -> None:
+        """Have ``callback`` called once, when the body has been read to its end, breaks off or is closed."""
+        self._on_end = callback
+
+    async def __anext__(self) -> bytes:
+        try:
+            async with asyncio.timeout(self._seconds):
+                piece = await self._answer.content.readany()
+        except BaseException as error:
+            await self.aclose()
+            if isinstance(error, aiohttp.ClientError | TimeoutError):
+                reason = str(error) or type(error).__name__
+                raise InternalFailure(f"the container's answer broke off: {reason}", cure="try again") from error
+            raise
+        if not piece:
+            await self.aclose()
+            raise StopAsyncIteration
+        return piece
+
+    async def aclose(self) -> None:
+        self._answer.close()
+        if self._on_end is not None:
+            callback, self._on_end = self._on_end, None
+            callback()
 
 
 class Reply(NamedTuple):
@@ -42,17 +80,10 @@ class Reply(NamedTuple):
             (``aclose``): the model counts as in use until then.
         model_seconds: CloudWatch's ModelLatency: from sending the request to the container to its whole answer, or for
             a body in pieces to the answer's head.
-        instance: the index of the instance that answered.
     """
 
     status: int
     headers: Mapping[str, str]
-    body: bytes | ReplyBody
+    body: bytes | Pieces
     content_length: int | None
     model_seconds: float
-    instance: int
-
-    async def aclose(self) -> None:
-        """Close a body that is not read to its end. Harmless at any other time."""
-        if not isinstance(self.body, bytes):
-            await self.body.aclose()

@@ -8,13 +8,12 @@ from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk, NoDiskSpace, model_hash
 from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
-from triton_ensembles.endpoint.hosting.model import Model
+from triton_ensembles.endpoint.hosting.model import Model, ModelState
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec
-from triton_ensembles.endpoint.hosting.status import ModelState, ModelStatus
 
 
 class SingleModel:
-    """Implements :class:`InstanceModels` for a container that loads its model itself."""
+    """What :class:`ModelCache` is for a multi-model instance."""
 
     def __init__(self, spec: ContainerSpec, container: Container, disk: Disk, budgets: Budgets) -> None:
         self._url = spec.model_data_url
@@ -26,13 +25,11 @@ class SingleModel:
     async def prepare(self) -> None:
         try:
             async with asyncio.timeout(self._budgets.load_seconds):
-                unpacked = await self._disk.fetch(self._url, self._model.hash, self._make_room)
+                await self._disk.fetch(self._model, self._url, self._make_room)
         except NoDiskSpace:
-            raise self._not_enough_room(0) from None
+            raise self._disk.not_enough_room(self._model, 0) from None
         except BaseException as error:
             raise faults.not_on_disk(self._url, error) or error from None
-        self._model.archive_bytes, self._model.etag = unpacked.info.size, unpacked.info.etag
-        self._model.disk_bytes = unpacked.disk_bytes
 
     def container_started(self) -> None:
         self._model.state = ModelState.LOADED
@@ -65,20 +62,14 @@ class SingleModel:
         return False
 
     async def note_memory(self, memory_bytes: int) -> None:
-        self._model.memory_bytes = memory_bytes
+        self._model.load_bytes = memory_bytes
 
     async def close(self) -> None:
         """There is nothing to cancel."""
 
-    def statuses(self) -> tuple[ModelStatus, ...]:
-        return (self._model.status(),)
+    def all(self) -> list[Model]:
+        return [self._model]
 
     async def _make_room(self, size: int) -> None:
         if self._disk.free < size:
-            raise self._not_enough_room(size)
-
-    def _not_enough_room(self, size: int) -> Exception:
-        used = self._disk.used + size
-        return faults.not_enough_room(
-            self._model.target_model, "disk", used, self._budgets.disk_bytes, others_in_use=False
-        )
+            raise self._disk.not_enough_room(self._model, size)

@@ -53,4 +53,16 @@ class Budgets:
     invoke_seconds: float = 60
     load_seconds: float = 360
     startup_seconds: float = 240
-    drain_seconds: float = 60
+    drain_seconds: float = 30
+
+
+@dataclass(frozen=True)
+class VariantPlan:
+    """A production variant of an endpoint configuration, with its model looked up."""
+
+    name: str
+    spec: ContainerSpec
+    budgets: Budgets
+    instance_count: int
+    instance_type: str
+    weight: float

@@ -12,14 +12,13 @@ import contextlib
 import json
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import aiohttp
 from yarl import URL
 
-from triton_ensembles.endpoint.hosting.errors import InternalFailure
-from triton_ensembles.endpoint.hosting.request import Invocation, Reply
+from triton_ensembles.endpoint.hosting.request import Invocation, Pieces, Reply
 
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
 _WHOLE = 64 << 10  # bytes; replies up to this size are read at once
@@ -64,7 +63,7 @@ class TritonApi:
         """Raises ContainerAnswered or ContainerDied."""
         await self._control("DELETE", f"/models/{hash}", target_model, "")
 
-    async def invoke(self, path: str, request: Invocation, seconds: float, instance: int) -> Reply:
+    async def invoke(self, path: str, request: Invocation, seconds: float) -> Reply:
         """POST the body to ``path`` and return the answer.
 
         Raises:
@@ -81,7 +80,7 @@ class TritonApi:
                 small = length is not None and length <= _WHOLE
                 body = await answer.read() if small else Pieces(answer, seconds)
         headers = {"Content-Type": content_type} if (content_type := answer.headers.get("Content-Type")) else {}
-        return Reply(answer.status, headers, body, length, time.perf_counter() - started, instance)
+        return Reply(answer.status, headers, body, length, time.perf_counter() - started)
 
     def close(self) -> None:
         """End all connections. Harmless when called again."""
@@ -114,44 +113,6 @@ class TritonApi:
         answer = await session.request(method, url, headers=headers, data=body, allow_redirects=False)
         self._answers.add(answer)
         return answer
-
-
-class Pieces(AsyncIterator[bytes]):
-    """A :class:`ReplyBody`. Closing it early ends the connection to the container.
-
-    Args:
-        seconds: the longest time to wait for the next piece.
-    """
-
-    def __init__(self, answer: aiohttp.ClientResponse, seconds: float) -> None:
-        self._answer = answer
-        self._seconds = seconds
-        self._on_end: Callable[[], None] | None = None
-
-    def on_end(self, callback: Callable[[], None]) -> None:
-        """Have ``callback`` called once, when the body has been read to its end, breaks off or is closed."""
-        self._on_end = callback
-
-    async def __anext__(self) -> bytes:
-        try:
-            async with asyncio.timeout(self._seconds):
-                piece = await self._answer.content.readany()
-        except BaseException as error:
-            await self.aclose()
-            if isinstance(error, aiohttp.ClientError | TimeoutError):
-                reason = str(error) or type(error).__name__
-                raise InternalFailure(f"the container's answer broke off: {reason}", cure="try again") from error
-            raise
-        if not piece:
-            await self.aclose()
-            raise StopAsyncIteration
-        return piece
-
-    async def aclose(self) -> None:
-        self._answer.close()
-        if self._on_end is not None:
-            callback, self._on_end = self._on_end, None
-            callback()
 
 
 def _session(force_close: bool = False) -> aiohttp.ClientSession:

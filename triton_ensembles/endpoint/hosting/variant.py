@@ -12,17 +12,20 @@ from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 
+from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk, model_hash
 from triton_ensembles.endpoint.hosting.errors import InternalFailure, ServiceUnavailable, ValidationError
 from triton_ensembles.endpoint.hosting.instance import Instance, InstanceModels
+from triton_ensembles.endpoint.hosting.model import ModelState
 from triton_ensembles.endpoint.hosting.model_cache import ModelCache
-from triton_ensembles.endpoint.hosting.objects import ModelObjects
-from triton_ensembles.endpoint.hosting.report import RECENT_ERRORS, Observer, Report
+from triton_ensembles.endpoint.hosting.objects import S3Objects
+from triton_ensembles.endpoint.hosting.report import RECENT_ERRORS, Report
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
 from triton_ensembles.endpoint.hosting.single_model import SingleModel
-from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec
-from triton_ensembles.endpoint.hosting.status import ModelState, RecentError, VariantStatus
+from triton_ensembles.endpoint.hosting.spec import VariantPlan
+from triton_ensembles.endpoint.hosting.status import RecentError, VariantStatus
+from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.triton.sagemaker_contract import SHELL_CHARACTERS, TARGET_MODEL
 from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL
 from triton_ensembles.triton.sagemaker_server import PORT_VARIABLES
@@ -39,15 +42,11 @@ class Variant:
     """One production variant of an endpoint.
 
     Args:
-        name: VariantName.
-        spec: the container.
-        instance_count: the number of tritonservers.
         objects: where archives are downloaded from.
         root: a folder that ``start`` makes and ``stop`` removes. Its path may only have letters, digits and
             ``._-/+@=,:`` in it: Triton passes it to a shell.
         log: the endpoint's log file; all instances append Triton's own lines to it. It is kept after ``stop``.
-        budgets: the limits of each instance.
-        observer: receives metrics and events.
+        metrics, events: receive what happens here, under the name of ``endpoint``.
 
     ``start`` must be awaited on the event loop of a thread that outlives the variant: the kernel ends a tritonserver
     with the thread that launched it.
@@ -55,24 +54,24 @@ class Variant:
 
     def __init__(
         self,
-        name: str,
-        spec: ContainerSpec,
+        plan: VariantPlan,
         *,
-        instance_count: int,
-        objects: ModelObjects,
+        objects: S3Objects,
         root: Path,
         log: Path,
-        budgets: Budgets,
-        observer: Observer,
+        endpoint: str,
+        metrics: Metrics,
+        events: RecentEvents,
     ) -> None:
-        self.name = name
-        self._spec = spec
-        self._instance_count = instance_count
+        self.plan = plan
+        self._spec = plan.spec
+        self._budgets = plan.budgets
         self._objects = objects
         self._root = root.resolve()
         self._log = log
-        self._budgets = budgets
-        self._observer = observer
+        self._endpoint = endpoint
+        self._metrics = metrics
+        self._events = events
         self._errors: deque[RecentError] = deque(maxlen=RECENT_ERRORS)
         self._instances: list[Instance] = []
         self._invocations = 0
@@ -91,7 +90,7 @@ class Variant:
                 cure="choose another folder",
             )
         try:
-            self._instances = [self._make_instance(index) for index in range(self._instance_count)]
+            self._instances = [self._make_instance(index) for index in range(self.plan.instance_count)]
             async with asyncio.TaskGroup() as starting:
                 for instance in self._instances:
                     starting.create_task(instance.start())
@@ -123,20 +122,12 @@ class Variant:
 
     def snapshot(self) -> VariantStatus:
         """The present state. Cheap: it does not read /proc."""
-        return VariantStatus(
-            name=self.name,
-            mode=self._spec.mode,
-            cache_setting=self._spec.cache_setting,
-            instances=tuple(instance.status() for instance in self._instances),
-            errors=tuple(self._errors),
-            invocations=self._invocations,
-            memory_budget=self._budgets.memory_bytes,
-            disk_budget=self._budgets.disk_bytes,
-        )
+        instances = tuple(instance.status() for instance in self._instances)
+        return VariantStatus(instances, tuple(self._errors), self._invocations)
 
     def _make_instance(self, index: int) -> Instance:
         root = self._root / str(index)
-        report = Report(self._observer, self._errors, self.name, index)
+        report = Report(self._endpoint, self.plan.name, index, self._metrics, self._events, self._errors)
         disk = Disk(root, self._objects, self._budgets.disk_bytes)
         multi = self._spec.mode == "MultiModel"
         folder = disk.empty_folder() if multi else disk.model_folder(model_hash(self._spec.model_data_url))

@@ -7,7 +7,3 @@ triton.py      Triton's own metrics of all instances, told apart by labels
 cloudwatch.py  statistics per minute, for GetMetricStatistics and GetMetricData
 latency.py     percentiles of the most recent requests
 """
-
-from triton_ensembles.endpoint.metrics.record import Call, Metrics
-
-__all__ = ["Call", "Metrics"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _INVOCATIONS = "AWS/SageMaker"
-_INSTANCES = "/aws/sagemaker/Endpoints"
+INSTANCES = "/aws/sagemaker/Endpoints"
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ METRICS = {
     "ModelCacheHit": CloudWatchMetric(
         _INVOCATIONS, "Count", "1 when the model was already loaded, otherwise 0; its average is the hit ratio"
     ),
-    "LoadedModelCount": CloudWatchMetric(_INSTANCES, "Count", "models loaded in the instance's container"),
-    "MemoryUtilization": CloudWatchMetric(_INSTANCES, "Percent", "of the instance's memory budget"),
-    "DiskUtilization": CloudWatchMetric(_INSTANCES, "Percent", "of the instance's disk budget"),
+    "LoadedModelCount": CloudWatchMetric(INSTANCES, "Count", "models loaded in the instance's container"),
+    "MemoryUtilization": CloudWatchMetric(INSTANCES, "Percent", "of the instance's memory budget"),
+    "DiskUtilization": CloudWatchMetric(INSTANCES, "Percent", "of the instance's disk budget"),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -12,10 +14,9 @@ from prometheus_client import (
     generate_latest,
 )
 
-from triton_ensembles.endpoint.metrics.names import METRICS
+from triton_ensembles.endpoint.metrics.names import INSTANCES, METRICS, CloudWatchMetric
 
 _LABELS = ("endpoint", "variant", "target_model")
-_GAUGES = ("LoadedModelCount", "MemoryUtilization", "DiskUtilization")
 _GAUGE_LABELS = ("endpoint", "variant", "instance")
 # Microseconds: from a warm identity model to a cold ensemble.
 _BUCKETS = (*(step * 10**power for power in range(2, 8) for step in (1, 2, 5)), 100_000_000, 360_000_000)
@@ -29,36 +30,36 @@ class Prometheus:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self._gauges: dict[str, Gauge] = {}
-        self._counters: dict[str, Counter] = {}
-        self._distributions: dict[str, Histogram | Summary] = {}
-        for name, metric in METRICS.items():
-            title, about, registry = f"sagemaker_{name}", metric.description, self._registry
-            if name in _GAUGES:
-                unit = "" if metric.unit == "Count" else f"_{metric.unit.lower()}"
-                self._gauges[name] = Gauge(title + unit, about, _GAUGE_LABELS, registry=registry)
-            elif metric.counts:
-                self._counters[name] = Counter(title, about, _LABELS, registry=registry)
-            elif metric.unit == "Microseconds":
-                title += "_microseconds"
-                self._distributions[name] = Histogram(title, about, _LABELS, registry=registry, buckets=_BUCKETS)
-            else:
-                self._distributions[name] = Summary(title, about, _LABELS, registry=registry)
+        self._series: dict[str, Any] = {name: _series(name, metric, self._registry) for name, metric in METRICS.items()}
 
     def record(self, name: str, value: float, endpoint: str, variant: str, target_model: str, instance: str) -> None:
         """One value in the metric's unit. Gauges are kept per instance, everything else per target model."""
-        if name in self._counters:
-            self._counters[name].labels(endpoint, variant, target_model).inc(value)
-        elif name in self._distributions:
-            self._distributions[name].labels(endpoint, variant, target_model).observe(value)
+        series, metric = self._series[name], METRICS[name]  # isinstance is slow with prometheus_client's classes
+        if metric.counts:
+            series.labels(endpoint, variant, target_model).inc(value)
+        elif metric.namespace == INSTANCES:
+            series.labels(endpoint, variant, instance).set(value)
         else:
-            self._gauges[name].labels(endpoint, variant, instance).set(value)
+            series.labels(endpoint, variant, target_model).observe(value)
 
     def forget(self, endpoint: str) -> None:
         """Drop the gauges of a deleted endpoint; what was counted stays."""
-        for gauge in self._gauges.values():
-            gauge.remove_by_labels({"endpoint": endpoint})
+        for series in self._series.values():
+            if isinstance(series, Gauge):
+                series.remove_by_labels({"endpoint": endpoint})
 
     def text(self) -> bytes:
         """The exposition."""
         return generate_latest(self._registry)
+
+
+def _series(name: str, metric: CloudWatchMetric, registry: CollectorRegistry) -> Counter | Gauge | Histogram | Summary:
+    title, about = f"sagemaker_{name}", metric.description
+    if metric.namespace == INSTANCES:
+        unit = "" if metric.unit == "Count" else f"_{metric.unit.lower()}"
+        return Gauge(title + unit, about, _GAUGE_LABELS, registry=registry)
+    if metric.counts:
+        return Counter(title, about, _LABELS, registry=registry)
+    if metric.unit == "Microseconds":
+        return Histogram(f"{title}_microseconds", about, _LABELS, registry=registry, buckets=_BUCKETS)
+    return Summary(title, about, _LABELS, registry=registry)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from triton_ensembles.endpoint.events import RecentEvents
-from triton_ensembles.endpoint.hosting import EventKind, MetricName
 from triton_ensembles.endpoint.metrics.cloudwatch import MinuteStatistics
 from triton_ensembles.endpoint.metrics.latency import Latencies
 from triton_ensembles.endpoint.metrics.prometheus import Prometheus
@@ -30,15 +28,10 @@ class Call:
 class Metrics:
     """Counts and times of all endpoints."""
 
-    def __init__(self, events: RecentEvents) -> None:
+    def __init__(self) -> None:
         self.prometheus = Prometheus()
         self.minutes = MinuteStatistics()
         self.latencies = Latencies()
-        self._events = events
-
-    def observer(self, endpoint: str) -> EndpointObserver:
-        """The observer that the hosting of one endpoint reports to."""
-        return EndpointObserver(endpoint, self, self._events)
 
     def invocation(self, call: Call, seconds: float) -> None:
         """Record a call of InvokeEndpoint that took ``seconds``."""
@@ -66,18 +59,3 @@ class Metrics:
         """Drop what describes the present state of a deleted endpoint; what was counted stays."""
         self.prometheus.forget(endpoint)
         self.latencies.forget(endpoint)
-
-
-class EndpointObserver:
-    """Implements hosting's Observer for one endpoint."""
-
-    def __init__(self, endpoint: str, metrics: Metrics, events: RecentEvents) -> None:
-        self._endpoint = endpoint
-        self._metrics = metrics
-        self._events = events
-
-    def metric(self, name: MetricName, value: float, *, variant: str, instance: str, target_model: str) -> None:
-        self._metrics.record(name, value, self._endpoint, variant, target_model, instance)
-
-    def event(self, kind: EventKind, text: str) -> None:
-        self._events.add(self._endpoint, kind, text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
@@ -32,31 +32,31 @@ class Source:
 
 @dataclass
 class StepTimes:
-    """Milliseconds that requests spent in one step (one model of an archive), queueing and computing."""
+    """Milliseconds that requests spent in one step: for Triton a model of an archive, queueing and computing.
+
+    Triton always has ``average``, and quantiles only where it was told to keep them.
+    """
 
     target_model: str
     step: str
     count: int = 0
-    average: float = 0.0
+    average: float | None = None
     p50: float | None = None
     p90: float | None = None
     p99: float | None = None
 
 
-@dataclass
-class _Family:
-    head: list[str] = field(default_factory=list)
-    samples: list[str] = field(default_factory=list)
+_Families = dict[str, dict[str, None]]  # by name: its lines, each once, so that instances share the first ones
 
 
 async def scrape(session: aiohttp.ClientSession, sources: Iterable[Source]) -> str:
     """One exposition with the metrics of all instances that answer."""
     sources = list(sources)
     texts = await asyncio.gather(*(_read(session, source.url) for source in sources))
-    families: dict[str, _Family] = {}
+    families: _Families = {}
     for source, text in zip(sources, texts, strict=True):
         _merge(families, source, text)
-    return "".join(f"{line}\n" for family in families.values() for line in (*family.head, *family.samples))
+    return "".join(f"{line}\n" for family in families.values() for line in family)
 
 
 def step_times(exposition: str) -> dict[str, list[StepTimes]]:
@@ -99,18 +99,16 @@ async def _read(session: aiohttp.ClientSession, url: str) -> str:
         return ""  # it is being restarted
 
 
-def _merge(families: dict[str, _Family], source: Source, text: str) -> None:
+def _merge(families: _Families, source: Source, text: str) -> None:
     for line in text.splitlines():
         if line.startswith("# "):
             _, _, name, *_ = line.split(" ", 3)
-            family = families.setdefault(name, _Family())
-            if line not in family.head:
-                family.head.append(line)
+            families.setdefault(name, {})[line] = None
         elif sample := _SAMPLE.fullmatch(line):
             name = sample["name"]
-            family = families.get(_SUFFIX.sub("", name)) or families.setdefault(name, _Family())
+            family = families.get(_SUFFIX.sub("", name)) or families.setdefault(name, {})
             labels = ",".join(_labels(source, sample["labels"] or ""))
-            family.samples.append(f"{name}{{{labels}}} {sample['value']}")
+            family[f"{name}{{{labels}}} {sample['value']}"] = None
 
 
 def _labels(source: Source, given: str) -> Iterator[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import jinja2
@@ -14,9 +15,9 @@ from aiohttp import web
 
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
-from triton_ensembles.endpoint.metrics import Metrics
+from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.metrics.triton import Source, scrape, step_times
-from triton_ensembles.endpoint.page.view import View, view
+from triton_ensembles.endpoint.page.view import view
 
 _HERE = Path(__file__).parent
 _FILES = {"/-/style.css": "text/css", "/-/script.js": "text/javascript"}
@@ -69,7 +70,7 @@ class Pages:
         self._events.add("", "stopping", "the endpoint server is stopping")
 
     async def _status(self, _: web.BaseRequest) -> web.StreamResponse:
-        html = self._templates.get_template("status.html.j2").render(view=await self._view())
+        html = self._templates.get_template("status.html.j2").render(await self._content())
         return web.Response(text=html, content_type="text/html", headers=_SAFE)
 
     async def _file(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -91,7 +92,7 @@ class Pages:
         template = self._templates.get_template("live.html.j2")
         sent, unchanged = "", 0
         while not self._closing:
-            html = template.render(view=await self._view())
+            html = template.render(await self._content())
             unchanged += 1
             if html != sent:
                 await response.write(f"data: {json.dumps(html)}\n\n".encode())
@@ -104,18 +105,19 @@ class Pages:
         await response.write_eof()
         return response
 
-    async def _view(self) -> View:
+    async def _content(self) -> dict[str, Any]:
         steps = step_times(await scrape(self._session, self._sources()))
-        return view(self._url, self._endpoints, self._metrics, steps, self._events)
+        endpoints = [view(endpoint, self._metrics, steps) for endpoint in self._endpoints]
+        return {"url": self._url, "now": datetime.now(UTC), "endpoints": endpoints, "events": self._events.latest}
 
     def _sources(self) -> Iterator[Source]:
         for endpoint in self._endpoints:
-            for name, running in endpoint.deployment.variants.items() if endpoint.deployment else ():
-                for instance in running.variant.snapshot().instances:
+            for running in endpoint.running:
+                for instance in running.snapshot().instances:
                     if instance.metrics_url and instance.ready:
                         yield Source(
                             instance.metrics_url,
-                            {"endpoint": endpoint.name, "variant": name, "instance": str(instance.index)},
+                            {"endpoint": endpoint.name, "variant": running.plan.name, "instance": str(instance.index)},
                             {model.hash: model.target_model for model in instance.models},
                         )
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from triton_ensembles.endpoint.deployment import RunningVariant
 from triton_ensembles.endpoint.endpoint_state import Endpoint
-from triton_ensembles.endpoint.events import Event, RecentEvents
-from triton_ensembles.endpoint.hosting import RecentError, VariantStatus
-from triton_ensembles.endpoint.metrics import Metrics
+from triton_ensembles.endpoint.hosting.spec import VariantPlan
+from triton_ensembles.endpoint.hosting.status import RecentError, VariantStatus
+from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.metrics.triton import StepTimes
 
-_SHOWN = 30  # events
+_ERRORS = 5
 _LATENCIES = {
     "ModelLatency": "container",
     "OverheadLatency": "platform, including waiting",
@@ -22,83 +20,41 @@ _LATENCIES = {
 
 
 @dataclass(frozen=True)
-class LatencyRow:
-    """Milliseconds of one step of one model. Triton itself always has ``average``, quantiles only when told to."""
-
-    target_model: str
-    step: str
-    count: int
-    p50: float | None = None
-    p90: float | None = None
-    p99: float | None = None
-    average: float | None = None
-
-
-@dataclass(frozen=True)
 class VariantView:
-    """A variant with its latencies."""
+    """A running variant with its latencies."""
 
+    plan: VariantPlan
     status: VariantStatus
-    instance_type: str
-    weight: float
-    latencies: tuple[LatencyRow, ...]
+    latencies: list[StepTimes]
 
 
 @dataclass(frozen=True)
 class EndpointView:
-    """An endpoint with its variants."""
+    """An endpoint with its variants and its most recent errors, newest first."""
 
-    name: str
-    status: str
-    config_name: str
-    failure: str
-    variants: tuple[VariantView, ...]
-
-    @property
-    def errors(self) -> list[RecentError]:
-        found = [error for variant in self.variants for error in variant.status.errors]
-        return sorted(found, key=lambda error: error.time, reverse=True)[:5]
+    endpoint: Endpoint
+    variants: list[VariantView]
+    errors: list[RecentError]
 
 
-@dataclass(frozen=True)
-class View:
-    """The whole page."""
-
-    url: str
-    now: datetime
-    endpoints: tuple[EndpointView, ...]
-    events: tuple[Event, ...]
-
-
-def view(
-    url: str, endpoints: Iterable[Endpoint], metrics: Metrics, steps: dict[str, list[StepTimes]], events: RecentEvents
-) -> View:
+def view(endpoint: Endpoint, metrics: Metrics, steps: dict[str, list[StepTimes]]) -> EndpointView:
     """The present state. ``steps``: Triton's own times by "ENDPOINT/VARIANT"."""
-    shown = tuple(_endpoint(each, metrics, steps) for each in endpoints)
-    return View(url, datetime.now(UTC), shown, tuple(events.latest(_SHOWN)))
+    variants = []
+    for running in endpoint.running:
+        name = running.plan.name
+        latencies = list(_latencies(endpoint.name, name, metrics, steps.get(f"{endpoint.name}/{name}", [])))
+        variants.append(VariantView(running.plan, running.snapshot(), latencies))
+    errors = [error for variant in variants for error in variant.status.errors]
+    return EndpointView(endpoint, variants, sorted(errors, key=lambda error: error.time, reverse=True)[:_ERRORS])
 
 
-def _endpoint(endpoint: Endpoint, metrics: Metrics, steps: dict[str, list[StepTimes]]) -> EndpointView:
-    running = endpoint.deployment.variants.values() if endpoint.deployment else ()
-    variants = tuple(_variant(endpoint.name, each, metrics, steps) for each in running)
-    return EndpointView(endpoint.name, str(endpoint.status), endpoint.config_name, endpoint.failure, variants)
-
-
-def _variant(
-    endpoint: str, running: RunningVariant, metrics: Metrics, steps: dict[str, list[StepTimes]]
-) -> VariantView:
-    name = running.plan.name
-    rows: list[LatencyRow] = []
-    for model in metrics.latencies.models(endpoint, name):
-        if metrics.latencies.of(endpoint, name, model, "ModelLatency") is None:
+def _latencies(endpoint: str, variant: str, metrics: Metrics, steps: list[StepTimes]) -> Iterator[StepTimes]:
+    for model in metrics.latencies.models(endpoint, variant):
+        if metrics.latencies.of(endpoint, variant, model, "ModelLatency") is None:
             continue  # it never answered: a mistyped name
         for metric, step in _LATENCIES.items():
-            if found := metrics.latencies.of(endpoint, name, model, metric):
-                rows.append(LatencyRow(model, step, found.count, found.p50, found.p90, found.p99))
-        rows += [_step(model, each) for each in steps.get(f"{endpoint}/{name}", []) if each.target_model == model]
-    return VariantView(running.variant.snapshot(), running.plan.instance_type, running.plan.weight, tuple(rows))
-
-
-def _step(model: str, step: StepTimes) -> LatencyRow:
-    name = "total in Triton" if step.step == model else step.step
-    return LatencyRow(model, name, step.count, step.p50, step.p90, step.p99, step.average)
+            if found := metrics.latencies.of(endpoint, variant, model, metric):
+                yield StepTimes(model, step, found.count, p50=found.p50, p90=found.p90, p99=found.p99)
+        for each in steps:
+            if each.target_model == model:
+                yield replace(each, step="total in Triton") if each.step == model else each

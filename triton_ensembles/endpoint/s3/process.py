@@ -6,6 +6,8 @@ import asyncio
 import os
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
@@ -18,52 +20,43 @@ _START_SECONDS = 60
 _FRUGAL = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(128 * 1024)}
 
 
-class S3Process:
+@asynccontextmanager
+async def s3_process(scratch: Path, log: Path, region: str) -> AsyncIterator[str]:
     """moto's server in a separate process, so that its memory, locks and CPU time do not slow down requests.
 
     Args:
         scratch: an existing folder for its objects.
         log: the file that its standard error is appended to.
+
+    Yields:
+        Its URL, as soon as it listens.
+
+    Raises:
+        EnsembleError: it does not start.
     """
-
-    def __init__(self, scratch: Path, log: Path, region: str) -> None:
-        self._scratch = scratch
-        self._log = log
-        self._region = region
-        self._process: asyncio.subprocess.Process | None = None
-        self.url = ""
-
-    async def start(self) -> None:
-        """Return when it listens; ``url`` is set from then on. Raises EnsembleError when it does not start."""
-        with self._log.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "triton_ensembles.endpoint.s3.serve"),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                cwd=ROOT,
-                env=os.environ | _FRUGAL | {"TMPDIR": os.fspath(self._scratch), "AWS_DEFAULT_REGION": self._region},
-                start_new_session=True,
-                preexec_fn=die_with_parent(),
-            )
-        assert self._process.stdout is not None
+    with log.open("ab") as errors:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "triton_ensembles.endpoint.s3.serve"),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            cwd=ROOT,
+            env=os.environ | _FRUGAL | {"TMPDIR": os.fspath(scratch), "AWS_DEFAULT_REGION": region},
+            start_new_session=True,
+            preexec_fn=die_with_parent(),
+        )
+    try:
+        assert process.stdout is not None
         try:
-            line = await asyncio.wait_for(self._process.stdout.readline(), _START_SECONDS)
-            self.url = f"http://{LOOPBACK}:{int(line)}"
+            port = int(await asyncio.wait_for(process.stdout.readline(), _START_SECONDS))
         except (TimeoutError, ValueError) as error:
-            await self.stop()
-            raise EnsembleError("the S3 server did not start", path=self._log, cure="see its log") from error
-        except BaseException:
-            await self.stop()
-            raise
-
-    async def stop(self) -> None:
-        process = self._process
-        if process is None or process.returncode is not None:
-            return
-        process.terminate()
-        try:
-            await asyncio.wait_for(process.wait(), 5)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
+            raise EnsembleError("the S3 server did not start", path=log, cure="see its log") from error
+        yield f"http://{LOOPBACK}:{port}"
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), 5)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
