@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from triton_ensembles.artifacts import Job
 from triton_ensembles.building.artifact_maker import MakerCall
 from triton_ensembles.building.plan import BuildPlan
 from triton_ensembles.building.sources import SourceUnavailableError, fetch
-from triton_ensembles.building.store import Store
+from triton_ensembles.building.store import Entry, Store
 from triton_ensembles.building.tensorrt_plans import PLAN, PlanSource
 from triton_ensembles.files import digest, file_digest
 from triton_ensembles.progress import Progress
@@ -22,15 +23,9 @@ from triton_ensembles.recipe.schema import Artifact
 
 @dataclass(frozen=True)
 class MadeArtifact:
-    """A made file.
-
-    Attributes:
-        random: whether it has random weights, or is made from a file that has.
-        record: its entry in the manifest.
-    """
+    """A made file, and its entry in the manifest (``random``: it, or what it is made from, has random weights)."""
 
     path: Path
-    random: bool
     record: dict[str, Any]
 
 
@@ -116,23 +111,19 @@ class ArtifactBuilder:
         if artifact.needs:
             needed = self.make(self.plan.recipe.artifact(artifact.needs))
             name = Path(artifact.needs).name
-            inputs = replace(inputs.plus({name: needed.path}), file=name, random=needed.random)
+            inputs = replace(inputs.plus({name: needed.path}), file=name, random=needed.record["random"])
         return inputs
 
     def _run(self, artifact: Artifact, maker: MakerCall, inputs: Inputs, *, random: bool) -> MadeArtifact:
-        dali = maker.dali_of(self.plan.target)
         origin = {
             **maker.identity(),
             "file": inputs.file,
             "source": inputs.sha256,
             "reads": {path: file_digest(self.plan.root / path) for path in artifact.reads},
-            **dali,
+            **maker.dali_of(self.plan.target),
         }
-        job = {"files": inputs.files, "file": inputs.file, "root": self.plan.root, **dali}
         started = time.monotonic()
-        entry, made = self.store.get_or_make(
-            digest(origin), artifact.name, lambda output: maker.run(job, output, artifact.path, self.progress)
-        )
+        entry, made = self._get_or_run(origin, artifact.name, maker, inputs, artifact.path)
         if made:
             seconds = time.monotonic() - started
             self.progress(f"{artifact.path}: made by {maker.name} in {seconds:.1f} s{_listed(entry.facts)}")
@@ -143,7 +134,19 @@ class ArtifactBuilder:
             "made_from": {key: origin[key] for key in ("maker", "options", "tools", "source", "reads")},
             "facts": entry.facts,
         }
-        return MadeArtifact(entry.path, random, record)
+        return MadeArtifact(entry.path, record)
+
+    def _get_or_run(
+        self, origin: dict[str, Any], name: str, maker: MakerCall, inputs: Inputs, subject: str
+    ) -> tuple[Entry, bool]:
+        """The entry of ``origin`` in the store, and whether the maker was run for it."""
+        dali, root = maker.dali_of(self.plan.target), self.plan.root
+
+        def make(output: Path) -> dict[str, Any]:
+            job = Job(output, inputs.files, inputs.file, maker.options, root=root, **dali)
+            return maker.run(job, subject, self.progress)
+
+        return self.store.get_or_make(digest(origin), name, make)
 
     def _measure(self, artifact: Artifact, made: MadeArtifact, inputs: Inputs, precision: str) -> dict[str, Any]:
         """The accuracy of the model in ``precision``, compared with fp32 on this machine, for the manifest.
@@ -160,16 +163,9 @@ class ArtifactBuilder:
             "source": inputs.sha256,
             "processor": _bf16_instructions(),
         }
-        job = {
-            "files": inputs.files | {artifact.name: made.path},
-            "file": artifact.name,
-            "root": self.plan.root,
-            **check.dali_of(self.plan.target),
-        }
+        inputs = replace(inputs, files=inputs.files | {artifact.name: made.path}, file=artifact.name)
         subject = f"{artifact.path} in {precision}"
-        entry, _ = self.store.get_or_make(
-            digest(origin), "accuracy.json", lambda output: check.run(job, output, subject, self.progress)
-        )
+        entry, _ = self._get_or_run(origin, "accuracy.json", check, inputs, subject)
         self.progress(f"{subject}: measured on {check.name}{_listed(entry.facts)}")
         return {"precision": precision, "measured_on": check.name, **entry.facts}
 
