@@ -6,7 +6,8 @@ The accuracy of a model whose engine computes in less than fp32 is measured as s
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from triton_ensembles.building.artifact_maker import MakerCall
 from triton_ensembles.building.plan import BuildPlan
 from triton_ensembles.building.sources import SourceUnavailableError, fetch
 from triton_ensembles.building.store import Entry, Store
-from triton_ensembles.building.tensorrt_plans import PLAN, PlanSource
+from triton_ensembles.building.tensorrt_plans import PlanInputs
 from triton_ensembles.files import digest, file_digest
 from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.schema import Artifact
@@ -58,7 +59,7 @@ class ArtifactBuilder:
         downloads: where downloaded files are kept.
         allow_random: use seeded random weights if a source is not available (WEIGHTS=auto).
         weights_dir: a folder of source files that the user already has.
-        plans: where TensorRT plans come from; None when the build plan has none.
+        plans: what the TensorRT plans are made with; see :func:`triton_ensembles.building.tensorrt_plans.find_plans`.
     """
 
     plan: BuildPlan
@@ -67,7 +68,7 @@ class ArtifactBuilder:
     progress: Progress
     allow_random: bool
     weights_dir: Path | None = None
-    plans: PlanSource | None = None
+    plans: Mapping[str, PlanInputs] = field(default_factory=dict)
 
     def make(self, artifact: Artifact) -> MadeArtifact:
         """Make one artifact, with random weights if its source is not available and that is allowed.
@@ -75,7 +76,7 @@ class ArtifactBuilder:
         Raises:
             EnsembleError: the source is not available, the maker failed, or the result is not accurate enough.
         """
-        maker, random = MakerCall(artifact.maker, artifact.options), False
+        maker = MakerCall(artifact.maker, artifact.options)
         try:
             inputs = self.inputs_of(artifact)
         except SourceUnavailableError as error:
@@ -84,12 +85,12 @@ class ArtifactBuilder:
             self.progress(
                 f"RANDOM WEIGHTS: {artifact.path} is made by {artifact.random.maker}, because {error.message}"
             )
-            maker, random = MakerCall(artifact.random.maker, artifact.random.options), True
+            maker = MakerCall(artifact.random.maker, artifact.random.options)
             inputs = Inputs({}, {}, artifact.file, random=True)
-        if artifact.maker == PLAN and self.plans is not None:
-            maker = MakerCall(PLAN, artifact.options | self.plans.options(artifact))
-            inputs = inputs.plus(self.plans.files(artifact))
-        made = self._run(artifact, maker, inputs, random=random or inputs.random)
+        if plan := self.plans.get(artifact.path):
+            maker = MakerCall(artifact.maker, artifact.options | plan.options)
+            inputs = inputs.plus(plan.files)
+        made = self._run(artifact, maker, inputs)
         model = self.plan.selected.get(artifact.step)
         if model is None or model.file != artifact or model.engine is None or model.engine.precision == "fp32":
             return made
@@ -114,7 +115,7 @@ class ArtifactBuilder:
             inputs = replace(inputs.plus({name: needed.path}), file=name, random=needed.record["random"])
         return inputs
 
-    def _run(self, artifact: Artifact, maker: MakerCall, inputs: Inputs, *, random: bool) -> MadeArtifact:
+    def _run(self, artifact: Artifact, maker: MakerCall, inputs: Inputs) -> MadeArtifact:
         origin = {
             **maker.identity(),
             "file": inputs.file,
@@ -130,7 +131,7 @@ class ArtifactBuilder:
         record = {
             "sha256": entry.sha256,
             "size": entry.path.stat().st_size,
-            "random": random,
+            "random": inputs.random,
             "made_from": {key: origin[key] for key in ("maker", "options", "tools", "source", "reads")},
             "facts": entry.facts,
         }

@@ -5,15 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from triton_ensembles.archive import gzip_member, write
-from triton_ensembles.building import (
-    config_rewrite,
-    gpu_config,
-    manifest,
-    model_selection,
-    plan,
-    source_folder,
-    staging,
-)
 from triton_ensembles.building.artifact_maker import makers_of
 from triton_ensembles.building.model_selection import with_needs
 from triton_ensembles.building.packed_environments import code_of, environment_code
@@ -25,10 +16,7 @@ from triton_ensembles.recipe.reader import RECIPE
 from triton_ensembles.triton import backends, model_config, releases, targets
 from triton_ensembles.triton.home import server_python
 
-_CODE = (
-    *(plan, source_folder, model_selection, config_rewrite, gpu_config, staging, manifest),
-    *(write, gzip_member, model_config, targets, backends, releases),
-)
+_CODE = (write, gzip_member, model_config, targets, backends, releases)  # and this folder
 
 
 def digest_of_inputs(build: BuildPlan, engines_from: Path | None) -> str:
@@ -55,6 +43,7 @@ def digest_of_inputs(build: BuildPlan, engines_from: Path | None) -> str:
             "plans": {path.name: file_digest(path) for path in plans if path.is_file()},
             "reads": {path: file_digest(_project_file(build.root / path, build.folder)) for path in sorted(read)},
             "makers": [maker.identity() for artifact in made for maker in makers_of(artifact)],
+            "building": {path.name: file_digest(path) for path in Path(__file__).parent.glob("*.py")},
             "code": code_of(*_CODE) | (environment_code() if build.recipe.environments else {}),
             "releases": file_digest(releases.TABLE),
         }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.building.config_rewrite import rewrite_configs
-from triton_ensembles.building.model_selection import SelectedModel, artifacts_for, select_models
+from triton_ensembles.building.model_selection import SelectedModel, select_models
 from triton_ensembles.building.source_folder import find_ensemble, read_models
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT
@@ -60,7 +60,8 @@ def plan_build(folder: Path, target: Target, root: Path = ROOT) -> BuildPlan:
     _refuse_unknown_steps(folder, recipe, configs)
     selected = select_models(recipe, configs, target)
     rewrite_configs(configs, ensemble, folder.name, recipe, selected, target)
-    return BuildPlan(folder, root, target, recipe, selected, artifacts_for(recipe, selected), configs)
+    artifacts = tuple(each for each in recipe.artifacts if not each.is_model or selected[each.step].file == each)
+    return BuildPlan(folder, root, target, recipe, selected, artifacts, configs)
 
 
 def _refuse_unknown_steps(folder: Path, recipe: Recipe, configs: Mapping[str, ModelConfig]) -> None:
