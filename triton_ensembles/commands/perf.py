@@ -14,8 +14,7 @@ from triton_ensembles.commands.options import build_all, build_options
 from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import shown
 from triton_ensembles.perf.inputs import UserInputs
-from triton_ensembles.perf.report import tables
-from triton_ensembles.perf.report_files import SUFFIXES
+from triton_ensembles.perf.report import SUFFIXES, tables
 from triton_ensembles.perf.sweep import CONCURRENCIES, SECONDS, measure
 from triton_ensembles.processes import StopSignals
 
@@ -108,7 +107,7 @@ def perf(
     output = output or places.reports / "perf"
     with StopSignals():  # so that perf_analyzer and the server are stopped, and no report is half written
         reports = measure(
-            built,
+            {each.name: each.repository for each in built},
             ensembles=places.ensembles,
             concurrencies=concurrencies,
             output=output,

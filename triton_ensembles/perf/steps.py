@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import tritonclient.http as http
 
@@ -103,12 +102,8 @@ def composing_models(client: http.InferenceServerClient, name: str) -> list[str]
 
 
 def read_counters(client: http.InferenceServerClient, model: str) -> Counters:
-    """The present counters of ``model``."""
-    return counters(client.get_inference_statistics(model)["model_stats"])
-
-
-def counters(versions: list[dict[str, Any]]) -> Counters:
-    """The counters in the ``model_stats`` of Triton's answer, summed over the versions of the model."""
+    """The present counters of ``model``, summed over its versions."""
+    versions = client.get_inference_statistics(model)["model_stats"]
     stats = [version["inference_stats"] for version in versions]
     return Counters(
         requests=sum(int(each["success"]["count"]) for each in stats),
