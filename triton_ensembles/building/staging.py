@@ -9,8 +9,7 @@ from pathlib import Path
 
 from triton_ensembles.building.config_rewrite import environment_member
 from triton_ensembles.building.packed_environments import MadeEnvironment
-from triton_ensembles.building.plan import BuildPlan
-from triton_ensembles.building.source_folder import written_paths
+from triton_ensembles.building.plan import BuildPlan, written_paths
 from triton_ensembles.triton.home import STUB
 from triton_ensembles.triton.model_config import CONFIG, format_config
 

@@ -16,7 +16,7 @@ from triton_ensembles.tensorrt.machine import find_gpu
 from triton_ensembles.tensorrt.plan_builders import docker_image, find_plan_builder
 from triton_ensembles.tensorrt.plan_request import precision_of
 from triton_ensembles.tensorrt.profiles import profiles_of
-from triton_ensembles.tensorrt.result import BuiltPlan, read_plan
+from triton_ensembles.tensorrt.result import read_plan
 from triton_ensembles.triton.releases import agree, instance_of, version
 from triton_ensembles.triton.targets import Target
 
@@ -93,15 +93,12 @@ def refuse_fp16(plans: Sequence[Artifact], target: Target) -> None:
 
 
 def _prebuilt(artifact: Artifact, name: str, folder: Path, target: Target) -> PlanInputs:
-    """The files of a plan that the script of ``build.py engines`` wrote into ``folder``."""
-    _refuse_wrong_plan(read_plan(folder, name), artifact, target)
-    found = (path for pattern in _PREBUILT for path in folder.glob(f"{name}.{pattern}"))
-    files = {path.name: path for path in sorted(found) if path.is_file()}
-    return PlanInputs({"name": name, "builder": "prebuilt"}, files)
+    """The files of a plan that the script of ``build.py engines`` wrote into ``folder``.
 
-
-def _refuse_wrong_plan(built: BuiltPlan, artifact: Artifact, target: Target) -> None:
-    """Refuse a plan that the target's TensorRT or GPU cannot load, or that differs from the recipe."""
+    Raises:
+        EnsembleError: the target's TensorRT or GPU cannot load the plan, or it differs from the recipe.
+    """
+    built = read_plan(folder, name)
     wanted = target.release.tensorrt
     if wanted and not agree(built.tensorrt, wanted):
         raise EnsembleError(
@@ -123,6 +120,9 @@ def _refuse_wrong_plan(built: BuiltPlan, artifact: Artifact, target: Target) -> 
             path=built.plan,
             cure="run `build.py engines` again, and build the plan with the new script",
         )
+    found = (path for pattern in _PREBUILT for path in folder.glob(f"{name}.{pattern}"))
+    files = {path.name: path for path in sorted(found) if path.is_file()}
+    return PlanInputs({"name": name, "builder": "prebuilt"}, files)
 
 
 def _refuse_other_gpu(gpu: str, compute_capability: str, target: Target, plan: Path | None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from triton_ensembles.building.build import choose
-from triton_ensembles.building.source_folder import find_ensemble, read_models
+from triton_ensembles.building.plan import find_ensemble, read_models
 from triton_ensembles.commands.options import build_all, build_options
 from triton_ensembles.commands.project import current_places
 from triton_ensembles.errors import shown

@@ -67,19 +67,14 @@ def inputs_for(config: Mapping[str, Any], examples: Examples, batch: int, folder
     if batch > 1 and len({tuple(values.shape for values in row.values()) for row in rows}) > 1:
         rows = rows[:1]
     path = folder / f"{config['name']}.json"
-    path.write_text(json.dumps({"data": [_entry(row) for row in rows]}), encoding="utf-8")
+    entries = [{name: _entry(values) for name, values in row.items()} for row in rows]
+    path.write_text(json.dumps({"data": entries}), encoding="utf-8")
     return Inputs(("--input-data", str(path.resolve())), len(rows), _about(rows))
 
 
-def _entry(row: Mapping[str, Array]) -> dict[str, Any]:
-    return {
-        name: {"b64": base64.b64encode(_binary(values)).decode("ascii"), "shape": list(values.shape)}
-        for name, values in row.items()
-    }
-
-
-def _binary(values: Array) -> bytes:
-    return bytes(serialize_byte_tensor(values).item()) if values.dtype == np.object_ else values.tobytes()
+def _entry(values: Array) -> dict[str, Any]:
+    content = serialize_byte_tensor(values).item() if values.dtype == np.object_ else values.tobytes()
+    return {"b64": base64.b64encode(content).decode("ascii"), "shape": list(values.shape)}
 
 
 def _about(rows: Sequence[Mapping[str, Array]]) -> str:

@@ -130,30 +130,21 @@ def _point(
     progress: Progress,
 ) -> Point:
     """A point with windows that are doubled until requests are answered within each."""
+    name = generator.model
     while True:
+        before = _counters(client, (name, *models))
         try:
-            return _run_point(generator, client, models, concurrency, seconds)
+            times = generator.measure(concurrency, seconds)
+            break
         except NoAnswerError:
             if seconds >= WINDOWS * LONGEST_WINDOW:
                 raise
             longer = min(2 * seconds, WINDOWS * LONGEST_WINDOW)
             progress(
-                f"[{generator.model}] no answer within a window of {seconds / WINDOWS:.1f} s at concurrency "
-                f"{concurrency}; measuring again with {longer / WINDOWS:.1f} s (at most {LONGEST_WINDOW:.0f} s)"
+                f"[{name}] no answer within a window of {seconds / WINDOWS:.1f} s at concurrency {concurrency}; "
+                f"measuring again with {longer / WINDOWS:.1f} s (at most {LONGEST_WINDOW:.0f} s)"
             )
             seconds = longer
-
-
-def _run_point(
-    generator: LoadGenerator,
-    client: http.InferenceServerClient,
-    models: Sequence[str],
-    concurrency: int,
-    seconds: float,
-) -> Point:
-    name = generator.model
-    before = _counters(client, (name, *models))
-    times = generator.measure(concurrency, seconds)
     spent = {model: after - before[model] for model, after in _counters(client, (name, *models)).items()}
     if spent[name].failures:
         raise EnsembleError(f"{name} answered {spent[name].failures} of {spent[name].requests} requests with an error")
