@@ -160,3 +160,19 @@ def test_paths_in_a_recipe_are_relative_to_the_project(tmp_path: Path) -> None:
     broken = CliRunner().invoke(main, ["--project", str(tmp_path), "build"])
     assert broken.exit_code == 1
     assert f"{tmp_path}/envs/own.yml" in broken.output
+
+
+def test_check_without_paths_checks_the_project_and_its_environment_files(tmp_path: Path) -> None:
+    """Otherwise the ensembles and the environment files of this checkout are judged instead."""
+    write_ensemble(tmp_path, "packed")
+    environment = '[environments.own]\nfile = "envs/processing.yml"\nsteps = ["double"]\n'
+    (tmp_path / "ensembles" / "packed" / "ensemble.toml").write_text(f'description = "one"\n{environment}')
+    model = tmp_path / "ensembles" / "packed" / "double" / "1" / "model.py"
+    model.write_text("import tokenizers\n" + MODEL)
+    (tmp_path / "envs").mkdir()
+    file = tmp_path / "envs" / "processing.yml"  # this checkout has one of the same name, with tokenizers
+    file.write_text("dependencies:\n  - python=3.9\n  - numpy=1.26.4\n")
+    found = CliRunner().invoke(main, ["--project", str(tmp_path), "check", "--image", "24.09"])
+    assert f"{model}:1:1: note[environment-import-unnamed]: {file} does not name 'tokenizers'" in found.output
+    assert f"{file}: warning[environment-file-python]: this requires Python 3.9" in found.output
+    assert "bert_trt" not in found.output

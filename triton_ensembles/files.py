@@ -28,19 +28,20 @@ def write_whole(path: Path) -> Iterator[Path]:
         yield partial
         partial.replace(path)
     finally:
-        if partial.is_dir():
-            shutil.rmtree(partial, ignore_errors=True)
-        else:
-            partial.unlink(missing_ok=True)
+        _remove(partial)
 
 
 def remove_partials(path: Path) -> None:
     """Remove what killed processes left in :func:`write_whole` of ``path``. The caller has the lock of all writers."""
     for partial in path.parent.glob(f".{path.name}.*.partial"):
-        if partial.is_dir():
-            shutil.rmtree(partial, ignore_errors=True)
-        else:
-            partial.unlink(missing_ok=True)
+        _remove(partial)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 @contextmanager

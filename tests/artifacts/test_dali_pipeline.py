@@ -16,7 +16,7 @@ import pytest
 from pipelines import dali_pipe
 from triton_ensembles.artifacts import Job, dali_pipeline
 from triton_ensembles.artifacts.accuracy_on_photographs import encoded_views
-from triton_ensembles.artifacts.dali_install import dali_folder, full_version, package_of
+from triton_ensembles.artifacts.dali_pipeline import dali_folder, full_version, package_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT
 from triton_ensembles.triton.releases import releases

@@ -133,7 +133,6 @@ def test_same_bytes_from_other_processes(small: tuple[Path, Path], tmp_path: Pat
         output = tmp_path / f"{seed}.onnx"
         job = {
             "output": os.fspath(output),
-            "facts": os.fspath(tmp_path / "facts.json"),
             "files": {"model.graphdef": os.fspath(small[0])},
             "file": "model.graphdef",
             "options": {"input": SMALL[0], "output": SMALL[1]},
@@ -141,7 +140,7 @@ def test_same_bytes_from_other_processes(small: tuple[Path, Path], tmp_path: Pat
             "dali_version": "",
         }
         subprocess.run(
-            [sys.executable, "-m", "triton_ensembles.artifacts.run", "graphdef_onnx"],
+            [sys.executable, "-m", "triton_ensembles.artifacts.run", "graphdef_onnx", tmp_path / "facts.json"],
             input=json.dumps(job).encode(),
             env=os.environ | {"PYTHONHASHSEED": seed},
             cwd=ROOT,

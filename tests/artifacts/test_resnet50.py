@@ -12,7 +12,7 @@ import torch
 
 from triton_ensembles.artifacts import Job, resnet50_torchscript
 from triton_ensembles.artifacts.resnet50 import ResNet50
-from triton_ensembles.artifacts.torchscript import TOLERANCE, write
+from triton_ensembles.artifacts.resnet50_torchscript import TOLERANCE, write
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT
 
@@ -97,8 +97,8 @@ def test_a_file_that_differs_from_the_module_fails(tmp_path: Path) -> None:
 
 
 _MAKE = """
-import sys; from pathlib import Path; from triton_ensembles.artifacts import Job, resnet50_random
-resnet50_random.make(Job(Path(sys.argv[1]), {}, None, {"seed": 3}, "cpu", ""))
+import sys; from pathlib import Path; from triton_ensembles.artifacts import Job, resnet50_torchscript
+resnet50_torchscript.make_random(Job(Path(sys.argv[1]), {}, None, {"seed": 3}, "cpu", ""))
 """
 
 

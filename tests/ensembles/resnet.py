@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from triton_ensembles.artifacts import resnet50_random
 from triton_ensembles.artifacts.resnet50 import ResNet50
+from triton_ensembles.artifacts.resnet50_torchscript import fill
 from triton_ensembles.building.build import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.recipe.reader import read_recipe
@@ -16,7 +16,7 @@ def eager_network(built: Built, places: Places) -> ResNet50:
     network = ResNet50().eval()
     record = built.manifest["artifacts"]["resnet/1/model.pt"]
     if record["random"]:
-        resnet50_random.fill(network, record["facts"]["seed"])
+        fill(network, record["facts"]["seed"])
         return network
     (sha256,) = read_recipe(places.ensembles / built.name).sources["torchvision"].files.values()
     network.load_state_dict(torch.load(places.downloads / sha256, weights_only=True))

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from PIL import Image
@@ -22,9 +21,9 @@ from tests.running import running
 from triton_ensembles.building.build import Built
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ENSEMBLES
-from triton_ensembles.perf import measure
 from triton_ensembles.perf.inputs import UserInputs
 from triton_ensembles.perf.report import tables
+from triton_ensembles.perf.sweep import measure
 from triton_ensembles.recipe.reader import find_ensembles
 from triton_ensembles.triton.model_config import CONFIG, read_config
 
@@ -37,9 +36,9 @@ STEPS = {
 def test_a_short_sweep_of_all(built: dict[str, Built], tmp_path: Path) -> None:
     """Otherwise `make perf` ends without a report, or with one that lacks a step."""
     said: list[str] = []
-    ensembles = [built[name] for name in STEPS]
+    repositories = {name: built[name].repository for name in STEPS}
     reports = measure(
-        ensembles, ensembles=ENSEMBLES, concurrencies=(2, 1), output=tmp_path, seconds=3, progress=said.append
+        repositories, ensembles=ENSEMBLES, concurrencies=(2, 1), output=tmp_path, seconds=3, progress=said.append
     )
     assert [report.name for report in reports] == list(STEPS)
     for report in reports:
@@ -71,7 +70,7 @@ def test_windows_are_lengthened_until_requests_are_answered(tmp_path: Path, prot
         (tmp_path / "models" / name).write_bytes(content)
     said: list[str] = []
     (report,) = measure(
-        [SimpleNamespace(name="slow", repository=tmp_path / "models")],
+        {"slow": tmp_path / "models"},
         ensembles=tmp_path / "no ensembles",
         concurrencies=(1, 2),
         output=tmp_path / "out",
@@ -92,7 +91,7 @@ def test_windows_are_lengthened_until_requests_are_answered(tmp_path: Path, prot
 def test_a_sweep_over_http(built: dict[str, Built], tmp_path: Path) -> None:
     """Otherwise --protocol http measures gRPC, or hangs, as one of ten warm-ups over HTTP did."""
     (report,) = measure(
-        [built["bert_trt"]],
+        {"bert_trt": built["bert_trt"].repository},
         ensembles=ENSEMBLES,
         concurrencies=(32,),
         output=tmp_path,
@@ -126,7 +125,7 @@ def test_an_ensemble_that_refuses_requests_is_an_error(built: dict[str, Built], 
     """Otherwise an error under load is taken for a measurement, or its reason is lost."""
     with pytest.raises(EnsembleError, match="batch-size must be <= 64 for 'bert_trt'"):
         measure(
-            [built["bert_trt"]],
+            {"bert_trt": built["bert_trt"].repository},
             ensembles=ENSEMBLES,
             concurrencies=(1,),
             output=tmp_path / "out",
@@ -150,7 +149,7 @@ def test_a_server_that_ends_under_load_is_reported(built: dict[str, Built], tmp_
 
     with pytest.raises(EnsembleError, match="tritonserver ended by itself under load of bert_trt"):
         measure(
-            [built["bert_trt"]],
+            {"bert_trt": built["bert_trt"].repository},
             ensembles=ENSEMBLES,
             concurrencies=(1,),
             output=tmp_path / "out",

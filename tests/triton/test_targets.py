@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from tests.check.served import ModelLoader
 from triton_ensembles.building.model_selection import select_models
-from triton_ensembles.building.plan import plan_build
-from triton_ensembles.building.source_folder import read_models
+from triton_ensembles.building.plan import plan_build, read_models
 from triton_ensembles.building.staging import stage
 from triton_ensembles.check import check
 from triton_ensembles.check.fault import Severity

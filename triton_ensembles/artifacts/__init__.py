@@ -30,7 +30,7 @@ MAKERS = {
     "inception_v3_random": "inception_v3_random:make",
     "tensorrt_plan": "tensorrt_plan:make",
     "resnet50_torchscript": "resnet50_torchscript:make",
-    "resnet50_random": "resnet50_random:make",
+    "resnet50_random": "resnet50_torchscript:make_random",
 }
 """Module and function of each maker, by the name that recipes use."""
 

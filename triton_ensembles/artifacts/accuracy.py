@@ -6,21 +6,26 @@ the build.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from triton_ensembles.errors import EnsembleError
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float32]
-
+Floats = NDArray[np.float32]
+Row = TypeVar("Row")
 LEAST_COSINE = 0.9995
 _HINTS = {"fp32": "f32", "bf16": "bf16"}
-_CAPABILITIES = {"bf16": "BF16"}
+
+
+def batches(rows: Sequence[Row], sizes: Sequence[int]) -> list[list[Row]]:
+    """A batch of each of ``sizes`` with the rows in turn, or, without sizes, each row alone."""
+    endless = cycle(rows)
+    return [list(islice(endless, size)) for size in sizes] or [[row] for row in rows]
 
 
 def outputs(file: Path, precision: str, inputs: Iterable[Mapping[str, NDArray[Any]]], output: str) -> list[Floats]:
@@ -34,12 +39,10 @@ def outputs(file: Path, precision: str, inputs: Iterable[Mapping[str, NDArray[An
     Raises:
         EnsembleError: this machine's CPU does not compute in that precision.
     """
-    import numpy as np
     import openvino as ov
 
     core = ov.Core()
-    needed = _CAPABILITIES.get(precision)
-    if needed and needed not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+    if precision == "bf16" and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
         raise EnsembleError(
             f"this machine's CPU ({core.get_property('CPU', 'FULL_DEVICE_NAME')}) has no {precision} instructions, so "
             f"the accuracy of {precision} cannot be measured here",
@@ -62,8 +65,6 @@ def least_cosine(vectors: Floats, references: Floats) -> float:
     Raises:
         EnsembleError: it is less than LEAST_COSINE, or not a number.
     """
-    import numpy as np
-
     products = (vectors.astype(np.float64) * references).sum(axis=1)
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1) * np.linalg.norm(references.astype(np.float64), axis=1)
     least = float(np.min(products / lengths))

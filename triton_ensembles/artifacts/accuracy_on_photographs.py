@@ -9,18 +9,13 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping, Sequence
-from itertools import cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from triton_ensembles.artifacts import Facts, Job
-from triton_ensembles.artifacts.accuracy import least_cosine, outputs
+from triton_ensembles.artifacts.accuracy import Floats, batches, least_cosine, outputs
 from triton_ensembles.errors import EnsembleError
-
-if TYPE_CHECKING:
-    from PIL import Image
-
-    from triton_ensembles.artifacts.accuracy import Floats
 
 TOOLS = ("openvino", "nvidia-dali-cuda130", "scikit-learn", "pillow")
 READS = ("triton_ensembles/artifacts/accuracy.py", "pipelines/dali_pipe.py")
@@ -46,19 +41,14 @@ def make(job: Job) -> Facts:
 
 def feeds(_files: Mapping[str, Path], sizes: Sequence[int] = ()) -> list[dict[str, Floats]]:
     """The photographs, FP32 [batch, 299, 299, 3]: one batch of each of ``sizes``, or one batch for each photograph."""
-    import numpy as np
-
     from pipelines.dali_pipe import preprocess
 
-    views = [preprocess(image)[None] for image in encoded_views()]
-    endless = cycle(views)
-    return [{INPUT: np.concatenate(list(islice(endless, size)))} for size in sizes] or [{INPUT: view} for view in views]
+    views = [preprocess(image) for image in encoded_views()]
+    return [{INPUT: np.stack(batch)} for batch in batches(views, sizes)]
 
 
 def judge(found: Sequence[Floats], reference: Sequence[Floats], _inputs: object = None) -> Facts:
     """Compare probabilities [batch, classes]. Raises :class:`EnsembleError` when the difference is too large."""
-    import numpy as np
-
     lower, fp32 = np.concatenate(found), np.concatenate(reference)
     return {
         "least_cosine_to_fp32": least_cosine(lower, fp32),
@@ -95,10 +85,7 @@ def encoded_views() -> list[bytes]:
         x, y = image.width // 2, image.height // 2
         views += [image, image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)]
         views += [image.crop((left, top, left + x, top + y)) for left in (0, x) for top in (0, y)]
-    return [_encoded(view) for view in views]
-
-
-def _encoded(image: Image.Image) -> bytes:
-    stream = io.BytesIO()
-    image.save(stream, "PNG")
-    return stream.getvalue()
+    streams = [io.BytesIO() for _ in views]
+    for view, stream in zip(views, streams, strict=True):
+        view.save(stream, "PNG")
+    return [stream.getvalue() for stream in streams]

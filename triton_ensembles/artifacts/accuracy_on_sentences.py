@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from itertools import cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from triton_ensembles.artifacts import Facts, Job
-from triton_ensembles.artifacts.accuracy import least_cosine, outputs
+from triton_ensembles.artifacts.accuracy import batches, least_cosine, outputs
 from triton_ensembles.paths import ROOT
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 TOOLS = ("openvino", "tokenizers")
 READS = ("triton_ensembles/artifacts/accuracy.py", "ensembles/bert_trt/ensemble/examples/sentences.txt")
@@ -35,18 +33,15 @@ def make(job: Job) -> Facts:
 
 def feeds(files: Mapping[str, Path], sizes: Sequence[int] = ()) -> list[dict[str, NDArray[np.int32]]]:
     """The sentences, tokenized by ``files["tokenizer.json"]``: a batch of each of ``sizes``, or each sentence alone."""
-    sentences = [line for line in _lines() if line and not line.startswith("#")]
-    endless = cycle(sentences)
-    batches = [list(islice(endless, size)) for size in sizes] or [[sentence] for sentence in sentences]
-    return [tokenized(batch, files["tokenizer.json"]) for batch in batches]
+    lines = (ROOT / READS[-1]).read_text(encoding="utf-8").splitlines()
+    sentences = [line for line in lines if line and not line.startswith("#")]
+    return [tokenized(batch, files["tokenizer.json"]) for batch in batches(sentences, sizes)]
 
 
 def judge(
     found: Sequence[NDArray[Any]], reference: Sequence[NDArray[Any]], inputs: Sequence[Mapping[str, NDArray[Any]]]
 ) -> Facts:
     """Compare hidden states [batch, tokens, size]. Raises :class:`EnsembleError` when the difference is too large."""
-    import numpy as np
-
     masks = [feed["attn_mask"] for feed in inputs]
     vectors = [
         np.concatenate([embedded(states, mask) for states, mask in zip(hidden, masks, strict=True)])
@@ -57,7 +52,6 @@ def judge(
 
 def tokenized(sentences: Sequence[str], tokenizer: Path) -> dict[str, NDArray[np.int32]]:
     """token_ids and attn_mask, INT32 [sentences, tokens], padded to the longest sentence and to a multiple of WIDTH."""
-    import numpy as np
     from tokenizers import Tokenizer
 
     loaded = Tokenizer.from_file(str(tokenizer))
@@ -71,13 +65,7 @@ def tokenized(sentences: Sequence[str], tokenizer: Path) -> dict[str, NDArray[np
 
 def embedded(hidden: NDArray[Any], mask: NDArray[Any]) -> NDArray[np.float32]:
     """Hidden states [batch, tokens, size] and their mask [batch, tokens] -> unit vectors [batch, size]."""
-    import numpy as np
-
     total = (hidden * mask[:, :, None]).sum(axis=1)
     means = total / mask.sum(axis=1, keepdims=True)
     vectors: NDArray[np.float32] = (means / np.linalg.norm(means, axis=1, keepdims=True)).astype(np.float32)
     return vectors
-
-
-def _lines() -> list[str]:
-    return (ROOT / READS[-1]).read_text(encoding="utf-8").splitlines()

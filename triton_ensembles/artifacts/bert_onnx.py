@@ -12,6 +12,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.errors import EnsembleError
 
@@ -83,7 +85,6 @@ def _inputs(batch: int, tokens: int, vocabulary: int) -> tuple[torch.Tensor, tor
 
 
 def _largest_difference(encoder: torch.nn.Module, path: Path, vocabulary: int) -> float:
-    import numpy as np
     import onnxruntime
     import torch
 

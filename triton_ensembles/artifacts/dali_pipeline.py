@@ -1,15 +1,22 @@
-"""A serialized DALI pipeline, written by the DALI that will read it.
+"""A serialized DALI pipeline, written by the DALI that will read it: only that one, or a newer one, reads it.
 
-``options.pipeline`` is a script with ``write(path, device)`` and the command line ``script OUTPUT --device DEVICE``.
+``options.pipeline`` is a script with ``write(path, device)`` and the command line ``script OUTPUT --device DEVICE``. A
+DALI of another version than the installed one gets its own folder in build/tools, which nothing else imports.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
+import sys
 from importlib.metadata import version
+from pathlib import Path
 
 from triton_ensembles.artifacts import Facts, Job
-from triton_ensembles.artifacts.dali_install import full_version, serialize_with
+from triton_ensembles.environment.programs import ProgramError, output_of
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import locked, remove_partials, write_whole
+from triton_ensembles.paths import BUILD
 
 TOOLS = ("nvidia-dali-cuda130",)
 DIFFERS_BY_DALI = True
@@ -20,7 +27,7 @@ def make(job: Job) -> Facts:
     installed = version(TOOLS[0])
     wanted = full_version(job.dali_version) if job.dali_version else installed
     if wanted != installed:
-        serialize_with(wanted, path, job.output, job.dali_device)
+        _serialize_with(wanted, path, job.output, job.dali_device)
     else:
         spec = importlib.util.spec_from_file_location(path.stem, path)
         assert spec is not None and spec.loader is not None
@@ -28,3 +35,78 @@ def make(job: Job) -> Facts:
         spec.loader.exec_module(script)
         script.write(job.output, job.dali_device)
     return {"device": job.dali_device, "dali": wanted}
+
+
+def full_version(version: str) -> str:
+    """The version with three numbers, as packages have it: the table of releases has "1.36" for 1.36.0."""
+    return version + ".0" * (2 - version.count("."))
+
+
+def package_of(version: str) -> str:
+    """The package of this DALI. The CUDA that it is built for makes no difference to serialized pipelines."""
+    major, minor, *_ = map(int, version.split("."))
+    return "nvidia-dali-cuda120" if (major, minor) >= (1, 23) else "nvidia-dali-cuda110"
+
+
+def dali_folder(version: str, tools: Path = BUILD / "tools") -> Path:
+    """A folder to import ``nvidia.dali`` of exactly this version from; pip fills it the first time (about 600 MB).
+
+    Raises:
+        EnsembleError: pip cannot install it.
+    """
+    version = full_version(version)
+    name = f"{package_of(version)}-{version}"
+    folder = tools / name
+    with locked(tools / f"{name}.lock"):
+        if folder.is_dir():
+            return folder
+        remove_partials(folder)
+        # pipelines/ imports numpy, which DALI 1.x does not require itself; the project's own stays below 2.
+        requirements = [f"{package_of(version)}=={version}", "numpy<2"]
+        with write_whole(folder) as partial:
+            command: list[str | Path] = [sys.executable, "-m", "pip", "install", "--target", partial, "--no-compile"]
+            command += ["--no-input", "--disable-pip-version-check", "--prefer-binary", *requirements]
+            try:
+                output_of(command, environment=os.environ | {"PIP_USER": "0", "PYTHONNOUSERSITE": "1"})
+            except ProgramError as error:
+                raise EnsembleError(
+                    f"the pipeline must be serialized with the image's DALI {version}, and {_reason(error)}",
+                    cure=f"put the wheel of {requirements[0]} into a folder that PIP_FIND_LINKS names, or build where "
+                    "pip reaches its index and NVIDIA's",
+                ) from error
+    return folder
+
+
+def _serialize_with(version: str, script: Path, output: Path, device: str) -> None:
+    """Run the pipeline's script with exactly this DALI; it writes ``output``.
+
+    Args:
+        device: the device that decodes images, "cpu" or "mixed".
+
+    Raises:
+        EnsembleError: pip cannot install that DALI, or the script fails with it. DALI up to 1.35 writes "mixed" only on
+            a machine with a GPU; 1.53 does not need one.
+    """
+    folder = dali_folder(version)
+    # -S: without this environment's site-packages, so that two versions of DALI and their libraries never mix.
+    command: list[str | Path] = [sys.executable, "-S", "-B", script, output, "--device", device]
+    try:
+        output_of(command, environment=os.environ | {"PYTHONPATH": os.fspath(folder)})
+    except ProgramError as error:
+        if device == "mixed" and any(word in error.output for word in ("libcuda", "cuInit", "CUDA driver")):
+            raise EnsembleError(
+                f"DALI {version} writes a pipeline that decodes on the GPU only on a machine with a GPU",
+                path=script,
+                cure="build on such a machine, or for an image with DALI 1.53 or newer",
+            ) from error
+        raise EnsembleError(f"this script fails with DALI {version}: {error.reason}", path=script) from error
+
+
+def _reason(error: ProgramError) -> str:
+    if "No module named pip" in error.output:
+        return f"{sys.executable} has no pip"
+    if "placeholder package" in error.output:  # all that the public index has of 1.36 to 1.52
+        return "NVIDIA's package index, which has it, cannot be reached"
+    if "Failed to establish a new connection" in error.output or "getaddrinfo failed" in error.output:
+        return "pip's index cannot be reached"
+    return f"pip cannot install it: {error.reason}"

@@ -10,16 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from triton_ensembles.artifacts import Facts, Job
+from triton_ensembles.artifacts.accuracy import Floats
 from triton_ensembles.errors import EnsembleError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float32]
 
 TOOLS = ("tf2onnx", "onnx", "onnxruntime", "tensorflow-cpu", "numpy")
 READS = ("triton_ensembles/artifacts/accuracy_on_photographs.py", "pipelines/dali_pipe.py")
@@ -73,7 +70,6 @@ def compare(model: Path, source: Path, input_: str, output: str) -> tuple[float,
     Raises:
         EnsembleError: the difference is more than TOLERANCE, or not a number; or see :func:`convert`.
     """
-    import numpy as np
     import onnxruntime
     import tensorflow as tf
 
@@ -131,8 +127,6 @@ def _batched(source: Path, input_: str, output: str) -> Any:
 
 def _batches(shape: tuple[int, int, int]) -> Iterator[Floats]:
     """Batches of images of ``shape``, from -1 to 1: seeded noise, and photographs if DALI's output has that shape."""
-    import numpy as np
-
     from pipelines.dali_pipe import SIDE, preprocess
     from triton_ensembles.artifacts.accuracy_on_photographs import encoded_views
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from triton_ensembles.artifacts import Facts, Job
 
 if TYPE_CHECKING:
@@ -48,8 +50,6 @@ def _fill(model: keras.Model, seed: int) -> None:
 
     Keras' own Glorot kernels halve the signal at every ReLU, and after 94 layers all images would look alike.
     """
-    import numpy as np
-
     generator = np.random.default_rng(seed)
     for layer in model.layers:
         for weight in layer.weights:

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from triton_ensembles.artifacts import ACCURACY_CHECKS, Facts, Job, load_maker
 from triton_ensembles.errors import EnsembleError
@@ -25,11 +25,9 @@ from triton_ensembles.tensorrt.plan_request import PlanRequest, precision_of, wr
 from triton_ensembles.tensorrt.profiles import profiles_of
 from triton_ensembles.tensorrt.result import BuiltPlan, read_plan
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 PREBUILT = "prebuilt"  # options.builder of a plan that was built on another machine
+# What builds a plan with TensorRT's Python package, for the manifest.
+_CALLS = ["network_from_onnx_path", "CreateConfig(fp16, profiles, load_timing_cache)", "engine_from_network"]
 TOOLS = ("onnx", "onnxruntime")
 READS = tuple(
     f"triton_ensembles/{path}"
@@ -50,7 +48,8 @@ def make(job: Job) -> Facts:
         else:
             _build(plan_request_for(name, onnx, job.files, job.options), job, folder)
         plan = read_plan(folder, name)
-        facts = plan.facts() | {"built_by": _built_by(job, plan)} | judge(plan, onnx, job.options)
+        built_by = _CALLS if job.options["builder"] == PYTHON else plan.request.build_command()
+        facts = plan.facts() | {"built_by": built_by} | judge(plan, onnx, job.options)
         shutil.copyfile(plan.plan, job.output)
     return facts
 
@@ -81,15 +80,12 @@ def judge(plan: BuiltPlan, onnx: Path, options: Mapping[str, Any]) -> Facts:
     check = _accuracy_check(options)
     session = onnxruntime.InferenceSession(onnx, providers=["CPUExecutionProvider"])
     expected = [session.run([check.OUTPUT], dict(feed))[0] for feed in plan.request.feeds]
-    found = [_output(outputs, check.OUTPUT, plan) for outputs in plan.outputs]
+    for outputs in plan.outputs:
+        if check.OUTPUT not in outputs:
+            raise EnsembleError(f"{plan.plan.name} has no output {check.OUTPUT}; its outputs are {', '.join(outputs)}")
+    found = [outputs[check.OUTPUT] for outputs in plan.outputs]
     facts: Facts = check.judge(found, expected, plan.request.feeds)
     return facts
-
-
-def _output(outputs: Mapping[str, NDArray[np.float32]], name: str, plan: BuiltPlan) -> NDArray[np.float32]:
-    if name not in outputs:
-        raise EnsembleError(f"{plan.plan.name} has no output {name}; its outputs are {', '.join(outputs)}")
-    return outputs[name]
 
 
 def _build(request: PlanRequest, job: Job, folder: Path) -> None:
@@ -110,13 +106,6 @@ def _build(request: PlanRequest, job: Job, folder: Path) -> None:
         kept.parent.mkdir(parents=True, exist_ok=True)
         with write_whole(kept) as partial:
             shutil.copyfile(cache, partial)
-
-
-def _built_by(job: Job, plan: BuiltPlan) -> list[str]:
-    """The calls, or the command, that built the plan."""
-    if job.options["builder"] == PYTHON:
-        return ["network_from_onnx_path", "CreateConfig(fp16, profiles, load_timing_cache)", "engine_from_network"]
-    return plan.request.build_command()
 
 
 def _inputs(onnx_file: Path) -> dict[str, tuple[int, ...]]:

@@ -6,15 +6,17 @@ The accuracy of a model whose engine computes in less than fp32 is measured as s
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from triton_ensembles.artifacts import Job
 from triton_ensembles.building.artifact_maker import MakerCall
 from triton_ensembles.building.plan import BuildPlan
 from triton_ensembles.building.sources import SourceUnavailableError, fetch
-from triton_ensembles.building.store import Store
-from triton_ensembles.building.tensorrt_plans import PLAN, PlanSource
+from triton_ensembles.building.store import Entry, Store
+from triton_ensembles.building.tensorrt_plans import PlanInputs
 from triton_ensembles.files import digest, file_digest
 from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.schema import Artifact
@@ -22,15 +24,9 @@ from triton_ensembles.recipe.schema import Artifact
 
 @dataclass(frozen=True)
 class MadeArtifact:
-    """A made file.
-
-    Attributes:
-        random: whether it has random weights, or is made from a file that has.
-        record: its entry in the manifest.
-    """
+    """A made file, and its entry in the manifest (``random``: it, or what it is made from, has random weights)."""
 
     path: Path
-    random: bool
     record: dict[str, Any]
 
 
@@ -63,7 +59,7 @@ class ArtifactBuilder:
         downloads: where downloaded files are kept.
         allow_random: use seeded random weights if a source is not available (WEIGHTS=auto).
         weights_dir: a folder of source files that the user already has.
-        plans: where TensorRT plans come from; None when the build plan has none.
+        plans: what the TensorRT plans are made with; see :func:`triton_ensembles.building.tensorrt_plans.find_plans`.
     """
 
     plan: BuildPlan
@@ -72,7 +68,7 @@ class ArtifactBuilder:
     progress: Progress
     allow_random: bool
     weights_dir: Path | None = None
-    plans: PlanSource | None = None
+    plans: Mapping[str, PlanInputs] = field(default_factory=dict)
 
     def make(self, artifact: Artifact) -> MadeArtifact:
         """Make one artifact, with random weights if its source is not available and that is allowed.
@@ -80,7 +76,7 @@ class ArtifactBuilder:
         Raises:
             EnsembleError: the source is not available, the maker failed, or the result is not accurate enough.
         """
-        maker, random = MakerCall(artifact.maker, artifact.options), False
+        maker = MakerCall(artifact.maker, artifact.options)
         try:
             inputs = self.inputs_of(artifact)
         except SourceUnavailableError as error:
@@ -89,12 +85,12 @@ class ArtifactBuilder:
             self.progress(
                 f"RANDOM WEIGHTS: {artifact.path} is made by {artifact.random.maker}, because {error.message}"
             )
-            maker, random = MakerCall(artifact.random.maker, artifact.random.options), True
+            maker = MakerCall(artifact.random.maker, artifact.random.options)
             inputs = Inputs({}, {}, artifact.file, random=True)
-        if artifact.maker == PLAN and self.plans is not None:
-            maker = MakerCall(PLAN, artifact.options | self.plans.options(artifact))
-            inputs = inputs.plus(self.plans.files(artifact))
-        made = self._run(artifact, maker, inputs, random=random or inputs.random)
+        if plan := self.plans.get(artifact.path):
+            maker = MakerCall(artifact.maker, artifact.options | plan.options)
+            inputs = inputs.plus(plan.files)
+        made = self._run(artifact, maker, inputs)
         model = self.plan.selected.get(artifact.step)
         if model is None or model.file != artifact or model.engine is None or model.engine.precision == "fp32":
             return made
@@ -116,34 +112,42 @@ class ArtifactBuilder:
         if artifact.needs:
             needed = self.make(self.plan.recipe.artifact(artifact.needs))
             name = Path(artifact.needs).name
-            inputs = replace(inputs.plus({name: needed.path}), file=name, random=needed.random)
+            inputs = replace(inputs.plus({name: needed.path}), file=name, random=needed.record["random"])
         return inputs
 
-    def _run(self, artifact: Artifact, maker: MakerCall, inputs: Inputs, *, random: bool) -> MadeArtifact:
-        dali = maker.dali_of(self.plan.target)
+    def _run(self, artifact: Artifact, maker: MakerCall, inputs: Inputs) -> MadeArtifact:
         origin = {
             **maker.identity(),
             "file": inputs.file,
             "source": inputs.sha256,
             "reads": {path: file_digest(self.plan.root / path) for path in artifact.reads},
-            **dali,
+            **maker.dali_of(self.plan.target),
         }
-        job = {"files": inputs.files, "file": inputs.file, "root": self.plan.root, **dali}
         started = time.monotonic()
-        entry, made = self.store.get_or_make(
-            digest(origin), artifact.name, lambda output: maker.run(job, output, artifact.path, self.progress)
-        )
+        entry, made = self._get_or_run(origin, artifact.name, maker, inputs, artifact.path)
         if made:
             seconds = time.monotonic() - started
             self.progress(f"{artifact.path}: made by {maker.name} in {seconds:.1f} s{_listed(entry.facts)}")
         record = {
             "sha256": entry.sha256,
             "size": entry.path.stat().st_size,
-            "random": random,
+            "random": inputs.random,
             "made_from": {key: origin[key] for key in ("maker", "options", "tools", "source", "reads")},
             "facts": entry.facts,
         }
-        return MadeArtifact(entry.path, random, record)
+        return MadeArtifact(entry.path, record)
+
+    def _get_or_run(
+        self, origin: dict[str, Any], name: str, maker: MakerCall, inputs: Inputs, subject: str
+    ) -> tuple[Entry, bool]:
+        """The entry of ``origin`` in the store, and whether the maker was run for it."""
+        dali, root = maker.dali_of(self.plan.target), self.plan.root
+
+        def make(output: Path) -> dict[str, Any]:
+            job = Job(output, inputs.files, inputs.file, maker.options, root=root, **dali)
+            return maker.run(job, subject, self.progress)
+
+        return self.store.get_or_make(digest(origin), name, make)
 
     def _measure(self, artifact: Artifact, made: MadeArtifact, inputs: Inputs, precision: str) -> dict[str, Any]:
         """The accuracy of the model in ``precision``, compared with fp32 on this machine, for the manifest.
@@ -160,16 +164,9 @@ class ArtifactBuilder:
             "source": inputs.sha256,
             "processor": _bf16_instructions(),
         }
-        job = {
-            "files": inputs.files | {artifact.name: made.path},
-            "file": artifact.name,
-            "root": self.plan.root,
-            **check.dali_of(self.plan.target),
-        }
+        inputs = replace(inputs, files=inputs.files | {artifact.name: made.path}, file=artifact.name)
         subject = f"{artifact.path} in {precision}"
-        entry, _ = self.store.get_or_make(
-            digest(origin), "accuracy.json", lambda output: check.run(job, output, subject, self.progress)
-        )
+        entry, _ = self._get_or_run(origin, "accuracy.json", check, inputs, subject)
         self.progress(f"{subject}: measured on {check.name}{_listed(entry.facts)}")
         return {"precision": precision, "measured_on": check.name, **entry.facts}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -14,7 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from triton_ensembles.artifacts import load_maker
+from pydantic import TypeAdapter
+
+from triton_ensembles.artifacts import Job, load_maker
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import digest, file_digest
 from triton_ensembles.paths import ROOT
@@ -42,10 +43,9 @@ class MakerCall:
         module = self._module
         assert module.__file__ is not None
         reads = {path: file_digest(ROOT / path) for path in getattr(module, "READS", ())}
-        code = file_digest(Path(module.__file__))
         return {
             "maker": self.name,
-            "code": digest([code, reads]) if reads else code,
+            "code": digest([file_digest(Path(module.__file__)), reads]),
             "options": self.options,
             "tools": {tool: _version(tool) for tool in module.TOOLS},
         }
@@ -56,11 +56,10 @@ class MakerCall:
             return {"dali_device": "", "dali_version": ""}
         return {"dali_device": target.dali_device, "dali_version": target.dali_version}
 
-    def run(self, job: dict[str, Any], output: Path, subject: str, progress: Progress) -> dict[str, Any]:
+    def run(self, job: Job, subject: str, progress: Progress) -> dict[str, Any]:
         """Run it in its own process. What it prints is shown only when it fails.
 
         Args:
-            job: the fields of :class:`triton_ensembles.artifacts.Job` apart from ``output`` and ``options``.
             subject: the path of the artifact, for messages.
 
         Returns:
@@ -69,12 +68,11 @@ class MakerCall:
         Raises:
             EnsembleError: it failed.
         """
-        job = job | {"options": self.options, "output": output}
         with tempfile.TemporaryDirectory() as scratch:
             facts, log = Path(scratch) / "facts.json", Path(scratch) / "log"
             with log.open("wb") as stream:
                 process = subprocess.Popen(
-                    [sys.executable, "-m", "triton_ensembles.artifacts.run", self.name],
+                    [sys.executable, "-m", "triton_ensembles.artifacts.run", self.name, facts],
                     stdin=subprocess.PIPE,
                     stdout=stream,
                     stderr=subprocess.STDOUT,
@@ -84,8 +82,14 @@ class MakerCall:
             try:
                 assert process.stdin is not None
                 with process.stdin as stdin:
-                    stdin.write(json.dumps(job | {"facts": facts}, default=os.fspath).encode())
-                _wait(process, f"{subject}: {self.name} is running", progress)
+                    stdin.write(TypeAdapter(Job).dump_json(job))
+                started = time.monotonic()
+                while True:
+                    try:
+                        process.wait(_REPORT_SECONDS)
+                        break
+                    except subprocess.TimeoutExpired:
+                        progress(f"{subject}: {self.name} is running, {time.monotonic() - started:.0f} s so far")
             finally:
                 process.kill()
                 process.wait()
@@ -109,16 +113,6 @@ def makers_of(artifact: Artifact) -> list[MakerCall]:
     if artifact.accuracy:
         makers.append(MakerCall(artifact.accuracy, {}))
     return makers
-
-
-def _wait(process: subprocess.Popen[bytes], line: str, progress: Progress) -> None:
-    started = time.monotonic()
-    while True:
-        try:
-            process.wait(_REPORT_SECONDS)
-            return
-        except subprocess.TimeoutExpired:
-            progress(f"{line}, {time.monotonic() - started:.0f} s so far")
 
 
 def _version(tool: str) -> str:

@@ -66,7 +66,9 @@ def _rewrite_step(config: ModelConfig, model: SelectedModel | None, target: Targ
             group.count = group.count or 1
             # SageMaker places the models of an endpoint itself.
             del group.gpus[:]
-    if target.pads_batches and _is_true(config, "padded_batching"):
+    # Reading a missing key of a protobuf map would add it.
+    padded = "padded_batching" in config.parameters and config.parameters["padded_batching"].string_value == "true"
+    if target.pads_batches and padded:
         for tensor in config.input:
             tensor.allow_ragged_batch = -1 in tensor.dims
     if model is None:
@@ -87,8 +89,3 @@ def _set_backend(config: ModelConfig, model: SelectedModel) -> None:
         group.count = model.engine.instances
     if model.engine.precision == "bf16":
         config.parameters["HINT_BF16"].string_value = "YES"
-
-
-def _is_true(config: ModelConfig, parameter: str) -> bool:
-    # Reading a missing key of a protobuf map would add it.
-    return parameter in config.parameters and config.parameters[parameter].string_value == "true"

@@ -30,7 +30,9 @@ def tune(config: ModelConfig, model: SelectedModel) -> None:
             cure="add a profile up to max_batch_size, or lower max_batch_size",
         )
     if model.backend == "tensorrt":
-        _use_profiles(config, profiles)
+        if len(profiles) > 1:  # Triton loads all, and uses the one with the nearest optimum for each batch
+            for group in config.instance_group:
+                group.profile.extend(str(number) for number in range(len(profiles)))
         _capture_graphs(config, profiles)
     sizes = sorted({1, *(profile.optimum[0] for profile in profiles)} if profiles else {1, config.max_batch_size})
     if config.HasField("dynamic_batching") and not config.dynamic_batching.preferred_batch_size:
@@ -38,13 +40,6 @@ def tune(config: ModelConfig, model: SelectedModel) -> None:
     if model.backend != "dali":  # its warm-up would need an encoded image
         for size in sizes:
             _warm_up(config, size, profiles)
-
-
-def _use_profiles(config: ModelConfig, profiles: tuple[Profile, ...]) -> None:
-    """Load all profiles. For each batch, Triton then uses the one with the nearest optimum."""
-    if len(profiles) > 1:
-        for group in config.instance_group:
-            group.profile.extend(str(number) for number in range(len(profiles)))
 
 
 def _capture_graphs(config: ModelConfig, profiles: tuple[Profile, ...]) -> None:

@@ -5,30 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from triton_ensembles.archive import write
-from triton_ensembles.building import (
-    config_rewrite,
-    gpu_config,
-    manifest,
-    model_selection,
-    plan,
-    source_folder,
-    staging,
-)
 from triton_ensembles.building.artifact_maker import makers_of
 from triton_ensembles.building.model_selection import with_needs
 from triton_ensembles.building.packed_environments import code_of, environment_code
-from triton_ensembles.building.plan import BuildPlan
-from triton_ensembles.building.source_folder import written_paths
+from triton_ensembles.building.plan import BuildPlan, written_paths
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.files import digest, file_digest
 from triton_ensembles.recipe.reader import RECIPE
 from triton_ensembles.triton import backends, model_config, releases, targets
 from triton_ensembles.triton.home import server_python
 
-_CODE = (
-    *(plan, source_folder, model_selection, config_rewrite, gpu_config, staging, manifest),
-    *(write, model_config, targets, backends, releases),
-)
+_CODE = (write, model_config, targets, backends, releases)  # and this folder
 
 
 def digest_of_inputs(build: BuildPlan, engines_from: Path | None) -> str:
@@ -43,6 +30,10 @@ def digest_of_inputs(build: BuildPlan, engines_from: Path | None) -> str:
     made = with_needs(build.recipe, build.artifacts)
     read = {path for artifact in made for path in artifact.reads}
     read |= {environment.file for environment in build.recipe.environments.values()}
+    for path in sorted(read):
+        if not (build.root / path).is_file():
+            missing = f"the recipe names {shown(build.root / path)}, which does not exist"
+            raise EnsembleError(missing, path=build.folder / RECIPE)
     plans = sorted(engines_from.glob(f"{build.name}.*")) if engines_from else []
     return digest(
         {
@@ -53,15 +44,10 @@ def digest_of_inputs(build: BuildPlan, engines_from: Path | None) -> str:
                 for path in written_paths(build.folder)
             },
             "plans": {path.name: file_digest(path) for path in plans if path.is_file()},
-            "reads": {path: file_digest(_project_file(build.root / path, build.folder)) for path in sorted(read)},
+            "reads": {path: file_digest(build.root / path) for path in read},
             "makers": [maker.identity() for artifact in made for maker in makers_of(artifact)],
+            "building": {path.name: file_digest(path) for path in Path(__file__).parent.glob("*.py")},
             "code": code_of(*_CODE) | (environment_code() if build.recipe.environments else {}),
             "releases": file_digest(releases.TABLE),
         }
     )
-
-
-def _project_file(path: Path, folder: Path) -> Path:
-    if not path.is_file():
-        raise EnsembleError(f"the recipe names {shown(path)}, which does not exist", path=folder / RECIPE)
-    return path

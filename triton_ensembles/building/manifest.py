@@ -29,7 +29,7 @@ def manifest_of(
         "image": plan.target.image,
         "instance": plan.target.instance,
         "triton": plan.target.release.triton,
-        "weights": "random" if any(each.random for each in artifacts.values()) else "pretrained",
+        "weights": "random" if any(each.record["random"] for each in artifacts.values()) else "pretrained",
         "artifacts": {path: each.record for path, each in artifacts.items()},
         "environments": {name: each.record for name, each in environments.items()},
     }

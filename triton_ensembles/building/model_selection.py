@@ -41,11 +41,6 @@ def select_models(recipe: Recipe, configs: Mapping[str, ModelConfig], target: Ta
     return {step: _select(recipe, step, config, target) for step, config in configs.items() if recipe.models_of(step)}
 
 
-def artifacts_for(recipe: Recipe, selected: Mapping[str, SelectedModel]) -> tuple[Artifact, ...]:
-    """What is staged: of each step's model files the selected one, and everything else."""
-    return tuple(each for each in recipe.artifacts if not each.is_model or selected[each.step].file == each)
-
-
 def with_needs(recipe: Recipe, artifacts: Iterable[Artifact]) -> tuple[Artifact, ...]:
     """``artifacts`` and everything that they are made from, in the recipe's order."""
     wanted = {each.path for each in artifacts}

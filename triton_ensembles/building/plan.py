@@ -1,4 +1,7 @@
-"""The plan of a build: what is made and staged for a target, decided once, before anything is downloaded or made."""
+"""The plan of a build: what is made and staged for a target, decided once, before anything is downloaded or made.
+
+It is read from the folder of an ensemble as people write it: ensembles/NAME, a model repository and its recipe.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.building.config_rewrite import rewrite_configs
-from triton_ensembles.building.model_selection import SelectedModel, artifacts_for, select_models
-from triton_ensembles.building.source_folder import find_ensemble, read_models
+from triton_ensembles.building.model_selection import SelectedModel, select_models
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.examples.folder import FOLDER as EXAMPLES
 from triton_ensembles.paths import ROOT
 from triton_ensembles.recipe.reader import RECIPE, read_recipe
 from triton_ensembles.recipe.schema import Artifact, Recipe
-from triton_ensembles.triton.model_config import ModelConfig
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 from triton_ensembles.triton.targets import Target
 
 
@@ -60,7 +63,8 @@ def plan_build(folder: Path, target: Target, root: Path = ROOT) -> BuildPlan:
     _refuse_unknown_steps(folder, recipe, configs)
     selected = select_models(recipe, configs, target)
     rewrite_configs(configs, ensemble, folder.name, recipe, selected, target)
-    return BuildPlan(folder, root, target, recipe, selected, artifacts_for(recipe, selected), configs)
+    artifacts = tuple(each for each in recipe.artifacts if not each.is_model or selected[each.step].file == each)
+    return BuildPlan(folder, root, target, recipe, selected, artifacts, configs)
 
 
 def _refuse_unknown_steps(folder: Path, recipe: Recipe, configs: Mapping[str, ModelConfig]) -> None:
@@ -73,3 +77,33 @@ def _refuse_unknown_steps(folder: Path, recipe: Recipe, configs: Mapping[str, Mo
             path=folder / RECIPE,
             cure=f"the folder has {', '.join(configs)}",
         )
+
+
+def read_models(folder: Path) -> dict[str, ModelConfig]:
+    """The config of each model by the name of its folder. Raises :class:`EnsembleError` when there is no model."""
+    configs = {path.parent.name: read_config(path) for path in sorted(folder.glob(f"*/{CONFIG}"))}
+    if not configs:
+        raise EnsembleError(f"there is no model here: no folder in it has a {CONFIG}", path=folder)
+    return configs
+
+
+def find_ensemble(folder: Path, configs: Mapping[str, ModelConfig]) -> str:
+    """The one model that is an ensemble. Raises :class:`EnsembleError` when there are none or several."""
+    names = [name for name, config in configs.items() if config.platform == "ensemble"]
+    if len(names) != 1:
+        found = f"{len(names)} ({', '.join(names)})" if names else "none"
+        raise EnsembleError(f'exactly one model must have platform: "ensemble", found {found}', path=folder)
+    return names[0]
+
+
+def written_paths(folder: Path) -> list[Path]:
+    """Every file below ``folder``, and every version folder, which may be empty.
+
+    Bytecode and the example requests of an ensemble are left out.
+    """
+    return [
+        path
+        for path in sorted(folder.rglob("*"))
+        if not {"__pycache__", EXAMPLES}.intersection(path.relative_to(folder).parts[:-1])
+        and (path.is_file() or (path.is_dir() and path.name.isdecimal()))
+    ]

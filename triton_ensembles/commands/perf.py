@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from triton_ensembles.building.build import choose
-from triton_ensembles.building.source_folder import find_ensemble, read_models
+from triton_ensembles.building.plan import find_ensemble, read_models
 from triton_ensembles.commands import options
 from triton_ensembles.commands.builds import build_all
 from triton_ensembles.errors import shown
@@ -104,7 +104,7 @@ def perf(
     output = output or places.reports / "perf"
     with StopSignals():  # so that perf_analyzer and the server are stopped, and no report is half written
         reports = measure(
-            built,
+            {each.name: each.repository for each in built},
             ensembles=places.ensembles,
             concurrencies=concurrencies,
             output=output,

@@ -14,6 +14,7 @@ from triton_ensembles.processes import die_with_parent, uninterrupted
 from triton_ensembles.triton.home import TritonHome
 
 STOP_SECONDS = 5
+_TIMES = ("p50 latency", "p90 latency", "p95 latency", "p99 latency", "Avg latency", "Client Send", "Client Recv")
 _THREAD_ERROR = "] had error: "
 _NO_ANSWER = "no request was answered within a measurement window; allow more time with --seconds"
 
@@ -29,10 +30,7 @@ class ClientTimes:
     Args:
         concurrency: the number of concurrent requests.
         throughput: inferences (rows, not requests) per second.
-        p50_ms: the median latency.
-        p90_ms: the 90th percentile.
-        p95_ms: the 95th percentile.
-        p99_ms: the 99th percentile.
+        p50_ms, p90_ms, p95_ms, p99_ms: percentiles of the latency.
         avg_ms: the mean latency.
         send_ms: the mean time of writing a request (gRPC: marshaling it), part of the latency.
         recv_ms: the mean time of reading an answer (gRPC: unmarshaling it), part of the latency.
@@ -108,23 +106,10 @@ def read_csv(path: Path) -> ClientTimes:
     try:
         with path.open(newline="", encoding="utf-8") as stream:
             (row,) = csv.DictReader(stream)
-        return ClientTimes(
-            concurrency=int(row["Concurrency"]),
-            throughput=float(row["Inferences/Second"]),
-            p50_ms=_milliseconds(row["p50 latency"]),
-            p90_ms=_milliseconds(row["p90 latency"]),
-            p95_ms=_milliseconds(row["p95 latency"]),
-            p99_ms=_milliseconds(row["p99 latency"]),
-            avg_ms=_milliseconds(row["Avg latency"]),
-            send_ms=_milliseconds(row["Client Send"]),
-            recv_ms=_milliseconds(row["Client Recv"]),
-        )
+        times = [float(row[column]) / 1000 for column in _TIMES]
+        return ClientTimes(int(row["Concurrency"]), float(row["Inferences/Second"]), *times)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EnsembleError(f"this is not a report of perf_analyzer with one row: {error!r}", path=path) from error
-
-
-def _milliseconds(microseconds: str) -> float:
-    return float(microseconds) / 1000
 
 
 def _stop(process: subprocess.Popen[str]) -> None:

@@ -57,27 +57,24 @@ def inputs_for(config: Mapping[str, Any], examples: Examples, batch: int, folder
     Raises:
         EnsembleError: random data is all there is, and the shape of an input is not known.
     """
+    shapes = tuple(word for shape in user.shapes for word in ("--shape", shape))
     if user.data is not None:
-        return Inputs(_arguments(user.data, user.shapes), 1, shown(user.data))
+        return Inputs(("--input-data", str(user.data.resolve()), *shapes), 1, shown(user.data))
     rows = list(examples.rows())
     if not rows:
-        return _random(config, user.shapes)
+        _refuse_unknown_sizes(config, user.shapes)
+        return Inputs(shapes, 1, ", ".join(("random data", *user.shapes)))
     if batch > 1 and len({tuple(values.shape for values in row.values()) for row in rows}) > 1:
         rows = rows[:1]
     path = folder / f"{config['name']}.json"
-    path.write_text(json.dumps({"data": [_entry(row) for row in rows]}), encoding="utf-8")
-    return Inputs(_arguments(path, ()), len(rows), _about(rows))
+    entries = [{name: _entry(values) for name, values in row.items()} for row in rows]
+    path.write_text(json.dumps({"data": entries}), encoding="utf-8")
+    return Inputs(("--input-data", str(path.resolve())), len(rows), _about(rows))
 
 
-def _entry(row: Mapping[str, Array]) -> dict[str, Any]:
-    return {
-        name: {"b64": base64.b64encode(_binary(values)).decode("ascii"), "shape": list(values.shape)}
-        for name, values in row.items()
-    }
-
-
-def _binary(values: Array) -> bytes:
-    return bytes(serialize_byte_tensor(values).item()) if values.dtype == np.object_ else values.tobytes()
+def _entry(values: Array) -> dict[str, Any]:
+    content = serialize_byte_tensor(values).item() if values.dtype == np.object_ else values.tobytes()
+    return {"b64": base64.b64encode(content).decode("ascii"), "shape": list(values.shape)}
 
 
 def _about(rows: Sequence[Mapping[str, Array]]) -> str:
@@ -94,7 +91,7 @@ def _about(rows: Sequence[Mapping[str, Array]]) -> str:
     return f"{len(rows)} example row{'s' if len(rows) > 1 else ''}: {'; '.join(words)}"
 
 
-def _random(config: Mapping[str, Any], shapes: tuple[str, ...]) -> Inputs:
+def _refuse_unknown_sizes(config: Mapping[str, Any], shapes: tuple[str, ...]) -> None:
     given = {shape.partition(":")[0] for shape in shapes}
     for tensor in config["input"]:
         if any(int(size) < 0 for size in tensor["dims"]) and tensor["name"] not in given:
@@ -103,9 +100,3 @@ def _random(config: Mapping[str, Any], shapes: tuple[str, ...]) -> Inputs:
                 cure=f"write examples, give real input with --input-data FILE, or a shape for random data with "
                 f"--shape {tensor['name']}:{','.join(['8'] * len(tensor['dims']))}",
             )
-    about = "random data" + "".join(f", {shape}" for shape in shapes)
-    return Inputs(tuple(word for shape in shapes for word in ("--shape", shape)), 1, about)
-
-
-def _arguments(data: Path, shapes: tuple[str, ...]) -> tuple[str, ...]:
-    return ("--input-data", str(data.resolve()), *(word for shape in shapes for word in ("--shape", shape)))

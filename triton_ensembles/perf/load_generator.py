@@ -44,13 +44,14 @@ class LoadGenerator:
 
     def measure(self, concurrency: int, seconds: float) -> ClientTimes:
         """Keep ``concurrency`` requests under way for ``seconds`` and about a fifth more."""
-        file = self.folder / _csv_name(concurrency)
+        arguments = self.arguments(concurrency, seconds)
+        file = self.folder / arguments[-1]
         file.unlink(missing_ok=True)
-        run_analyzer(self.home, self.arguments(concurrency, seconds), self.folder, LIMIT_SECONDS + 2 * seconds)
+        run_analyzer(self.home, arguments, self.folder, LIMIT_SECONDS + 2 * seconds)
         return read_csv(file)
 
     def arguments(self, concurrency: int, seconds: float) -> list[str]:
-        """perf_analyzer's arguments for :meth:`measure`.
+        """perf_analyzer's arguments for :meth:`measure`; the last one is the name of its CSV file.
 
         Always three windows, merged into one result. perf_analyzer reports nothing at all when three windows differ by
         more than -s, and on a machine that does other work they often do; so -s is set beyond reach, and the reader
@@ -58,13 +59,9 @@ class LoadGenerator:
         """
         window = round(seconds * 1000 / WINDOWS)
         windows = ["--measurement-mode", "time_windows", "-p", str(window), "-r", str(WINDOWS), "-s", "1000"]
-        return [*self._arguments(self.protocol, concurrency), *windows, "--verbose-csv", "-f", _csv_name(concurrency)]
+        return [*self._arguments(self.protocol, concurrency), *windows, "--verbose-csv", "-f", f"{concurrency}.csv"]
 
     def _arguments(self, protocol: str, concurrency: int) -> list[str]:
         url = self.server.grpc_url if protocol == "grpc" else self.server.http_url
         model = ["-m", self.model, "-i", protocol, "-u", url, "-b", str(self.rows)]
         return [*model, *self.inputs, "--concurrency-range", str(concurrency)]
-
-
-def _csv_name(concurrency: int) -> str:
-    return f"{concurrency}.csv"

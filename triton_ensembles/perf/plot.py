@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,6 @@ GRAY = "#c8c8c8"
 PROTOCOLS = {"grpc": "gRPC", "http": "HTTP"}
 _LABEL: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": 8, "color": INK}
 SMALLEST_LABEL = 0.06  # of a bar's height; thinner parts get no number
-
-
-@dataclass(frozen=True)
-class _Part:
-    """One part of every bar: its name, its time in ms at each concurrency, its color and hatch."""
-
-    name: str
-    times: list[float]
-    color: tuple[float, ...] | str
-    hatch: str
 
 
 def draw(report: Report, path: Path) -> None:
@@ -81,25 +70,15 @@ def _latency(axes: Axes, report: Report) -> None:
 
 def _shares(axes: Axes, report: Report) -> None:
     """Bars of equal height: at high concurrency the queue is so long that the rest would be invisible in ms."""
-    totals = [sum(times) for times in zip(*(part.times for part in _parts(report)), strict=True)]
+    totals = [sum(times) for times in zip(*(times for times, _ in _parts(report)), strict=True)]
     bottoms = [0.0] * len(totals)
-    for part in _parts(report):
-        shares = [time / total for time, total in zip(part.times, totals, strict=True)]
-        axes.bar(
-            range(len(totals)),
-            shares,
-            0.72,
-            bottoms,
-            label=part.name,
-            color=part.color,
-            hatch=part.hatch,
-            edgecolor="white",
-            linewidth=0.6,
-        )
+    for times, style in _parts(report):
+        shares = [time / total for time, total in zip(times, totals, strict=True)]
+        axes.bar(range(len(totals)), shares, 0.72, bottoms, edgecolor="white", linewidth=0.6, **style)
         for place, (share, bottom) in enumerate(zip(shares, bottoms, strict=True)):
             if share >= SMALLEST_LABEL:
                 box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
-                number = f"{part.times[place]:.1f}"
+                number = f"{times[place]:.1f}"
                 axes.text(place, bottom + share / 2, number, ha="center", va="center", fontsize=8, color=INK, bbox=box)
         bottoms = [bottom + share for bottom, share in zip(bottoms, shares, strict=True)]
     for place, point in enumerate(report.points):
@@ -113,16 +92,19 @@ def _shares(axes: Axes, report: Report) -> None:
     _label_axes(axes, report, "share of the mean latency, numbers in ms; batch: mean rows per execution of each step")
 
 
-def _parts(report: Report) -> Iterator[_Part]:
-    """From the bottom up: each step's queue (pale, hatched) and compute (full color), then the rest."""
+def _parts(report: Report) -> Iterator[tuple[list[float], dict[str, Any]]]:
+    """The parts of the bars from the bottom up, as times in ms at each concurrency and the style of the part.
+
+    They are each step's queue (pale, hatched) and compute (full color), then the rest.
+    """
     palette = colormaps["tab10"]
     for index, step in enumerate(report.steps):
         red, green, blue, _ = palette(index % 10)
         pale = tuple(0.45 * channel + 0.55 for channel in (red, green, blue))
         steps = [point.steps[index] for point in report.points]
-        yield _Part(f"{step}: queue", [each.queue_ms for each in steps], pale, "////")
-        yield _Part(f"{step}: compute", [each.compute_ms for each in steps], (red, green, blue), "")
-    yield _Part("client, network, scheduler", [point.rest_ms for point in report.points], GRAY, "")
+        yield [each.queue_ms for each in steps], {"label": f"{step}: queue", "color": pale, "hatch": "////"}
+        yield [each.compute_ms for each in steps], {"label": f"{step}: compute", "color": (red, green, blue)}
+    yield [point.rest_ms for point in report.points], {"label": "client, network, scheduler", "color": GRAY}
 
 
 def _label_axes(axes: Axes, report: Report, what: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 from triton_ensembles.perf.analyzer import ClientTimes
@@ -80,11 +80,15 @@ class Report:
 
 def csv_rows(report: Report) -> list[list[str]]:
     """The header and one row for each point: times in ms, throughput in inferences/s, batches in rows."""
-    columns = ["concurrency", "throughput", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "avg_ms"]
-    columns += ["client_send_ms", "client_recv_ms", "server_ms", "requests"]
-    each = ("queue_ms", "compute_input_ms", "compute_infer_ms", "compute_output_ms", "batch", "executions")
-    header = columns + [f"{step}.{column}" for step in report.steps for column in each]
-    return [header, *(_csv_row(point, each) for point in report.points)]
+    header = ["concurrency", "throughput", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "avg_ms"]
+    header += ["client_send_ms", "client_recv_ms", "server_ms", "requests"]
+    _, *columns = (field.name for field in fields(StepTimes))
+    rows = [header + [f"{step}.{column}" for step in report.steps for column in columns]]
+    for point in report.points:
+        values = [*astuple(point.client), point.server_ms, point.requests]
+        values += [value for step in point.steps for value in astuple(step)[1:]]
+        rows.append([str(value) if isinstance(value, int) else f"{value:.3f}" for value in values])
+    return rows
 
 
 def tables(report: Report) -> str:
@@ -98,17 +102,6 @@ def tables(report: Report) -> str:
         cells = (f"{step.queue_ms:.1f} + {step.compute_ms:.1f} ({step.batch:.1f})" for step in point.steps)
         inside.append([str(times.concurrency), *cells])
     return f"{_aligned(client)}\n\nby step: ms in queue + ms in compute (rows per batch)\n{_aligned(inside)}"
-
-
-def _csv_row(point: Point, each: Sequence[str]) -> list[str]:
-    client = point.client
-    times = (client.p50_ms, client.p90_ms, client.p95_ms, client.p99_ms, client.avg_ms, client.send_ms, client.recv_ms)
-    row = [str(client.concurrency), f"{client.throughput:.3f}", *(f"{value:.3f}" for value in times)]
-    row += [f"{point.server_ms:.3f}", str(point.requests)]
-    for step in point.steps:
-        values = (getattr(step, column) for column in each)
-        row += [str(value) if isinstance(value, int) else f"{value:.3f}" for value in values]
-    return row
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:

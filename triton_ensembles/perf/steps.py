@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import tritonclient.http as http
 
@@ -103,17 +102,8 @@ def composing_models(client: http.InferenceServerClient, name: str) -> list[str]
 
 
 def read_counters(client: http.InferenceServerClient, model: str) -> Counters:
-    """The present counters of ``model``."""
-    return counters(client.get_inference_statistics(model)["model_stats"])
-
-
-def read_all(client: http.InferenceServerClient, models: Iterable[str]) -> dict[str, Counters]:
-    """The present counters of each of ``models``."""
-    return {model: read_counters(client, model) for model in models}
-
-
-def counters(versions: list[dict[str, Any]]) -> Counters:
-    """The counters in the ``model_stats`` of Triton's answer, summed over the versions of the model."""
+    """The present counters of ``model``, summed over its versions."""
+    versions = client.get_inference_statistics(model)["model_stats"]
     stats = [version["inference_stats"] for version in versions]
     return Counters(
         requests=sum(int(each["success"]["count"]) for each in stats),
@@ -135,3 +125,8 @@ def step_times(ensemble: str, model: str, spent: Counters) -> StepTimes:
         batch=spent.rows / spent.executions if spent.executions else 0.0,
         executions=spent.executions,
     )
+
+
+def read_all(client: http.InferenceServerClient, models: Iterable[str]) -> dict[str, Counters]:
+    """The present counters of each of ``models``."""
+    return {model: read_counters(client, model) for model in models}

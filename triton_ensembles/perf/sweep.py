@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.folder import Examples, read_examples
+from triton_ensembles.examples.folder import read_examples
 from triton_ensembles.perf.analyzer import NoAnswerError
 from triton_ensembles.perf.facts import machine, versions, weights_of
-from triton_ensembles.perf.inputs import UserInputs, inputs_for
+from triton_ensembles.perf.inputs import Inputs, UserInputs, inputs_for
 from triton_ensembles.perf.load_generator import LIMIT_SECONDS, WINDOWS, LoadGenerator
 from triton_ensembles.perf.report import Point, Report
 from triton_ensembles.perf.report_files import write_report
 from triton_ensembles.perf.steps import composing_models, read_all, step_times
-from triton_ensembles.triton.home import TritonHome, find_home
+from triton_ensembles.progress import Progress
+from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import TritonServer
 
 CONCURRENCIES = (1, 2, 4, 8, 16, 32)
@@ -30,30 +29,8 @@ SECONDS = 6.0
 LONGEST_WINDOW = 60.0  # seconds; windows are doubled up to this when no request is answered within one
 
 
-class Served(Protocol):
-    """An ensemble and the model repository that holds it, such as :class:`triton_ensembles.building.build.Built`."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def repository(self) -> Path: ...
-
-
-@dataclass(frozen=True)
-class _Load:
-    """What stays the same at every concurrency."""
-
-    home: TritonHome
-    server: TritonServer
-    client: http.InferenceServerClient
-    folder: Path
-    protocol: str
-    batch: int
-    seconds: float
-
-
 def measure(
-    built: Sequence[Served],
+    repositories: Mapping[str, Path],
     *,
     ensembles: Path,
     concurrencies: Sequence[int] = CONCURRENCIES,
@@ -68,7 +45,7 @@ def measure(
     """Serve the ensembles, load one after the other with perf_analyzer, and write NAME.csv, NAME.json and NAME.png.
 
     Args:
-        built: the ensembles.
+        repositories: the model repository of each ensemble, by its name.
         ensembles: the folder with the sources of the ensembles, which hold their example requests.
         concurrencies: numbers of concurrent requests, one point of the sweep each.
         output: the folder for the reports. An ensemble's three files are written when its sweep is complete.
@@ -88,61 +65,59 @@ def measure(
     with (
         tempfile.TemporaryDirectory(prefix="perf-") as folder,
         TritonServer(
-            [each.repository for each in built], log=log, progress=lambda waited: progress(f"loading, {waited:.0f} s")
+            list(repositories.values()), log=log, progress=lambda waited: progress(f"loading, {waited:.0f} s")
         ) as server,
         http.InferenceServerClient(server.http_url) as client,
     ):
-        load = _Load(home, server, client, Path(folder), protocol, batch, seconds)
-        for each in built:
+        for name, repository in repositories.items():
             try:
-                examples = read_examples(ensembles / each.name)
-                report = _sweep(each, examples, load, sorted(set(concurrencies)), user or UserInputs(), progress)
+                examples, config = read_examples(ensembles / name), client.get_model_config(name)
+                inputs = inputs_for(config, examples, batch, Path(folder), user or UserInputs())
+                generator = LoadGenerator(home, server, Path(folder), name, protocol, batch, inputs.arguments)
+                weights, points = weights_of(repository), sorted(set(concurrencies))
+                report = _sweep(generator, client, inputs, weights, points, seconds, progress)
             except (EnsembleError, InferenceServerException, OSError) as error:
                 if not server.alive():
-                    raise EnsembleError(f"tritonserver ended by itself under load of {each.name}", path=log) from error
+                    raise EnsembleError(f"tritonserver ended by itself under load of {name}", path=log) from error
                 if isinstance(error, EnsembleError):
                     raise
-                raise EnsembleError(f"the server does not answer for {each.name}: {error}", path=log) from error
+                raise EnsembleError(f"the server does not answer for {name}: {error}", path=log) from error
             write_report(report, output)
             reports.append(report)
     return reports
 
 
 def _sweep(
-    each: Served,
-    examples: Examples,
-    load: _Load,
+    generator: LoadGenerator,
+    client: http.InferenceServerClient,
+    inputs: Inputs,
+    weights: str,
     concurrencies: Sequence[int],
-    user: UserInputs,
-    progress: Callable[[str], None],
+    seconds: float,
+    progress: Progress,
 ) -> Report:
-    date = datetime.now(UTC)
-    facts = machine()
-    inputs = inputs_for(load.client.get_model_config(each.name), examples, load.batch, load.folder, user)
-    models = composing_models(load.client, each.name)
-    progress(f"[{each.name}] sending {inputs.about}")
-    generator = LoadGenerator(
-        load.home, load.server, load.folder, each.name, load.protocol, load.batch, inputs.arguments
-    )
+    name, date, facts = generator.model, datetime.now(UTC), machine()
+    models = composing_models(client, name)
+    progress(f"[{name}] sending {inputs.about}")
     most = concurrencies[-1]
     count = max(2 * most, inputs.entries)
     generator.warm_up(most, count, LIMIT_SECONDS * math.ceil(count / most))
     points: list[Point] = []
-    seconds = load.seconds
+    needed = seconds
     for concurrency in concurrencies:
-        points.append(_point(generator, load.client, models, concurrency, seconds, progress))
-        seconds = points[-1].seconds  # the next concurrency is not faster
-        progress(f"[{each.name}] {points[-1].summary()}")
+        points.append(_point(generator, client, models, concurrency, needed, progress))
+        needed = points[-1].seconds  # the next concurrency is not faster
+        progress(f"[{name}] {points[-1].summary()}")
     return Report(
-        name=each.name,
-        weights=weights_of(each.repository),
+        name=name,
+        weights=weights,
         date=date.isoformat(timespec="seconds"),
         input=inputs.about,
-        protocol=load.protocol,
-        batch=load.batch,
-        seconds=load.seconds,
+        protocol=generator.protocol,
+        batch=generator.rows,
+        seconds=seconds,
         machine=facts,
-        versions=versions(load.client),
+        versions=versions(client),
         points=tuple(points),
     )
 
@@ -153,33 +128,24 @@ def _point(
     models: Sequence[str],
     concurrency: int,
     seconds: float,
-    progress: Callable[[str], None],
+    progress: Progress,
 ) -> Point:
     """A point with windows that are doubled until requests are answered within each."""
+    name = generator.model
     while True:
+        before = read_all(client, (name, *models))
         try:
-            return _run_point(generator, client, models, concurrency, seconds)
+            times = generator.measure(concurrency, seconds)
+            break
         except NoAnswerError:
             if seconds >= WINDOWS * LONGEST_WINDOW:
                 raise
             longer = min(2 * seconds, WINDOWS * LONGEST_WINDOW)
             progress(
-                f"[{generator.model}] no answer within a window of {seconds / WINDOWS:.1f} s at concurrency "
-                f"{concurrency}; measuring again with {longer / WINDOWS:.1f} s (at most {LONGEST_WINDOW:.0f} s)"
+                f"[{name}] no answer within a window of {seconds / WINDOWS:.1f} s at concurrency {concurrency}; "
+                f"measuring again with {longer / WINDOWS:.1f} s (at most {LONGEST_WINDOW:.0f} s)"
             )
             seconds = longer
-
-
-def _run_point(
-    generator: LoadGenerator,
-    client: http.InferenceServerClient,
-    models: Sequence[str],
-    concurrency: int,
-    seconds: float,
-) -> Point:
-    name = generator.model
-    before = read_all(client, (name, *models))
-    times = generator.measure(concurrency, seconds)
     spent = {model: after - before[model] for model, after in read_all(client, (name, *models)).items()}
     if spent[name].failures:
         raise EnsembleError(f"{name} answered {spent[name].failures} of {spent[name].requests} requests with an error")

@@ -14,8 +14,7 @@ from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.spelling import nearest
 from triton_ensembles.environment import EnvironmentSpec, read_environment_file
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
+from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, release_of, version
 
@@ -170,11 +169,16 @@ def environment_file_python(repository: Repository, destination: Destination) ->
 
 
 def _files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
-    """The environment files that a recipe names, with the steps that get them; the build judges those with faults."""
+    """The environment files that a recipe names, with the steps that get them; the build judges those with faults.
+
+    Their paths are relative to the project, whose folder ensembles/ holds the repository.
+    """
     recipe = repository.recipe.recipe if repository.recipe else None
+    project = repository.path.resolve().parent.parent
     for environment in recipe.environments.values() if recipe else ():
+        file = project / environment.file
         try:
-            spec = read_environment_file(ROOT / environment.file)
+            spec = read_environment_file(file)
         except EnsembleError:
             continue
-        yield environment.file, spec, list(environment.steps)
+        yield shown(file), spec, list(environment.steps)
