@@ -13,8 +13,6 @@ all of that is one round. Client and servers share the cores: their processor ti
 Writes results.json into the output folder after every round; python -m benchmarks.page makes docs/performance.md of it.
 """
 
-from __future__ import annotations
-
 import argparse
 import shlex
 import sys

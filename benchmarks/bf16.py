@@ -1,7 +1,5 @@
 """The ensembles with precision bf16: the recipe's own option, set in a copy of the folder."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterable

@@ -7,8 +7,6 @@ and again, with GNU tar and gzip at their defaults. Each side runs in its own pr
 largest resident set of any of its processes. Archives are written to a temporary folder beside the given one.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex

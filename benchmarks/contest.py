@@ -1,7 +1,5 @@
 """Which contenders a run has, and how each is made and started; optional ones may be missing, with the reason."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace

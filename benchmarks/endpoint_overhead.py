@@ -12,8 +12,6 @@ medians over the rounds, with the lowest and the highest.
 overhead means for models that compute. Signing, which boto3 does before it sends anything, is in neither.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

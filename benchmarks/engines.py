@@ -3,8 +3,6 @@
 An engine is a function: arrays by input name -> the first output that the config declares.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The example requests of the project's ensembles, as benchmarks send them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path

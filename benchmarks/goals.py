@@ -1,7 +1,5 @@
 """The goals, as data: on two cores, without a GPU, in fp32; ratios within one run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A light client for HTTP/1.1: plain sockets that stay open, requests made as bytes beforehand."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import time

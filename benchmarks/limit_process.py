@@ -9,8 +9,6 @@ side; with "whole" it stops only after all of its items, because the first ones 
 CORE it stays on that core, so that two of them never share one.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """What is sent: how many rows a request has, how many requests are under way, and what is in them."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass

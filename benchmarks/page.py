@@ -5,8 +5,6 @@ python -m benchmarks.start): {"command", "tables": [{"title", "header", "rows", 
 Fills the text of page.md, and writes the plots to docs/images/.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

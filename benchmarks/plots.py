@@ -1,7 +1,5 @@
 """Three plots: throughput by concurrency, latency percentiles, and the share of each step in a request's time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Processor time and memory by process, read from /proc: who uses the cores that client, server and steps share."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The results of a run and its circumstances: kept as JSON, with medians and ratios."""
 
-from __future__ import annotations
-
 import json
 import platform
 import statistics

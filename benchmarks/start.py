@@ -11,8 +11,6 @@ deploy sets it). Files are in the page cache; the download is not included.
 The first run builds the reference's environment, which holds torch: some minutes, and 4 GB of disk for a while.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """One cold start as SageMaker does it: the archive unpacked, POST /models, the first answer."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """How load time, memory and throughput grow with the number of loaded ensembles: clones with their own names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The measurements of :mod:`benchmarks.start` as tables for docs/performance.md."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 

@@ -4,8 +4,6 @@ perf_analyzer's throughput counts its first moments, in which nothing has been a
 out. Latencies are perf_analyzer's (of its whole run).
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Mapping, Sequence

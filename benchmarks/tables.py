@@ -1,7 +1,5 @@
 """Tables: the goals, and the throughput of every contender under every load."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median

@@ -4,8 +4,6 @@ A text is a run of whole words of these sentences, one sentence after the other.
 fixed seed; it ends where the tokenizer has counted the wanted number of tokens ([CLS] and [SEP] included).
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -7,8 +7,6 @@ lines that `make endpoint` prints.
     python examples/sagemaker_mme.py --role arn:aws:iam::<account>:role/<execution role>
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """The command line: its commands, each imported when it is called, and how errors are printed."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ Everything that a user can cause or fix is raised as an :class:`EnsembleError`. 
 and exits 1. Any other exception is a bug of this project and keeps its traceback.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

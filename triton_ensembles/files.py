@@ -1,7 +1,5 @@
 """Atomic writes, digests of files and values, and locks between processes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """How long work reports what it is doing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 Progress = Callable[[str], object]

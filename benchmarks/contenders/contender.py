@@ -1,7 +1,5 @@
 """What every contender can do, and what they are called in tables, goals and plots."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

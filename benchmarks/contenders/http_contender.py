@@ -1,7 +1,5 @@
 """A server that takes plain HTTP requests, under load by the light client of :mod:`benchmarks.http_load`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Archives behind InvokeEndpoint of the local endpoint, with binary tensors in the body; bert_trt as a contender."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path

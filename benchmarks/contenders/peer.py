@@ -1,7 +1,5 @@
 """A peer: started on a free port, sent JSON over HTTP, and compared with our vectors before it is measured."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Ensembles in the real tritonserver, with perf_analyzer as the client, over gRPC and HTTP."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping, Sequence

@@ -6,8 +6,6 @@ environments) is compressed once, as a gzip member of its own, and the kernel co
 tar headers and small files between them are compressed again for each clone.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """A folder on disk as a :class:`Tree`. Links to folders are listed, not followed; nothing is executed or imported."""
 
-from __future__ import annotations
-
 import os
 import stat
 from dataclasses import replace

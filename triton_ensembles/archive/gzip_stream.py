@@ -1,7 +1,5 @@
 """gzip decompressed as a stream with limits, so that a decompression bomb exhausts neither memory nor time."""
 
-from __future__ import annotations
-
 import io
 import re
 from typing import IO

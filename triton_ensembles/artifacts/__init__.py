@@ -8,8 +8,6 @@ A maker is a function that writes ``job.output`` and returns facts for the manif
 * ``DIFFERS_BY_DALI = True`` if its output depends on the target's DALI.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ It is measured on the machine that builds, whose CPU must support the precision.
 the build.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle, islice
 from pathlib import Path

@@ -4,8 +4,6 @@ The photographs are preprocessed as in the ensemble. The probabilities of all cl
 unless fp32 itself has a tie.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 The embeddings are compared (masked mean, unit length), because those are the ensemble's answers.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

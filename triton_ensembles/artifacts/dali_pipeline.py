@@ -4,8 +4,6 @@
 DALI of another version than the installed one gets its own folder in build/tools, which nothing else imports.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import sys

@@ -1,7 +1,5 @@
 """Makers of plain files: a copy of a source file, a member of a source archive, and numbered labels."""
 
-from __future__ import annotations
-
 import shutil
 import tarfile
 

@@ -5,8 +5,6 @@ The tensors keep the names of Triton's config, without TensorFlow's ":0", so tha
 only if its outputs agree with TensorFlow.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ Architecture: He et al., "Deep Residual Learning for Image Recognition", arXiv 1
 stage's first block is in its 3x3 convolution: that is "v1.5", with which torchvision's weights were trained.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

@@ -3,8 +3,6 @@
 python -m triton_ensembles.artifacts.run MAKER FACTS
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

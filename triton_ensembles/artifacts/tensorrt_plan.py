@@ -6,8 +6,6 @@ check ("sentences" or "photographs"). The build adds the plan builder and the GP
 outputs.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A maker of artifacts with its options: its identity, which is part of every key in the store, and its process."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

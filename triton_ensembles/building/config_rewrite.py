@@ -1,7 +1,5 @@
 """Rewrites the config.pbtxt of every model for a target, from the config in git and the selected model file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from triton_ensembles.building.gpu_config import tune

@@ -4,8 +4,6 @@ Sources: README of triton-inference-server/tensorrt_backend and model_config.pro
 ModelInstanceGroup.profile, ModelWarmup) at r24.10; the fields are the same in every release of the table.
 """
 
-from __future__ import annotations
-
 from triton_ensembles.building.model_selection import SelectedModel
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.tensorrt.profiles import Profile, profiles_of

@@ -1,7 +1,5 @@
 """The digest of a build's inputs. If it is unchanged, the archive is up to date, whatever the time stamps say."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from triton_ensembles.archive import write

@@ -1,7 +1,5 @@
 """The content of manifest.json: what an archive was built from, and for which target."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ The config in git names a backend. If the target has that backend, it runs the s
 the recipe comes first. Otherwise the first file of the recipe is taken for which the target has a backend.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The packed environments of a recipe, with the Python of the server that will run them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 It is read from the folder of an ensemble as people write it: ensembles/NAME, a model repository and its recipe.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ The places are tried in order: the folder that the user names, then those of the
 package, a public address). A downloaded file is kept under its sha256 and never downloaded again.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

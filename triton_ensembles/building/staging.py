@@ -1,7 +1,5 @@
 """Stages an ensemble: writes the model repository that Triton loads, as its build plan describes it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Mapping

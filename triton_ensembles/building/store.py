@@ -6,8 +6,6 @@
 An entry appears by one rename, so it is complete or absent. The next build removes what a killed build left.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

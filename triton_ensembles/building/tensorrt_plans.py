@@ -3,8 +3,6 @@
 This is decided before anything else is made, so that a machine that cannot get a plan fails at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ into the real tritonserver. That is why model.py texts, small models and the cod
 (:mod:`~triton_ensembles.check.examples`, :mod:`~triton_ensembles.check.staging_example`) and not among the tests.
 """
 
-from __future__ import annotations
-
 from triton_ensembles.check.checker import Report, check
 from triton_ensembles.check.fault import Fault, Place, Severity
 

@@ -3,8 +3,6 @@
 After core r24.10 model_config_utils.cc AutoCompleteBackendFields, which runs whether auto-completion is on or off.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from triton_ensembles.archive.tree import join

@@ -1,7 +1,5 @@
 """All the rules over all the repositories of some paths."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

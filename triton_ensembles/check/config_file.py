@@ -1,7 +1,5 @@
 """A config.pbtxt with the place of everything in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property

@@ -3,8 +3,6 @@
 A step names its environment with the parameter EXECUTION_ENV_PATH (python_backend r24.10 python_be.cc, pb_env.cc).
 """
 
-from __future__ import annotations
-
 import re
 import weakref
 from collections.abc import Iterator

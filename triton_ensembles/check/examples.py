@@ -1,7 +1,5 @@
 """What the examples of the rules are built of, and the models that they use as steps: the real server loads them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from triton_ensembles.check.environments import MODEL_FOLDER, PARAMETER

@@ -1,7 +1,5 @@
 """``check --explain``: one rule with its examples, what ``check`` says about the bad one, and how to fix it."""
 
-from __future__ import annotations
-
 import tempfile
 import tomllib
 from collections.abc import Iterator

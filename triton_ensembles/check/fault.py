@@ -1,7 +1,5 @@
 """What the checker reports: one fault, with its place, its effect and its cure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

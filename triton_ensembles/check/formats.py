@@ -1,7 +1,5 @@
 """Faults as text for people, JSON for programs, and annotations for GitHub Actions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import asdict, astuple

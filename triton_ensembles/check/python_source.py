@@ -1,7 +1,5 @@
 """The Python files of a model, parsed with :mod:`ast` and never run."""
 
-from __future__ import annotations
-
 import ast
 import warnings
 from collections.abc import Iterator

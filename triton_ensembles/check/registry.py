@@ -1,7 +1,5 @@
 """All the rules: whatever the modules of check/rules/ define."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pkgutil import iter_modules
 

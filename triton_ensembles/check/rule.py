@@ -1,7 +1,5 @@
 """A rule of the checker: its name, its source, an example of the fault, and the function that finds it."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """docs/rules.md, made from the rules themselves: python -m triton_ensembles.check.rules_page"""
 
-from __future__ import annotations
-
 import re
 
 from triton_ensembles.check.registry import RULES

@@ -6,8 +6,6 @@
 * The steps are written for the GPU target; the build rewrites ``instance_group`` and ``platform`` for the CPU.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 

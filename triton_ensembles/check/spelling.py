@@ -1,7 +1,5 @@
 """Did you mean …? The one place that decides how close a name has to be."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """An :class:`Example` of a rule written to disk as a model repository."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The archives that ``upload``, ``deploy`` and ``invoke`` work on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``build.py build``: ensembles into dist/."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """What the commands that build have in common: progress, the server over what was built, and the loud warning."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

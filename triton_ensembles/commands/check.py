@@ -1,7 +1,5 @@
 """``check``: the checker on the command line."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

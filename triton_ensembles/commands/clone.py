@@ -1,7 +1,5 @@
 """``build.py clone``: many archives of one ensemble."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command ``deploy``. Boto3 follows AWS_ENDPOINT_URL, so it works with the local endpoint as with AWS."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

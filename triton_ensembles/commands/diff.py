@@ -1,7 +1,5 @@
 """``build.py diff``: the differences between two targets."""
 
-from __future__ import annotations
-
 import difflib
 from pathlib import Path
 

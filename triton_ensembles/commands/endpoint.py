@@ -1,7 +1,5 @@
 """``endpoint`` on the command line."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``build.py engines``: the requests for TensorRT plans, to be built on another machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """``build.py graph``"""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

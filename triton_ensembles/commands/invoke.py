@@ -1,7 +1,5 @@
 """``invoke`` on the command line: the example requests of the project's ensembles, or a body of one's own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """``build.py list``: every ensemble and its archive."""
 
-from __future__ import annotations
-
 import click
 
 from triton_ensembles.building.build import Built, choose, last_built

@@ -1,7 +1,5 @@
 """The options that several commands share, and the project that they work on."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """``build.py perf``"""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """docs/commands.md, made from the command line's own help: python -m triton_ensembles.commands.reference"""
 
-from __future__ import annotations
-
 import click
 
 from triton_ensembles.cli import COMMANDS, main

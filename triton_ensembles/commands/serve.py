@@ -1,7 +1,5 @@
 """``build.py serve``"""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``build.py setup``: what the server and perf_analyzer need."""
 
-from __future__ import annotations
-
 import click
 
 from triton_ensembles.triton.home import install_home

@@ -1,7 +1,5 @@
 """The command ``status``."""
 
-from __future__ import annotations
-
 import click
 
 from triton_ensembles.commands import options

@@ -1,7 +1,5 @@
 """Archives to deploy: what their manifests say, and which of them are refused."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from collections.abc import Iterable, Sequence

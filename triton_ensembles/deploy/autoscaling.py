@@ -1,7 +1,5 @@
 """The number of an endpoint's instances, scaled by Application Auto Scaling."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any

@@ -1,7 +1,5 @@
 """The bucket of the archives, and the prefix in it that SageMaker calls ModelDataUrl."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

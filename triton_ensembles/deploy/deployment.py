@@ -1,7 +1,5 @@
 """Model, endpoint configuration and endpoint: created or updated only where they differ from the desired endpoint."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists

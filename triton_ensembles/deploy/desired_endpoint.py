@@ -1,7 +1,5 @@
 """The endpoint that ``deploy`` is to create, as the requests of SageMaker's API that describe it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

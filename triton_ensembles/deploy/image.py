@@ -1,7 +1,5 @@
 """The container image of a SageMaker model, by release and region: accounts.csv, with its sources."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path

@@ -5,8 +5,6 @@ answered with ModelNotReadyException (429) while loading continues, up to 360 s.
 default since 1.44, never retries that code.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Two forms: JSON (KServe v2), and JSON followed by the tensors' bytes, whose cont
 second is smaller and faster; AWS's limit of 6 MiB is soon reached by an image written as JSON numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

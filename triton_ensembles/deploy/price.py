@@ -1,7 +1,5 @@
 """What an instance costs per hour, from AWS's price list: a table in a repository would soon be out of date."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 

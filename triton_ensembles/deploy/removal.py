@@ -1,7 +1,5 @@
 """Deletion of everything that the other commands created: what costs money by the hour first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 
 from triton_ensembles.deploy.autoscaling import remove_scaling

@@ -3,8 +3,6 @@
 A resource is found again by the endpoint's name, and changed or deleted only when it has this tool's tag.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

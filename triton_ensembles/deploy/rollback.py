@@ -1,7 +1,5 @@
 """What this run has created, so that a failure halfway leaves nothing behind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

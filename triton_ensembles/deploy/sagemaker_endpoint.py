@@ -1,7 +1,5 @@
 """One endpoint of SageMaker: found, waited for and deleted."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

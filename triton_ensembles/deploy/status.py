@@ -1,7 +1,5 @@
 """The present state of an endpoint, as lines for people."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The archives in S3: uploaded, listed and deleted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """What a started endpoint prints: the variables for boto3, and the last line."""
 
-from __future__ import annotations
-
 LAST_LINE = "Ctrl-C stops it"
 
 

@@ -1,7 +1,5 @@
 """The variants of one endpoint configuration, started and stopped together."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import Callable, Sequence

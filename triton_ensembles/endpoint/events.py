@@ -1,7 +1,5 @@
 """Recent events for the status page: a short list, and a way to wait for the next one."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections import deque

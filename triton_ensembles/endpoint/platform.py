@@ -1,7 +1,5 @@
 """Puts the parts of the platform together."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from typing import Any

@@ -1,7 +1,5 @@
 """Bodies of requests, read whole or in pieces. A size limit is enforced while they arrive."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 from aiohttp import web

@@ -4,8 +4,6 @@ boto3 signs every request for a service, so that one address can serve SageMaker
 Unsigned requests come from a browser, Prometheus or curl.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Awaitable, Callable

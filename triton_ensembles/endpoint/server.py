@@ -1,7 +1,5 @@
 """Starts and stops the server: its port, folders and processes, all of which are removed at the end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

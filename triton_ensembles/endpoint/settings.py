@@ -1,7 +1,5 @@
 """The settings of a local endpoint."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Environments from conda's channels, solved and installed by a program (mamba, micromamba, conda) or by py-rattler."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

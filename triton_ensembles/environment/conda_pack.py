@@ -9,8 +9,6 @@ LD_LIBRARY_PATH, and the first lines of scripts are rewritten below. Two things 
 certificates. A step that makes TLS connections should therefore name its certificates.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

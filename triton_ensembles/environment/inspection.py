@@ -1,7 +1,5 @@
 """What an unpacked environment holds, found by running its Python as Triton does; and the byte code of its modules."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

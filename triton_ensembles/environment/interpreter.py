@@ -1,7 +1,5 @@
 """The CPythons installed on this machine, and what must be known of one to make a prefix from its files."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -9,8 +9,6 @@ into ``<prefix>/lib``, and every file finds them relative to itself (``$ORIGIN``
   LD_LIBRARY_PATH, so that it would not start with an older copy there. Manylinux wheels expect the system's, too.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import sysconfig

@@ -1,7 +1,5 @@
 """From an environment file to the archive that Triton's EXECUTION_ENV_PATH names."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable

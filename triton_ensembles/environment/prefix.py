@@ -4,8 +4,6 @@ It holds the same as conda's ``python`` package: the executable, libpython, the 
 ``conda-meta``, which conda-pack needs. No other package is installed in it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

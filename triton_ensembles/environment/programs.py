@@ -1,7 +1,5 @@
 """Runs one program to its end, as a step of a long build."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The programs and libraries that can install an environment, in the order in which they are tried."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

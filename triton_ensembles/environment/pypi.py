@@ -1,7 +1,5 @@
 """Packages from PyPI: into a prefix made from an installed Python, or on top of a conda environment."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """An answer as lines for people: by the ensemble's show.py, or name, dtype, shape and first values."""
 
-from __future__ import annotations
-
 import runpy
 from collections.abc import Iterator
 from pathlib import Path

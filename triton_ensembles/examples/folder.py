@@ -1,7 +1,5 @@
 """The examples of an ensemble, found in the folder of its ensemble model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

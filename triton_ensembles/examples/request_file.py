@@ -1,7 +1,5 @@
 """Read a request: JSON as KServe v2 has it, held against the ensemble's config.pbtxt."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

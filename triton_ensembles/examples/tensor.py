@@ -3,8 +3,6 @@
 The package's docstring has the table of what becomes of a file.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path

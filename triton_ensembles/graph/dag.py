@@ -1,7 +1,5 @@
 """The DAG of an ensemble: its steps, its tensors, and which step reads and writes which tensor."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter

@@ -4,8 +4,6 @@ This is the usual method (Sugiyama, Tagawa, Toda 1981): an arrow over several ra
 crosses, and each rank is sorted by the mean position of its neighbors, forwards and backwards a few times.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

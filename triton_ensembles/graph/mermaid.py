@@ -1,7 +1,5 @@
 """A graph as mermaid, which GitHub and many editors draw."""
 
-from __future__ import annotations
-
 from triton_ensembles.graph.dag import Graph
 
 _STYLES = """\

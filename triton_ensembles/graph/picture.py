@@ -1,7 +1,5 @@
 """A graph as a picture (SVG, PNG or PDF), drawn by matplotlib, without a display and without other programs."""
 
-from __future__ import annotations
-
 import io
 from itertools import pairwise
 from typing import Any, NamedTuple

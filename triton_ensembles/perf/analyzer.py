@@ -1,7 +1,5 @@
 """One run of perf_analyzer, and the measurements in the CSV file that it writes."""
 
-from __future__ import annotations
-
 import csv
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The machine, versions and weights of a measurement, without which its numbers mean nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -6,8 +6,6 @@ a request holds one of them; ``-b 2`` and more "can not batch tensors with diffe
 single entry. "b64" is the tensor as KServe v2 sends it in binary: strings have their lengths before them.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping, Sequence

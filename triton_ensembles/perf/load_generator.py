@@ -1,7 +1,5 @@
 """perf_analyzer as the load on one model of a running server: what it is told, for a sweep and for the benchmarks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The plot of a sweep: throughput, latency, and the share of each step in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

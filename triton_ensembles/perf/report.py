@@ -1,7 +1,5 @@
 """The measurements of a sweep, and the three files of a report: NAME.csv, NAME.json and NAME.png."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any

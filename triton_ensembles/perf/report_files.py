@@ -1,7 +1,5 @@
 """The three files of a report."""
 
-from __future__ import annotations
-
 import csv
 import json
 from contextlib import ExitStack

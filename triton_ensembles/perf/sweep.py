@@ -1,7 +1,5 @@
 """The sweep: one server for all ensembles, one run of perf_analyzer per concurrency, one report per ensemble."""
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence

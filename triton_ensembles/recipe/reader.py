@@ -1,7 +1,5 @@
 """Finds and reads recipes. Every fault is reported with its line."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator

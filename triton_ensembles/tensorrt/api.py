@@ -3,8 +3,6 @@
 It uses polygraphy, NVIDIA's library on top of that package, which also copies arrays to the GPU and back.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

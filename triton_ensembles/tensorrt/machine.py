@@ -1,7 +1,5 @@
 """The NVIDIA GPU of this machine."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import dataclass
 

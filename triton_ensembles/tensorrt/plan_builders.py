@@ -3,8 +3,6 @@
 The first one with the TensorRT of the target's image is taken: only the version that built a plan reads it.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

@@ -13,8 +13,6 @@
 Options of trtexec as of TensorRT 8.6 to 10 (samples/common/sampleOptions.cpp).
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

@@ -4,8 +4,6 @@ A recipe writes one as ``"1x8 64x32 64x256"``: minimum, optimum and maximum of t
 apply to all inputs of the model.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

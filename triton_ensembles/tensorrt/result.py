@@ -1,7 +1,5 @@
 """A plan that was built from a request: the TensorRT and the GPU that built it, and its outputs."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Source: core r24.10, constants.h and model_config_utils.cc (AutoCompleteBackendFields).
 """
 
-from __future__ import annotations
-
 ENSEMBLE = "ensemble"
 TENSORRT_PLATFORM = "tensorrt_plan"
 

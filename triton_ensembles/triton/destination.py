@@ -1,7 +1,5 @@
 """What a repository is checked for: the server's release, and where it will run."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -10,8 +10,6 @@
 The wheels' Python requirements are not installed: they pin packages that the server does not need.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

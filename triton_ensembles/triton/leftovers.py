@@ -1,7 +1,5 @@
 """What a tritonserver that was killed leaves behind: shared memory of Python steps and their unpacked environments."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from pathlib import Path

@@ -4,8 +4,6 @@ A line looks like ``E1121 09:04:49.399448 3756 model_lifecycle.cc:642] "failed t
 a Python exception's message may continue on further lines, up to one that ends with the closing quote.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -7,8 +7,6 @@ the constructor of TritonServerParameters, src/command_line_parser.h). Here it b
 length and which inet_addr(3) reads as 127.0.0.1.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError

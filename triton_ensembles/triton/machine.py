@@ -6,8 +6,6 @@ The wheel of tritonserver 2.51.0 is tagged manylinux_2_35_x86_64: it needs Linux
 stubs load ``libpython3.X.so.1.0`` from the system, so the interpreter must have been built with a shared library.
 """
 
-from __future__ import annotations
-
 import platform
 import sys
 import sysconfig

@@ -3,8 +3,6 @@
 The message is ``inference.ModelConfig`` of Triton's model_config.proto, which is part of tritonclient.
 """
 
-from __future__ import annotations
-
 import os
 from io import StringIO
 from pathlib import Path

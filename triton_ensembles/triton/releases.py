@@ -3,8 +3,6 @@
 An empty cell or a missing row means unknown. Rules do not guess it.
 """
 
-from __future__ import annotations
-
 import csv
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """What SageMaker accepts as a request and a model's name, and how Triton's front end for it reads an archive."""
 
-from __future__ import annotations
-
 import re
 
 # server r24.10 src/sagemaker_server.cc SageMakerMMELoadModel: RE2::PartialMatch of platform:(\s)*"ensemble" on the text

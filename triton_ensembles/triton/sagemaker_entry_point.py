@@ -4,8 +4,6 @@ The script is the entry point of NVIDIA's and AWS's images. This is its complete
 and error messages. SAGEMAKER_TRITON_INFERENCE_TYPE was added in r25.03 and is read by the server itself.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path

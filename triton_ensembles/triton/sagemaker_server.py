@@ -1,7 +1,5 @@
 """A tritonserver as a SageMaker container runs it: SageMaker's routes, configured by environment variables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

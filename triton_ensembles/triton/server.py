@@ -4,8 +4,6 @@ with TritonServer([Path("build/cpu/bert_trt")], log=Path("build/serve.log")) as 
     print(server.http_url)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

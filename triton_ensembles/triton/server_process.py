@@ -1,7 +1,5 @@
 """One tritonserver process: started, waited for, stopped, and never left behind."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -8,8 +8,6 @@ gpu: NVIDIA's image of one release, in which SageMaker serves on a GPU. The tabl
 Python.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from triton_ensembles.errors import EnsembleError

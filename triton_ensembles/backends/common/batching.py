@@ -4,8 +4,6 @@ The dynamic batcher passes ``execute`` a list of requests. A Python-based backen
 for the engine; otherwise there is no dynamic *batching*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

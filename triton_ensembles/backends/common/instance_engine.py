@@ -5,8 +5,6 @@ computes while another sends its answers. But a single request would get only on
 each instance has two engines, because an engine's number of threads cannot change.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import struct

@@ -4,8 +4,6 @@ Triton passes a Python-based backend its config as JSON text in ``args["model_co
 of this folder know about a model comes from there.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

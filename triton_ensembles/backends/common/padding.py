@@ -9,8 +9,6 @@ Rows are regrouped and not requests, because a request of many sentences is as w
 padding are zeros, so that no answer depends on the other requests of a run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby

@@ -6,8 +6,6 @@ cannot be processed fails only its own request, and the size of images is limite
 autoserialization (a dali.py instead of model.dali) is not supported.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

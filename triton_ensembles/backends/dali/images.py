@@ -5,8 +5,6 @@ image: 420 kB of PNG became 12000 x 12000 pixels, which took 1 GB of memory and 
 codec library (nvImageCodec) takes a few microseconds and refuses exactly the formats that its decoders do not support.
 """
 
-from __future__ import annotations
-
 from nvidia import nvimgcodec
 
 from triton_ensembles.backends.common.batching import Array, BadInputError

@@ -4,8 +4,6 @@ DALI's Python API builds and runs such a file, but does not describe it. The fil
 dali.proto; the part of it that is needed here is declared below, by field number.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Source of the keys and their meaning: README of triton-inference-server/onnxrunt
 ``padded_batching`` is this project's own: see padding.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar

@@ -4,8 +4,6 @@ Source of the parameters: README of triton-inference-server/openvino_backend, "P
 project's own: see padding.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Matches the tensors of a file that OpenVINO has read with its config: names, types, dims and variable axes."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any

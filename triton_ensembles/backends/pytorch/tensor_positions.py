@@ -4,8 +4,6 @@ The rules are those of triton-inference-server/pytorch_backend r24.10, src/libto
 does not import torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

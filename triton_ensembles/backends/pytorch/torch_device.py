@@ -1,7 +1,5 @@
 """The torch device of a model instance, and its memory on the CPU."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 

@@ -3,8 +3,6 @@
 It follows Triton's native PyTorch backend; tensor_positions.py and torch_settings.py name the rules taken from there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar

@@ -5,8 +5,6 @@ package (``.pt2``: what torch.export exported and torch._inductor compiled) thei
 compiled for, and its code itself checks element types and dims.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any

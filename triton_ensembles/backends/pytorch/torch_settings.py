@@ -5,8 +5,6 @@ ParseParameters in its src/libtorch.cc (r24.10). Here each instance is a process
 torch belongs to one instance; in the native backend it is that of the model loaded last.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """What Triton calls of a model instance in each Python-based backend: load, answer batches, unload."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import importlib

@@ -3,8 +3,6 @@
 Source of the parameters: README of triton-inference-server/tensorflow_backend, "Parameters".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """batch_input and batch_output: core r24.10 model_config_utils.cc ValidateBatchIO."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """max_batch_size, dynamic_batching and the response cache: core r24.10 model_config_utils.cc ValidateModelConfig."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from triton_ensembles.check.examples import python_model

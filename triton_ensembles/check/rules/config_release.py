@@ -1,7 +1,5 @@
 """Differences between releases: fields that an older server does not know, and checks that a newer one makes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

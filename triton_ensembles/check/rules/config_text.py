@@ -1,7 +1,5 @@
 """Whether config.pbtxt is the text form of a ModelConfig. The parser finds these faults; each kind is a rule."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from triton_ensembles.check.examples import IDENTITY, X, io_tensor, parameter, python_model

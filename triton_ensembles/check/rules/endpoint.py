@@ -1,7 +1,5 @@
 """Conflicts between archives that are members of one multi-model endpoint."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any

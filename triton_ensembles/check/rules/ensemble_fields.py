@@ -1,7 +1,5 @@
 """Fields that an ensemble needs or cannot have: core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from triton_ensembles.check.examples import SCALE, ensemble, step

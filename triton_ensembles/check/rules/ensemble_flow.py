@@ -1,7 +1,5 @@
 """The flow of tensors through an ensemble, as far as its own config.pbtxt describes it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from triton_ensembles.check.dataflow import Dataflow, Use

@@ -1,7 +1,5 @@
 """The steps of an ensemble and the models that they name: core r24.10 ensemble_utils.cc ValidateEnsembleConfig."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

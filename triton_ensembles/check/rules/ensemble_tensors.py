@@ -1,7 +1,5 @@
 """Types and shapes along the edges of an ensemble's graph: core r24.10 ensemble_utils.cc ValidateTensorConsistency."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The contents of a packed environment, compared with the server that will run it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Whether the environment of a step has what its model.py imports. Nothing is run."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """EXECUTION_ENV_PATH: where a step's environment is (python_backend r24.10 python_be.cc and pb_env.cc)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import is_archive

@@ -1,7 +1,5 @@
 """Whether the chosen image and instance have what the models need."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from triton_ensembles.check.backend import backend_of, has_library

@@ -11,8 +11,6 @@ manifest.json of an archive records how each artifact was made. The keys read he
 A plan has its versions in a header whose layout NVIDIA does not publish, so without a manifest they are unknown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

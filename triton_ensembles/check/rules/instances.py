@@ -1,7 +1,5 @@
 """instance_group: core r24.10 model_config_utils.cc ValidateInstanceGroup."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """model.py of Python models: what the stub needs (python_backend r24.10 src/pb_stub.cc). It is parsed, never run."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Iterator

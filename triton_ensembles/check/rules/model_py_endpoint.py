@@ -1,7 +1,5 @@
 """What model.py does that works locally and not on an endpoint."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The tensors that model.py names, compared with those of its config.pbtxt."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

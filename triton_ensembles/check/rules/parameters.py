@@ -1,7 +1,5 @@
 """Labels, metric tags and parameters that Triton reads when it loads a model."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """platform and backend: whether they exist, and whether they match."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

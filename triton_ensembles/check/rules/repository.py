@@ -1,7 +1,5 @@
 """Folders and files of a repository: names, versions, the files of a version."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ Its rules apply to archives, to folders of ensembles/ (which become archives), a
 destination names an instance type. They do not apply to a model repository for a plain tritonserver.
 """
 
-from __future__ import annotations
-
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.sagemaker_contract import ENSEMBLE

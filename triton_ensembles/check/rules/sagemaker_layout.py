@@ -1,7 +1,5 @@
 """Which model of an archive SageMaker serves, and whether there is one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import join

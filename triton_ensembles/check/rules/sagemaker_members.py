@@ -1,7 +1,5 @@
 """What an archive for SageMaker may have in it, and the name of its file."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What a model cannot have or do on a multi-model endpoint of SageMaker."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """States of sequence_batching and their initial values: core r24.10 sequence_batch_scheduler.cc Create."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The controls of sequence_batching: core r24.10 model_config_utils.cc ValidateModelConfig and its Get…Properties."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What cannot be read at all: archives that are broken, truncated or endless, and unreadable files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from triton_ensembles.check.fault import Finding, Place

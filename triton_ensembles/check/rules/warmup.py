@@ -1,7 +1,5 @@
 """model_warmup: core r24.10 backend_model_instance.cc GenerateWarmupData, and the checks of every request."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

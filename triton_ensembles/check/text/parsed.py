@@ -1,7 +1,5 @@
 """The result of reading a config.pbtxt: the message, its faults, and the offset of every field."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import NamedTuple
 

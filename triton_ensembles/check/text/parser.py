@@ -4,8 +4,6 @@ Where the text says something that protobuf refuses but whose meaning is plain (
 number), the meaning goes into the message, so that later rules see what was meant and do not report consequences.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Callable
 from typing import Any

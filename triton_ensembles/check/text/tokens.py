@@ -5,8 +5,6 @@ laxer in places (it takes ``+1``, ``1_000`` and no-break spaces). Nothing is ref
 grammar becomes a JUNK token, which the parser reports.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from enum import Enum, auto

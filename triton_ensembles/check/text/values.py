@@ -4,8 +4,6 @@ Each function returns the value or raises :class:`WrongValueError`, which may ca
 rest of the checks can go on with it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The control plane: JSON 1.1 over POST /, the operation's name in X-Amz-Target."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Callable, Mapping

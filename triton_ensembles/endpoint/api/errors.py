@@ -1,7 +1,5 @@
 """Errors of the control plane, as AWS shapes them in JSON 1.1."""
 
-from __future__ import annotations
-
 
 class ApiError(Exception):
     """One error reply: ``{"__type": code, "message": message}``."""

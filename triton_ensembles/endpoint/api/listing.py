@@ -1,7 +1,5 @@
 """The List operations: filtered, sorted and cut into pages, as all of SageMaker's are."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

@@ -1,7 +1,5 @@
 """CreateModel, DescribeModel, ListModels, DeleteModel."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the resources of the control plane (models, endpoint configurations, endpoints) have in common."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """InvokeEndpoint: POST /endpoints/{EndpointName}/invocations, in the shapes of botocore's sagemaker-runtime model."""
 
-from __future__ import annotations
-
 import json
 import logging
 import random

@@ -1,7 +1,5 @@
 """What a request's signature reveals. It is not verified: the server listens on the loopback interface only."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from urllib.parse import unquote

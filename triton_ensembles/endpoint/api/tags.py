@@ -1,7 +1,5 @@
 """AddTags, ListTags, DeleteTags, and the Tags of every Create operation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

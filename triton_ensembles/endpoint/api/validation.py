@@ -7,8 +7,6 @@ service. This module checks them, in the wording of AWS's own framework:
     regular expression pattern: [a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """One container: a tritonserver that is restarted whenever it ends, and what the platform measures on it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

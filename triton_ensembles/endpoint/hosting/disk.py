@@ -3,8 +3,6 @@
 Every file is accounted for: an archive or a partly unpacked model is removed as soon as it fails.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import hashlib

@@ -1,7 +1,5 @@
 """The models on an instance's disk: downloaded, kept while there is space, deleted."""
 
-from __future__ import annotations
-
 import asyncio
 from functools import partial
 

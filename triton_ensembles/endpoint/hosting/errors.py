@@ -4,8 +4,6 @@ Names and status codes are those of botocore's service model of sagemaker-runtim
 which of them follows AWS's documentation; where that is silent, the class says it.
 """
 
-from __future__ import annotations
-
 from triton_ensembles.errors import EnsembleError
 
 

@@ -1,7 +1,5 @@
 """Unpacks an archive as SageMaker does: regular files and folders only, and nothing outside the model's folder."""
 
-from __future__ import annotations
-
 import errno
 import os
 import tarfile

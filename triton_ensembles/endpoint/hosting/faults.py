@@ -3,8 +3,6 @@
 They have AWS's wording where it is known: "Failed to download model data" and "Failed to extract model data archive".
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from triton_ensembles.endpoint.hosting.errors import (

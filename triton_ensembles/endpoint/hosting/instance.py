@@ -1,7 +1,5 @@
 """One instance of a variant: a container, its models and the requests that it answers."""
 
-from __future__ import annotations
-
 import time
 from copy import copy
 

@@ -1,7 +1,5 @@
 """The models in the container's memory: loaded, unloaded, and evicted when there is not enough memory."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

@@ -1,7 +1,5 @@
 """One model of one instance."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from dataclasses import dataclass

@@ -8,8 +8,6 @@
   archive that failed to load is deleted, so that a corrected upload is downloaded.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Coroutine

@@ -1,7 +1,5 @@
 """Archives downloaded from S3."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable

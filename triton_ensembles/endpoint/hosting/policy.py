@@ -7,8 +7,6 @@ rule here is:
     waits for, is never evicted. Models are evicted one at a time, until there is enough room.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from triton_ensembles.endpoint.hosting.model import Model

@@ -1,7 +1,5 @@
 """What an instance reports: metrics, events, and recent errors for the status page."""
 
-from __future__ import annotations
-
 from collections import deque
 from datetime import UTC, datetime
 

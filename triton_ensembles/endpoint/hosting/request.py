@@ -1,7 +1,5 @@
 """One call of InvokeEndpoint, and the model's answer."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import NamedTuple

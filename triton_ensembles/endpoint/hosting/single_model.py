@@ -1,7 +1,5 @@
 """The one model of a single-model instance: downloaded before the container starts, which loads it itself."""
 
-from __future__ import annotations
-
 import asyncio
 
 from triton_ensembles.endpoint.hosting import faults

@@ -1,7 +1,5 @@
 """What a variant is made from: its container, and the limits of each instance."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal

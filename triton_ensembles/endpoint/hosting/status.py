@@ -1,7 +1,5 @@
 """The state of a variant at one moment, as frozen copies."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

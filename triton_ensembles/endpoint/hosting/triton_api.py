@@ -5,8 +5,6 @@ aborts), and an unload whose TargetModel header differs from that of the load (i
 unload get the same header, and the JSON only contains names that this platform made itself.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

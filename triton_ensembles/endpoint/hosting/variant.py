@@ -1,7 +1,5 @@
 """A production variant: instances of one container, and the choice among them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

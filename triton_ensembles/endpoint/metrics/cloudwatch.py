@@ -1,7 +1,5 @@
 """Statistics per minute, as CloudWatch keeps them, until CloudWatch's API is asked for them."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime
 from typing import Any

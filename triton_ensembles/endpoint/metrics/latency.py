@@ -1,7 +1,5 @@
 """Percentiles of the most recent requests, for the status page."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass

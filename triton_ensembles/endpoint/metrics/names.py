@@ -1,7 +1,5 @@
 """The metrics of a SageMaker endpoint, named as on AWS's page "Monitor Amazon SageMaker AI with Amazon CloudWatch"."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 _INVOCATIONS = "AWS/SageMaker"

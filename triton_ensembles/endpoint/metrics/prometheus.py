@@ -1,7 +1,5 @@
 """The platform's own metrics for Prometheus: ``sagemaker_<CloudWatch's name>_<unit>``, one series for each model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from prometheus_client import (

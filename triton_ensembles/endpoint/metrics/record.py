@@ -1,7 +1,5 @@
 """Records everything that happens on the platform, for Prometheus, CloudWatch and the status page."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from triton_ensembles.endpoint.metrics.cloudwatch import MinuteStatistics

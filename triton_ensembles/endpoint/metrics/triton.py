@@ -4,8 +4,6 @@ Triton labels a metric with model, version and namespace (the folder of the arch
 archives may have all of these in common, so each line gets the labels endpoint, variant, instance and target_model.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The pages for browsers and for Prometheus."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """The content of the status page as plain values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Passes requests on to the S3 process, streamed both ways."""
 
-from __future__ import annotations
-
 import re
 from xml.sax.saxutils import escape
 

@@ -1,7 +1,5 @@
 """Starts and stops the S3 process."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess

@@ -4,8 +4,6 @@ It listens on a free port of the loopback interface, prints the port as its only
 unnamed files in the folder TMPDIR, and vanish with the process.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import resource
