@@ -7,35 +7,37 @@ ENSEMBLES ?=
 ENDPOINT ?= triton-ensembles
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-BUILD := .venv/bin/python build.py
+CLI := .venv/bin/python build.py
 WEIGHT_OPTIONS = $(ENSEMBLES) --weights $(WEIGHTS) $(if $(WEIGHTS_DIR),--weights-dir "$(WEIGHTS_DIR)")
 OPTIONS = $(WEIGHT_OPTIONS) --target $(TARGET) $(if $(IMAGE),--image $(IMAGE)) $(if $(INSTANCE),--instance $(INSTANCE)) \
   $(if $(ENGINES_FROM),--engines-from "$(ENGINES_FROM)")
-# What is built for a GPU is served by NVIDIA's image.
-HERE = $(if $(filter-out cpu,$(TARGET)),$(error TARGET=$(TARGET) is not served here: NVIDIA's image of IMAGE does that))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build-ensembles serve-local perf bench bench-peers bench-more gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean
+.PHONY: help setup demo test build-ensembles serve-local perf bench bench-peers bench-more gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean cpu-only
 
 help: ## Show this list
 	@echo 'Usage: make TARGET   (variables: WEIGHTS=auto|pretrained WEIGHTS_DIR=folder ENSEMBLES="bert_trt …" PYTHON=python3.11'
 	@echo '       TARGET=cpu, or TARGET=gpu with IMAGE=24.09, INSTANCE=ml.g5.xlarge, ENGINES_FROM=folder)'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
 
-demo: .venv/ready ## Build all ensembles, serve them, send photographs and sentences, print the answers, stop
-	$(HERE)@$(BUILD) demo $(WEIGHT_OPTIONS)
+# Archives for a GPU are served by NVIDIA's image, not here.
+cpu-only:
+	@test "$(TARGET)" = cpu || { echo 'error: TARGET=$(TARGET) cannot be served here: use TARGET=cpu, or NVIDIA'"'"'s image' >&2; exit 2; }
+
+demo: cpu-only .venv/ready ## Build all ensembles, serve them, send photographs and sentences, print the answers, stop
+	@$(CLI) demo $(WEIGHT_OPTIONS)
 
 test: .venv/ready ## Run the whole test suite (it starts real servers)
 	@.venv/bin/python -m pytest -n 2 --dist loadfile
 
 build-ensembles: .venv/ready ## Build dist/TARGET/NAME.tar.gz for all ensembles, or those in ENSEMBLES
-	@$(BUILD) build $(OPTIONS)
+	@$(CLI) build $(OPTIONS)
 
-serve-local: .venv/ready ## Build, then serve on HTTP 8000, gRPC 8001, metrics 8002 until Ctrl-C
-	$(HERE)@$(BUILD) serve $(WEIGHT_OPTIONS)
+serve-local: cpu-only .venv/ready ## Build, then serve on HTTP 8000, gRPC 8001, metrics 8002 until Ctrl-C
+	@$(CLI) serve $(WEIGHT_OPTIONS)
 
-perf: .venv/ready ## Measure every ensemble with perf_analyzer: concurrency sweep, time by step, CSV and a plot
-	$(HERE)@$(BUILD) perf $(WEIGHT_OPTIONS)
+perf: cpu-only .venv/ready ## Measure every ensemble with perf_analyzer: concurrency sweep, time by step, CSV and a plot
+	@$(CLI) perf $(WEIGHT_OPTIONS)
 
 bench: build-ensembles ## Compare ours with the limit, a reference and peers: reports/bench/ and docs/performance.md (half an hour)
 	@.venv/bin/python -m benchmarks.bench
@@ -53,29 +55,29 @@ gpu-proof: .venv/ready ## On a machine with a GPU: run the tests that need one, 
 	@.venv/bin/python -m tests.gpu
 
 check: .venv/ready ## Find every fault of every ensemble, before anything is built
-	@$(BUILD) check
+	@$(CLI) check
 
-endpoint: .venv/ready ## Be SageMaker on this machine: prints the lines to export for any boto3 code; Ctrl-C stops it
-	@$(BUILD) endpoint
+endpoint: .venv/ready ## Serve the SageMaker API on this machine; prints the variables for boto3, Ctrl-C stops it
+	@$(CLI) endpoint
 
 # Plain boto3: on AWS, or on the local endpoint when AWS_ENDPOINT_URL is exported.
 DEPLOY_OPTIONS = $(if $(ROLE),--role $(ROLE)) $(if $(IMAGE),--image $(IMAGE)) $(if $(INSTANCE),--instance $(INSTANCE))
 RANDOM_OPTION = $(if $(ALLOW_RANDOM),--allow-random)
 
 upload: build-ensembles ## Build, check, and copy the archives to S3 (ALLOW_RANDOM=1 for random weights)
-	@$(BUILD) upload --endpoint $(ENDPOINT) --target $(TARGET) $(RANDOM_OPTION)
+	@$(CLI) upload --endpoint $(ENDPOINT) --target $(TARGET) $(RANDOM_OPTION)
 
-deploy: upload ## Upload, then create or change the multi-model endpoint (ROLE=arn:…, ENDPOINT=name)
-	@$(BUILD) deploy --endpoint $(ENDPOINT) --target $(TARGET) $(DEPLOY_OPTIONS) $(RANDOM_OPTION)
+deploy: upload ## Upload, then create or update the multi-model endpoint (ROLE=arn:…, ENDPOINT=name)
+	@$(CLI) deploy --endpoint $(ENDPOINT) --target $(TARGET) $(DEPLOY_OPTIONS) $(RANDOM_OPTION)
 
-invoke: .venv/ready ## Ask every ensemble of the endpoint
-	@$(BUILD) invoke --endpoint $(ENDPOINT)
+invoke: .venv/ready ## Send every ensemble of the endpoint its example request
+	@$(CLI) invoke --endpoint $(ENDPOINT)
 
 status: .venv/ready ## Show the endpoint: state, instances, cost, archives
-	@$(BUILD) status --endpoint $(ENDPOINT)
+	@$(CLI) status --endpoint $(ENDPOINT)
 
-undeploy: .venv/ready ## Delete everything that deploy and upload made
-	@$(BUILD) undeploy --endpoint $(ENDPOINT)
+undeploy: .venv/ready ## Delete everything that deploy and upload created
+	@$(CLI) undeploy --endpoint $(ENDPOINT)
 
 lint: .venv/ready ## Check style, spelling, layers and types (ruff, codespell, import-linter, mypy)
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
@@ -91,7 +93,7 @@ setup: .venv/ready ## Install everything (.venv and .triton); the other targets 
 	@test -x .venv/bin/python || $(PYTHON) -m venv .venv
 	@.venv/bin/python -m pip install --quiet -r requirements/torch.txt
 	@.venv/bin/python -m pip install --quiet --require-hashes -r requirements/requirements.txt
-	@$(BUILD) setup
+	@$(CLI) setup
 	@touch $@
 
 lock: .venv/ready ## Pin the dependencies of pyproject.toml into requirements.txt, with hashes
