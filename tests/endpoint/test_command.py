@@ -50,7 +50,7 @@ def ignored(number: int) -> Iterator[None]:
 
 
 def test_ctrl_c_stops_it_as_soon_as_it_says_so(tmp_path: Path) -> None:
-    """If this fails, a background job that is told to stop at once runs for ever."""
+    """Otherwise a background job that gets the signal at once runs forever."""
     with ignored(signal.SIGINT), LocalEndpoint(tmp_path) as local:
         os.kill(local.pid, signal.SIGINT)
         assert wait_for_end([local.pid]) == []
@@ -58,7 +58,7 @@ def test_ctrl_c_stops_it_as_soon_as_it_says_so(tmp_path: Path) -> None:
 
 
 def test_a_start_that_is_interrupted_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If this fails, a test that runs into its time limit leaves a server behind."""
+    """Otherwise a test that runs into its time limit leaves a server behind."""
 
     class Interrupt:
         def match(self, line: str) -> None:
