@@ -118,9 +118,7 @@ def test_concurrent_clients_are_batched_and_get_their_own_answers(server: Triton
         before = executions()
         with ThreadPoolExecutor(16) as pool:
             assert max(pool.map(ask, range(24))) <= TOLERANCE
-        wait_until(
-            lambda: executions()[0] - before[0] == 48
-        )  # Triton counts an execution after its answers
+        wait_until(lambda: executions()[0] - before[0] == 48)  # Triton counts an execution after its answers
         assert executions()[1] - before[1] < 24, "requests were not joined"
 
 
