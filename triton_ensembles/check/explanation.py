@@ -29,7 +29,7 @@ _SERVER = {
 
 
 def explain(id: str) -> str:
-    """The explanation of a rule. Raises :class:`EnsembleError` when there is no rule of that name."""
+    """The explanation of a rule. Raises :class:`EnsembleError` for an unknown name."""
     rule = RULES_BY_ID.get(id)
     if rule is None:
         meant = next((known for known in RULES_BY_ID if known.startswith(id)), None) or nearest(id, RULES_BY_ID)
