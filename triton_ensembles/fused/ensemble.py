@@ -1,0 +1,173 @@
+"""Runs the DAG for a batch of requests, each as Triton's ensemble scheduler would run it.
+
+Source: core r24.10, ensemble_scheduler.cc. Where it runs independent steps at the same time, this runs them one after
+the other, each for all requests that reach it.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from triton_ensembles.fused.messages import Answer, Failure, Question
+from triton_ensembles.fused.plan import Plan, StepPlan
+from triton_ensembles.fused.step import StepInput, StepOutput, StepRunner
+from triton_ensembles.fused.step_groups import Batching
+from triton_ensembles.fused.step_inputs import RefusedError, Tensor, accepted, declared, fitted, returned
+
+
+@dataclass(frozen=True)
+class StepCount:
+    """What a step did for one batch of the ensemble; ``ns`` is its time in nanoseconds."""
+
+    requests: int
+    rows: int
+    executions: int
+    ns: int
+
+
+class FusedStep:
+    """A step and what Triton knows of its model."""
+
+    def __init__(self, plan: StepPlan, model: str, runner: StepRunner) -> None:
+        config: Mapping[str, Any] = plan.config
+        self.plan, self.model, self.runner = plan, model, runner
+        self.rows = int(config.get("max_batch_size", 0))
+        self.inputs, self.outputs = declared(config.get("input", ())), declared(config.get("output", ()))
+        self.batching = Batching("dynamic_batching" in config, self.rows, self.inputs)
+
+
+class Ensemble:
+    """The loaded DAG.
+
+    Args:
+        name: in messages.
+        entering: called with the index of each step before it runs, so that a death of the process can be explained.
+    """
+
+    def __init__(self, name: str, plan: Plan, steps: Sequence[FusedStep], entering: Callable[[int], None]) -> None:
+        self._name, self._plan, self._steps, self._entering = name, plan, steps, entering
+        self._readers: dict[str, int] = {name: 1 for name in plan.outputs}
+        for step in steps:
+            for tensor in step.plan.inputs.values():
+                self._readers[tensor] = self._readers.get(tensor, 0) + 1
+        self._needed: dict[frozenset[str], frozenset[str]] = {}
+
+    def answer(self, questions: Sequence[Question]) -> tuple[list[Answer], list[StepCount]]:
+        """One answer for each question, in their order, and what each step did."""
+        runs = [_Run(question, self._plan, self._needed_for(question.wanted)) for question in questions]
+        counts = [self._run(index, step, runs) for index, step in enumerate(self._steps)]
+        return [run.answer(self._name, self._plan) for run in runs], counts
+
+    def close(self) -> None:
+        for step in self._steps:
+            step.runner.close()
+
+    def _run(self, index: int, step: FusedStep, runs: Sequence["_Run"]) -> StepCount:
+        asked = [(run, inputs) for run in runs if run.waits_for(step) and (inputs := self._inputs(run, step)) is not None]
+        if not asked:
+            return StepCount(0, 0, 0, 0)
+        self._entering(index)
+        started = time.perf_counter_ns()
+        groups = step.batching.groups([inputs for _, inputs in asked])
+        for group in groups:
+            members = [asked[each] for each in group]
+            results = step.runner.run([StepInput(run.question, inputs) for run, inputs in members])
+            for (run, inputs), result in zip(members, results):
+                run.take(step, inputs, result)
+        rows = sum(_rows(step, inputs) for _, inputs in asked)
+        return StepCount(len(asked), rows, len(groups), time.perf_counter_ns() - started)
+
+    def _inputs(self, run: "_Run", step: FusedStep) -> dict[str, Any] | None:
+        """The step's inputs for a request; None if Triton would refuse it, which ends the request."""
+        given = {}
+        for name, tensor_name in step.plan.inputs.items():
+            tensor = run.tensors[tensor_name]
+            if tensor.array is None:
+                continue
+            batched = step.rows > 0
+            array = fitted(tensor.array, tensor.batch, step.inputs[name].dims, batched=batched)
+            # In the drawn form every model has a copy of its own, which it may change or keep.
+            given[name] = np.array(array) if self._readers[tensor_name] > 1 or not tensor.private else array
+        try:
+            return accepted(step.model, step.rows, step.inputs, given, run.question.tag)
+        except RefusedError as error:
+            run.failure = Failure(str(error), "INVALID_ARG")
+            return None
+
+    def _needed_for(self, wanted: Sequence[str]) -> frozenset[str]:
+        """The names of the steps that run when only these outputs are requested."""
+        key = frozenset(wanted)
+        if key not in self._needed:
+            self._needed[key] = self._pruned(key)
+        return self._needed[key]
+
+    def _pruned(self, wanted: frozenset[str]) -> frozenset[str]:
+        """A step is left out when all its outputs are, and a tensor when no step that is left reads it.
+
+        Triton 24.10 also leaves out steps that are needed: the writer of an output that was not requested but is read
+        by another step, and the first step of the config when an input of the ensemble is no longer read. It then
+        answers "unexpected deadlock".
+        """
+        steps = {step.plan.name: step.plan for step in self._steps}
+        unused = set(self._plan.outputs) - wanted
+        for step in reversed(self._steps):
+            read = {tensor for each in steps.values() for tensor in each.inputs.values()}
+            if step.plan.outputs and unused.issuperset(step.plan.outputs.values()) and read.isdisjoint(step.plan.outputs.values()):
+                del steps[step.plan.name]
+                unused |= set(step.plan.inputs.values()) - {t for each in steps.values() for t in each.inputs.values()}
+        return frozenset(steps)
+
+
+class _Run:
+    """One request on its way through the DAG."""
+
+    def __init__(self, question: Question, plan: Plan, needed: frozenset[str]) -> None:
+        self.question, self._needed = question, needed
+        self.failure: Failure | None = None
+        self._batch = len(next(iter(question.inputs.values()))) if plan.batched and question.inputs else 0
+        self.tensors = {name: Tensor(array, self._batch) for name, array in question.inputs.items()}
+        for name in plan.optional:
+            self.tensors.setdefault(name, Tensor(None, self._batch))
+
+    def waits_for(self, step: FusedStep) -> bool:
+        """Whether the step runs for this request now."""
+        return (
+            self.failure is None
+            and step.plan.name in self._needed
+            and all(tensor in self.tensors for tensor in step.plan.inputs.values())
+        )
+
+    def take(self, step: FusedStep, inputs: Mapping[str, Any], result: StepOutput) -> None:
+        """The result of the step for this request."""
+        if isinstance(result, Failure):
+            self.failure = result
+            return
+        batched = step.rows > 0
+        batch = len(next(iter(inputs.values()))) if batched and inputs else 0
+        for name, tensor in step.plan.outputs.items():
+            array = result.get(name)
+            if array is not None:
+                array = returned(array, step.outputs.get(name), batched=batched)
+            self.tensors[tensor] = Tensor(array, batch, private=True)
+
+    def answer(self, name: str, plan: Plan) -> Answer:
+        if self.failure:
+            return Failure(f"in ensemble '{name}', {self.failure.message}", self.failure.code)
+        found = {wanted: self.tensors.get(wanted) for wanted in self.question.wanted}
+        answer = {}
+        for wanted, tensor in found.items():
+            if tensor is None or tensor.array is None:
+                return Failure(
+                    f"in ensemble '{name}', {self.question.tag}unexpected deadlock, at least one output is not set "
+                    "while no more ensemble steps can be made",
+                    "INVALID_ARG",
+                )
+            answer[wanted] = fitted(tensor.array, tensor.batch, plan.outputs[wanted], batched=self._batch != 0)
+        return answer
+
+
+def _rows(step: FusedStep, inputs: Mapping[str, Any]) -> int:
+    return len(next(iter(inputs.values()))) if step.rows and inputs else 1

@@ -1,0 +1,61 @@
+"""What Triton calls of a fused ensemble: load, answer batches, unload. The steps run in the worker."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+# Before numpy is imported: the archive's packages, beside this file, are the ones that it was proven with. Bytecode
+# that Python wrote there would make Triton take the model for a changed one.
+sys.path.insert(0, str(Path(__file__).parent))
+sys.dont_write_bytecode = True
+
+import triton_python_backend_utils as pb_utils
+
+from triton_ensembles.fused.integrity import IntegrityCheck
+from triton_ensembles.fused.messages import Answer, Failure, Question
+from triton_ensembles.fused.plan import DIGEST, read_plan
+from triton_ensembles.fused.worker import Worker
+
+
+class TritonPythonModel:
+    def initialize(self, args: Mapping[str, str]) -> None:
+        folder = Path(args["model_repository"], args["model_version"])
+        parameters = json.loads(args["model_config"]).get("parameters", {})
+        plan = read_plan(folder, parameters.get(DIGEST, {}).get("string_value", ""))
+        files = IntegrityCheck(folder, plan.files)
+        self._worker = Worker(plan, folder, args)
+        self._worker.start()
+        try:
+            files.finish()  # a damaged file is the better reason when the worker fails, too
+            self._worker.wait_until_loaded()
+        except BaseException:
+            self._worker.stop()
+            raise
+
+    def execute(self, requests: Sequence[Any]) -> list[Any]:
+        answers = self._worker.ask([_question(request) for request in requests])
+        return [_response(answer) for answer in answers]
+
+    def finalize(self) -> None:
+        self._worker.stop()
+
+
+def _question(request: Any) -> Question:
+    return Question(
+        id=request.request_id(),
+        correlation_id=request.correlation_id(),
+        flags=request.flags(),
+        timeout=request.timeout(),
+        parameters=json.loads(request.parameters() or "{}"),
+        inputs={tensor.name(): tensor.as_numpy() for tensor in request.inputs()},
+        wanted=tuple(request.requested_output_names()),
+    )
+
+
+def _response(answer: Answer) -> Any:
+    if isinstance(answer, Failure):
+        error = pb_utils.TritonError(answer.message, getattr(pb_utils.TritonError, answer.code))
+        return pb_utils.InferenceResponse(error=error)
+    return pb_utils.InferenceResponse([pb_utils.Tensor(name, array) for name, array in answer.items()])

@@ -1,0 +1,179 @@
+"""The process that the steps run in.
+
+It is forked from Triton's stub, which stays small and outlives it: Triton 24.10 does not start a stub again that died,
+so that a step which is killed (by the kernel for its memory, by a fault in a library) would take the model with it.
+"""
+
+import ctypes
+import gc
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from mmap import mmap
+from multiprocessing.connection import Pipe
+from pathlib import Path
+from typing import Any, NoReturn
+
+import triton_python_backend_utils as pb_utils
+
+from triton_ensembles.backends.common.model_instance import LoadError
+from triton_ensembles.fused import calls
+from triton_ensembles.fused.channel import Receiver, Sender, make_channel
+from triton_ensembles.fused.messages import Answer, Failure, Question
+from triton_ensembles.fused.plan import Plan
+
+_PR_SET_PDEATHSIG = 1
+_NO_STEP = 255  # in the byte that says which step runs
+_LOOK_SECONDS = 1.0  # how often a silent worker is looked at: a child of it may hold its end of the pipe open
+
+
+class WorkerDiedError(Exception):
+    """The worker ended by itself; the text says in which step and how."""
+
+
+class Worker:
+    """A worker and its supervision, in the stub.
+
+    Args:
+        plan: of the ensemble.
+        folder: its version folder.
+        arguments: of the fused model's ``initialize``.
+    """
+
+    def __init__(self, plan: Plan, folder: Path, arguments: Mapping[str, str]) -> None:
+        self._plan, self._folder, self._arguments = plan, folder, dict(arguments)
+        self._step = mmap(-1, 1)  # shared with the worker
+        self._pid = 0
+        self._sender: Sender
+        self._receiver: Receiver
+
+    def start(self) -> None:
+        """Fork the worker, which begins to load."""
+        questions, answers, (ours, theirs) = make_channel(), make_channel(), Pipe()
+        self._step[0] = _NO_STEP
+        gc.freeze()  # the worker's garbage collector then does not copy the pages of what is alive here
+        self._pid = os.fork()
+        if not self._pid:
+            ours.close()
+            questions[0].close()
+            answers[1].close()
+            calls.STUB.connect(theirs)
+            self._work(questions[1], answers[0])
+        theirs.close()
+        questions[1].close()
+        answers[0].close()
+        self._sender, self._receiver = questions[0], answers[1]
+        threading.Thread(target=calls.answer_calls, args=(ours,), daemon=True).start()
+
+    def wait_until_loaded(self) -> None:
+        """Raises :class:`LoadError` when the worker cannot load the steps, or dies."""
+        try:
+            error = self._receive()
+        except WorkerDiedError as died:
+            raise LoadError(str(died)) from None
+        if error:
+            raise LoadError(error)
+
+    def ask(self, questions: Sequence[Question]) -> Sequence[Answer]:
+        """One answer for each question. A worker that died is started again, before or for the next questions."""
+        try:
+            if not self._pid:
+                self.start()
+                self.wait_until_loaded()
+            try:
+                self._sender.send(questions)
+            except OSError:  # it died while it had nothing to do
+                self._reap()
+                self.start()
+                self.wait_until_loaded()
+                self._sender.send(questions)
+            answers: Sequence[Answer] = self._receive()
+            return answers
+        except (WorkerDiedError, LoadError) as error:
+            name = self._arguments["model_name"]
+            return [Failure(f"in ensemble '{name}', {error}")] * len(questions)
+
+    def stop(self) -> None:
+        """Let the steps finish, and end the worker."""
+        if self._pid:
+            try:
+                self._sender.send(None)
+            except OSError:
+                pass
+            self._reap()
+
+    def _receive(self) -> Any:
+        """The next message of the worker. Raises :class:`WorkerDiedError`."""
+        try:
+            while not self._receiver.poll(_LOOK_SECONDS):
+                if os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                    raise EOFError
+            return self._receiver.receive()
+        except (EOFError, OSError):
+            raise WorkerDiedError(self._end()) from None
+
+    def _end(self) -> str:
+        """How the worker ended."""
+        step, status = self._step[0], self._reap()
+        who = f"the step {self._plan.steps[step].name}" if step != _NO_STEP else "the process of the steps"
+        if os.WIFSIGNALED(status):
+            return f"{who} was killed by {signal.Signals(os.WTERMSIG(status)).name}"
+        return f"{who} ended the process with exit code {os.WEXITSTATUS(status)}"
+
+    def _reap(self) -> int:
+        pid, self._pid = self._pid, 0
+        return os.waitpid(pid, 0)[1]
+
+    def _work(self, receiver: Receiver, sender: Sender) -> NoReturn:
+        """What the worker does until the stub closes its end. It must not return into the stub's code."""
+        try:
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            _use_calls()
+            self._serve(receiver, sender)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)
+
+    def _serve(self, receiver: Receiver, sender: Sender) -> None:
+        from triton_ensembles.fused.counters import Counters
+        from triton_ensembles.fused.loading import load_ensemble
+
+        try:
+            ensemble = load_ensemble(self._plan, self._folder, self._arguments, self._enter)
+        except LoadError as error:
+            sender.send(str(error))
+            return
+        model, version = self._arguments["model_name"], self._arguments["model_version"]
+        counters = Counters(model, version, [step.name for step in self._plan.steps])
+        self._step[0] = _NO_STEP
+        sender.send("")
+        while (questions := _next(receiver)) is not None:
+            answers, counts = ensemble.answer(questions)
+            self._step[0] = _NO_STEP
+            sender.send(answers)
+            counters.add(counts)
+        ensemble.close()
+        counters.close()
+
+    def _enter(self, step: int) -> None:
+        self._step[0] = min(step, _NO_STEP - 1)
+
+
+def _next(receiver: Receiver) -> Sequence[Question] | None:
+    """The next questions; None at the end."""
+    try:
+        questions: Sequence[Question] | None = receiver.receive()
+        return questions
+    except EOFError:
+        return None
+
+
+def _use_calls() -> None:
+    """The threads that send log lines and metrics to the server are in the stub, not in this process."""
+    pb_utils.Logger, pb_utils.MetricFamily = calls.Logger, calls.MetricFamily
