@@ -14,9 +14,9 @@ from pathlib import Path
 
 from triton_ensembles.building.store import Store
 from triton_ensembles.environment import read_environment_file
-from triton_ensembles.environment.programs import ProgramError, output_of, run_step
 from triton_ensembles.environment.providers import install
 from triton_ensembles.files import digest, file_digest
+from triton_ensembles.programs import ProgramError, output_of, run_step
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.home import server_python
 

@@ -16,13 +16,14 @@ from triton_ensembles.building.places import Places
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.store import Store
 from triton_ensembles.environment import EnvironmentSpec, make_packed_environment, read_environment_file
-from triton_ensembles.environment.interpreter import choose_interpreter
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ENSEMBLES
+from triton_ensembles.triton.home import server_python
+from triton_ensembles.triton.interpreter import choose_interpreter, find_interpreter
 from triton_ensembles.triton.releases import releases
 from triton_ensembles.triton.targets import gpu
 
-from .conftest import PROCESSING
+from .conftest import PROCESSING, WriteFile, run_bare
 
 MINORS = ("3.8", "3.10", "3.12")
 
@@ -121,3 +122,17 @@ def test_every_release_of_the_table_has_a_python_that_specs_can_name() -> None:
     for release in releases().values():
         spec: EnvironmentSpec = read_environment_file(PROCESSING).for_python(release.python, exactly=True)
         assert spec.python == release.python
+
+
+def test_another_installed_python_is_used_when_the_file_names_it(environment_file: WriteFile, tmp_path: Path) -> None:
+    """Otherwise the environment has the Python that runs the build, which Triton's stub cannot load."""
+    asked = next((minor for minor in ("3.11", "3.12") if minor != server_python() and find_interpreter(minor)), None)
+    if asked is None:
+        pytest.skip("there is only one Python with a shared library here")
+    spec = environment_file(f"dependencies:\n  - python={asked}\n  - idna==3.10\n")
+    packed = make_packed_environment(spec, destination=tmp_path / "env.tar.gz", provider="pypi")
+    assert packed.python == asked
+    with tarfile.open(packed.path) as archive:
+        archive.extractall(tmp_path / "elsewhere")
+    code = "import idna, sys; print('%d.%d' % sys.version_info[:2], idna.__version__)"
+    assert run_bare(tmp_path / "elsewhere" / "bin" / "python3", code) == f"{asked} 3.10"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from triton_ensembles.environment import make_packed_environment
-from triton_ensembles.environment.interpreter import inspect_interpreter
 from triton_ensembles.environment.prefix import make_prefix
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.interpreter import inspect_interpreter
 
 from .channel import PLACEHOLDER, add_package
 from .conftest import WriteFile, run_bare

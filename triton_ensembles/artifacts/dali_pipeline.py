@@ -11,10 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 from triton_ensembles.artifacts import Facts, Job
-from triton_ensembles.environment.programs import ProgramError, output_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import locked, remove_partials, write_whole
 from triton_ensembles.paths import BUILD
+from triton_ensembles.programs import ProgramError, output_of
 
 TOOLS = ("nvidia-dali-cuda130",)
 DIFFERS_BY_DALI = True

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles import environment
+from triton_ensembles import environment, programs
 from triton_ensembles.archive import write
 from triton_ensembles.building.plan import BuildPlan
 from triton_ensembles.building.store import Entry, Store
@@ -13,6 +13,7 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import digest, file_digest
 from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.schema import Environment
+from triton_ensembles.triton import interpreter
 from triton_ensembles.triton.home import VERSION, find_home, server_python
 from triton_ensembles.triton.releases import version
 from triton_ensembles.triton.targets import Target
@@ -53,7 +54,7 @@ def environment_code() -> dict[str, str]:
     """The digests of all code that affects a packed environment."""
     assert environment.__file__ is not None
     files = sorted(Path(environment.__file__).parent.glob("*.py"))
-    return {f"environment.{path.stem}": file_digest(path) for path in files} | code_of(write)
+    return {f"environment.{path.stem}": file_digest(path) for path in files} | code_of(write, programs, interpreter)
 
 
 def _make(wanted: Environment, plan: BuildPlan, store: Store, progress: Progress) -> MadeEnvironment:

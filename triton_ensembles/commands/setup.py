@@ -4,10 +4,11 @@ import click
 
 from triton_ensembles.triton.home import install_home
 from triton_ensembles.triton.machine import check_machine
+from triton_ensembles.triton.stubs import prepare_stubs
 
 
 @click.command()
 def setup() -> None:
-    """Check this machine and install tritonserver and perf_analyzer into .triton/."""
+    """Check this machine and install tritonserver, perf_analyzer and the Python of plain steps into .triton/."""
     check_machine()
-    install_home(progress=click.echo)
+    prepare_stubs(install_home(progress=click.echo), progress=click.echo)

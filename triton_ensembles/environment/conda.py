@@ -7,10 +7,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from triton_ensembles.environment.programs import ProgramError, output_of
 from triton_ensembles.environment.pypi import pip_install
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.programs import ProgramError, output_of
 
 _CREATE = {
     "mamba": ("env", "create", "--prefix"),

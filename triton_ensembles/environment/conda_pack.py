@@ -16,7 +16,7 @@ import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from triton_ensembles.environment.programs import run_step
+from triton_ensembles.programs import run_step
 
 DESTINATION = "/opt/triton-python-environment"
 

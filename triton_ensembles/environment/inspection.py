@@ -9,9 +9,9 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
-from triton_ensembles.environment.programs import run_step
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.programs import run_step
 
 # Both scripts run in the tree's Python. They are two, so that `sources` holds what a step imports and not what the
 # first script needs. triton_python_backend_utils imports `json`, `struct` and numpy; the stub imports `asyncio` at the

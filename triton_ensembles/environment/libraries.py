@@ -15,8 +15,8 @@ import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 
-from triton_ensembles.environment.programs import run_step
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.programs import run_step
 
 _NOT_COPIED = re.compile(
     r"(ld-linux.*|linux-vdso|libc|libm|libdl|libpthread|librt|libutil|libresolv|libanl|libmvec|libnss_\w+|libthread_db"

@@ -10,8 +10,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from triton_ensembles.environment.interpreter import Interpreter
 from triton_ensembles.environment.libraries import make_relocatable
+from triton_ensembles.triton.interpreter import Interpreter
 
 # What no Python step needs: tests, the GUI, the static library, installers, and what a distribution adds.
 LEFT_OUT = (

@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from triton_ensembles.environment.interpreter import choose_interpreter
 from triton_ensembles.environment.prefix import make_prefix
-from triton_ensembles.environment.programs import ProgramError, output_of
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.programs import ProgramError, output_of
+from triton_ensembles.triton.interpreter import choose_interpreter
 
 
 def install_from_pypi(spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], object]) -> None:

@@ -1,32 +1,33 @@
 """The folder with tritonserver and perf_analyzer, the binaries of two wheels.
 
     .triton/2.51.0/pytriton/tritonserver/bin/tritonserver      from nvidia-pytriton, laid out as in its wheel (RPATHs)
-                   pytriton/tritonserver/backends/python/      libtriton_python.so, utils and the stub of this Python
+                   pytriton/tritonserver/backends/python/      libtriton_python.so and its utils
+                   pytriton/tritonserver/python_backend_stubs/ the stubs, by Python minor version
                    nvidia_pytriton.libs/                       the libraries that those link to
                    bin/perf_analyzer                           from tritonclient
                    perf_libs/                                  the two libraries that it links to
-                   backends/                                   the folder for --backend-directory
+                   backends-3.11/                              the folder for --backend-directory (stubs.py)
 
 The wheels' Python requirements are not installed: they pin packages that the server does not need.
 """
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from filelock import FileLock
 
-from triton_ensembles.backends import ENGINES
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import BACKENDS, ROOT, TRITON_HOME
+from triton_ensembles.paths import ROOT, TRITON_HOME
 from triton_ensembles.triton.loopback import bind_sagemaker_to_loopback
-from triton_ensembles.triton.machine import check_machine, libpython
+from triton_ensembles.triton.machine import check_machine
+from triton_ensembles.triton.wheels import download_wheels
 
 VERSION = "2.51.0"
 STUB = "triton_python_backend_stub"  # the process that runs a Python model; one in the model's folder is preferred
@@ -40,6 +41,9 @@ PERF_LIBRARIES = {"libb64.so.0d": "libb64-*.so.0d", "libcudart.so.12": "libcudar
 class TritonHome:
     """The paths of an installed home, whose ``folder`` is ``.triton/2.51.0``."""
 
+    PYTHON_BACKEND: ClassVar = ("libtriton_python.so", "triton_python_backend_utils.py")
+    """The files of the Python backend that are the same for every stub."""
+
     folder: Path
 
     @property
@@ -51,8 +55,8 @@ class TritonHome:
         return self.folder / "bin" / "perf_analyzer"
 
     @property
-    def backend_directory(self) -> Path:
-        return self.folder / "backends"
+    def python_backend(self) -> Path:
+        return self._wheel / "backends" / "python"
 
     @property
     def libraries(self) -> Path:
@@ -78,7 +82,8 @@ class TritonHome:
 def find_home(root: Path = TRITON_HOME) -> TritonHome:
     """The installed home. Raises :class:`EnsembleError` if there is none, or if a binary is missing."""
     home = TritonHome(root / VERSION)
-    for binary in (home.tritonserver, home.perf_analyzer, home.backend_directory / "python" / "libtriton_python.so"):
+    backend = (home.python_backend / name for name in home.PYTHON_BACKEND)
+    for binary in (home.tritonserver, home.perf_analyzer, *backend):
         if not binary.is_file():
             raise EnsembleError("this binary of Triton is missing", path=binary, cure="run: make setup")
     return home
@@ -95,7 +100,7 @@ def install_home(root: Path = TRITON_HOME, progress: Callable[[str], None] = pri
             progress(f"installing tritonserver {VERSION} and perf_analyzer into {root.name}/ (from two wheels, 70 MB)")
         with tempfile.TemporaryDirectory(dir=root) as scratch:
             wheels = Path(scratch) / "wheels"
-            _download(wheels)
+            download_wheels(WHEELS, wheels, "the wheels of tritonserver")
             made = TritonHome(Path(scratch) / VERSION)
             _unpack(wheels, made)
             target = root / VERSION
@@ -103,15 +108,6 @@ def install_home(root: Path = TRITON_HOME, progress: Callable[[str], None] = pri
                 shutil.rmtree(target)
             made.folder.replace(target)
     return find_home(root)
-
-
-def _download(destination: Path) -> None:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
-    command += ["--disable-pip-version-check", "-r", os.fspath(WHEELS), "-d", os.fspath(destination)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        reason = next((line for line in done.stderr.splitlines() if line.startswith("ERROR")), done.stderr.strip())
-        raise EnsembleError(f"the wheels of tritonserver could not be downloaded: {reason}", path=WHEELS)
 
 
 def _unpack(wheels: Path, home: TritonHome) -> None:
@@ -131,43 +127,8 @@ def _unpack(wheels: Path, home: TritonHome) -> None:
     for wanted, pattern in PERF_LIBRARIES.items():
         (found,) = home.libraries.glob(pattern)
         (home.perf_libraries / wanted).symlink_to(os.path.relpath(found, home.perf_libraries))
-    python = home.backend_directory / "python"
-    shutil.copytree(home.folder / "pytriton" / "tritonserver" / "backends" / "python", python)
-    shutil.copy2(home.stub(server_python()), python)
 
 
 def server_python() -> str:
-    """The Python minor version of the installed stub: that of the running interpreter, such as "3.11"."""
+    """The Python minor version of the stubs of a server that is asked for no other: the running one, such as "3.11"."""
     return f"{sys.version_info.major}.{sys.version_info.minor}"
-
-
-def link_backends(home: TritonHome) -> None:
-    """Link the project's Python-based backends into the folder for --backend-directory, beside the python backend."""
-    target = os.path.relpath(BACKENDS / "served_model", home.backend_directory)
-    for backend in ENGINES:
-        link = home.backend_directory / backend
-        if link.is_symlink() and link.readlink() == Path(target):
-            continue
-        # There is no link, or that of an older checkout. Replace it in one step: another server may be starting.
-        with tempfile.TemporaryDirectory(dir=home.folder) as scratch:
-            made = Path(scratch) / backend
-            made.symlink_to(target)
-            made.replace(link)
-
-
-def server_environment(home: TritonHome) -> dict[str, str]:
-    """The environment variables for tritonserver.
-
-    The stub of a Python-based backend embeds Python with an isolated configuration: it ignores PYTHONPATH and
-    PYTHONHOME, but takes the first ``python3`` on PATH for its own executable and so uses the virtual environment of
-    that ``python3`` (measured on 2.51.0). For a step with EXECUTION_ENV_PATH, Triton puts the packed environment first.
-    """
-    inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    libraries = [os.fspath(home.libraries), os.fspath(libpython().parent)]
-    # In a venv sys.executable is not resolved, so this is the folder that holds the venv's python3.
-    path = [os.fspath(Path(sys.executable).parent), inherited.get("PATH", os.defpath)]
-    return inherited | {
-        "PATH": os.pathsep.join(path),
-        "LD_LIBRARY_PATH": os.pathsep.join(libraries),
-        "TF_CPP_MIN_LOG_LEVEL": inherited.get("TF_CPP_MIN_LOG_LEVEL", "2"),
-    }

@@ -42,9 +42,10 @@ class SageMakerServer(ServerProcess):
         *,
         log: Path | None = None,
         append_log: bool = False,
+        python: str = "",
         ready_seconds: float = 300,
     ) -> None:
-        super().__init__(None, log, append_log=append_log, ready_seconds=ready_seconds)
+        super().__init__(None, log, append_log=append_log, python=python, ready_seconds=ready_seconds)
         variables = {MULTI_MODEL: "true"} if environment is None else environment
         self.ports = _named_ports(self.ports, variables)
         given = {name: value for name, value in variables.items() if name != "SAGEMAKER_SAFE_PORT_RANGE"}

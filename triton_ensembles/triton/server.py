@@ -31,10 +31,11 @@ class TritonServer(ServerProcess):
         ports: Ports | None = None,
         arguments: Sequence[str] = (),
         log: Path | None = None,
+        python: str = "",
         ready_seconds: float = 300,
         progress: Callable[[float], None] | None = None,
     ) -> None:
-        super().__init__(ports, log, ready_seconds=ready_seconds, progress=progress)
+        super().__init__(ports, log, python=python, ready_seconds=ready_seconds, progress=progress)
         own = [
             *(f"--model-repository={path.resolve()}" for path in repositories),
             *(f"--{name}-address={LOOPBACK}" for name in self.port_names),

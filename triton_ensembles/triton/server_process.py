@@ -17,10 +17,11 @@ from typing import ClassVar, Self
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.processes import die_with_parent, has_ended, uninterrupted, wait_for_end
-from triton_ensembles.triton.home import find_home, link_backends, server_environment
+from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.leftovers import Leftovers
 from triton_ensembles.triton.log import began_to_load, failure_reasons, read_failure, read_records
 from triton_ensembles.triton.ports import LOOPBACK, Ports
+from triton_ensembles.triton.stubs import prepare_stubs
 
 # How long tritonserver waits for open connections (also idle keep-alive connections) before it exits.
 EXIT_SECONDS = 10
@@ -48,11 +49,13 @@ class ServerProcess:
         ports: where to listen; by default free ports, which are reserved until ``stop``.
         log: the file for the server's log; by default a temporary one, which ``stop`` removes.
         append_log: keep what is in the log.
+        python: the minor version of the stubs' Python, such as "3.10"; "" is the one that runs this.
         ready_seconds: how long starting may take, loading of models included.
         progress: called every five seconds of loading with the seconds so far.
 
     Raises:
-        EnsembleError: a port is busy, a binary is missing, or the server does not start (with Triton's reason).
+        EnsembleError: a port is busy, a binary or the Python is missing, or the server does not start (with Triton's
+            reason).
     """
 
     port_names: ClassVar[tuple[str, ...]]
@@ -67,6 +70,7 @@ class ServerProcess:
         log: Path | None,
         *,
         append_log: bool = False,
+        python: str = "",
         ready_seconds: float,
         progress: Callable[[float], None] | None = None,
     ) -> None:
@@ -74,6 +78,7 @@ class ServerProcess:
         self.ports = ports or self._resources.enter_context(Ports.reserved())
         self.log = log or Path(self._resources.enter_context(tempfile.TemporaryDirectory(prefix="triton-"))) / "log"
         self._append_log = append_log
+        self._python = python
         self._log_start = 0
         self._ready_seconds = ready_seconds
         self._progress = progress
@@ -105,12 +110,12 @@ class ServerProcess:
     def launch(self) -> None:
         """Start the process. The kernel ends it with the calling thread, which must therefore last."""
         home = find_home()
-        link_backends(home)
+        stubs = prepare_stubs(home, self._python)
         self.ports.refuse_busy(self.port_names)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         arguments = [
             os.fspath(home.tritonserver),
-            f"--backend-directory={home.backend_directory}",
+            f"--backend-directory={stubs.backend_directory}",
             f"--backend-config=python,shm-region-prefix-name={self._leftovers.shared_memory}",
             f"--exit-timeout-secs={EXIT_SECONDS}",
             *self.command.arguments,
@@ -124,7 +129,7 @@ class ServerProcess:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
-                env={**server_environment(home), **self.command.environment},
+                env={**stubs.environment, **self.command.environment},
                 cwd=home.folder,  # the stub's sys.path begins with '', which must not be the user's folder
                 start_new_session=True,  # so that Ctrl-C reaches only this process, which stops the server
                 preexec_fn=die_with_parent(),

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import importlib
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,15 @@ import triton_python_backend_utils as pb_utils
 
 sys.path.append(str(Path(__file__).resolve().parents[3]))  # why: triton_ensembles/backends/__init__.py
 
-from triton_ensembles.backends import ENGINES
+from triton_ensembles.backends import ENGINES, PACKAGES
+
+if PACKAGES not in os.environ:
+    raise ImportError(
+        "this backend needs the packages of the Python that runs triton-ensembles, but the server's stubs run Python "
+        "{}.{}: serve the ensemble without an image, or build it with --target fused".format(*sys.version_info)
+    )
+sys.path += os.environ[PACKAGES].split(os.pathsep)
+
 from triton_ensembles.backends.common.batching import BadInputError, Request, Result
 from triton_ensembles.backends.common.model_instance import LoadError, read_model_instance
 

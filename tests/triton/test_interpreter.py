@@ -2,19 +2,15 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
 
-from triton_ensembles.environment import interpreter, make_packed_environment
-from triton_ensembles.environment.interpreter import choose_interpreter, inspect_interpreter
 from triton_ensembles.errors import EnsembleError
-
-from .conftest import WriteFile, run_bare
+from triton_ensembles.triton import interpreter
+from triton_ensembles.triton.interpreter import choose_interpreter, inspect_interpreter
 
 RUNNING = f"{sys.version_info[0]}.{sys.version_info[1]}"
-OTHERS = [minor for minor in ("3.11", "3.12", "3.13") if minor != RUNNING]
 
 
 def test_a_virtual_environment_gives_the_python_below_it() -> None:
@@ -47,15 +43,5 @@ def test_a_python_without_a_shared_library_is_refused_with_the_fix(monkeypatch: 
         choose_interpreter(None)
 
 
-def test_another_installed_python_is_used_when_the_file_names_it(environment_file: WriteFile, tmp_path: Path) -> None:
-    """Otherwise the environment has the Python that runs the build, which Triton's stub cannot load."""
-    asked = next((minor for minor in OTHERS if choose_interpreter(minor)[0].minor == minor), None)
-    if asked is None:
-        pytest.skip("there is only one Python with a shared library here")
-    spec = environment_file(f"dependencies:\n  - python={asked}\n  - idna==3.10\n")
-    packed = make_packed_environment(spec, destination=tmp_path / "env.tar.gz", provider="pypi")
-    assert packed.python == asked
-    with tarfile.open(packed.path) as archive:
-        archive.extractall(tmp_path / "elsewhere")
-    code = "import idna, sys; print('%d.%d' % sys.version_info[:2], idna.__version__)"
-    assert run_bare(tmp_path / "elsewhere" / "bin" / "python3", code) == f"{asked} 3.10"
+def test_a_python_that_is_not_installed_is_not_found() -> None:
+    assert interpreter.find_interpreter("3.99") is None

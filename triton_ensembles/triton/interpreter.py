@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from triton_ensembles.environment.programs import ProgramError, output_of
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.programs import ProgramError, output_of
 
 _DESCRIBE = """
 import json, os, site, sys, sysconfig
@@ -87,12 +87,21 @@ def inspect_interpreter(executable: str | Path) -> Interpreter | None:
     )
 
 
+def find_interpreter(minor: str) -> Interpreter | None:
+    """The running interpreter if its minor version is ``minor``; otherwise another one of that version on PATH or among
+    pyenv's. None if there is none with a shared library."""
+    running = [Path(sys.executable)] if minor == "{}.{}".format(*sys.version_info) else []
+    for found in map(inspect_interpreter, chain(running, _others(minor))):
+        if found and found.minor == minor and found.shared_library:
+            return found
+    return None
+
+
 def choose_interpreter(minor: str | None, *, exactly: bool = False) -> tuple[Interpreter, str]:
     """The interpreter to build with, and a warning for the user if its version is not ``minor`` (otherwise ``""``).
 
-    The running one if its minor version is ``minor`` (or ``minor`` is None); otherwise another one of that version on
-    PATH or among pyenv's; otherwise, unless ``exactly`` that version is required, the running one after all, so that a
-    newcomer with another Python still gets an environment.
+    As :func:`find_interpreter` (None is the running version); otherwise, unless ``exactly`` that version is required,
+    the running one after all, so that a newcomer with another Python still gets an environment.
 
     Raises:
         EnsembleError: there is none of that version, or none that was built with a shared library.
@@ -103,9 +112,8 @@ def choose_interpreter(minor: str | None, *, exactly: bool = False) -> tuple[Int
             "this is not a CPython with a GIL, and Triton's stub needs one", cure="use Python 3.11 or 3.12"
         )
     minor = minor or running.minor
-    for found in chain([running], map(inspect_interpreter, _others(minor))):
-        if found and found.minor == minor and found.shared_library:
-            return found, ""
+    if found := find_interpreter(minor):
+        return found, ""
     if exactly:
         raise EnsembleError(
             f"there is no Python {minor} with a shared library here, and no conda channel that has one",

@@ -1,0 +1,102 @@
+"""A Python as bare as that of NVIDIA's image: the standard library and numpy, for steps without an environment.
+
+.triton/python-3.10/pyvenv.cfg      a virtual environment (PEP 405) of a Python that is installed here
+                    bin/python3     the link to it that the stub finds on PATH
+                    lib/…           numpy, unpacked from a wheel
+"""
+
+import csv
+import re
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+
+from filelock import FileLock
+
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ROOT
+from triton_ensembles.progress import Progress
+from triton_ensembles.triton.interpreter import Interpreter
+from triton_ensembles.triton.releases import version
+from triton_ensembles.triton.wheels import download_wheels
+
+_REQUIREMENTS = ROOT / "requirements"
+_NEWEST = (3, 12)  # that numpy 1.26 has a wheel for
+_PLATFORM = ("--implementation=cp", "--platform=manylinux2014_x86_64")
+
+
+def bare_python(interpreter: Interpreter, root: Path, progress: Progress) -> Path:
+    """The virtual environment below ``root``; it is made when it is missing, and again when anything in it is not as it
+    was made.
+
+    Raises:
+        EnsembleError: numpy cannot be downloaded, or has no wheel for this Python.
+    """
+    if version(interpreter.minor) > _NEWEST:
+        raise EnsembleError(
+            f"numpy below 2, which Triton's stub needs, has no wheel for Python {interpreter.minor}",
+            cure="use Python {}.{} or an older one".format(*_NEWEST),
+        )
+    folder = root / f"python-{interpreter.minor}"
+    if not _is_whole(folder, interpreter):
+        with FileLock(root / ".lock"):
+            if not _is_whole(folder, interpreter):
+                progress(f"making a Python {interpreter.minor} with numpy alone in {root.name}/{folder.name}/")
+                _make(folder, interpreter)
+    return folder
+
+
+def _make(folder: Path, interpreter: Interpreter) -> None:
+    requirements = _requirements(interpreter.minor)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        options = (f"--python-version={interpreter.minor}", *_PLATFORM)
+        what = f"numpy for the bare Python {interpreter.minor} of steps without an environment"
+        wheels = download_wheels(requirements, Path(scratch), what, *options)
+        if folder.exists():
+            shutil.rmtree(folder)
+        (folder / "bin").mkdir(parents=True)
+        (folder / "bin" / "python3").symlink_to(interpreter.executable)
+        (folder / "pyvenv.cfg").write_text(_configuration(interpreter), encoding="utf-8")
+        for wheel in wheels:
+            with zipfile.ZipFile(wheel) as archive:
+                archive.extractall(_packages(folder, interpreter.minor))
+
+
+def _is_whole(folder: Path, interpreter: Interpreter) -> bool:
+    """Whether it is this interpreter's, and has exactly the files of numpy's wheel, by name and size."""
+    pinned, packages = _numpy_version(interpreter.minor), _packages(folder, interpreter.minor)
+    names = {"numpy", "numpy.libs", f"numpy-{pinned}.dist-info"}
+    try:
+        if (folder / "pyvenv.cfg").read_text(encoding="utf-8") != _configuration(interpreter):
+            return False
+        if (folder / "bin" / "python3").resolve(strict=True) != interpreter.executable:
+            return False
+        if {path.name for path in packages.iterdir()} != names:
+            return False
+        with (packages / f"numpy-{pinned}.dist-info" / "RECORD").open(encoding="utf-8", newline="") as record:
+            return all((packages / name).stat().st_size == int(size) for name, _, size in csv.reader(record) if size)
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: a link to itself
+        return False
+
+
+def _configuration(interpreter: Interpreter) -> str:
+    lines = (f"home = {interpreter.executable.parent}", "include-system-site-packages = false")
+    return "\n".join((*lines, f"version = {interpreter.version}", ""))
+
+
+def _packages(folder: Path, minor: str) -> Path:
+    return folder / "lib" / f"python{minor}" / "site-packages"
+
+
+def _requirements(minor: str) -> Path:
+    own = _REQUIREMENTS / f"bare-python-{minor}.txt"
+    return own if own.is_file() else _REQUIREMENTS / "bare-python.txt"
+
+
+def _numpy_version(minor: str) -> str:
+    path = _requirements(minor)
+    pinned = re.search(r"(?m)^numpy==(\S+)", path.read_text(encoding="utf-8"))
+    if pinned is None:
+        raise EnsembleError("there is no line with numpy==VERSION", path=path, cure="restore the file from git")
+    return pinned[1]

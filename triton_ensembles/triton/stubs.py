@@ -1,0 +1,92 @@
+"""What a server needs so that its stubs, the processes that run Python models, are of one Python.
+
+    .triton/2.51.0/backends-3.10/python/         libtriton_python.so, its utils and the stub of that Python
+                                 onnxruntime …   links to the project's own Python-based backends
+    .triton/python-3.10/                         the bare Python of steps without an environment (bare_python.py)
+
+A stub embeds Python with an isolated configuration: it ignores PYTHONPATH and PYTHONHOME, but takes the first
+``python3`` on PATH for its own executable and so uses the virtual environment of that ``python3`` (measured on 2.51.0).
+For a step with EXECUTION_ENV_PATH, Triton puts the packed environment first.
+"""
+
+import os
+import shutil
+import site
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_ensembles.backends import ENGINES, PACKAGES
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import BACKENDS
+from triton_ensembles.progress import Progress
+from triton_ensembles.triton.bare_python import bare_python
+from triton_ensembles.triton.home import TritonHome, server_python
+from triton_ensembles.triton.interpreter import Interpreter, find_interpreter
+
+
+@dataclass(frozen=True)
+class Stubs:
+    """The folder for --backend-directory, and the variables for tritonserver's environment."""
+
+    backend_directory: Path
+    environment: Mapping[str, str]
+
+
+def prepare_stubs(home: TritonHome, python: str = "", progress: Progress = lambda _: None) -> Stubs:
+    """Make what is missing for stubs of ``python``, such as "3.10"; "" is the Python that runs this.
+
+    Raises:
+        EnsembleError: Triton has no stub for it, it is not on this machine, or numpy cannot be downloaded.
+    """
+    minor = python or server_python()
+    stub = home.stub(minor)
+    interpreter = find_interpreter(minor)
+    if interpreter is None or interpreter.shared_library is None:
+        raise EnsembleError(
+            f"there is no Python {minor} with a shared library (libpython{minor}.so.1.0) on this machine",
+            cure=f"install it: PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install {minor}",
+        )
+    bare = bare_python(interpreter, home.folder.parent, progress)
+    folder = home.folder / f"backends-{minor}"
+    _copy_backend(home, stub, folder / "python")
+    _link_backends(home, folder)
+    return Stubs(folder, _environment(home, interpreter, bare))
+
+
+def _copy_backend(home: TritonHome, stub: Path, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for source in (*(home.python_backend / name for name in home.PYTHON_BACKEND), stub):
+        copy = folder / source.name
+        if not (copy.is_file() and copy.stat().st_size == source.stat().st_size):
+            with tempfile.TemporaryDirectory(dir=home.folder) as scratch:  # another server may be starting
+                shutil.copy2(source, scratch)
+                (Path(scratch) / source.name).replace(copy)
+
+
+def _link_backends(home: TritonHome, folder: Path) -> None:
+    """Link the project's Python-based backends, which refuse to load under a Python without their packages."""
+    target = os.path.relpath(BACKENDS / "served_model", folder)
+    for backend in ENGINES:
+        link = folder / backend
+        if link.is_symlink() and link.readlink() == Path(target):
+            continue
+        # There is no link, or that of an older checkout. Replace it in one step: another server may be starting.
+        with tempfile.TemporaryDirectory(dir=home.folder) as scratch:
+            made = Path(scratch) / backend
+            made.symlink_to(target)
+            made.replace(link)
+
+
+def _environment(home: TritonHome, interpreter: Interpreter, bare: Path) -> dict[str, str]:
+    assert interpreter.shared_library is not None
+    passed = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON") and key != PACKAGES}
+    if interpreter.minor == server_python():
+        passed[PACKAGES] = os.pathsep.join(site.getsitepackages())
+    libraries = (home.libraries, interpreter.shared_library.parent)
+    return passed | {
+        "PATH": os.pathsep.join((os.fspath(bare / "bin"), passed.get("PATH", os.defpath))),
+        "LD_LIBRARY_PATH": os.pathsep.join(map(os.fspath, libraries)),
+        "TF_CPP_MIN_LOG_LEVEL": passed.get("TF_CPP_MIN_LOG_LEVEL", "2"),
+    }

@@ -1,0 +1,33 @@
+"""Wheels of files with pinned versions and sha256, downloaded by pip."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from triton_ensembles.errors import EnsembleError
+
+
+def download_wheels(requirements: Path, destination: Path, what: str, *options: str) -> list[Path]:
+    """Download the wheels that ``requirements`` lists into the folder ``destination``, without what they require.
+
+    Args:
+        what: the wheels in words, for the error.
+        options: further options of ``pip download``.
+
+    Raises:
+        EnsembleError: pip fails; in its words.
+    """
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
+    command += ["--disable-pip-version-check", "--only-binary=:all:", *options]
+    command += ["-r", os.fspath(requirements), "-d", os.fspath(destination)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        reason = errors[0] if errors else " ".join(done.stderr.split())
+        raise EnsembleError(
+            f"{what} could not be downloaded: {reason}",
+            path=requirements,
+            cure="connect this machine to a package registry (pip's index-url), and try again",
+        )
+    return sorted(destination.glob("*.whl"))
