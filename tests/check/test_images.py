@@ -71,7 +71,7 @@ def test_instances() -> None:
         (PLAN, {}, set()),
         (members(), {"instance": "ml.g55.xlarge"}, {"instance-unknown"}),
         (members(), {"image": "latest"}, {"image-unknown"}),
-        (members(), {"image": "24.05"}, {"image-not-on-sagemaker"}),
+        (members(), {"image": "24.06"}, {"image-not-on-sagemaker"}),
         (
             {"one/config.pbtxt": 'backend: "rust_tokens"\n' + IO, "one/1": None},
             {"image": "24.09"},

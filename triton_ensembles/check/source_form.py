@@ -6,13 +6,13 @@
 * The steps are written for the GPU target; the build rewrites ``instance_group`` and ``platform`` for the CPU.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.recipe.reader import RECIPE, parse_recipe
 from triton_ensembles.recipe.schema import Recipe
-from triton_ensembles.triton.releases import Release
 from triton_ensembles.triton.targets import GPU_BACKENDS
 
 ENSEMBLE_FOLDER = "ensemble"
@@ -45,12 +45,12 @@ class SourceRecipe:
             return True
         return any(each.path == path or each.path.startswith(f"{path}/") for each in self.recipe.artifacts)
 
-    def makes_model_for(self, model: str, image: Release) -> bool:
-        """Whether the build makes a file of ``model`` that the image can load; it then changes the backend in
-        config.pbtxt."""
+    def makes_model_for(self, model: str, image_backends: Collection[str]) -> bool:
+        """Whether the build makes a file of ``model`` that an image with these backends can load; it then changes the
+        backend in config.pbtxt."""
         if self.recipe is None:
             return True
-        backends = [backend for backend in GPU_BACKENDS if backend in image.backends]
+        backends = [backend for backend in GPU_BACKENDS if backend in image_backends]
         return any(self.recipe.model_for(model, backend) for backend in backends)
 
 

@@ -11,11 +11,12 @@ from triton_ensembles.check.formats import FORMATS
 from triton_ensembles.commands import options
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.targets import NAMES
 
 
 @click.command("check")
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option("--target", type=click.Choice(["cpu", "gpu"]), help="Where the models will run.")
+@click.option("--target", type=click.Choice(NAMES), help="Where the models will run.")
 @click.option("--instance", metavar="TYPE", help="The SageMaker instance type, such as ml.g5.xlarge.")
 @click.option("--image", metavar="RELEASE", help="The Triton release or image, such as 24.09.")
 @click.option("--format", "style", type=click.Choice(list(FORMATS)), default="text", help="How to print the faults.")

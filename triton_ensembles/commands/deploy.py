@@ -12,14 +12,18 @@ from triton_ensembles.deploy.aws import Aws, aws_errors
 from triton_ensembles.deploy.bucket import S3Prefix, archive_prefix
 from triton_ensembles.deploy.deployment import deploy_endpoint
 from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
-from triton_ensembles.deploy.image import PIP_SERVER, default_image, image_to_check, image_uri
+from triton_ensembles.deploy.image import PIP_SERVER, image_to_check, image_uri
+from triton_ensembles.deploy.placement import (
+    DEFAULTS,
+    common_target,
+    default_image,
+    default_instance,
+    refuse_own_server,
+)
 from triton_ensembles.deploy.price import cost, hosting_price
 from triton_ensembles.deploy.uploads import is_uploaded, stored_archives
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.targets import CPU
-
-_INSTANCES = {CPU.name: "ml.c5.xlarge", "gpu": "ml.g4dn.xlarge"}
 
 
 @click.command("deploy")
@@ -29,9 +33,18 @@ _INSTANCES = {CPU.name: "ml.c5.xlarge", "gpu": "ml.g4dn.xlarge"}
 @options.prefix
 @options.archive_target
 @click.option("--role", required=True, envvar="SAGEMAKER_ROLE", show_envvar=True, help="ARN of the execution role.")
-@click.option("--instance", help=f"Instance type.  [default: {', '.join(_INSTANCES.values())}, by target]")
+@click.option(
+    "--instance",
+    help="Instance type.  [default: that which the archives were built for; or else, by target: "
+    f"{', '.join(f'{target} {default.instance}' for target, default in DEFAULTS.items())}]",
+)
 @click.option("--count", default=1, type=click.IntRange(1), help="Instances to start with.")
-@click.option("--image", metavar="TAG", help="Release (or tag) of SageMaker's Triton image, such as 24.09.")
+@click.option(
+    "--image",
+    metavar="TAG",
+    help="Release (or tag) of SageMaker's Triton image, such as 24.09.  [default: that which the archives were built "
+    "for, its -cpu form for an instance type without a GPU]",
+)
 @click.option("--image-uri", metavar="URI", help="The complete URI of an image that --image does not know.")
 @click.option("--cache/--no-cache", default=True, help="Keep models loaded between requests.")
 @click.option(
@@ -61,17 +74,21 @@ def deploy(
     """Create a multi-model endpoint over uploaded archives, or update it where it differs.
 
     The archives (ARCHIVES, or those in dist/TARGET of the project's ensembles) are first checked for this image and
-    instance type. After a failure, all that this run has created is deleted again.
+    instance type. They say themselves which target, image and instance type they were built for. After a failure, all
+    that this run has created is deleted again.
 
     If all archives were built by this tool, Triton is told not to complete their configs, which are complete: without
     that, each Python step takes a second longer to load. Override it with --env SAGEMAKER_TRITON_ADDITIONAL_ARGS=….
     """
     aws = Aws()
     place = archive_prefix(aws, endpoint, bucket, prefix)
-    instance = instance or _INSTANCES[target]
     chosen = chosen_archives(archives, target, allow_random=allow_random)
+    target = common_target(chosen, target)
+    instance = instance or default_instance(chosen, target)
     uri = _chosen_image(image, image_uri, target, chosen, aws.region, instance)
-    click.echo(f"check: {refuse_faulty(chosen, Destination(target, instance, image_to_check(uri)))}")
+    if uri == PIP_SERVER and aws.is_amazon:
+        refuse_own_server(chosen)
+    click.echo(f"check: {refuse_faulty(chosen, Destination(target, instance, '' if uri == PIP_SERVER else uri))}")
     if uri != PIP_SERVER and not image_to_check(uri):
         click.echo(f"note: the image {uri} names no release, so the archives were not checked against its content")
     _refuse_missing(aws, place, chosen)
@@ -100,13 +117,7 @@ def _chosen_image(
         return uri
     if tag:
         return image_uri(tag, region, instance)
-    built_for = {each.image for each in archives if each.image}
-    if len(built_for) > 1:
-        raise EnsembleError(
-            f"these archives were built for different images: {', '.join(sorted(built_for))}",
-            cure="build them all for one image, or choose one with --image",
-        )
-    return default_image(target, next(iter(built_for), ""), region, instance)
+    return default_image(archives, target, region, instance)
 
 
 def _refuse_missing(aws: Aws, place: S3Prefix, archives: Sequence[Archive]) -> None:

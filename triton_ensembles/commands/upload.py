@@ -9,6 +9,7 @@ from triton_ensembles.commands.archives import chosen_archives
 from triton_ensembles.deploy.archives import refuse_faulty
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import archive_prefix
+from triton_ensembles.deploy.placement import common_target
 from triton_ensembles.deploy.uploads import upload_archives
 from triton_ensembles.triton.destination import Destination
 
@@ -31,7 +32,7 @@ def upload(
     """
     aws = Aws()
     chosen = chosen_archives(archives, target, allow_random=allow_random)
-    click.echo(f"check: {refuse_faulty(chosen, Destination(target))}")
+    click.echo(f"check: {refuse_faulty(chosen, Destination(common_target(chosen, target)))}")
     place = archive_prefix(aws, endpoint, bucket, prefix)
     total = sum(each.size for each in chosen) / 1e6
     click.echo(f"archives to store in {place.url}: {len(chosen)}, {total:.1f} MB")

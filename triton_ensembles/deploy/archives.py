@@ -26,16 +26,27 @@ class Archive:
     Attributes:
         name: the file's name without .tar.gz.
         size: in bytes.
-        weights: "pretrained" or "random" as its manifest.json says; "" for an archive without one.
-        image: the release that it was built for ("24.09"); "" for the server from PyPI, or when unknown.
+        weights: "pretrained" or "random" as its manifest.json says; "" for an archive without one, as below.
+        target: "cpu", "gpu" or "fused".
+        image: the release that it was built for ("24.09"); "" for the server on this machine.
+        instance: the instance type that it was built for.
+        python: the minor version of Python that its code is for.
     """
 
     path: Path
     name: str
     sha256: str
     size: int
-    weights: str
+    weights: str = ""
+    target: str = ""
     image: str = ""
+    instance: str = ""
+    python: str = ""
+
+    @property
+    def is_for_own_server(self) -> bool:
+        """Whether it was built for the server on this machine, and for no image."""
+        return bool(self.target) and not self.image
 
     @property
     def key(self) -> str:
@@ -55,8 +66,8 @@ def read_archive(path: Path) -> Archive:
     if not path.name.endswith(SUFFIX):
         raise EnsembleError(f"SageMaker's multi-model endpoints serve archives named *{SUFFIX}", path=path)
     manifest = _manifest(path)
-    weights, image = (str(manifest.get(key, "")) for key in ("weights", "image"))
-    return Archive(path, path.name.removesuffix(SUFFIX), file_digest(path), path.stat().st_size, weights, image)
+    said = {key: str(manifest.get(key, "")) for key in ("weights", "target", "image", "instance", "python")}
+    return Archive(path, path.name.removesuffix(SUFFIX), file_digest(path), path.stat().st_size, **said)
 
 
 def find_archives(folder: Path, ensembles: Iterable[str]) -> list[Archive]:

@@ -7,28 +7,13 @@ from pathlib import Path
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import VERSION
-from triton_ensembles.triton.releases import instance_of
-from triton_ensembles.triton.targets import CPU
+from triton_ensembles.triton.releases import instance_of, tag_of
 
 _TABLE = Path(__file__).parent / "accounts.csv"
 _TAG = re.compile(r"(?P<release>\d\d\.\d\d)(-py3(-cpu)?)?")
-# Archives of the cpu target are for the server from PyPI, not for an image of AWS (other Python, other backends). AWS
-# has no image of this name; these archives run only on an endpoint that has one.
+# Archives that were built for no image are for the server from PyPI (other Python, other backends). AWS has no image of
+# this name; these archives run only on an endpoint that has one.
 PIP_SERVER = f"triton-ensembles/tritonserver:{VERSION}-pip"
-# The newest release in the table whose image still has the TensorFlow backend (triton/releases.csv).
-DEFAULT_RELEASE = "24.09"
-
-
-def default_image(target: str, built_for: str, region: str, instance: str) -> str:
-    """The URI of the image for archives of ``target``.
-
-    Args:
-        built_for: the release that the archives were built for, "" when unknown.
-
-    Raises:
-        EnsembleError: as :func:`image_uri`.
-    """
-    return PIP_SERVER if target == CPU.name else image_uri(built_for or DEFAULT_RELEASE, region, instance)
 
 
 def image_uri(tag: str, region: str, instance: str) -> str:
@@ -67,7 +52,7 @@ def image_uri(tag: str, region: str, instance: str) -> str:
             raise EnsembleError(
                 f"it is unknown whether {instance} has a GPU", cure=f"use --image {release}-py3 or {release}-py3-cpu"
             )
-        tag = f"{release}-py3" if machine.gpus else f"{release}-py3-cpu"
+        tag = tag_of(release, machine)
     return f"{owners[region]}.dkr.ecr.{region}.{domain}/sagemaker-tritonserver:{tag}"
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 LOCAL = (24, 10)  # tritonserver 2.51.0, which this project runs and against which the rules are tested
 _RELEASE = re.compile(r"(?<![\d.])(\d\d)\.(\d\d)(?!\d)")
+_FOR_CPU = re.compile(r"-cpu(?![a-z0-9])")  # 24.09-py3-cpu
 
 
 @dataclass(frozen=True)
@@ -12,7 +13,7 @@ class Destination:
     """Where a repository will be served.
 
     Args:
-        device: "cpu", "gpu" or "" (not given).
+        device: the target ("cpu", "gpu", "fused"), or "" if not given.
         instance: an instance type of SageMaker, such as "ml.g5.xlarge"; "" if not given.
         image: the name of a Triton image, or only its release ("24.09"); "" for this project's own server.
     """
@@ -38,6 +39,12 @@ class Destination:
         return "{:02}.{:02}".format(*self.release)
 
     @property
+    def image_is_for_cpu(self) -> bool:
+        """Whether the image's tag is that of a CPU-only build, as SageMaker names it."""
+        return bool(_FOR_CPU.search(self._tag.rpartition(":")[2]))
+
+    @property
     def _tag(self) -> str:
-        """The image without the registry, which may contain other numbers (an account, an address)."""
-        return self.image.rpartition("/")[2]
+        """The image without the registry, which may contain other numbers (an account, an address), and without its
+        digest."""
+        return self.image.rpartition("/")[2].partition("@")[0]

@@ -17,6 +17,10 @@ TABLE = _FOLDER / "releases.csv"
 _PLAIN = ("ensemble", "identity", "square", "repeat", "python")
 ALWAYS = frozenset((*_PLAIN, "onnxruntime", "dali", "pytorch", "openvino", "fil", "tensorrt"))
 
+# server docs/customization_guide/build.md: what a build without a GPU leaves out. AWS does not publish what its py3-cpu
+# image has: it is taken to be such a build.
+_NOT_IN_CPU_BUILDS = frozenset(("dali", "tensorrt"))
+
 # (glibc, libstdc++.so.6.0.N) of the base images, as those Ubuntu releases ship them.
 _UBUNTU = {"20.04": ((2, 31), 28), "22.04": ((2, 35), 30), "24.04": ((2, 39), 33)}
 
@@ -43,6 +47,11 @@ class Release:
         return ALWAYS | {"tensorflow"} if self.tensorflow == "yes" else ALWAYS
 
     @property
+    def cpu_backends(self) -> frozenset[str]:
+        """The backends of the py3-cpu image."""
+        return self.backends - _NOT_IN_CPU_BUILDS
+
+    @property
     def glibc(self) -> tuple[int, int] | None:
         """The image's version of glibc; None if unknown."""
         return _UBUNTU[self.ubuntu][0] if self.ubuntu in _UBUNTU else None
@@ -66,7 +75,7 @@ class Instance:
         name: such as ``ml.g5.xlarge``.
         gpu: the model of its NVIDIA GPUs; "" without one.
         compute_capability: such as "8.6"; "" without a GPU.
-        architecture: such as "Ampere"; "" without a GPU.
+        architecture: of its processor, "x86_64" or "aarch64".
         gpus: their number.
     """
 
@@ -104,6 +113,31 @@ def instance_of(name: str) -> Instance | None:
             gpu = "" if row["gpu"] == "none" else row["gpu"]
             return Instance(name, gpu, row["compute_capability"], row["architecture"], _count(row["gpus"], size))
     return None
+
+
+def tag_of(release: str, instance: Instance) -> str:
+    """The tag of SageMaker's image of a release that AWS's Python SDK picks for an instance type."""
+    return f"{release}-py3" if instance.gpus else f"{release}-py3-cpu"
+
+
+def is_cpu_image(target: Destination) -> bool:
+    """Whether the models will run in a py3-cpu image: its tag says so, or it is picked by the instance type, which has
+    no GPU, because no more than a release was chosen."""
+    if target.image not in ("", target.release_name):
+        return target.image_is_for_cpu
+    instance = instance_of(target.instance)
+    return instance is not None and not instance.gpus
+
+
+def backends_of(target: Destination) -> frozenset[str] | None:
+    """The backends of the image, those of any release's py3-cpu image if only the instance type tells that it is one;
+    None if they are unknown."""
+    image = image_of(target)
+    if not is_cpu_image(target):
+        return image.backends if image else None
+    if image:
+        return image.cpu_backends
+    return None if target.image else frozenset().union(*(each.cpu_backends for each in releases().values()))
 
 
 @cache

@@ -16,7 +16,7 @@ from triton_ensembles.triton.home import VERSION
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.releases import Release, releases
 
-NAMES = ("cpu", "gpu")
+NAMES = ("cpu", "gpu", "fused")
 
 
 @dataclass(frozen=True)

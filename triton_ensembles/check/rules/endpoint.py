@@ -29,6 +29,12 @@ def manifest(repository: Repository) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
+def is_for_own_server(repository: Repository) -> bool:
+    """Whether its manifest says that it was built for this project's own server, and for no image."""
+    found = manifest(repository)
+    return bool(found.get("target")) and not found.get("image")
+
+
 @rule(
     "No two archives of an endpoint have a step of the same name",
     source="core r24.10 model_repository_manager.cc looks for steps by bare names in all repositories; "

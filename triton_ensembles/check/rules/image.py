@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from triton_ensembles.check.backend import backend_of, has_library
 from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Form, Model
+from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rules.endpoint import is_for_own_server
 from triton_ensembles.check.spelling import listed, nearest
 from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelInstanceGroup
-from triton_ensembles.triton.releases import families, image_of, instance_of, releases
+from triton_ensembles.triton.releases import backends_of, families, image_of, instance_of, is_cpu_image, releases
 
 
 @rule("The image is one of Triton's releases", source="releases.csv", severity=Severity.WARNING)
@@ -31,17 +32,19 @@ def image_unknown(destination: Destination) -> Iterator[Finding]:
 
 @rule(
     "SageMaker has an image of the release",
-    source="releases.csv, column sagemaker: what public examples and issues name, which is not everything",
+    source="releases.csv, column sagemaker: AWS's lists of Deep Learning Containers",
     severity=Severity.NOTE,
 )
 def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
     if image is None or image.sagemaker:
         return
-    known = ", ".join(each.release for each in releases().values() if each.sagemaker)
+    known = [each.release for each in releases().values() if each.sagemaker]
+    earlier = [name for name in known if name < image.release]
+    around = known[max(len(earlier) - 1, 0) : len(earlier) + 1]
     yield Finding(
         Place(destination.image),
-        f"it is unknown whether SageMaker has an image of Triton {image.release} (known: {known})",
+        f"it is unknown whether SageMaker has an image of Triton {image.release} (it has {' and '.join(around)})",
         "AWS publishes images of only some of NVIDIA's releases, and not in all regions at the same time",
         "look it up in AWS's list of Deep Learning Containers (sagemaker-tritonserver)",
     )
@@ -49,30 +52,46 @@ def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
 
 @rule(
     "The image has the backends of the models",
-    source="server build.py on the branches r22.07 to r26.08: enable_all; releases.csv for TensorFlow",
+    source="server build.py on the branches r22.07 to r26.08: enable_all; releases.csv for TensorFlow; server "
+    "docs/customization_guide/build.md for images without a GPU",
     bad=Example(python_model(backend='platform: "tensorflow_graphdef"', size=8), {"1/model.graphdef": ""}),
     good=Example(python_model(backend='platform: "onnxruntime_onnx"'), {"1/model.onnx": ""}),
     destination=Destination(image="25.04"),
     server=Server.UNTESTED,
 )
 def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
-    image, backend = image_of(destination), _backend(model)
-    if image is None or not backend or backend in image.backends:
+    backends, backend = _backends(model.repository, destination), _backend(model)
+    if backends is None or not backend or backend in backends:
+        return
+    if backend == "tensorrt" and _reason_without_gpu(model, destination):  # instance-without-gpu reports it
         return
     recipe = model.repository.recipe
-    if recipe and recipe.makes_model_for(model.folder, image):
+    if recipe and recipe.makes_model_for(model.folder, backends):
         return
     if has_library(model, f"libtriton_{backend}.so") or not _is_plain(destination.image):
         return
+    image = image_of(destination)
     having = [each.release for each in releases().values() if backend in each.backends]
+    refusal = f"Triton refuses it: unable to find backend library for backend '{backend}'"
     place = model.at("backend") if model.config.backend else model.at("platform")
-    if having:
+    if having and is_cpu_image(destination) and (image is None or backend in image.backends):
         yield Finding(
             place,
-            f"the image of Triton {image.release} has no {backend} backend",
-            f"Triton refuses it: unable to find backend library for backend '{backend}'",
+            f"'{model.folder}' needs the {backend} backend, which SageMaker's image for CPU instances does not have "
+            f"({image.release if image else 'RELEASE'}-py3-cpu)",
+            refusal
+            if destination.image_is_for_cpu
+            else f"AWS's SDK picks that image for {destination.instance}, which has no GPU. {refusal}",
+            "build with --target fused, whose archive brings its engines; or use an instance type with a GPU"
+            + (f", or the complete image {image.release}-py3" if image and backend != "tensorrt" else ""),
+        )
+    elif having and image:
+        yield Finding(
+            place,
+            f"the image of Triton {image.release} has no {backend} backend, which '{model.folder}' needs",
+            refusal,
             f"use an image from {having[0]} to {having[-1]}, or convert the model to ONNX "
-            '(platform: "onnxruntime_onnx") or TensorRT',
+            '(platform: "onnxruntime_onnx")' + ("" if is_cpu_image(destination) else " or TensorRT"),
         )
 
 
@@ -120,7 +139,7 @@ def instance_unknown(destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
-    "Models for an instance without a GPU do not require one",
+    "Models for an instance or an image without a GPU do not require one",
     source="core r24.10 model_config_utils.cc ValidateInstanceGroup; instances.csv",
     bad=python_model("instance_group [ { count: 1, kind: KIND_GPU } ]"),
     good=python_model("instance_group [ { count: 1, kind: KIND_CPU } ]"),
@@ -128,24 +147,45 @@ def instance_unknown(destination: Destination) -> Iterator[Finding]:
     destination=Destination(instance="ml.c5.xlarge"),
 )
 def instance_without_gpu(model: Model, destination: Destination) -> Iterator[Finding]:
-    instance = instance_of(destination.instance)
-    # The build turns the KIND_GPU of a folder of ensembles/ into KIND_CPU; --target cpu has its own rule.
-    if instance is None or instance.gpu or model.repository.form is Form.SOURCE or destination.device == "cpu":
+    reason = _reason_without_gpu(model, destination)
+    if not reason:
+        return
+    if _backend(model) == "tensorrt":
+        yield Finding(
+            model.at("platform") if model.config.platform else model.at("backend"),
+            f"'{model.folder}' is a TensorRT plan, and {reason}",
+            "Triton refuses it: the tensorrt backend runs only on a GPU, and the image for CPU instances has none",
+            'use the ONNX model that the plan was made from: platform: "onnxruntime_onnx"',
+        )
         return
     for number, group in enumerate(model.config.instance_group):
         if group.kind == ModelInstanceGroup.KIND_GPU:
             yield Finding(
                 model.at("instance_group", number, "kind"),
-                f"the instance group is KIND_GPU, and {destination.instance} has no GPU",
+                f"the instance group is KIND_GPU, and {reason}",
                 cure="write kind: KIND_CPU",
             )
-    if not model.config.instance_group and _backend(model) == "tensorrt":
-        yield Finding(
-            model.at("platform") if model.config.platform else model.at("backend"),
-            f"this is a TensorRT plan, and {destination.instance} has no GPU",
-            "Triton refuses it: TensorRT runs only on a GPU",
-            'use the ONNX model that the plan was made from: platform: "onnxruntime_onnx"',
-        )
+
+
+def _reason_without_gpu(model: Model, destination: Destination) -> str:
+    """Why no GPU is available, "" if one may be. The build turns the KIND_GPU of a folder of ensembles/ into KIND_CPU,
+    and ``--target cpu`` has a rule of its own."""
+    if model.repository.form is Form.SOURCE or destination.device == "cpu":
+        return ""
+    instance = instance_of(destination.instance)
+    if instance and not instance.gpus:
+        return f"{destination.instance} has no GPU"
+    return f"the image {destination.image} is built without GPUs" if is_cpu_image(destination) else ""
+
+
+def _backends(repository: Repository, destination: Destination) -> frozenset[str] | None:
+    """The backends of the image that the models will run in; None if they are unknown, or if it is no image: this
+    project's own server, or what the fused archive made of a folder of ensembles/ brings."""
+    if not destination.image and (destination.device == "cpu" or is_for_own_server(repository)):
+        return None
+    if destination.device == "fused" and repository.form is Form.SOURCE:
+        return None
+    return backends_of(destination)
 
 
 def _backend(model: Model) -> str:

@@ -15,13 +15,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.environments import environment_of, has_stub
+from triton_ensembles.check.environments import environment_of, has_stub, used_environments
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.python_source import is_python
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.endpoint import manifest
+from triton_ensembles.check.rules.endpoint import is_for_own_server, manifest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import Release, agree, image_of, instance_of, releases, version
 
@@ -145,6 +146,29 @@ def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
             )
 
 
+@rule(
+    "The Python code of an archive is for the Python of the image's stub",
+    source="python_backend README r24.10, Important Notes 1; manifest.json; releases.csv",
+)
+def archive_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    image, found = image_of(destination), manifest(repository)
+    python = found.get("python")
+    if image is None or not image.python or not isinstance(python, str) or python in ("", image.python):
+        return
+    if used_environments(repository):  # environment-python looks at them
+        return
+    models = [model.folder for model in repository.models if is_python(model) and not has_stub(model)]
+    if models:
+        yield Finding(
+            repository.place(MANIFEST),
+            f"the archive's Python code is for Python {python}, and the stub of Triton {image.release} is for Python "
+            f"{image.python}",
+            f"{models[0]} does not load: the extension modules of its packages, such as numpy, are built for one minor "
+            "version of Python",
+            f"build it for this image: --target {found.get('target') or 'fused'} --image {image.release}",
+        )
+
+
 @rule("One image has everything that the archives of an endpoint need", source="releases.csv")
 def image_none_fits(repositories: tuple[Repository, ...], destination: Destination) -> Iterator[Finding]:
     needs = [requirement for each in repositories for requirement in _requirements(each)]
@@ -180,7 +204,7 @@ class Requirement:
 def _requirements(repository: Repository) -> Iterator[Requirement]:
     known = releases().values()
     # The project's own server has a stub for every Python and includes TensorFlow.
-    if repository.form is Form.SOURCE or manifest(repository).get("target") == "cpu":
+    if repository.form is Form.SOURCE or is_for_own_server(repository):
         return
     seen: set[str] = set()
     for model in repository.models:

@@ -1,0 +1,89 @@
+"""Where archives are deployed to: the target, instance type and image that their manifests name, or else defaults."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from triton_ensembles.deploy.archives import Archive
+from triton_ensembles.deploy.image import PIP_SERVER, image_uri
+from triton_ensembles.errors import EnsembleError
+
+
+@dataclass(frozen=True)
+class Default:
+    """What archives of a target get that do not say what they were built for.
+
+    Args:
+        release: of the image; "" for the server on this machine.
+        instance: the instance type.
+    """
+
+    release: str
+    instance: str
+
+
+DEFAULTS = {
+    "cpu": Default("", "ml.c5.xlarge"),
+    # The newest release in deploy/accounts.csv whose image still has the TensorFlow backend.
+    "gpu": Default("24.09", "ml.g4dn.xlarge"),
+    # Loaded models take memory, also those that are rarely called: docs/cpu.md has the GiB per dollar.
+    "fused": Default("", "ml.m5.xlarge"),
+}
+
+
+def common_target(archives: Sequence[Archive], otherwise: str) -> str:
+    """The target that all archives were built for; ``otherwise`` if they do not say it.
+
+    Raises:
+        EnsembleError: they were built for several targets, and ``otherwise`` is none of them.
+    """
+    found = {each.target for each in archives if each.target}
+    if len(found) > 1 and otherwise not in found:
+        raise _different("targets", {each.name: each.target for each in archives}, "choose one with --target")
+    return found.pop() if len(found) == 1 else otherwise
+
+
+def default_instance(archives: Sequence[Archive], target: str) -> str:
+    """The instance type that the archives were built for, or else that of the target.
+
+    Raises:
+        EnsembleError: they were built for several.
+    """
+    found = {each.name: each.instance for each in archives if each.instance}
+    if len(set(found.values())) > 1:
+        raise _different("instance types", found, "choose one with --instance")
+    return next(iter(found.values()), DEFAULTS[target].instance)
+
+
+def default_image(archives: Sequence[Archive], target: str, region: str, instance: str) -> str:
+    """The URI of the image that the archives were built for, or else that of the target.
+
+    Raises:
+        EnsembleError: they were built for several images, or as :func:`image_uri`.
+    """
+    found = {each.name: each.image for each in archives if each.image or each.is_for_own_server}
+    if len(set(found.values())) > 1:
+        cure = "build them all for one image, or choose one with --image"
+        raise _different("images", {name: image or "the server on this machine" for name, image in found.items()}, cure)
+    release = next(iter(found.values()), DEFAULTS[target].release)
+    return image_uri(release, region, instance) if release else PIP_SERVER
+
+
+def refuse_own_server(archives: Sequence[Archive]) -> None:
+    """Refuse archives for the server on this machine.
+
+    Raises:
+        EnsembleError: there are any.
+    """
+    found = [each for each in archives if each.is_for_own_server]
+    if found:
+        python = f" (Python {found[0].python})" if found[0].python else ""
+        raise EnsembleError(
+            f"AWS has no image for these archives, which were built for the server on this machine{python}: "
+            + ", ".join(each.name for each in found),
+            cure="build them for an image of AWS, with --target fused --image 24.09 (make: TARGET=fused IMAGE=24.09)",
+        )
+
+
+def _different(what: str, found: dict[str, str], cure: str) -> EnsembleError:
+    pairs = ", ".join(f"{name} for {value or 'an unknown one'}" for name, value in found.items())
+    return EnsembleError(f"these archives were built for different {what}: {pairs}", cure=cure)
