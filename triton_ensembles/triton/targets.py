@@ -6,15 +6,18 @@ declares that padding is masked.
 
 gpu: NVIDIA's image of one release, in which SageMaker serves on a GPU. The table of releases has its backends, DALI and
 Python.
+
+fused: the DAG as one model for the Python backend, which brings its engines; for any server whose Python backend has
+the right Python: the one from a wheel, or that of NVIDIA's image of one release.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import VERSION
 from triton_ensembles.triton.model_config import ModelInstanceGroup
-from triton_ensembles.triton.releases import Release, releases
+from triton_ensembles.triton.releases import Release, releases, version
 
 NAMES = ("cpu", "gpu", "fused")
 
@@ -36,6 +39,7 @@ class Target:
             NVIDIA's native backends concatenate ragged rows instead, and must not get any.
         chooses_engines: whether the recipe's engines apply.
         instance: the instance type that the archive is for; "" if not given.
+        fuses: whether the archive holds one model that runs all steps.
     """
 
     name: str
@@ -49,6 +53,7 @@ class Target:
     pads_batches: bool = True
     chooses_engines: bool = True
     instance: str = ""
+    fuses: bool = False
 
     @property
     def server(self) -> str:
@@ -60,7 +65,7 @@ class Target:
         kind = ModelInstanceGroup.Kind.Name(self.instance_kind)
         return {
             "server": self.server,
-            "backends": f"{'native' if self.image else 'backends/'}: {', '.join(self.backends)}",
+            "backends": f"{self._whose_backends}: {', '.join(self.backends)}",
             "instances": kind,
             "engine of a step": "the recipe's [engines.STEP]" if self.chooses_engines else "as in its config.pbtxt",
             "images are decoded": "on the GPU (mixed)" if self.dali_device == "mixed" else "on the CPU",
@@ -68,6 +73,12 @@ class Target:
             "Python of environments": self.python or "as in the environment file",
             "different lengths": "padded to one batch" if self.pads_batches else "batched where equal",
         }
+
+    @property
+    def _whose_backends(self) -> str:
+        if self.fuses:
+            return "engines in the archive"
+        return "backends/" if self.chooses_engines else "native"
 
 
 _ON_CPU = ("onnxruntime", "tensorflow", "openvino", "pytorch", "dali")
@@ -82,19 +93,7 @@ def gpu(image: str, instance: str = "") -> Target:
     Raises:
         EnsembleError: the release is unknown, or its Python is.
     """
-    choice = Destination("gpu", instance, image)
-    release = releases().get(choice.release_name) if choice.image_names_release else None
-    if release is None:
-        first, *_, last = releases()
-        raise EnsembleError(
-            f"{image!r} does not name a known release of Triton" if image else "--target gpu needs an image",
-            cure=f"write --image 24.09 (IMAGE=24.09 with make); known are {first} to {last}",
-        )
-    if not release.python:
-        raise EnsembleError(
-            f"the Python of the image of Triton {release.release} is unknown",
-            cure="choose another release with --image",
-        )
+    release = _release(image)
     return Target(
         name="gpu",
         release=release,
@@ -110,10 +109,53 @@ def gpu(image: str, instance: str = "") -> Target:
     )
 
 
+def fused(image: str = "", instance: str = "") -> Target:
+    """The fused target: for the server from a wheel and its Python, or for an image as :func:`gpu` takes it.
+
+    Raises:
+        EnsembleError: the release is unknown, or its Python is unknown or too old.
+    """
+    local = replace(CPU, name="fused", fuses=True, python=server_python())
+    if not image:
+        if instance:
+            raise EnsembleError(f"{instance} needs an image", cure="add --image 24.09: the archive is for its Python")
+        return local
+    release = _release(image)
+    if version(release.python) < OLDEST_FUSED_PYTHON:
+        oldest = next(name for name, row in releases().items() if version(row.python) >= OLDEST_FUSED_PYTHON)
+        raise EnsembleError(
+            f"the image of Triton {release.release} has Python {release.python}, and a fused ensemble needs "
+            f"{'.'.join(map(str, OLDEST_FUSED_PYTHON))}",
+            cure=f"choose {oldest} or a newer release with --image",
+        )
+    return replace(local, release=release, image=release.release, python=release.python, instance=instance)
+
+
+def _release(image: str) -> Release:
+    """The release that an image has, whose Python is known. Raises :class:`EnsembleError`."""
+    choice = Destination(image=image)
+    release = releases().get(choice.release_name) if choice.image_names_release else None
+    if release is None:
+        first, *_, last = releases()
+        raise EnsembleError(
+            f"{image!r} does not name a known release of Triton" if image else "--target gpu needs an image",
+            cure=f"write --image 24.09 (IMAGE=24.09 with make); known are {first} to {last}",
+        )
+    if not release.python:
+        raise EnsembleError(
+            f"the Python of the image of Triton {release.release} is unknown",
+            cure="choose another release with --image",
+        )
+    return release
+
+
 def target_of(name: str, image: str = "", instance: str = "") -> Target:
     """The target that a command line names. Raises :class:`EnsembleError`."""
     if name == "gpu":
         return gpu(image, instance)
+    if name == "fused":
+        return fused(image, instance)
     if image or instance:
-        raise EnsembleError("only the gpu target is built for an image or an instance", cure="add --target gpu")
+        cure = "add --target gpu or --target fused"
+        raise EnsembleError("the cpu target is not built for an image or an instance", cure=cure)
     return CPU
