@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_ensembles.building.packed_environments import make_environments
+from triton_ensembles.building.environments import make_environments
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.store import Store

@@ -12,9 +12,9 @@ from typing import Any
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.artifact_builder import ArtifactBuilder
+from triton_ensembles.building.environments import MadeEnvironment, make_environments
 from triton_ensembles.building.inputs import digest_of_inputs
 from triton_ensembles.building.manifest import manifest_of
-from triton_ensembles.building.packed_environments import MadeEnvironment, make_environments
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.plan import BuildPlan, plan_build
 from triton_ensembles.building.staging import stage

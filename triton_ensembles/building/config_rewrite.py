@@ -2,17 +2,13 @@
 
 from collections.abc import Mapping
 
+from triton_ensembles.building.environment_forms import execution_env_path
 from triton_ensembles.building.gpu_config import tune
 from triton_ensembles.building.model_selection import SelectedModel
 from triton_ensembles.recipe.schema import Recipe
 from triton_ensembles.triton.backends import PLATFORM_OF
 from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
 from triton_ensembles.triton.targets import Target
-
-
-def environment_member(environment: str) -> str:
-    """The name of a packed environment at the root of the archive. All steps share it: Triton extracts a path once."""
-    return f"{environment}_env.tar.gz"
 
 
 def rewrite_configs(
@@ -41,17 +37,19 @@ def rewrite_configs(
                 use.model_name = names.get(use.model_name, use.model_name)
         else:
             _rewrite_step(config, selected.get(step), target)
-        for key, value in _parameters(step, recipe, target).items():
+        for key, value in _parameters(step, recipe, target, names).items():
             config.parameters[key].string_value = value
 
 
-def _parameters(step: str, recipe: Recipe, target: Target) -> dict[str, str]:
+def _parameters(step: str, recipe: Recipe, target: Target, names: Mapping[str, str]) -> dict[str, str]:
     parameters = dict(recipe.parameters.get(step, {}))
     if target.image:
         parameters |= recipe.gpu.parameters.get(step, {})
     for name, environment in recipe.environments.items():
         if step in environment.steps:
-            parameters["EXECUTION_ENV_PATH"] = f"$$TRITON_MODEL_DIRECTORY/../{environment_member(name)}"
+            path = execution_env_path(step, name, environment, target, names)
+            if path:
+                parameters["EXECUTION_ENV_PATH"] = path
     return parameters
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from triton_ensembles.archive import write
 from triton_ensembles.building.artifact_maker import makers_of
+from triton_ensembles.building.environments import code_of, environment_code
 from triton_ensembles.building.model_selection import with_needs
-from triton_ensembles.building.packed_environments import code_of, environment_code
 from triton_ensembles.building.plan import BuildPlan, written_paths
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.files import digest, file_digest

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from triton_ensembles.building.artifact_builder import MadeArtifact
-from triton_ensembles.building.packed_environments import MadeEnvironment
+from triton_ensembles.building.environments import MadeEnvironment
 from triton_ensembles.building.plan import BuildPlan
 
 
@@ -19,7 +19,8 @@ def manifest_of(
     * ``weights``: "random" if any file has random weights, otherwise "pretrained"
     * ``artifacts``: by path in the recipe, ``sha256``, ``size`` in bytes, ``random``, ``made_from`` (maker, options,
       versions of tools, digests of files) and ``facts`` (what the maker measured; see check/rules/image_artifacts.py)
-    * ``environments``: by name, ``sha256``, ``size``, ``file``, ``python``, ``provider``, ``glibc`` and ``packages``
+    * ``environments``: by name, ``kind`` (folder, tar or wheels), ``sha256``, ``size``, ``file``, ``python``,
+      ``provider``, ``glibc`` and ``packages``
     """
     return {
         "ensemble": plan.name,

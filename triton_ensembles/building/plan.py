@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.building.config_rewrite import rewrite_configs
+from triton_ensembles.building.environment_forms import kind_for
 from triton_ensembles.building.model_selection import SelectedModel, select_models
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.folder import FOLDER as EXAMPLES
@@ -43,10 +44,14 @@ class BuildPlan:
         return self.folder.name
 
     def descriptions(self) -> Iterator[str]:
-        """A line for each step with a model file: its backend, its file, and why the backend is not the one in git."""
+        """What the target decided: the backend and the file of each step with a model file, and what is not as the
+        recipe says."""
         for step, model in self.selected.items():
             why = f", because {self.target.server} has no {model.instead_of}" if model.instead_of else ""
             yield f"{step}: {model.backend} runs {model.file.name}{why}"
+        for name, environment in self.recipe.environments.items():
+            if kind_for(environment, self.target) != environment.kind:
+                yield f"the environment {name} is a .tar.gz, because {self.target.server} takes no folder (23.07 does)"
 
 
 def plan_build(folder: Path, target: Target, root: Path = ROOT) -> BuildPlan:

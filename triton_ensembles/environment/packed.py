@@ -1,4 +1,8 @@
-"""From an environment file to the archive that Triton's EXECUTION_ENV_PATH names."""
+"""From an environment file to the folder or archive that Triton's EXECUTION_ENV_PATH names.
+
+A folder is used where it lies. An archive is extracted by Triton, into a folder of /tmp that stays until the server
+ends (pb_env.cc).
+"""
 
 import shutil
 import tempfile
@@ -6,16 +10,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_ensembles.archive.tree import is_archive
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.environment.conda_pack import pack_prefix
 from triton_ensembles.environment.inspection import compile_sources, inspect_environment
 from triton_ensembles.environment.libraries import required_glibc
+from triton_ensembles.environment.links import replace_links
 from triton_ensembles.environment.providers import install
 from triton_ensembles.environment.spec import EnvironmentSpec
-from triton_ensembles.files import file_digest
+from triton_ensembles.files import content_digest, size_of, write_whole
 
 # An installer's own records: the files it wrote (wrong after excluding some) and where they came from.
 _INSTALLER_FILES = frozenset(("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"))
+# The stub ignores PYTHONDONTWRITEBYTECODE. New files in a model's folder make Triton load the model again when it is
+# asked for once more (measured on 2.51.0).
+_NO_BYTE_CODE = ("no-byte-code.pth", "import sys; sys.dont_write_bytecode = True\n")
 
 
 @dataclass(frozen=True)
@@ -23,13 +32,13 @@ class PackedEnvironment:
     """A packed environment.
 
     Args:
-        path: the archive, a .tar.gz.
+        path: the folder, or the archive, a .tar.gz.
         python: its minor version, such as ``"3.11"``; Triton's stub must be built for the same.
         provider: who installed it: mamba, micromamba, conda, rattler or pypi.
-        packages: versions by name (lower case, dashes) of what is in the archive.
+        packages: versions by name (lower case, dashes) of what is in it.
         glibc: the oldest glibc that it runs on, such as ``"2.34"``; "" if no file requires one.
-        sha256: of the archive, in hexadecimal digits.
-        size: of the archive, in bytes.
+        sha256: of the archive, or of the folder's content (:func:`.files.content_digest`), in hexadecimal digits.
+        size: of the archive or of all files, in bytes.
     """
 
     path: Path
@@ -49,20 +58,21 @@ def make_packed_environment(
     progress: Callable[[str], object] = lambda _: None,
     provider: str | None = None,
 ) -> PackedEnvironment:
-    """Solve, install and pack ``spec`` into the ``.tar.gz`` at ``destination``.
+    """Solve and install ``spec``, and pack it with conda-pack into ``destination``.
 
     Args:
         spec: the environment file.
-        destination: the archive to write, a .tar.gz.
+        destination: the archive to write if the name ends in .tar.gz, otherwise the new folder. A folder has no links
+            (SageMaker refuses archives with any), and Python writes no byte code into it.
         exclude: globs of paths below the prefix, as conda-pack takes them (``*`` matches ``/`` too), of files to leave
             out, such as ``*/site-packages/huggingface_hub*``, besides :data:`.conda_pack.DEFAULT_EXCLUDE`.
         progress: called with a line before each long step.
         provider: one of :data:`.providers.PROVIDERS`; by default the first that is available.
 
-    The archive holds ``bin/activate`` (Triton up to 25.07 runs it, later releases only require it) and the
+    It holds ``bin/activate`` (Triton up to 25.07 runs it, later releases only require it) and the
     environment's own libpython, and does not depend on the build's folder. Before it is written, its Python is run from
     another folder with a clean environment and imports every requested package. ``destination`` is replaced in one step
-    once the archive is complete; after any error or Ctrl-C it is unchanged and no other file is left.
+    once it is complete; after any error or Ctrl-C it is unchanged and no other file is left.
 
     The same packages give the same bytes: always from conda packages; from PyPI if the installed Python is the same.
 
@@ -76,6 +86,8 @@ def make_packed_environment(
         progress("packing with conda-pack")
         pack_prefix(prefix, tree, exclude, work)
         shutil.rmtree(prefix)
+        if not is_archive(destination.name):
+            replace_links(tree)
         progress("testing the packed environment")
         facts = inspect_environment(tree, spec)
         for file in tree.glob("lib/python3.*/site-packages/*.dist-info/*"):
@@ -84,6 +96,12 @@ def make_packed_environment(
         compile_sources(tree, facts.sources)
         glibc = required_glibc(path for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
         progress(f"writing {destination.name}")
-        write_archive(tree, destination, links=True)
-    size = destination.stat().st_size
-    return PackedEnvironment(destination, facts.python, used, facts.packages, glibc, file_digest(destination), size)
+        if is_archive(destination.name):
+            write_archive(tree, destination, links=True)
+        else:
+            name, text = _NO_BYTE_CODE
+            (tree / "lib" / f"python{facts.python}" / "site-packages" / name).write_text(text, encoding="utf-8")
+            with write_whole(destination) as partial:
+                shutil.move(tree, partial)
+    sha256, size = content_digest(destination), size_of(destination)
+    return PackedEnvironment(destination, facts.python, used, facts.packages, glibc, sha256, size)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import yaml
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 from triton_ensembles.errors import EnsembleError
 
@@ -88,6 +89,14 @@ class EnvironmentSpec:
             specs.insert(0, pinned)
             text = re.sub(r"(?m)^(dependencies:\s*)$", rf"\g<1>\n  - {pinned}", text)
         return replace(self, text=text, python=minor, conda_specs=tuple(specs), exactly=exactly)
+
+    def line_of(self, name: str) -> int | None:
+        """The line of the file that asks for the package ``name``, however it is written; None if no line does."""
+        for number, line in enumerate(self.text.splitlines(), 1):
+            found = re.match(rf"\s*-\s*[\"']?(?:[^\s:]+::)?({_NAME})", line)
+            if found and canonicalize_name(found[1]) == canonicalize_name(name):
+                return number
+        return None
 
     @property
     def pip_requirements(self) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ def install_wheels(
     if not requirements:
         return {}
     progress(f"unpacking wheels for Python {python}: {', '.join(requirements)}")
-    glibc = glibc or _glibc_of_this_machine()
+    glibc = glibc or glibc_of_this_machine()
     left_out = (*DEFAULT_EXCLUDE, *exclude)
     found: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="triton-wheels-", ignore_cleanup_errors=True) as folder:
@@ -209,7 +209,8 @@ def _refuse_newer_glibc(name: str, version: str, files: list[Path], glibc: tuple
         )
 
 
-def _glibc_of_this_machine() -> tuple[int, int]:
+def glibc_of_this_machine() -> tuple[int, int]:
+    """Such as (2, 36)."""
     major, minor = (os.confstr("CS_GNU_LIBC_VERSION") or "glibc 2.17").split()[1].split(".")[:2]
     return int(major), int(minor)
 

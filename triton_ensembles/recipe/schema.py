@@ -35,6 +35,7 @@ def _stays_inside(path: str) -> str:
 
 
 InnerPath = Annotated[str, AfterValidator(_stays_inside)]
+EnvironmentKind = Literal["folder", "tar", "wheels"]
 Options = dict[str, str | int | tuple[str, ...]]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -146,14 +147,17 @@ class Artifact(_Frozen):
 
 
 class Environment(_Frozen):
-    """The packed environment of Python steps."""
+    """The packages that Python steps import besides numpy."""
 
     file: InnerPath
     """The conda environment file, relative to the project: ``envs/processing.yml``."""
     steps: tuple[str, ...] = Field(min_length=1)
     """The steps that run in the environment."""
+    kind: EnvironmentKind = "folder"
+    """How the archive has it: ``folder`` (packed by conda-pack, used where it lies), ``tar`` (the same as a .tar.gz,
+    which Triton extracts into /tmp and leaves there) or ``wheels`` (only the packages' files, beside model.py)."""
     exclude: tuple[str, ...] = ()
-    """Globs of files inside the environment that are left out of the archive."""
+    """Globs of files inside the environment that are left out of the archive: ``*/site-packages/huggingface_hub*``."""
 
 
 class Engine(_Frozen):
@@ -186,7 +190,7 @@ class Recipe(_Frozen):
     engines: dict[str, Engine] = {}
     """The engine of each step on the CPU; without one, the backend in the step's config.pbtxt."""
     environments: dict[str, Environment] = {}
-    """The packed environments, by name. NAME becomes NAME_env.tar.gz at the root of the archive."""
+    """The environments of Python steps, by name."""
     parameters: dict[str, dict[str, str]] = {}
     """Parameters to add to each step's config.pbtxt, by step."""
     gpu: GpuOnly = GpuOnly()
@@ -213,6 +217,15 @@ class Recipe(_Frozen):
                     f"{artifact.path}: unknown accuracy check {artifact.accuracy!r}; there are "
                     f"{' and '.join(ACCURACY_CHECKS)}"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _a_step_has_one_environment(self) -> Recipe:
+        owners: dict[str, str] = {}
+        for name, environment in self.environments.items():
+            for step in environment.steps:
+                if owners.setdefault(step, name) != name:
+                    raise ValueError(f"the step {step!r} has two environments: {owners[step]} and {name}")
         return self
 
     @model_validator(mode="after")

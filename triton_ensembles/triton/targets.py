@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.home import VERSION
+from triton_ensembles.triton.home import VERSION, server_python
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.releases import Release, releases, version
 

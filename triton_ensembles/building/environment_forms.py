@@ -1,0 +1,42 @@
+"""Where an environment lies in an archive, and how its steps name it.
+
+* folder: ``environment/`` in the folder of its first step; the others refer to it there. A folder beside the models
+  would be taken for a model.
+* tar: ``NAME_env.tar.gz`` at the root. Triton extracts it once for all steps, and never removes what it extracted.
+* wheels: no environment, only the packages' files beside model.py.
+"""
+
+from collections.abc import Mapping
+
+from triton_ensembles.recipe.schema import Environment, EnvironmentKind
+from triton_ensembles.triton.releases import version
+from triton_ensembles.triton.targets import Target
+
+_MODEL_FOLDER = "$$TRITON_MODEL_DIRECTORY"
+_FOLDER = "environment"
+_TAKES_FOLDERS = (23, 7)  # python_backend #266
+
+
+def kind_for(environment: Environment, target: Target) -> EnvironmentKind:
+    """The recipe's kind, except where Triton cannot take a folder."""
+    if environment.kind == "folder" and version(target.release.release) < _TAKES_FOLDERS:
+        return "tar"
+    return environment.kind
+
+
+def environment_member(name: str, environment: Environment, target: Target, models: Mapping[str, str]) -> str:
+    """The path of a packed environment in the archive. ``models`` are the names of the models by step."""
+    if kind_for(environment, target) == "tar":
+        return f"{name}_env.tar.gz"
+    return f"{models[environment.steps[0]]}/{_FOLDER}"
+
+
+def execution_env_path(
+    step: str, name: str, environment: Environment, target: Target, models: Mapping[str, str]
+) -> str:
+    """EXECUTION_ENV_PATH of ``step``; "" if it needs none."""
+    if kind_for(environment, target) == "wheels":
+        return ""
+    member = environment_member(name, environment, target, models)
+    model, _, inner = member.partition("/")
+    return f"{_MODEL_FOLDER}/{inner}" if inner and model == models[step] else f"{_MODEL_FOLDER}/../{member}"
