@@ -3,16 +3,20 @@
 import json
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.artifact_builder import ArtifactBuilder
-from triton_ensembles.building.environments import MadeEnvironment, make_environments
+from triton_ensembles.building.environments import make_environments
+from triton_ensembles.building.fused_packages import make_packages, record_of
+from triton_ensembles.building.fused_staging import stage_fused
+from triton_ensembles.building.fusion import fuse
 from triton_ensembles.building.inputs import digest_of_inputs
 from triton_ensembles.building.manifest import manifest_of
 from triton_ensembles.building.places import Places
@@ -106,11 +110,11 @@ def build(
             weights_dir=weights_dir,
             plans=plans,
         )
-        environments = make_environments(plan, store, progress)
+        stage, records = _stage_of(plan, store, progress)
         artifacts = {artifact.path: builder.make(artifact) for artifact in plan.artifacts}
-        manifest = manifest_of(plan, artifacts, environments)
+        manifest = manifest_of(plan, artifacts, records)
         paths = {path: made.path for path, made in artifacts.items()}
-        _write_archive(plan, places, manifest, paths, environments, progress)
+        _write_archive(plan, places, manifest, lambda staged: stage(staged, paths), progress)
         state = {"inputs": inputs, "archive": file_digest(places.archive(target.name, plan.name))}
         with write_whole(places.state(target.name, plan.name)) as partial:
             partial.write_text(json.dumps(state, indent=2, sort_keys=True))
@@ -135,19 +139,28 @@ def _built(
     return Built(name, archive, repository, state["archive"], manifest, state["inputs"], changed)
 
 
+Stage = Callable[[Path, Mapping[str, Path]], None]
+"""Writes the repository into a folder, with made files by their path in the recipe."""
+
+
+def _stage_of(plan: BuildPlan, store: Store, progress: Progress) -> tuple[Stage, dict[str, Any]]:
+    """How the target's repository is written, once its environments are made; and their records for the manifest."""
+    if plan.target.fuses:
+        fusion = fuse(plan)
+        packages = make_packages(plan, fusion.steps, store, progress)
+        return partial(stage_fused, plan, fusion, packages.path), {"fused": record_of(packages)}
+    environments = make_environments(plan, store, progress)
+    return partial(stage, plan, environments), {name: each.record for name, each in environments.items()}
+
+
 def _write_archive(
-    plan: BuildPlan,
-    places: Places,
-    manifest: dict[str, Any],
-    artifacts: Mapping[str, Path],
-    environments: Mapping[str, MadeEnvironment],
-    progress: Progress,
+    plan: BuildPlan, places: Places, manifest: dict[str, Any], stage: Callable[[Path], None], progress: Progress
 ) -> None:
     """Stage, pack and check in folders that nobody reads; then replace the previous archive and repository."""
     archive = places.archive(plan.target.name, plan.name)
     repository = places.repository(plan.target.name, plan.name)
     with _scratch(repository) as staged, _scratch(archive) as packed:
-        stage(plan, staged, artifacts=artifacts, environments=environments)
+        stage(staged)
         (staged / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
         new = packed / archive.name  # under its final name, which is checked as well
         write_archive(staged, new, progress=progress)

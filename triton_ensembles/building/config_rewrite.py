@@ -43,10 +43,10 @@ def rewrite_configs(
 
 def _parameters(step: str, recipe: Recipe, target: Target, names: Mapping[str, str]) -> dict[str, str]:
     parameters = dict(recipe.parameters.get(step, {}))
-    if target.image:
+    if target.instance_kind == ModelInstanceGroup.KIND_GPU:
         parameters |= recipe.gpu.parameters.get(step, {})
     for name, environment in recipe.environments.items():
-        if step in environment.steps:
+        if step in environment.steps and not target.fuses:
             path = execution_env_path(step, name, environment, target, names)
             if path:
                 parameters["EXECUTION_ENV_PATH"] = path

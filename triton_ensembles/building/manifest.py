@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from triton_ensembles.building.artifact_builder import MadeArtifact
-from triton_ensembles.building.environments import MadeEnvironment
 from triton_ensembles.building.plan import BuildPlan
 
 
 def manifest_of(
-    plan: BuildPlan, artifacts: Mapping[str, MadeArtifact], environments: Mapping[str, MadeEnvironment]
+    plan: BuildPlan, artifacts: Mapping[str, MadeArtifact], environments: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The manifest of an archive.
 
-    * ``ensemble``: its name; ``target``: "cpu" or "gpu"
+    * ``ensemble``: its name; ``target``: "cpu", "gpu" or "fused"
     * ``image``, ``instance``: what it was built for; "" for the server on this machine
+    * ``python``: the minor version that its Python code is for; "" if it does not matter
     * ``triton``: the version of Triton
     * ``weights``: "random" if any file has random weights, otherwise "pretrained"
     * ``artifacts``: by path in the recipe, ``sha256``, ``size`` in bytes, ``random``, ``made_from`` (maker, options,
@@ -27,8 +27,9 @@ def manifest_of(
         "target": plan.target.name,
         "image": plan.target.image,
         "instance": plan.target.instance,
+        "python": plan.target.python,
         "triton": plan.target.release.triton,
         "weights": "random" if any(each.record["random"] for each in artifacts.values()) else "pretrained",
         "artifacts": {path: each.record for path, each in artifacts.items()},
-        "environments": {name: each.record for name, each in environments.items()},
+        "environments": dict(environments),
     }

@@ -15,7 +15,7 @@ from triton_ensembles.triton.model_config import CONFIG, format_config
 
 
 def stage(
-    plan: BuildPlan, destination: Path, *, artifacts: Mapping[str, Path], environments: Mapping[str, MadeEnvironment]
+    plan: BuildPlan, environments: Mapping[str, MadeEnvironment], destination: Path, artifacts: Mapping[str, Path]
 ) -> None:
     """Write the repository into the folder ``destination``, which is empty or does not exist.
 
@@ -31,11 +31,11 @@ def stage(
         folder.mkdir(parents=True)
         source = plan.folder / step
         for written in written_paths(source):
-            _copy(written, folder / written.relative_to(source))
+            copy(written, folder / written.relative_to(source))
         (folder / CONFIG).write_text(format_config(config), encoding="utf-8")
     for path, made in artifacts.items():
         step, inner = path.split("/", 1)
-        _place(made, destination / plan.configs[step].name / inner)
+        place(made, destination / plan.configs[step].name / inner)
     models = {step: config.name for step, config in plan.configs.items()}
     for name, environment in environments.items():
         wanted = plan.recipe.environments[name]
@@ -43,7 +43,7 @@ def stage(
             for step in environment.steps:
                 _place_wheels(environment.path, destination / models[step], plan.folder / step)
         else:
-            _place(environment.path, destination / environment_member(name, wanted, plan.target, models))
+            place(environment.path, destination / environment_member(name, wanted, plan.target, models))
         if environment.stub:
             for step in environment.steps:
                 shutil.copy2(environment.stub, destination / models[step] / STUB)
@@ -53,7 +53,7 @@ def stage(
             (destination / config.name / "1").mkdir()
 
 
-def _copy(source: Path, copy: Path) -> None:
+def copy(source: Path, copy: Path) -> None:
     """A copy, not a link: an editor that saves in place must not change what is being served."""
     (copy if source.is_dir() else copy.parent).mkdir(parents=True, exist_ok=True)
     if source.is_file():
@@ -70,14 +70,14 @@ def _place_wheels(wheels: Path, model: Path, written: Path) -> None:
                     path=written / version.name / package.name,
                     cure='rename it, or use kind = "folder" in the recipe',
                 )
-            _place(package, version / package.name)
+            place(package, version / package.name)
 
 
-def _place(source: Path, destination: Path) -> None:
+def place(source: Path, destination: Path) -> None:
     """A hard link if the file system supports it, because weights are large; otherwise a copy. Folders are made."""
     if source.is_dir():
         for inner, file in files_in(source).items():
-            _place(file, destination / inner)
+            place(file, destination / inner)
         return
     destination.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -15,8 +15,8 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from triton_ensembles.environment.conda_pack import DEFAULT_EXCLUDE
 from triton_ensembles.environment.libraries import required_glibc
-from triton_ensembles.environment.programs import ProgramError, output_of
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.programs import ProgramError, output_of
 
 #: Minor versions of Python that a refusal names, where they have the wheel.
 _PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")

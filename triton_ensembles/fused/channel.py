@@ -29,9 +29,13 @@ class Sender:
             end += -(-length // _ALIGNMENT) * _ALIGNMENT
         if end > self._size:
             self._grow(end)
-        for (start, length), buffer in zip(places, buffers):
+        for (start, length), buffer in zip(places, buffers, strict=True):
             self._memory[start : start + length] = buffer.raw()
         self._connection.send_bytes(pickle.dumps((self._size, places, head), protocol=5))
+
+    def close(self) -> None:
+        """The other process is the one that writes."""
+        self._connection.close()
 
     def _grow(self, needed: int) -> None:
         self._size = max(_FIRST_SIZE, 2 * self._size, needed)
@@ -51,6 +55,10 @@ class Receiver:
     def poll(self, seconds: float) -> bool:
         """Whether there is a message, or the end."""
         return self._connection.poll(seconds)
+
+    def close(self) -> None:
+        """The other process is the one that reads."""
+        self._connection.close()
 
     def receive(self) -> Any:
         """The next message, whose arrays are valid until the one after it. Raises EOFError if the other end is gone."""

@@ -38,7 +38,7 @@ class Counters:
     def add(self, counts: Sequence[StepCount]) -> None:
         """Add what the steps did for one batch."""
         with self._lock:
-            for sums, count in zip(self._sums, counts):
+            for sums, count in zip(self._sums, counts, strict=True):
                 for number, value in enumerate((count.requests, count.rows, count.executions, count.ns / 1000)):
                     sums[number] += value
         self._added.set()
@@ -59,7 +59,7 @@ class Counters:
     def _send(self) -> None:
         with self._lock:
             sums, self._sums = self._sums, [[0.0] * len(each) for each in self._sums]
-        for metrics, values in zip(self._metrics, sums):
-            for metric, value in zip(metrics, values):
+        for metrics, values in zip(self._metrics, sums, strict=True):
+            for metric, value in zip(metrics, values, strict=True):
                 if value:
                     metric.increment(value)

@@ -15,7 +15,15 @@ from triton_ensembles.fused.messages import Answer, Failure, Question
 from triton_ensembles.fused.plan import Plan, StepPlan
 from triton_ensembles.fused.step import StepInput, StepOutput, StepRunner
 from triton_ensembles.fused.step_groups import Batching
-from triton_ensembles.fused.step_inputs import RefusedError, Tensor, accepted, declared, fitted, returned
+from triton_ensembles.fused.step_inputs import (
+    DeclaredTensor,
+    RefusedError,
+    Tensor,
+    accepted,
+    declared,
+    fitted,
+    returned,
+)
 
 
 @dataclass(frozen=True)
@@ -28,15 +36,25 @@ class StepCount:
     ns: int
 
 
+@dataclass(frozen=True)
 class FusedStep:
-    """A step and what Triton knows of its model."""
+    """A step and what Triton knows of its model; ``rows`` is its max_batch_size."""
 
-    def __init__(self, plan: StepPlan, model: str, runner: StepRunner) -> None:
-        config: Mapping[str, Any] = plan.config
-        self.plan, self.model, self.runner = plan, model, runner
-        self.rows = int(config.get("max_batch_size", 0))
-        self.inputs, self.outputs = declared(config.get("input", ())), declared(config.get("output", ()))
-        self.batching = Batching("dynamic_batching" in config, self.rows, self.inputs)
+    plan: StepPlan
+    model: str
+    runner: StepRunner
+    rows: int
+    inputs: Mapping[str, DeclaredTensor]
+    outputs: Mapping[str, DeclaredTensor]
+    batching: Batching
+
+
+def fused_step(plan: StepPlan, model: str, runner: StepRunner) -> FusedStep:
+    """A step whose model is ``model``."""
+    config: Mapping[str, Any] = plan.config
+    rows = int(config.get("max_batch_size", 0))
+    inputs, outputs = declared(config.get("input", ())), declared(config.get("output", ()))
+    return FusedStep(plan, model, runner, rows, inputs, outputs, Batching("dynamic_batching" in config, rows, inputs))
 
 
 class Ensemble:
@@ -49,11 +67,11 @@ class Ensemble:
 
     def __init__(self, name: str, plan: Plan, steps: Sequence[FusedStep], entering: Callable[[int], None]) -> None:
         self._name, self._plan, self._steps, self._entering = name, plan, steps, entering
-        self._readers: dict[str, int] = {name: 1 for name in plan.outputs}
+        self._readers: dict[str, int] = dict.fromkeys(plan.outputs, 1)
         for step in steps:
             for tensor in step.plan.inputs.values():
                 self._readers[tensor] = self._readers.get(tensor, 0) + 1
-        self._needed: dict[frozenset[str], frozenset[str]] = {}
+        self._needed: dict[frozenset[str], frozenset[int]] = {}
 
     def answer(self, questions: Sequence[Question]) -> tuple[list[Answer], list[StepCount]]:
         """One answer for each question, in their order, and what each step did."""
@@ -62,11 +80,14 @@ class Ensemble:
         return [run.answer(self._name, self._plan) for run in runs], counts
 
     def close(self) -> None:
-        for step in self._steps:
-            step.runner.close()
+        for runner in {id(step.runner): step.runner for step in self._steps}.values():
+            runner.close()
 
     def _run(self, index: int, step: FusedStep, runs: Sequence["_Run"]) -> StepCount:
-        asked = [(run, inputs) for run in runs if run.waits_for(step) and (inputs := self._inputs(run, step)) is not None]
+        asked = []
+        for run in runs:
+            if run.waits_for(index, step) and (inputs := self._inputs(run, step)) is not None:
+                asked.append((run, inputs))
         if not asked:
             return StepCount(0, 0, 0, 0)
         self._entering(index)
@@ -75,7 +96,7 @@ class Ensemble:
         for group in groups:
             members = [asked[each] for each in group]
             results = step.runner.run([StepInput(run.question, inputs) for run, inputs in members])
-            for (run, inputs), result in zip(members, results):
+            for (run, inputs), result in zip(members, results, strict=True):
                 run.take(step, inputs, result)
         rows = sum(_rows(step, inputs) for _, inputs in asked)
         return StepCount(len(asked), rows, len(groups), time.perf_counter_ns() - started)
@@ -97,34 +118,34 @@ class Ensemble:
             run.failure = Failure(str(error), "INVALID_ARG")
             return None
 
-    def _needed_for(self, wanted: Sequence[str]) -> frozenset[str]:
-        """The names of the steps that run when only these outputs are requested."""
+    def _needed_for(self, wanted: Sequence[str]) -> frozenset[int]:
+        """The indexes of the steps that run when only these outputs are requested."""
         key = frozenset(wanted)
         if key not in self._needed:
             self._needed[key] = self._pruned(key)
         return self._needed[key]
 
-    def _pruned(self, wanted: frozenset[str]) -> frozenset[str]:
+    def _pruned(self, wanted: frozenset[str]) -> frozenset[int]:
         """A step is left out when all its outputs are, and a tensor when no step that is left reads it.
 
         Triton 24.10 also leaves out steps that are needed: the writer of an output that was not requested but is read
         by another step, and the first step of the config when an input of the ensemble is no longer read. It then
         answers "unexpected deadlock".
         """
-        steps = {step.plan.name: step.plan for step in self._steps}
+        left = dict(enumerate(step.plan for step in self._steps))
         unused = set(self._plan.outputs) - wanted
-        for step in reversed(self._steps):
-            read = {tensor for each in steps.values() for tensor in each.inputs.values()}
-            if step.plan.outputs and unused.issuperset(step.plan.outputs.values()) and read.isdisjoint(step.plan.outputs.values()):
-                del steps[step.plan.name]
-                unused |= set(step.plan.inputs.values()) - {t for each in steps.values() for t in each.inputs.values()}
-        return frozenset(steps)
+        for index, step in reversed(list(left.items())):
+            read = {tensor for each in left.values() for tensor in each.inputs.values()}
+            if step.outputs and unused.issuperset(step.outputs.values()) and read.isdisjoint(step.outputs.values()):
+                del left[index]
+                unused |= set(step.inputs.values()) - {name for each in left.values() for name in each.inputs.values()}
+        return frozenset(left)
 
 
 class _Run:
     """One request on its way through the DAG."""
 
-    def __init__(self, question: Question, plan: Plan, needed: frozenset[str]) -> None:
+    def __init__(self, question: Question, plan: Plan, needed: frozenset[int]) -> None:
         self.question, self._needed = question, needed
         self.failure: Failure | None = None
         self._batch = len(next(iter(question.inputs.values()))) if plan.batched and question.inputs else 0
@@ -132,11 +153,11 @@ class _Run:
         for name in plan.optional:
             self.tensors.setdefault(name, Tensor(None, self._batch))
 
-    def waits_for(self, step: FusedStep) -> bool:
+    def waits_for(self, index: int, step: FusedStep) -> bool:
         """Whether the step runs for this request now."""
         return (
             self.failure is None
-            and step.plan.name in self._needed
+            and index in self._needed
             and all(tensor in self.tensors for tensor in step.plan.inputs.values())
         )
 

@@ -26,7 +26,7 @@ class IntegrityCheck:
         ]
 
     def finish(self) -> None:
-        """Wait for the result. Raises :class:`LoadError` that names a file which is missing or not that of the build."""
+        """Wait for the result. Raises :class:`LoadError` that names a file that is missing or not the build's."""
         try:
             faults = [fault for future in self._faults if (fault := future.result())]
         finally:

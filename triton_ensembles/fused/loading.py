@@ -12,9 +12,7 @@ from triton_ensembles.fused.step import StepRunner, place_of
 from triton_ensembles.fused.warmup import warm_up
 
 
-def load_ensemble(
-    plan: Plan, folder: Path, arguments: Mapping[str, Any], entering: Callable[[int], None]
-) -> Ensemble:
+def load_ensemble(plan: Plan, folder: Path, arguments: Mapping[str, Any], entering: Callable[[int], None]) -> Ensemble:
     """The ensemble whose version folder is ``folder``.
 
     Args:

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-# Before numpy is imported: the archive's packages, beside this file, are the ones that it was proven with. Bytecode
-# that Python wrote there would make Triton take the model for a changed one.
+# Before numpy is imported: the archive's packages, beside this file, are the ones that it was proven with.
 sys.path.insert(0, str(Path(__file__).parent))
-sys.dont_write_bytecode = True
 
 import triton_python_backend_utils as pb_utils
 

@@ -5,7 +5,6 @@ Source of the messages: python_backend r24.10, pb_stub.cc (ProcessRequests, Proc
 """
 
 import asyncio
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,7 +53,7 @@ class PythonStep:
         except BaseException as error:  # also SystemExit: the step's error must not end the others
             reason = text_of(error)
         message = f"Failed to process the request(s) for model '{self._place.instance}', message: {reason}"
-        print(message, file=sys.stderr, flush=True)  # as the stub does in the drawn form
+        pb_utils.Logger.log_error(message)  # as the stub does in the drawn form
         return [Failure(message)] * len(batch)
 
     def close(self) -> None:

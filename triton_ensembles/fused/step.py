@@ -31,9 +31,6 @@ StepOutput = Mapping[str, Array] | Failure
 class StepRunner(Protocol):
     """Runs one step."""
 
-    owns_outputs: bool
-    """Whether it may keep the arrays that it returns, so that whoever gets them must copy them."""
-
     def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
         """One result for each request, in their order. Never raises."""
 

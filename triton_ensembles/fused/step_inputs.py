@@ -97,9 +97,7 @@ def accepted(
     if max_batch_size:
         for name, array in sorted(given.items()):
             if array.ndim == 0:
-                raise RefusedError(
-                    f"{tag}input '{name}' has no shape but model requires batch dimension for '{model}'"
-                )
+                raise RefusedError(f"{tag}input '{name}' has no shape but model requires batch dimension for '{model}'")
             batch = batch or len(array)
             if len(array) != batch:
                 raise RefusedError(f"{tag}input '{name}' batch size does not match other inputs for '{model}'")
@@ -147,16 +145,14 @@ def _reshaped(array: Array, tensor: DeclaredTensor, max_batch_size: int) -> Arra
     return array.reshape(_shape(lead, tensor.dims, array.shape[len(lead) :], tensor.reshape))
 
 
-def _shape(
-    lead: Sequence[int], before: Sequence[int], sizes: Sequence[int], after: Sequence[int]
-) -> tuple[int, ...]:
+def _shape(lead: Sequence[int], before: Sequence[int], sizes: Sequence[int], after: Sequence[int]) -> tuple[int, ...]:
     """The sizes of the variable axes keep their order."""
-    variable = iter([size for dim, size in zip(before, sizes) if dim == -1])
+    variable = iter([size for dim, size in zip(before, sizes, strict=True) if dim == -1])
     return (*lead, *(next(variable) if dim == -1 else dim for dim in after))
 
 
 def _matches(shape: Sequence[int], dims: Sequence[int]) -> bool:
-    return len(shape) == len(dims) and all(dim in (-1, size) for size, dim in zip(shape, dims))
+    return len(shape) == len(dims) and all(dim in (-1, size) for size, dim in zip(shape, dims, strict=True))
 
 
 def _missing(

@@ -22,7 +22,9 @@ def warm_up(place: StepPlace, runner: StepRunner) -> None:
         except (OSError, ValueError) as error:
             failures = {str(error)}
         for failure in sorted(failures):
-            pb_utils.Logger.log_error(f"failed to run warm-up sample '{sample.get('name', '')}' of {place.model}: {failure}")
+            pb_utils.Logger.log_error(
+                f"failed to run warm-up sample '{sample.get('name', '')}' of {place.model}: {failure}"
+            )
 
 
 def _results(sample: Mapping[str, Any], place: StepPlace, runner: StepRunner) -> Iterator[Any]:

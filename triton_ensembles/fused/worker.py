@@ -4,6 +4,7 @@ It is forked from Triton's stub, which stays small and outlives it: Triton 24.10
 so that a step which is killed (by the kernel for its memory, by a fault in a library) would take the model with it.
 """
 
+import contextlib
 import ctypes
 import gc
 import os
@@ -99,10 +100,8 @@ class Worker:
     def stop(self) -> None:
         """Let the steps finish, and end the worker."""
         if self._pid:
-            try:
+            with contextlib.suppress(OSError):
                 self._sender.send(None)
-            except OSError:
-                pass
             self._reap()
 
     def _receive(self) -> Any:

@@ -20,6 +20,7 @@ from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.releases import Release, releases, version
 
 NAMES = ("cpu", "gpu", "fused")
+OLDEST_FUSED_PYTHON = (3, 10)
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Target:
     """What archives are built for.
 
     Args:
-        name: "cpu" or "gpu".
+        name: "cpu", "gpu" or "fused".
         release: of Triton.
         image: the name of the release of NVIDIA's image ("24.09"); "" for the server from a wheel.
         backends: those that run models, in the order in which one replaces a missing one.

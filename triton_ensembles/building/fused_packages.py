@@ -1,0 +1,112 @@
+"""The packages of a fused ensemble: its engines, numpy, and what the environments of its Python steps hold.
+
+All of them are wheels for the Python of the target, unpacked beside the runtime.
+"""
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from triton_ensembles.building.environments import environment_code
+from triton_ensembles.building.plan import BuildPlan
+from triton_ensembles.building.store import Entry, Store
+from triton_ensembles.environment import read_environment_file
+from triton_ensembles.environment.bytecode import compile_imported
+from triton_ensembles.environment.wheels import WheelError, glibc_of_this_machine, install_wheels
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import digest, file_digest, size_of
+from triton_ensembles.fused.plan import StepPlan
+from triton_ensembles.progress import Progress
+
+# By backend: the package, and whether it needs what it requires. ONNX Runtime and OpenVINO require packages for tools
+# that no server uses.
+_ENGINES = {
+    "onnxruntime": ("onnxruntime", False),
+    "openvino": ("openvino", False),
+    "tensorflow": ("tensorflow-cpu", True),
+    "pytorch": ("torch", True),
+    "dali": ("nvidia-dali-cuda130", True),
+}
+# What no engine reads when it serves on a CPU: headers, tools, and code for other devices and other Pythons.
+_LEFT_OUT = (
+    *("*/include/*", "*/site-packages/onnxruntime/tools/*", "*/site-packages/onnxruntime/transformers/*"),
+    *("*/site-packages/onnxruntime/quantization/*", "*/site-packages/onnxruntime/datasets/*"),
+    *("*/site-packages/openvino/libs/*_gpu_*", "*/site-packages/openvino/libs/*_npu_*"),
+    *("*/site-packages/openvino/libs/cache.json", "*/site-packages/openvino/tools/*"),
+    *("*/site-packages/torch/share/*", "*/site-packages/torch/bin/*", "*/site-packages/clang/*"),
+    *("*/site-packages/setuptools*", "*/site-packages/pkg_resources/*", "*/site-packages/grpc/*"),
+)
+_PYTHONS = ("38", "39", "310", "311", "312", "313", "314", "314t", "315", "315t")
+
+
+def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, progress: Progress) -> Entry:
+    """A folder with the packages that the steps need.
+
+    Raises:
+        EnsembleError: no wheel brings a package, or two environments cannot be one.
+    """
+    target = plan.target
+    glibc = (target.release.glibc if target.image else None) or glibc_of_this_machine()
+    specs = [(name, read_environment_file(plan.root / each.file)) for name, each in plan.recipe.environments.items()]
+    asked = [requirement for _, spec in specs for requirement in spec.pip_requirements]
+    named = {canonicalize_name(Requirement(each).name) for each in asked}
+    own = [] if "numpy" in named else [f"numpy=={version('numpy')}"]
+    engines = {_ENGINES[step.backend] for step in steps if step.backend in _ENGINES}
+    bare = sorted(_engine_requirement(name) for name, whole in engines if not whole and name not in named)
+    own += sorted(_engine_requirement(name) for name, whole in engines if whole and name not in named)
+    others = [each for each in _PYTHONS if each != target.python.replace(".", "")]
+    exclude = (
+        *(glob for each in plan.recipe.environments.values() for glob in each.exclude),
+        *(f"*.cpython-{other}-*" for other in others),
+        *_LEFT_OUT,
+    )
+
+    def make(output: Path) -> dict[str, Any]:
+        output.mkdir()
+        options: dict[str, Any] = {"python": target.python, "glibc": glibc, "exclude": exclude, "progress": progress}
+        try:
+            packages = install_wheels([*asked, *own], output, **options)
+            packages |= install_wheels(bare, output, dependencies=False, **options)
+        except WheelError as error:
+            for _, spec in specs:
+                if line := next(filter(None, map(spec.line_of, error.packages)), None):
+                    raise EnsembleError(error.message, path=spec.path, line=line, cure=error.cure) from error
+            raise
+        compile_imported(output, _modules(output), target.python, progress)
+        return {
+            "python": target.python,
+            "provider": "pip",
+            "glibc": ".".join(map(str, glibc)),
+            "packages": dict(sorted(packages.items())),
+        }
+
+    origin = {
+        "kind": "fused",
+        "requirements": [asked, own, bare],
+        "exclude": exclude,
+        "python": target.python,
+        "glibc": glibc,
+        "code": {**environment_code(), "fused_packages": file_digest(Path(__file__))},
+    }
+    return store.get_or_make(digest(origin), "packages", make)[0]
+
+
+def record_of(packages: Entry) -> dict[str, Any]:
+    """Their entry in the manifest."""
+    return {"kind": "wheels", "sha256": packages.sha256, "size": size_of(packages.path), **packages.facts}
+
+
+def _modules(folder: Path) -> list[str]:
+    """The packages and modules at the top of a folder."""
+    found = {
+        path.name.partition(".")[0] for path in folder.iterdir() if not path.name.endswith((".dist-info", ".libs"))
+    }
+    return sorted(name for name in found if name.isidentifier())
+
+
+def _engine_requirement(package: str) -> str:
+    """The installed version, which this project was tested with, or the newest before it that has a wheel."""
+    return f"{package}<={version(package).partition('+')[0]}"

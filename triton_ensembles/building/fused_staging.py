@@ -1,0 +1,83 @@
+"""Stages a fused ensemble: one model folder with the runtime, the packages and a folder for each step."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import triton_ensembles
+from triton_ensembles.backends import ENGINES
+from triton_ensembles.building.fusion import Fusion
+from triton_ensembles.building.plan import BuildPlan, written_paths
+from triton_ensembles.building.staging import copy, place
+from triton_ensembles.environment.bytecode import compile_files
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import file_digest, files_in
+from triton_ensembles.fused.plan import PLAN, STEPS, Plan
+from triton_ensembles.triton.model_config import CONFIG, format_config
+
+_PACKAGE = Path(triton_ensembles.__file__).parent
+_ENTRY = _PACKAGE / "fused" / "model.py"
+
+
+def stage_fused(
+    plan: BuildPlan, fusion: Fusion, packages: Path, destination: Path, artifacts: Mapping[str, Path]
+) -> None:
+    """Write the repository into the folder ``destination``, which is empty or does not exist.
+
+    Args:
+        artifacts: made files by their path in the recipe.
+        packages: the folder of unpacked wheels.
+
+    Raises:
+        EnsembleError: a package has the name of the runtime's own.
+    """
+    model = destination / plan.name
+    version = model / fusion.version
+    version.mkdir(parents=True)
+    for written in written_paths(plan.folder / fusion.ensemble):
+        copy(written, model / written.relative_to(plan.folder / fusion.ensemble))
+    for taken in (_ENTRY.name, PLAN, STEPS, _PACKAGE.name):
+        if (packages / taken).exists():
+            raise EnsembleError(f"a package of the environment is called {taken}, which the fused ensemble uses itself")
+    place(packages, version)
+    for source, inner in _runtime({step.backend for step in fusion.steps}):
+        copy(source, version / inner)
+    compile_files(version, (version / _PACKAGE.name).rglob("*.py"), plan.target.python)
+    for step in fusion.steps:
+        folder = version / STEPS / step.name
+        source = plan.folder / step.name
+        for written in written_paths(source):
+            inner = written.relative_to(source)
+            other_version = inner.parts[0].isdecimal() and inner.parts[0] != step.version
+            if inner.name != CONFIG and not other_version:
+                copy(written, folder / inner)
+        (folder / step.version).mkdir(parents=True, exist_ok=True)
+    for path, made in artifacts.items():
+        step_name, inner_path = path.split("/", 1)
+        place(made, version / STEPS / step_name / inner_path)
+    _write_plan(plan, fusion, model, version)
+
+
+def _runtime(backends: set[str]) -> Iterator[tuple[Path, Path]]:
+    """The files of the runtime, and where they go below the version folder."""
+    yield _ENTRY, Path(_ENTRY.name)
+    folders = ["fused", "backends/common"]
+    folders += [f"backends/{ENGINES[backend][1].partition('.')[0]}" for backend in backends if backend in ENGINES]
+    sources = [_PACKAGE / "__init__.py", _PACKAGE / "backends" / "__init__.py"]
+    sources += [path for folder in folders for path in (_PACKAGE / folder).glob("*.py") if path != _ENTRY]
+    for source in sources:
+        yield source, Path(_PACKAGE.name) / source.relative_to(_PACKAGE)
+
+
+def _write_plan(plan: BuildPlan, fusion: Fusion, model: Path, version: Path) -> None:
+    ensemble = plan.configs[fusion.ensemble]
+    files = {inner: file_digest(file) for inner, file in files_in(version).items()}
+    compiled = Plan(
+        batched=ensemble.max_batch_size > 0,
+        optional=[tensor.name for tensor in ensemble.input if tensor.optional],
+        outputs={tensor.name: list(tensor.dims) for tensor in ensemble.output},
+        steps=fusion.steps,
+        files=files,
+    )
+    (version / PLAN).write_text(compiled.as_json(), encoding="utf-8")
+    config = fusion.config_with(file_digest(version / PLAN))
+    (model / CONFIG).write_text(format_config(config), encoding="utf-8")

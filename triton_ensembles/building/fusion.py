@@ -1,0 +1,162 @@
+"""Fuses the models of a build plan into one: the config of that model, and the plan of its run.
+
+What it does is described in ``triton_ensembles/fused``; the rules of ``check`` in rules/fused.py say what cannot be
+fused.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from typing import Any
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+
+from triton_ensembles.backends import ENGINES
+from triton_ensembles.building.plan import BuildPlan, find_ensemble, written_paths
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.fused.plan import DIGEST, STEPS, StepPlan
+from triton_ensembles.triton.backends import PLATFORMS
+from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """The one model that an ensemble becomes.
+
+    Attributes:
+        ensemble: the folder of the ensemble's own model in git.
+        version: the name of its version folder.
+        config: its config.pbtxt, without the digest of the plan.
+        steps: of its plan, in the order in which they run.
+    """
+
+    ensemble: str
+    version: str
+    config: ModelConfig
+    steps: tuple[StepPlan, ...]
+
+    def config_with(self, plan_sha256: str) -> ModelConfig:
+        """The config of a model with this plan."""
+        config = ModelConfig()
+        config.CopyFrom(self.config)
+        config.parameters[DIGEST].string_value = plan_sha256
+        return config
+
+
+def fuse(plan: BuildPlan) -> Fusion:
+    """The one model for a plan whose target fuses. Raises :class:`EnsembleError` for a step that cannot be fused."""
+    ensemble = find_ensemble(plan.folder, plan.configs)
+    config = plan.configs[ensemble]
+    folders = {model.name: folder for folder, model in plan.configs.items()}
+    uses = [(folders[use.model_name], use) for use in _in_order(config)]
+    instances = max(_instances(plan.configs[folder]) for folder, _ in uses)
+    version = max(_versions(plan, ensemble) or {1})
+    return Fusion(
+        ensemble,
+        str(version),
+        _config(config, [(plan.configs[folder], use) for folder, use in uses], folders, instances, version),
+        tuple(_step(plan, folder, use, instances) for folder, use in uses),
+    )
+
+
+def backend_of(config: ModelConfig) -> str:
+    """The backend of a step, also where the config only has its platform."""
+    return config.backend or PLATFORMS.get(config.platform, "")
+
+
+def _in_order(config: ModelConfig) -> list[Any]:
+    """The steps of the DAG, each after those whose tensors it reads."""
+    uses = config.ensemble_scheduling.step
+    writers = {tensor: number for number, use in enumerate(uses) for tensor in use.output_map.values()}
+    before = {
+        number: [writers[tensor] for tensor in use.input_map.values() if tensor in writers]
+        for number, use in enumerate(uses)
+    }
+    return [uses[number] for number in TopologicalSorter(before).static_order()]
+
+
+def _step(plan: BuildPlan, folder: str, use: Any, instances: int) -> StepPlan:
+    config = plan.configs[folder]
+    backend = backend_of(config)
+    if backend != "python" and backend not in ENGINES:
+        raise EnsembleError(
+            f"the step {folder} cannot be fused: there is no engine for the backend {backend!r}",
+            path=plan.folder / folder,
+            cure=f"use one of python, {', '.join(ENGINES)}",
+        )
+    written = _as_json(config)
+    del written["name"]  # it depends on the ensemble's
+    # An engine takes its share of the cores by the number of its instances, which are those of the fused model.
+    written["instance_group"] = [{"count": instances, "kind": "KIND_CPU"}]
+    found = _versions(plan, folder)
+    version = use.model_version if use.model_version in found else max(found, default=1)
+    return StepPlan(folder, str(version), backend, written, dict(use.input_map), dict(use.output_map))
+
+
+def _versions(plan: BuildPlan, folder: str) -> set[int]:
+    """The version folders of a model: those in git, and those that artifacts are made for."""
+    paths = [path.relative_to(plan.folder / folder) for path in written_paths(plan.folder / folder)]
+    first = {path.parts[0] for path in paths if len(path.parts) > 1 or (plan.folder / folder / path).is_dir()}
+    made = {artifact.path.split("/")[1] for artifact in plan.artifacts if artifact.step == folder}
+    return {int(name) for name in first | made if name.isdecimal()}
+
+
+def _instances(config: ModelConfig) -> int:
+    return sum(group.count or 1 for group in config.instance_group) or 1
+
+
+def _config(
+    ensemble: ModelConfig,
+    uses: Iterable[tuple[ModelConfig, Any]],
+    folders: Mapping[str, str],
+    instances: int,
+    version: int,
+) -> ModelConfig:
+    config = ModelConfig()
+    config.CopyFrom(ensemble)
+    config.ClearField("platform")
+    config.ClearField("ensemble_scheduling")
+    config.backend = "python"
+    del config.instance_group[:]
+    config.instance_group.add(count=instances, kind=ModelInstanceGroup.KIND_CPU)
+    batching = [model.dynamic_batching for model, _ in uses if model.HasField("dynamic_batching")]
+    if batching and config.max_batch_size:
+        config.dynamic_batching.max_queue_delay_microseconds = max(
+            each.max_queue_delay_microseconds for each in batching
+        )
+        for tensor in config.input:  # requests stay apart in the Python backend, and the steps join what they can
+            tensor.allow_ragged_batch = -1 in tensor.dims
+    labels = {
+        tensor: f"{version}/{STEPS}/{folders[model.name]}/{output.label_filename}"
+        for model, use in uses
+        for output in model.output
+        if output.label_filename and (tensor := use.output_map.get(output.name))
+    }
+    for tensor in config.output:
+        tensor.label_filename = tensor.label_filename or labels.get(tensor.name, "")
+    return config
+
+
+def _as_json(message: Message) -> dict[str, Any]:
+    """A config as Triton passes it to a model: field names and enums by name, 64-bit integers as numbers, defaults too.
+
+    Source: core r24.10, model_config_utils.cc (ModelConfigToJson).
+    """
+    found: dict[str, Any] = {}
+    for field in message.DESCRIPTOR.fields:
+        value = getattr(message, field.name)
+        if field.message_type is not None and field.message_type.GetOptions().map_entry:
+            inner = field.message_type.fields_by_name["value"].message_type
+            found[field.name] = {key: _as_json(value[key]) if inner else value[key] for key in sorted(value)}
+        elif field.is_repeated:
+            found[field.name] = [_value(field, item) for item in value]
+        elif message.HasField(field.name) if field.has_presence else True:
+            found[field.name] = _value(field, value)
+    return found
+
+
+def _value(field: FieldDescriptor, value: Any) -> Any:
+    if field.message_type is not None:
+        return _as_json(value)
+    return field.enum_type.values_by_number[value].name if field.enum_type is not None else value
