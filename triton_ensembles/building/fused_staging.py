@@ -57,6 +57,11 @@ def stage_fused(
     _write_plan(plan, fusion, model, version)
 
 
+def runtime_digests() -> dict[str, str]:
+    """The sha256 of every file that a fused ensemble may get from this project, by its path in the package."""
+    return {path.as_posix(): file_digest(source) for source, path in _runtime(set(ENGINES))}
+
+
 def _runtime(backends: set[str]) -> Iterator[tuple[Path, Path]]:
     """The files of the runtime, and where they go below the version folder."""
     yield _ENTRY, Path(_ENTRY.name)

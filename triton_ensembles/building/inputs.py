@@ -5,6 +5,7 @@ from pathlib import Path
 from triton_ensembles.archive import write
 from triton_ensembles.building.artifact_maker import makers_of
 from triton_ensembles.building.environments import code_of, environment_code
+from triton_ensembles.building.fused_staging import runtime_digests
 from triton_ensembles.building.model_selection import with_needs
 from triton_ensembles.building.plan import BuildPlan, written_paths
 from triton_ensembles.errors import EnsembleError, shown
@@ -46,6 +47,7 @@ def digest_of_inputs(build: BuildPlan, engines_from: Path | None) -> str:
             "makers": [maker.identity() for artifact in made for maker in makers_of(artifact)],
             "building": {path.name: file_digest(path) for path in Path(__file__).parent.glob("*.py")},
             "code": code_of(*_CODE) | (environment_code() if build.recipe.environments else {}),
+            "runtime": runtime_digests() if build.target.fuses else {},
             "releases": file_digest(releases.TABLE),
         }
     )

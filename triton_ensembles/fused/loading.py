@@ -1,11 +1,12 @@
 """Loads the steps of a plan into this process."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from triton_ensembles.backends.common.model_instance import LoadError
-from triton_ensembles.fused.ensemble import Ensemble, FusedStep
+from triton_ensembles.fused.ensemble import Ensemble, FusedStep, fused_step
 from triton_ensembles.fused.plan import Plan, StepPlan
 from triton_ensembles.fused.python_step import PythonStep, text_of
 from triton_ensembles.fused.step import StepRunner, place_of
@@ -22,10 +23,13 @@ def load_ensemble(plan: Plan, folder: Path, arguments: Mapping[str, Any], enteri
     Raises:
         LoadError: a step does not load; it names the step.
     """
+    loaded: dict[str, FusedStep] = {}  # one model may be several steps of the DAG
     steps = []
     for number, step in enumerate(plan.steps):
         entering(number)
-        steps.append(_load(step, number, folder, arguments))
+        if step.name not in loaded:
+            loaded[step.name] = _load(step, number, folder, arguments)
+        steps.append(replace(loaded[step.name], plan=step))
     return Ensemble(arguments["model_name"], plan, steps, entering)
 
 
@@ -37,7 +41,7 @@ def _load(step: StepPlan, number: int, folder: Path, arguments: Mapping[str, Any
         reason = str(error) if isinstance(error, LoadError) else text_of(error)
         raise LoadError(f"the step {step.name} cannot be loaded: {reason}") from error
     warm_up(place, runner)
-    return FusedStep(step, place.model, runner)
+    return fused_step(step, place.model, runner)
 
 
 def _runner(step: StepPlan, number: int, place: Any) -> StepRunner:

@@ -128,16 +128,18 @@ class Worker:
 
     def _work(self, receiver: Receiver, sender: Sender) -> NoReturn:
         """What the worker does until the stub closes its end. It must not return into the stub's code."""
+        code = 1
         try:
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             _use_calls()
             self._serve(receiver, sender)
+            code = 0
         except BaseException:
             traceback.print_exc()
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
-            os._exit(0)
+            os._exit(code)
 
     def _serve(self, receiver: Receiver, sender: Sender) -> None:
         from triton_ensembles.fused.counters import Counters
