@@ -107,7 +107,7 @@ def _imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
     severity=Severity.NOTE,
 )
 def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
-    for path, spec, steps in _files(repository):
+    for path, spec, steps in environment_files(repository):
         named = {normal_name(package.name) for package in spec.packages}
         named |= {normal_name(re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0]) for text in spec.pip_packages}
         for step in steps:
@@ -134,7 +134,7 @@ def environment_file_numpy(repository: Repository, destination: Destination) -> 
     release = release_of(destination)
     if release is None or release.reads_numpy2 is not False:
         return
-    for path, spec, _ in _files(repository):
+    for path, spec, _ in environment_files(repository):
         for package in spec.packages:
             clause = re.match(r"(==?|>=|>|~=)(\d[\d.]*)", package.version)
             if package.name == "numpy" and clause and version(clause[2].rstrip(".")) >= (2,):
@@ -154,7 +154,7 @@ def environment_file_numpy(repository: Repository, destination: Destination) -> 
 )
 def environment_file_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
-    for path, spec, steps in _files(repository) if image and image.python else ():
+    for path, spec, steps in environment_files(repository) if image and image.python else ():
         if spec.python and image and spec.python != image.python:
             yield Finding(
                 Place(path),
@@ -166,7 +166,7 @@ def environment_file_python(repository: Repository, destination: Destination) ->
             )
 
 
-def _files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
+def environment_files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
     """The environment files that a recipe names, with the steps that get them; the build judges those with faults.
 
     Their paths are relative to the project, whose folder ensembles/ holds the repository.
