@@ -139,6 +139,24 @@ def instance_unknown(destination: Destination) -> Iterator[Finding]:
 
 
 @rule(
+    "SageMaker's image runs on the processor of the instance",
+    source="aws/deep-learning-containers release_images_inference.yml at d2ee9322: arch_type x86; instances.csv",
+)
+def instance_architecture(destination: Destination) -> Iterator[Finding]:
+    instance = instance_of(destination.instance)
+    if instance is None or instance.architecture == "x86_64":
+        return
+    if destination.image in ("", destination.release_name) or "sagemaker-tritonserver" in destination.image:
+        yield Finding(
+            Place(destination.instance),
+            f"{destination.instance} has a processor of {instance.architecture}, and SageMaker's images of Triton are "
+            "for x86_64",
+            "the container does not start, so the endpoint never gets into service",
+            "use an instance type with an Intel or AMD processor, such as ml.m5.xlarge",
+        )
+
+
+@rule(
     "Models for an instance or an image without a GPU do not require one",
     source="core r24.10 model_config_utils.cc ValidateInstanceGroup; instances.csv",
     bad=python_model("instance_group [ { count: 1, kind: KIND_GPU } ]"),
