@@ -12,6 +12,7 @@ from triton_ensembles.deploy import image
 from triton_ensembles.deploy.defaults import DEFAULTS
 from triton_ensembles.deploy.image import PIP_SERVER, default_image, image_to_check, image_uri
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ROOT
 from triton_ensembles.triton.releases import instance_of, releases
 from triton_ensembles.triton.targets import NAMES
 
@@ -116,6 +117,15 @@ def test_the_table_has_one_account_for_each_region_and_release() -> None:
         **{"23.03": 22, "25.04": 35, "25.09": 34, "26.05": 34},
     }
     assert all(releases()[release].sagemaker == "yes" for release in regions), "the two tables contradict each other"
+
+
+def test_the_page_on_cpu_instances_divides_memory_by_price() -> None:
+    """People choose by this column; and the default for fused archives is one of its rows."""
+    page = (ROOT / "docs" / "cpu.md").read_text()
+    rows = re.findall(r"^\| (ml\.\S+).*? \| \d+ \| (\d+) \| ([\d.]+) \| (\d+) \|$", page, re.MULTILINE)
+    assert DEFAULTS["fused"].instance in [name for name, *_ in rows]
+    assert [int(ratio) for *_, ratio in rows] == [round(int(size) / float(price)) for _, size, price, _ in rows]
+    assert all(instance_of(name) for name, *_ in rows)
 
 
 def test_every_target_has_a_default() -> None:
