@@ -74,16 +74,18 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     having = [each.release for each in releases().values() if backend in each.backends]
     refusal = f"Triton refuses it: unable to find backend library for backend '{backend}'"
     place = model.at("backend") if model.config.backend else model.at("platform")
+    release = image.release if image else "RELEASE"
     if having and is_cpu_image(destination) and (image is None or backend in image.backends):
         yield Finding(
             place,
             f"'{model.folder}' needs the {backend} backend, which SageMaker's image for CPU instances does not have "
-            f"({image.release if image else 'RELEASE'}-py3-cpu)",
+            f"({release}-py3-cpu)",
             refusal
             if destination.image_is_for_cpu
             else f"AWS's SDK picks that image for {destination.instance}, which has no GPU. {refusal}",
-            "build with --target fused, whose archive brings its engines; or use an instance type with a GPU"
-            + (f", or the complete image {image.release}-py3" if image and backend != "tensorrt" else ""),
+            "use an instance type with a GPU"
+            if backend == "tensorrt"
+            else f"choose the complete image, which runs on CPU instances too: --image {release}-py3",
         )
     elif having and image:
         yield Finding(
