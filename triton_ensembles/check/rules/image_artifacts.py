@@ -24,7 +24,7 @@ from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.endpoint import is_for_own_server, manifest
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.releases import Release, agree, image_of, instance_of, releases, version
+from triton_ensembles.triton.releases import Release, agree, image_of, instance_of, is_cpu_image, releases, version
 
 
 def _artifact(model: Model, name: str) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
 )
 def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
-    if image is None or not image.dali or backend_of(model).name != "dali":
+    if image is None or not image.dali or backend_of(model).name != "dali" or is_cpu_image(destination):
         return
     name = model.config.default_model_filename or "model.dali"
     record = _artifact(model, name)
