@@ -1,4 +1,4 @@
-"""Packages beside model.py: whether the server's Python can import them, and whether they have what model.py imports."""
+"""Packages beside model.py: the server's Python must import them, and they must have what model.py imports."""
 
 import json
 from pathlib import Path
