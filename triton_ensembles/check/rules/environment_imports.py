@@ -4,9 +4,10 @@ import re
 import sys
 from collections.abc import Iterator
 
-from triton_ensembles.check.environments import Environment, environment_of, normal_name
+from triton_ensembles.check.environments import Environment, environment_of, normal_name, reference
 from triton_ensembles.check.examples import with_environment
 from triton_ensembles.check.fault import Finding, Place, Severity
+from triton_ensembles.check.packages import Packages, packages_of
 from triton_ensembles.check.python_source import UTILS, Import, PythonFile, all_files, is_local, model_files
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Server, rule
@@ -59,22 +60,30 @@ def environment_import_later(model: Model) -> Iterator[Finding]:
 
 def _missing(model: Model, later: bool) -> Iterator[Finding]:
     packed = environment_of(model)
-    if packed is None or packed.tree.problems or not packed.has_library:
+    beside = None if reference(model) else next(iter(packages_of(model)), None)
+    if beside is None and (packed is None or packed.tree.problems or not packed.has_library):
         return
+    where = beside or packed
+    assert where is not None
     for file, found in _imported(model):
-        if found.later is later and not _has(packed, found.package):
+        if found.later is later and not _has(where, found.package):
             provider = PROVIDERS.get(found.package, found.package)
-            meant = nearest(found.package, packed.modules)
+            meant = nearest(found.package, where.modules)
             when = "when the function is called" if later else "and Triton does not load the model"
             yield Finding(
                 file.place(found),
-                f"the environment '{packed.path}' has no package '{found.package}'",
+                f"neither the wheels in '{where.path}' nor Triton's Python have a package '{found.package}'"
+                if beside
+                else f"the environment '{where.path}' has no package '{found.package}'",
                 f"ModuleNotFoundError: No module named '{found.package}', {when}",
-                (f"did you mean '{meant}'? Otherwise " if meant else "") + f"add {provider} to it and pack it again",
+                (f"did you mean '{meant}'? Otherwise " if meant else "")
+                + (f"add {provider} to its environment file" if beside else f"add {provider} to it and pack it again"),
             )
 
 
 def _has(packed: Environment, package: str) -> bool:
+    if isinstance(packed, Packages):  # modules beside model.py are the model's own for is_local
+        return package in STANDARD or package == "numpy"
     # Modules compiled into Python have no file: sys, time, math …
     return package in packed.modules or package in sys.builtin_module_names or package in _COMPILED_IN
 

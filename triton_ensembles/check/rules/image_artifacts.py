@@ -19,6 +19,7 @@ from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.environments import environment_of, has_stub, used_environments
 from triton_ensembles.check.fault import Finding, Place, Severity
+from triton_ensembles.check.packages import packages_of
 from triton_ensembles.check.python_source import is_python
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import rule
@@ -213,6 +214,10 @@ def _requirements(repository: Repository) -> Iterator[Requirement]:
             yield _requirement(
                 model.at("platform"), "the TensorFlow backend", [r for r in known if r.tensorflow == "yes"]
             )
+        for packages in packages_of(model) if is_python(model) and not has_stub(model) else ():
+            suited = [each for each in known if each.python and not packages.unsuited(each.python)]
+            if packages.unsuited("3.99") and suited:
+                yield _requirement(repository.place(packages.path), "wheels for one Python", suited)
         packed = environment_of(model) if is_python(model) else None
         if packed is None or packed.path in seen:
             continue
