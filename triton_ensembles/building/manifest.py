@@ -16,6 +16,7 @@ def manifest_of(
     * ``ensemble``: its name; ``target``: "cpu" or "gpu"
     * ``image``, ``instance``: what it was built for; "" for the server on this machine
     * ``triton``: the version of Triton
+    * ``python``: the minor version of Python that the archive's Python code is for; "" where it does not matter
     * ``weights``: "random" if any file has random weights, otherwise "pretrained"
     * ``artifacts``: by path in the recipe, ``sha256``, ``size`` in bytes, ``random``, ``made_from`` (maker, options,
       versions of tools, digests of files) and ``facts`` (what the maker measured; see check/rules/image_artifacts.py)
@@ -27,7 +28,13 @@ def manifest_of(
         "image": plan.target.image,
         "instance": plan.target.instance,
         "triton": plan.target.release.triton,
+        "python": plan.target.python or _python_of(environments),
         "weights": "random" if any(each.record["random"] for each in artifacts.values()) else "pretrained",
         "artifacts": {path: each.record for path, each in artifacts.items()},
         "environments": {name: each.record for name, each in environments.items()},
     }
+
+
+def _python_of(environments: Mapping[str, MadeEnvironment]) -> str:
+    """That of the environments which are run by the server's own stub."""
+    return next((each.record["python"] for each in environments.values() if each.stub is None), "")
