@@ -14,7 +14,7 @@ class EnvironmentSizes:
         self._known: dict[tuple[str, int, int], int] = {}
 
     def total(self, folders: Iterable[Path]) -> int:
-        """Bytes on the disk of everything in ``folders``, while nothing is being unpacked into them."""
+        """Bytes on the disk of everything in ``folders``, while nothing is being unpacked there; 0 for missing ones."""
         sizes: dict[tuple[str, int, int], int] = {}
         for folder in folders:
             for entry in _entries(folder):
