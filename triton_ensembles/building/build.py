@@ -14,6 +14,7 @@ from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.inputs import digest_of_inputs
 from triton_ensembles.building.manifest import manifest_of
+from triton_ensembles.building.mapped_weights import map_weights
 from triton_ensembles.building.packed_environments import MadeEnvironment, make_environments
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.plan import BuildPlan, plan_build
@@ -108,6 +109,7 @@ def build(
         )
         environments = make_environments(plan, store, progress)
         artifacts = {artifact.path: builder.make(artifact) for artifact in plan.artifacts}
+        artifacts |= map_weights(plan, artifacts, store, progress)
         manifest = manifest_of(plan, artifacts, environments)
         paths = {path: made.path for path, made in artifacts.items()}
         _write_archive(plan, places, manifest, paths, environments, progress)
