@@ -74,12 +74,12 @@ def make(job: Job) -> Facts:
 
 def _map(source: Path, files: GatedFiles, level: int) -> str:
     """Write the files; or say why not, and write none."""
-    if (size := _constant_bytes(onnx.load(source).graph)) < LEAST_BYTES:
-        return f"they take only {size} bytes"
     for_plain, for_prepacked = _LEVELS[level]
     try:
+        if (size := _constant_bytes(onnx.load(source).graph)) < LEAST_BYTES:
+            return f"they take only {size} bytes"
         session = _open(source, _options(for_prepacked))
-    except Exception as error:  # ONNX Runtime's exceptions have no other common base
+    except Exception as error:  # those of ONNX and of ONNX Runtime have no other common base
         raise EnsembleError(f"ONNX Runtime {ort.__version__} cannot load {source.name}: {error}") from error
     if (found := _answered(session)) is None:
         return "no input is known that the model answers with finite numbers"

@@ -138,7 +138,10 @@ def _parse(path: Path) -> WeightsGate:
             answer={name: tuple(map(float, each)) for name, each in record["answer"].items()},
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise LoadError(f"{path.name} is not the record of a build ({error!r}): build the model again") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise LoadError(
+            f"{path.name} is damaged, not the record of a build ({reason}): build the model again"
+        ) from error
 
 
 def _fingerprint(path: Path) -> dict[str, int]:
