@@ -68,6 +68,23 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def content_digest(path: Path) -> str:
+    """:func:`file_digest` of a file; of a folder the sha256 of the names, contents and executable bits of its files."""
+    if not path.is_dir():
+        return file_digest(path)
+    return digest({name: [os.access(file, os.X_OK), file_digest(file)] for name, file in files_in(path).items()})
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of all files in a folder."""
+    return sum(file.stat().st_size for file in (files_in(path).values() if path.is_dir() else [path]))
+
+
+def files_in(folder: Path) -> dict[str, Path]:
+    """Every file below ``folder`` by its path in it, in alphabetical order."""
+    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
 def digest(value: Any) -> str:
     """sha256 of a JSON-serializable value, in hexadecimal digits; the order of keys does not matter."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +24,11 @@ FILES = ["model.gate.json", "model.onnx", "model.prepacked.onnx", "model.weights
 
 
 def make(content: bytes, folder: Path, level: int = 0) -> dict[str, object]:
-    folder.mkdir()
-    source = folder / "source"
-    source.write_bytes(content)
-    options = {"level": level, "onnxruntime": ort.__version__}
-    facts = mapped_weights.make(Job(folder / "model.onnx", {"source": source}, "source", options, "", ""))
-    source.unlink()
-    return facts
+    with tempfile.TemporaryDirectory() as scratch:
+        source = Path(scratch) / "model.onnx"
+        source.write_bytes(content)
+        options = {"level": level, "onnxruntime": ort.__version__}
+        return mapped_weights.make(Job(folder, {source.name: source}, source.name, options, "", ""))
 
 
 def answer(model: bytes | Path, level: str, given: dict[str, np.ndarray]) -> np.ndarray:
@@ -119,5 +118,5 @@ def test_the_known_input_is_valid_for_a_small_vocabulary(tmp_path: Path) -> None
 def test_what_is_not_a_model_is_refused(tmp_path: Path) -> None:
     model = onnx.load_from_string(sentences())
     model.graph.node[0].op_type = "NoSuchOperator"
-    with pytest.raises(EnsembleError, match=r"ONNX Runtime \S+ cannot load source: .*NoSuchOperator"):
+    with pytest.raises(EnsembleError, match=r"ONNX Runtime \S+ cannot load model.onnx: .*NoSuchOperator"):
         make(model.SerializeToString(), tmp_path / "made")

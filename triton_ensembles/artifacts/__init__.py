@@ -36,7 +36,7 @@ ACCURACY_CHECKS = {"sentences": "accuracy_on_sentences:make", "photographs": "ac
 """Functions of the same form that compare a model in a lower precision with fp32, and fail when it is too different."""
 
 DERIVATIONS = {"mapped_weights": "mapped_weights:make"}
-"""Functions of the same form that the build itself applies to a made model. They may write files beside the output."""
+"""Functions of the same form that the build itself applies to a made model. The output is a folder."""
 
 Facts = dict[str, Any]
 

@@ -53,7 +53,7 @@ _LEVELS = {-1: (_BASIC, _BASIC), 0: (_EXTENDED, _ALL), 1: (_EXTENDED, _EXTENDED)
 
 
 def make(job: Job) -> Facts:
-    """Write ``job.output``, and beside it the other files.
+    """Write the folder ``job.output``: the model under its own name, and the other files.
 
     Options: ``level``, as ``optimization.graph.level`` of the config; ``onnxruntime``, the version that this process
     must have; ``instruction_sets``, of this processor, which the build needs to tell its results apart.
@@ -64,12 +64,12 @@ def make(job: Job) -> Facts:
     source, level = job.source_file(), int(job.options["level"])
     if ort.__version__ != job.options["onnxruntime"]:
         raise EnsembleError(f"this is ONNX Runtime {ort.__version__}, and {job.options['onnxruntime']} is asked for")
-    reason = _map(source, GatedFiles(job.output), level)
-    if reason:
-        shutil.copyfile(source, job.output)
+    job.output.mkdir()
+    files = GatedFiles(job.output / source.name)
+    if reason := _map(source, files, level):
+        shutil.copyfile(source, files.plain)
         return {"weights": f"in the graph: {reason}"}
-    size = GatedFiles(job.output).weights.stat().st_size
-    return {"weights": "mapped", "onnxruntime": ort.__version__, "weights_bytes": size}
+    return {"weights": "mapped", "onnxruntime": ort.__version__, "weights_bytes": files.weights.stat().st_size}
 
 
 def _map(source: Path, files: GatedFiles, level: int) -> str:
@@ -85,7 +85,7 @@ def _map(source: Path, files: GatedFiles, level: int) -> str:
         return "no input is known that the model answers with finite numbers"
     known, answer = found
     del session
-    with tempfile.TemporaryDirectory(dir=files.plain.parent) as scratch, files.weights.open("xb") as stream:
+    with tempfile.TemporaryDirectory(dir=files.plain.parent.parent) as scratch, files.weights.open("xb") as stream:
         weights = _Weights(stream)
         # The prepacked graph's own are first in the file, and the others behind them are seldom read.
         for path, optimization in ((files.prepacked, for_prepacked), (files.plain, for_plain)):

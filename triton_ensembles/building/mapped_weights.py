@@ -16,7 +16,7 @@ from triton_ensembles.building.artifact_maker import MakerCall
 from triton_ensembles.building.plan import BuildPlan
 from triton_ensembles.building.store import Store
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import digest
+from triton_ensembles.files import digest, file_digest
 from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.schema import Artifact
 from triton_ensembles.triton.model_config import ModelInstanceGroup
@@ -72,25 +72,27 @@ def _derive(
         return call.run(job, artifact.path, progress, packages=onnxruntime)
 
     identity = call.identity()
-    entry, new = store.get_or_make(digest({**identity, "model": made.record["sha256"]}), artifact.name, make)
+    entry, new = store.get_or_make(digest({**identity, "model": made.record["sha256"]}), "weights", make)
     if new:
         progress(f"{artifact.path}: weights {entry.facts['weights']}")
     made_by = {key: identity[key] for key in ("maker", "options", "tools")}
-    made_from = made_by | {"source": {artifact.name: made.record["sha256"]}, "reads": {}}
-    folder = Path(artifact.path).parent
-    derived = {
-        str(folder / name): _beside(entry.path.with_name(name), sha256, made, made_from)
-        for name, sha256 in entry.beside.items()
+    beside = {
+        "random": made.record["random"],
+        "made_from": {**made_by, "source": {artifact.name: made.record["sha256"]}, "reads": {}},
+        "facts": {},
     }
-    record = made.record | {"sha256": entry.sha256, "size": entry.path.stat().st_size}
-    record["made_from"] = made.record["made_from"] | {"weights": made_by}
-    record["facts"] = made.record["facts"] | entry.facts
-    return {artifact.path: MadeArtifact(entry.path, record), **derived}
-
-
-def _beside(path: Path, sha256: str, model: MadeArtifact, made_from: Mapping[str, Any]) -> MadeArtifact:
-    size, random = path.stat().st_size, model.record["random"]
-    return MadeArtifact(path, {"sha256": sha256, "size": size, "random": random, "made_from": made_from, "facts": {}})
+    model = made.record | {
+        "made_from": made.record["made_from"] | {"weights": made_by},
+        "facts": made.record["facts"] | entry.facts,
+    }
+    return {
+        str(Path(artifact.path).with_name(file.name)): MadeArtifact(
+            file,
+            (model if file.name == artifact.name else beside)
+            | {"sha256": file_digest(file), "size": file.stat().st_size},
+        )
+        for file in sorted(entry.path.iterdir())
+    }
 
 
 def _version(folder: Path | None) -> str:
