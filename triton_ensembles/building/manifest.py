@@ -8,7 +8,7 @@ from triton_ensembles.building.plan import BuildPlan
 
 
 def manifest_of(
-    plan: BuildPlan, artifacts: Mapping[str, MadeArtifact], environments: Mapping[str, Any]
+    plan: BuildPlan, artifacts: Mapping[str, MadeArtifact], environments: Mapping[str, Any], python: str
 ) -> dict[str, Any]:
     """The manifest of an archive.
 
@@ -28,15 +28,9 @@ def manifest_of(
         "target": plan.target.name,
         "image": plan.target.image,
         "instance": plan.target.instance,
-        "python": plan.target.python,
         "triton": plan.target.release.triton,
-        "python": plan.target.python or _python_of(environments),
+        "python": python,
         "weights": "random" if any(each.record["random"] for each in artifacts.values()) else "pretrained",
         "artifacts": {path: each.record for path, each in artifacts.items()},
         "environments": dict(environments),
     }
-
-
-def _python_of(environments: Mapping[str, MadeEnvironment]) -> str:
-    """That of the environments which are run by the server's own stub."""
-    return next((each.record["python"] for each in environments.values() if each.stub is None), "")

@@ -15,8 +15,8 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from triton_ensembles.environment.conda_pack import DEFAULT_EXCLUDE
 from triton_ensembles.environment.libraries import required_glibc
-from triton_ensembles.programs import ProgramError, output_of
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.programs import ProgramError, output_of
 from triton_ensembles.triton.machine import glibc_version
 
 #: Minor versions of Python that a refusal names, where they have the wheel.
