@@ -113,10 +113,13 @@ def sagemaker_repeated_member(repository: Repository) -> Iterator[Finding]:
 )
 def sagemaker_bytecode(repository: Repository) -> Iterator[Finding]:
     if is_archive(repository):
+        # Not that of packages, which the build of this project compiles.
         folders = sorted(
             path
             for path, entry in repository.tree.entries.items()
-            if path.rpartition("/")[2] == "__pycache__" and entry.is_folder
+            if path.rpartition("/")[2] == "__pycache__"
+            and entry.is_folder
+            and any(name.startswith("model.") for name in repository.tree.children(path))
         )
         if folders:
             more = f" (and {len(folders) - 1} more such folders)" if len(folders) > 1 else ""
@@ -148,7 +151,7 @@ def sagemaker_target_model(repository: Repository) -> Iterator[Finding]:
     yield Finding(
         repository.place(),
         f"no request can name this archive: {why}",
-        "InvokeEndpoint refuses the header X-Amzn-SageMaker-Destination-Model: ValidationError",
+        "InvokeEndpoint refuses the header X-Amzn-SageMaker-Target-Model: ValidationError",
         "use printable ASCII characters, at most 1024 including the folder in S3, and no space at the start",
     )
 
