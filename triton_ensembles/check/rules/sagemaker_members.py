@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import Entry, Kind
+from triton_ensembles.check.environments import used_environments
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import rule
@@ -113,10 +114,12 @@ def sagemaker_repeated_member(repository: Repository) -> Iterator[Finding]:
 )
 def sagemaker_bytecode(repository: Repository) -> Iterator[Finding]:
     if is_archive(repository):
+        # An environment brings byte code on purpose: its own Python made it.
+        environments = tuple(f"{packed.path}/" for packed in used_environments(repository))
         folders = sorted(
             path
             for path, entry in repository.tree.entries.items()
-            if path.rpartition("/")[2] == "__pycache__" and entry.is_folder
+            if path.rpartition("/")[2] == "__pycache__" and entry.is_folder and not path.startswith(environments)
         )
         if folders:
             more = f" (and {len(folders) - 1} more such folders)" if len(folders) > 1 else ""
