@@ -165,9 +165,8 @@ def test_wheels_are_those_of_the_images_python(project: Path, image: str, tag: s
     assert made.manifest["environments"]["tools"]["python"] == f"3.{tag[3:]}"
     assert check([made.archive], Destination("gpu", "ml.g5.xlarge", image)).errors == 0
     other = Destination("gpu", "ml.g5.xlarge", "25.04" if image == "24.09" else "24.09")
-    assert {fault.rule for fault in check([made.archive], other).faults if fault.severity is Severity.ERROR} == {
-        "environment-wheels-python"
-    }
+    errors = {fault.rule for fault in check([made.archive], other).faults if fault.severity is Severity.ERROR}
+    assert "environment-wheels-python" in errors
 
 
 def test_what_no_wheel_brings_is_refused_with_its_line(project: Path) -> None:
