@@ -109,7 +109,7 @@ def build(
         )
         environments = make_environments(plan, store, progress)
         artifacts = {artifact.path: builder.make(artifact) for artifact in plan.artifacts}
-        artifacts |= map_weights(plan, artifacts, store, progress)
+        artifacts = map_weights(plan, artifacts, store, progress)
         manifest = manifest_of(plan, artifacts, environments)
         paths = {path: made.path for path, made in artifacts.items()}
         _write_archive(plan, places, manifest, paths, environments, progress)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from triton_ensembles.archive import write
 from triton_ensembles.building.artifact_maker import makers_of
-from triton_ensembles.building.mapped_weights import derivation, mapped_models
+from triton_ensembles.building.mapped_weights import derivations
 from triton_ensembles.building.model_selection import with_needs
 from triton_ensembles.building.packed_environments import code_of, environment_code
 from triton_ensembles.building.plan import BuildPlan, written_paths
@@ -45,7 +45,7 @@ def digest_of_inputs(build: BuildPlan, engines_from: Path | None) -> str:
             "plans": {path.name: file_digest(path) for path in plans if path.is_file()},
             "reads": {path: file_digest(build.root / path) for path in read},
             "makers": [maker.identity() for artifact in made for maker in makers_of(artifact)],
-            "weights": [derivation(build, step).identity() for step in mapped_models(build)],
+            "weights": [call.identity() for call in derivations(build).values()],
             "building": {path.name: file_digest(path) for path in Path(__file__).parent.glob("*.py")},
             "code": code_of(*_CODE) | (environment_code() if build.recipe.environments else {}),
             "releases": file_digest(releases.TABLE),

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_ensembles.backends.common.known_input import Array, KnownTensor, agree, sample, values_of
 from triton_ensembles.backends.common.model_instance import LoadError
-from triton_ensembles.backends.onnxruntime.known_input import Array, KnownTensor, agree, sample, values_of
 
 # What decides the kernels of ONNX Runtime's CPU provider on x86 (onnxruntime/core/mlas/lib/platform.cpp) and on Arm.
 _DECISIVE = frozenset(
