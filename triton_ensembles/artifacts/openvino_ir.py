@@ -6,14 +6,16 @@ they answer a known input as the model does.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import openvino as ov
 from openvino._offline_transformations import apply_moc_transformations  # what ov.convert_model applies to a file
 
 from triton_ensembles.artifacts import Facts, Job
+from triton_ensembles.backends.common.checksum import size_and_crc32
 from triton_ensembles.backends.common.known_input import KnownTensor, agree, known_tensors, sample, values_of
 from triton_ensembles.backends.common.model_instance import LoadError, ModelInstance, Tensor, read_model_instance
-from triton_ensembles.backends.openvino.tensors import Names, read
+from triton_ensembles.backends.openvino.tensors import CHECKSUM, Names, read
 from triton_ensembles.errors import EnsembleError
 
 TOOLS = ("openvino",)
@@ -41,19 +43,39 @@ def make(job: Job) -> Facts:
     core = ov.Core()
     try:
         model = read_model_instance(arguments, source.name)
-        graph, names = read(core, model)
+        graph, _ = read(core, model)
     except LoadError as error:
         raise EnsembleError(str(error)) from error
-    known = _known(core, graph, names, model)
-    before = [_answer(core, graph, names, known) for _ in range(2)] if known else []
-    apply_moc_transformations(graph, cf=True)
     job.output.mkdir()
     file = job.output / f"{source.stem}.xml"
+    size = _write(graph, file)
+    _compare(core, model, file)
+    return {"openvino": ov.__version__.split("-")[0], "weights_bytes": size}
+
+
+def _write(graph: ov.Model, file: Path) -> int:
+    """Write the optimized ``graph`` as ``file``, and return the size of its weights in bytes.
+
+    OpenVINO numbers the nodes that it adds, so only the first graph in a process gives the same bytes each time.
+    """
+    apply_moc_transformations(graph, cf=True)
     ov.save_model(graph, file, compress_to_fp16=False)
+    size, checksum = size_and_crc32(file.with_suffix(".bin"))
+    graph.set_rt_info(str(checksum), CHECKSUM)
+    ov.save_model(graph, file, compress_to_fp16=False)
+    return size
+
+
+def _compare(core: ov.Core, model: ModelInstance, file: Path) -> None:
+    """Raises :class:`EnsembleError` when ``file`` does not answer as the model that it is made from."""
+    graph, names = read(core, model)
+    known = _known(core, graph, names, model)
+    if not known:
+        return
+    expected, again = (_answer(core, graph, names, known) for _ in range(2))
     # A model that answers differently each time cannot be compared.
-    if known and _same(*before) and not _same(_answer(core, core.read_model(file), names, known), before[0]):
-        raise EnsembleError(f"OpenVINO's answers differ after {source.name} is written as {file.name}")
-    return {"openvino": ov.__version__.split("-")[0], "weights_bytes": file.with_suffix(".bin").stat().st_size}
+    if _same(again, expected) and not _same(_answer(core, core.read_model(file), names, known), expected):
+        raise EnsembleError(f"OpenVINO's answers differ after {model.file.name} is written as {file.name}")
 
 
 def _known(core: ov.Core, graph: ov.Model, names: Names, model: ModelInstance) -> dict[str, KnownTensor]:
