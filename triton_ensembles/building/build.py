@@ -113,7 +113,7 @@ def build(
         )
         content = _content_of(plan, store, progress)
         artifacts = {artifact.path: builder.make(artifact) for artifact in plan.artifacts}
-        artifacts |= map_weights(plan, artifacts, store, progress, onnxruntime=content.onnxruntime)
+        artifacts = map_weights(plan, artifacts, store, progress, onnxruntime=content.onnxruntime)
         manifest = manifest_of(plan, artifacts, content.environments, content.python)
         paths = {path: made.path for path, made in artifacts.items()}
         _write_archive(plan, places, manifest, partial(content.stage, artifacts=paths), progress)
