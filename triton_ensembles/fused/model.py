@@ -46,7 +46,7 @@ def _question(request: Any) -> Question:
         correlation_id=request.correlation_id(),
         flags=request.flags(),
         timeout=request.timeout(),
-        parameters=json.loads(request.parameters() or "{}"),
+        parameters=request.parameters(),
         inputs={tensor.name(): tensor.as_numpy() for tensor in request.inputs()},
         wanted=tuple(request.requested_output_names()),
     )
