@@ -26,7 +26,7 @@ ensemble_scheduling { step [ { model_name: "pair.step" model_version: -1
 """
 STEP = """name: "pair.step" backend: "python" max_batch_size: 0
 input [ { name: "IN" data_type: TYPE_FP32 dims: [ 1 ] } ] output [ { name: "OUT" data_type: TYPE_FP32 dims: [ 1 ] } ]
-parameters { key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_DIRECTORY/../env.tar.gz" } }
+parameters { key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_DIRECTORY/../pair.step/environment" } }
 """
 
 
@@ -37,10 +37,13 @@ def archive(folder: Path, sizes: tuple[int, ...] = (10, 70_000, 200_001)) -> Pat
     (tree / "pair.step" / "1").mkdir(parents=True)
     (tree / "pair" / "config.pbtxt").write_text(DAG)
     (tree / "pair.step" / "config.pbtxt").write_text(STEP)
-    (tree / "env.tar.gz").write_bytes(_bytes(65_537))
+    (tree / "pair.step" / "environment" / "bin").mkdir(parents=True)
+    (tree / "pair.step" / "environment" / "bin" / "python3.11").write_bytes(_bytes(65_537))
     for size in sizes:
         (tree / "pair.step" / "1" / f"file_{size}").write_bytes(_bytes(size))
-    (tree / "manifest.json").write_text(json.dumps({"ensemble": "pair", "weights": "pretrained"}))
+    (tree / "manifest.json").write_text(
+        json.dumps({"ensemble": "pair", "weights": "pretrained", "long": "x" * 100_000})
+    )
     write_archive(tree, folder / "pair.tar.gz")
     return folder / "pair.tar.gz"
 
@@ -81,7 +84,7 @@ def test_a_clone_has_names_of_its_own(tmp_path: Path) -> None:
     assert [step.model_name for step in config.ensemble_scheduling.step] == ["tenant_7.step"]
     step = parse_config((found["tenant_7.step/config.pbtxt"] or b"").decode(), "config.pbtxt")
     assert step.name == "tenant_7.step"
-    assert step.parameters["EXECUTION_ENV_PATH"].string_value == "$$TRITON_MODEL_DIRECTORY/../env.tar.gz"
+    assert step.parameters["EXECUTION_ENV_PATH"].string_value == "$$TRITON_MODEL_DIRECTORY/../tenant_7.step/environment"
     manifest = json.loads(found["manifest.json"] or b"")
     assert (manifest["ensemble"], manifest["clone_of"], manifest["weights"]) == ("tenant_7", "pair", "pretrained")
 

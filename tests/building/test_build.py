@@ -136,7 +136,9 @@ def test_the_archive_holds_what_its_manifest_says(built: dict[str, Built]) -> No
         assert all(member.isfile() or member.isdir() for member in members.values())
         roots = {name.split("/")[0] for name in members}
         steps = {"bert_trt.preprocess", "bert_trt.bert-trt", "bert_trt.postprocess"}
-        assert roots == {"bert_trt", "manifest.json", "processing_env.tar.gz"} | steps
+        assert roots == {"bert_trt", "manifest.json"} | steps
+        activates = [name for name in members if name.endswith("/bin/activate")]
+        assert activates == ["bert_trt.preprocess/environment/bin/activate"]
         manifest = json.loads(tar.extractfile("manifest.json").read())  # type: ignore[union-attr]
         text = tar.extractfile("bert_trt/config.pbtxt").read().decode()  # type: ignore[union-attr]
         ensemble = parse_config(text, "bert_trt/config.pbtxt")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from triton_ensembles.building.packed_environments import MadeEnvironment
+from triton_ensembles.building.environment_forms import kind_for
+from triton_ensembles.building.environments import MadeEnvironment
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.staging import stage
 from triton_ensembles.errors import EnsembleError
@@ -16,7 +18,8 @@ from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.recipe.reader import RECIPE
 from triton_ensembles.triton.home import STUB
 from triton_ensembles.triton.model_config import ModelInstanceGroup, read_config
-from triton_ensembles.triton.targets import CPU
+from triton_ensembles.triton.releases import releases
+from triton_ensembles.triton.targets import CPU, Target
 
 
 @pytest.fixture
@@ -25,17 +28,23 @@ def folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(ENSEMBLES / "bert_trt", tmp_path / "ensembles" / "bert_trt"))
 
 
-def staged(folder: Path, *, stub: Path | None = None) -> Path:
-    """The repository of the ensemble in ``folder`` for the cpu target, with stand-ins for the made files."""
-    made, plan = folder.parents[1] / "made", plan_build(folder, CPU)
+def staged(folder: Path, *, stub: Path | None = None, target: Target = CPU) -> Path:
+    """The repository of the ensemble in ``folder``, with stand-ins for the made files."""
+    made, plan = folder.parents[1] / "made", plan_build(folder, target)
     artifacts = {artifact.path: made / artifact.path for artifact in plan.artifacts}
     for path, file in artifacts.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(path)
-    packed = made / "env.tar.gz"
-    packed.write_text("packed")
+    (wanted,) = plan.recipe.environments.values()
+    packed = made / "environment"
+    if kind_for(wanted, target) == "tar":
+        packed.write_text("packed")
+    else:
+        (packed / "bin").mkdir(parents=True)
+        (packed / "bin" / "activate").write_text("export PATH")
     destination = folder.parents[1] / "staged"
-    stage(plan, destination, artifacts=artifacts, environments={"processing": MadeEnvironment(packed, stub, {})})
+    environments = {"processing": MadeEnvironment(packed, wanted.steps, stub, {})}
+    stage(plan, destination, artifacts=artifacts, environments=environments)
     return destination
 
 
@@ -87,14 +96,45 @@ def test_the_recipe_selects_the_engine(
     assert [group.count for group in config.instance_group] == [instances]
 
 
-def test_python_steps_share_the_one_packed_environment(folder: Path) -> None:
+def environment_paths(repository: Path) -> list[str]:
+    configs = [read_config(repository / f"bert_trt.{step}" / "config.pbtxt") for step in ("preprocess", "postprocess")]
+    return [config.parameters["EXECUTION_ENV_PATH"].string_value for config in configs]
+
+
+def test_python_steps_share_the_environment_in_the_folder_of_the_first(folder: Path) -> None:
+    """Otherwise it is stored twice, or Triton takes its folder for a model."""
     repository = staged(folder)
-    for step in ("preprocess", "postprocess"):
-        config = read_config(repository / f"bert_trt.{step}" / "config.pbtxt")
-        path = config.parameters["EXECUTION_ENV_PATH"].string_value
-        assert path == "$$TRITON_MODEL_DIRECTORY/../processing_env.tar.gz"
-    assert [path.name for path in repository.rglob("*.tar.gz")] == ["processing_env.tar.gz"]
+    assert environment_paths(repository) == [
+        "$$TRITON_MODEL_DIRECTORY/environment",
+        "$$TRITON_MODEL_DIRECTORY/../bert_trt.preprocess/environment",
+    ]
+    (activate,) = repository.rglob("activate")
+    assert activate == repository / "bert_trt.preprocess" / "environment" / "bin" / "activate"
+    assert activate.stat().st_nlink == 2, "staged by hard links"
     assert not list(repository.rglob(STUB))
+
+
+@pytest.mark.parametrize("wanted", ["the recipe", "an image before 23.07"])
+def test_a_tar_lies_at_the_root_for_all_steps(folder: Path, wanted: str) -> None:
+    """Otherwise an image of before 23.07, which takes no folder, does not load the ensemble."""
+    target = replace(CPU, release=releases()["23.06"]) if wanted != "the recipe" else CPU
+    if wanted == "the recipe":
+        recipe = (folder / RECIPE).read_text()
+        (folder / RECIPE).write_text(
+            recipe.replace("[environments.processing]", '[environments.processing]\nkind = "tar"')
+        )
+    else:
+        lines = list(plan_build(folder, target).descriptions())
+        assert any("the environment processing is a .tar.gz, because" in line for line in lines)
+    repository = staged(folder, target=target)
+    assert environment_paths(repository) == ["$$TRITON_MODEL_DIRECTORY/../processing_env.tar.gz"] * 2
+    assert [path.name for path in repository.rglob("*.tar.gz")] == ["processing_env.tar.gz"]
+
+
+def test_a_step_has_one_environment(folder: Path) -> None:
+    append_to_recipe(folder, '[environments.other]\nfile = "envs/other.yml"\nsteps = ["postprocess"]\n')
+    with pytest.raises(EnsembleError, match="the step 'postprocess' has two environments: processing and other"):
+        plan_build(folder, CPU)
 
 
 def test_an_environment_with_another_python_brings_its_stub(folder: Path, tmp_path: Path) -> None:

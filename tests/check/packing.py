@@ -86,6 +86,16 @@ def packed(files: Mapping[str, Content]) -> bytes:
     return target.getvalue()
 
 
+def folder(path: str, archive: bytes) -> dict[str, Content]:
+    """The members of a repository that has what is in ``archive`` as the folder ``path``."""
+    found: dict[str, Content] = {}
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        for item in tar:
+            name, file = f"{path}/{item.name}", tar.extractfile(item) if item.isreg() else None
+            found[name] = file.read() if file else link(name, item.linkname)
+    return found
+
+
 def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarInfo:
     item = tarfile.TarInfo(name)
     item.type, item.linkname = kind, target

@@ -3,24 +3,48 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.check.packing import MODEL_PY, Content, environment, faults, link, members, rules, write
+from tests.check.packing import MODEL_PY, Content, environment, faults, folder, link, members, rules, write
+from triton_ensembles.check.fault import Severity
 
 FOLDER = "$$TRITON_MODEL_DIRECTORY"
 SITE = "lib/python3.10/site-packages"
 
 
-def _archive(folder: Path, packed: bytes, model_py: str = MODEL_PY, **more: Content) -> Path:
-    files = {**members("a", f"{FOLDER}/env.tar.gz", model_py), "a.step/env.tar.gz": packed, **more}
-    return write(folder / "a.tar.gz", files)
+def _archive(place: Path, packed: bytes, model_py: str = MODEL_PY, **more: Content) -> Path:
+    """An archive with the environment as a folder."""
+    files = {**members("a", f"{FOLDER}/env", model_py), **folder("a.step/env", packed), **more}
+    return write(place / "a.tar.gz", files)
+
+
+def _with_tar(place: Path, packed: bytes) -> Path:
+    return write(place / "a.tar.gz", {**members("a", f"{FOLDER}/env.tar.gz"), "a.step/env.tar.gz": packed})
 
 
 def test_a_good_environment_has_no_fault(tmp_path: Path) -> None:
     """Otherwise a good environment is reported."""
     assert faults(_archive(tmp_path, environment("3.10")), image="24.09", instance="ml.c5.xlarge") == []
+
+
+def test_a_tar_is_warned_of_with_the_bytes_that_it_leaves(tmp_path: Path) -> None:
+    """Otherwise the disk of an endpoint fills with environments of models that are long unloaded."""
+    packed = environment("3.10", {"lib/libbig.so": b"x" * 1_234_567})
+    (fault,) = faults(_with_tar(tmp_path, packed), image="24.09", instance="ml.c5.xlarge")
+    assert (fault.rule, fault.severity) == ("environment-tar", Severity.WARNING)
+    assert re.search(r"keeps 1,234,[67]\d\d bytes in /tmp", fault.effect)
+
+
+def test_a_release_that_takes_no_folder_is_given_a_tar(tmp_path: Path) -> None:
+    """Otherwise the archive is refused by an image of 2023, or warned of where there is no other way."""
+    assert "environment-folder" in rules(_archive(tmp_path, environment("3.10")), image="23.06")
+    assert not rules(_with_tar(tmp_path, environment("3.10")), image="23.06") & {
+        "environment-folder",
+        "environment-tar",
+    }
 
 
 @pytest.mark.parametrize(
@@ -42,7 +66,7 @@ def test_where_the_environment_lies(path: str, rule: str | None, tmp_path: Path)
     files = {**members("a", path), "a.step/env.tar.gz": packed}
     if "root" in path:
         files["root_env.tar.gz"] = files.pop("a.step/env.tar.gz")
-    assert rules(write(tmp_path / "a.tar.gz", files)) == ({rule} if rule else set())
+    assert rules(write(tmp_path / "a.tar.gz", files)) - {"environment-tar"} == ({rule} if rule else set())
 
 
 @pytest.mark.parametrize(
@@ -94,7 +118,9 @@ def test_where_the_environment_lies(path: str, rule: str | None, tmp_path: Path)
 )
 def test_each_fault_of_an_environment_is_named(packed: bytes, rule: str, tmp_path: Path) -> None:
     """Otherwise a quarter of an hour later the step does not start on SageMaker, or gives wrong answers."""
-    assert rule in rules(_archive(tmp_path, packed), image="24.09")
+    assert rule in rules(_with_tar(tmp_path, packed), image="24.09")
+    if rule != "environment-format":
+        assert rule in rules(_archive(tmp_path, packed), image="24.09")
 
 
 def test_a_record_of_a_local_wheel_is_not_a_fault(tmp_path: Path) -> None:
@@ -105,7 +131,8 @@ def test_a_record_of_a_local_wheel_is_not_a_fault(tmp_path: Path) -> None:
         "bin/python3": link("bin/python3", "python3.10"),
         "lib/libz.so": link("lib/libz.so", "../lib/libz.so.1"),
     }
-    assert rules(_archive(tmp_path, environment("3.10", extra)), image="24.09", instance="ml.c5.xlarge") == set()
+    path = _with_tar(tmp_path, environment("3.10", extra))
+    assert rules(path, image="24.09", instance="ml.c5.xlarge") == {"environment-tar"}
 
 
 def test_a_stub_in_the_models_folder_has_its_own_python(tmp_path: Path) -> None:

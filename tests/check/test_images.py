@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import boto3
 import pytest
 
-from tests.check.packing import IO, Content, faults, members, rules, write
+from tests.check.packing import IO, Content, ensemble_of, faults, members, rules, write
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import instance_of, release_of, releases
 
@@ -59,6 +61,19 @@ def test_instances() -> None:
     assert instance_of("ml.z9.xlarge") is None and instance_of("") is None
 
 
+def test_every_cpu_instance_of_sagemaker_is_known() -> None:
+    """Otherwise deploy cannot tell which image it gets. boto3 knows the types of endpoints."""
+    client = boto3.client("sagemaker", region_name="us-east-1")
+    types = client.meta.service_model.shape_for("ProductionVariantInstanceType").enum
+    without_gpu = [each for each in types if re.match(r"ml\.[cmrt]\d", each)]
+    assert {"ml.m5.xlarge", "ml.r5.xlarge", "ml.c7i.xlarge"} <= set(without_gpu)
+    for each in without_gpu:
+        known = instance_of(each)
+        assert known and not known.gpus, each
+        # Amazon's own processors have a g after the generation.
+        assert known.architecture == ("aarch64" if re.match(r"ml\.\w\dg", each) else "x86_64"), each
+
+
 @pytest.mark.parametrize(
     ("files", "target", "expected"),
     [
@@ -99,6 +114,90 @@ def test_image_and_instance(
 ) -> None:
     """Otherwise a model is deployed to an image or a GPU that cannot run it, or a guess is reported as a fact."""
     assert rules(write(tmp_path / "a.tar.gz", files), **target) == expected
+
+
+DALI: dict[str, Content] = {
+    "one/config.pbtxt": ensemble_of("one.images"),
+    "one/1": None,
+    "one.images/config.pbtxt": 'backend: "dali"\nmax_batch_size: 8\n' + IO,
+    "one.images/1/model.dali": b"",
+}
+AWS = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver"
+
+
+def _built_for(target: str, image: str, files: dict[str, Content], **more: str) -> dict[str, Content]:
+    return {**files, "manifest.json": json.dumps({"target": target, "image": image, **more})}
+
+
+@pytest.mark.parametrize(
+    ("files", "target", "expected"),
+    [
+        (DALI, {"image": "24.09-py3-cpu"}, {"image-backend"}),
+        (DALI, {"image": f"{AWS}:24.09-py3-cpu"}, {"image-backend"}),
+        (DALI, {"image": f"{AWS}:24.09-py3-cpu@sha256:0a1b"}, {"image-backend"}),
+        (DALI, {"image": "24.09-py3-cpu", "instance": "ml.g5.xlarge"}, {"image-backend"}),
+        (DALI, {"image": "24.09", "instance": "ml.m5.xlarge"}, {"image-backend"}),  # SageMaker picks -cpu
+        (DALI, {"instance": "ml.m5.xlarge"}, {"image-backend"}),  # of whatever release
+        (_built_for("gpu", "24.09", DALI), {"instance": "ml.m5.xlarge"}, {"image-backend"}),
+        (DALI, {"image": "24.09-py3", "instance": "ml.m5.xlarge"}, set()),  # runs on any host
+        (DALI, {"image": "24.09", "instance": "ml.g5.xlarge"}, set()),
+        (DALI, {"image": "24.09"}, set()),
+        (DALI, {"image": "mine/triton-cpu:24.09"}, set()),  # not a tag of AWS
+        (DALI, {"image": "mine/triton:7", "instance": "ml.m5.xlarge"}, {"image-unknown"}),
+        (DALI, {"device": "cpu", "instance": "ml.m5.xlarge"}, set()),  # this project's own server
+        (_built_for("cpu", "", DALI), {"instance": "ml.m5.xlarge"}, set()),
+        (_built_for("cpu", "", DALI), {"image": "24.09-py3-cpu"}, {"image-backend"}),
+        (members(), {"image": "24.09-py3-cpu", "instance": "ml.m5.xlarge"}, set()),
+        (members(), {"instance": "ml.m5.xlarge"}, set()),
+        (members(), {"instance": "ml.m6g.xlarge"}, {"instance-architecture"}),
+        (members(), {"image": f"{AWS}:24.09-py3-cpu", "instance": "ml.c7g.large"}, {"instance-architecture"}),
+        (members(), {"image": "mine/tritonserver:24.09-arm64", "instance": "ml.c7g.large"}, set()),
+        (PLAN, {"image": "24.09-py3-cpu"}, {"instance-without-gpu", "plan-unknown"}),
+        (PLAN, {"image": "24.09", "instance": "ml.m5.xlarge"}, {"instance-without-gpu", "plan-unknown"}),
+    ],
+)
+def test_the_image_for_cpu_instances(
+    files: dict[str, Content], target: dict[str, str], expected: set[str], tmp_path: Path
+) -> None:
+    """It has neither DALI nor TensorRT; every fault is reported once, and Python models need nothing else."""
+    assert rules(write(tmp_path / "a.tar.gz", files), **target) == expected
+
+
+@pytest.mark.parametrize("backend", ["onnxruntime", "openvino", "pytorch", "fil", "identity", "python", "tensorflow"])
+def test_the_image_for_cpu_instances_has_the_other_backends(backend: str, tmp_path: Path) -> None:
+    """Otherwise good archives are refused."""
+    files: dict[str, Content] = {"one/config.pbtxt": f'backend: "{backend}"\n{IO}', "one/1": None}
+    assert "image-backend" not in rules(write(tmp_path / "a.tar.gz", files), image="25.02-py3-cpu")
+    lacking = "image-backend" in rules(write(tmp_path / "b.tar.gz", files), image="25.04", instance="ml.m5.xlarge")
+    assert lacking == (backend == "tensorflow")
+
+
+def test_the_fault_names_step_backend_and_image(tmp_path: Path) -> None:
+    """People look for the step, and for the image that SageMaker would have picked."""
+    path = write(tmp_path / "a.tar.gz", DALI)
+    (fault,) = faults(path, image="24.09", instance="ml.m5.xlarge")
+    assert "'one.images' needs the dali backend" in fault.message and "24.09-py3-cpu" in fault.message
+    assert fault.effect.startswith("AWS's SDK picks that image for ml.m5.xlarge, which has no GPU")
+    assert fault.cure.endswith("--image 24.09-py3")
+    assert fault.place.path.endswith("one.images/config.pbtxt") and fault.place.line == 1
+    (plan,) = [each for each in faults(write(tmp_path / "b.tar.gz", PLAN), image="24.09-py3-cpu") if each.place.line]
+    assert plan.message == "'one' is a TensorRT plan, and the image 24.09-py3-cpu is built without GPUs"
+
+
+@pytest.mark.parametrize(
+    ("python", "image", "faulty"),
+    [
+        ("3.11", "24.09", True),
+        ("3.10", "24.09-py3-cpu", False),
+        ("3.10", "25.04", True),
+        ("", "25.04", False),
+        ("3.10", "", False),
+    ],
+)
+def test_python_code_for_another_stub(python: str, image: str, faulty: bool, tmp_path: Path) -> None:
+    """Otherwise numpy cannot be imported there, which is seen at the first request."""
+    files = _built_for("fused", "24.09", members(), python=python)
+    assert rules(write(tmp_path / "a.tar.gz", files), image=image) == ({"archive-python"} if faulty else set())
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,52 @@ def test_archives_are_checked_for_the_image(run: Run, make_archive: MakeArchive)
     assert "tensorflow" in str(result.exception)
 
 
+def test_a_fused_archive_needs_no_option(run: Run, make_archive: MakeArchive) -> None:
+    """It says its image and its instance type; the image is the one for CPU instances."""
+    archive = make_archive("echo", target="fused", image="25.09", instance="ml.r5.xlarge", python="3.12")
+    assert run(upload, archive.path).exit_code == 0
+    shown = run(deploy, archive.path, "--role", ROLE)
+    assert shown.exit_code == 0, f"{shown.output}{shown.exception}"
+    image = "763104351884.dkr.ecr.eu-central-1.amazonaws.com/sagemaker-tritonserver:25.09-py3-cpu"
+    assert f"endpoint triton-ensembles: 1 x ml.r5.xlarge, image {image}" in shown.output
+    assert "created; run undeploy" in shown.output
+    elsewhere = run(deploy, archive.path, "--role", ROLE, "--instance", "ml.g5.xlarge", "--dry-run")
+    assert f"1 x ml.g5.xlarge, image {image.removesuffix('-cpu')}\n" in elsewhere.output
+
+
+def test_an_archive_for_this_machine_is_refused_on_aws(run: Run, aws: Aws, make_archive: MakeArchive) -> None:
+    """Before anything is created; otherwise its model would fail at the first request."""
+    archive = make_archive("echo", target="fused", image="", instance="", python="3.11")
+    run(upload, archive.path)
+    refused = run(deploy, archive.path, "--role", ROLE)
+    assert str(refused.exception).startswith(
+        "AWS has no image for these archives, which were built for the server on this machine (Python 3.11): echo; "
+    )
+    assert "--image 24.09" in str(refused.exception)
+    other = run(deploy, archive.path, "--role", ROLE, "--image", "24.09")
+    assert "archive-python" in str(other.exception)
+    assert "is for Python 3.11, and the stub of Triton 24.09 is for Python 3.10" in str(other.exception)
+    assert aws.sagemaker.list_models()["Models"] == aws.sagemaker.list_endpoint_configs()["EndpointConfigs"] == []
+    # An image of one's own may have this Python.
+    mine = run(deploy, archive.path, "--role", ROLE, "--image-uri", "123.dkr.ecr.us-east-1.amazonaws.com/mine:7")
+    assert mine.exit_code == 0, mine.exception
+    assert "names no release, so the archives were not checked against its content" in mine.output
+
+
+def test_a_dali_step_is_refused_for_a_cpu_instance(run: Run, make_archive: MakeArchive) -> None:
+    """The image that SageMaker picks there has no DALI; what an image of one's own has is unknown."""
+    config = 'name: "{name}"\nbackend: "dali"\nmax_batch_size: 1\n'
+    tensors = 'input [ {{ name: "x" data_type: TYPE_UINT8 dims: [ -1 ] }} ]\n'
+    tensors += 'output [ {{ name: "y" data_type: TYPE_FP32 dims: [ 1 ] }} ]\n'
+    archive = make_archive("photos", config=config + tensors, target="gpu", image="24.09")
+    run(upload, archive.path)
+    options = (archive.path, "--role", ROLE, "--instance", "ml.m5.xlarge", "--dry-run")
+    refused = str(run(deploy, *options).exception)
+    assert "'photos' needs the dali backend" in refused and "24.09-py3-cpu" in refused
+    for image in (("--image", "24.09-py3"), ("--image-uri", "123.dkr.ecr.us-east-1.amazonaws.com/mine:7")):
+        assert "needs the dali" not in str(run(deploy, *options, *image).exception)
+
+
 def test_the_archives_have_to_be_uploaded_first(run: Run, archive: Archive) -> None:
     """Otherwise the endpoint would have nothing to serve."""
     result = run(deploy, archive.path, "--bucket", "some-bucket", "--role", ROLE)

@@ -39,15 +39,17 @@ MakeArchive = Callable[..., Archive]
 
 @pytest.fixture
 def make_archive(tmp_path: Path) -> MakeArchive:
-    """``make_archive("echo")`` packs a model that returns its input; ``weights`` goes into its manifest."""
+    """``make_archive("echo")`` packs a model that returns its input; ``weights`` and more go into its manifest."""
 
-    def make(name: str = "echo", weights: str = "pretrained", config: str = CONFIG, note: str = "") -> Archive:
+    def make(
+        name: str = "echo", weights: str = "pretrained", config: str = CONFIG, note: str = "", **more: str
+    ) -> Archive:
         tree = tmp_path / f"tree-{name}"
         (tree / name / "1").mkdir(parents=True, exist_ok=True)
         (tree / name / "config.pbtxt").write_text(config.format(name=name))
         (tree / name / "1" / "model.py").write_text(MODEL + note)
         if weights:
-            (tree / "manifest.json").write_text(json.dumps({"ensemble": name, "weights": weights}))
+            (tree / "manifest.json").write_text(json.dumps({"ensemble": name, "weights": weights, **more}))
         path = tmp_path / f"{name}.tar.gz"
         write_archive(tree, path)
         return read_archive(path)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 
 import pytest
 
 from triton_ensembles.deploy import image
+from triton_ensembles.deploy.defaults import DEFAULTS
 from triton_ensembles.deploy.image import PIP_SERVER, default_image, image_to_check, image_uri
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ROOT
+from triton_ensembles.triton.releases import instance_of, releases
+from triton_ensembles.triton.targets import NAMES
 
 
 @pytest.mark.parametrize(
@@ -32,6 +37,12 @@ from triton_ensembles.errors import EnsembleError
             "ap-south-2",
             "ml.g5.xlarge",
             "772153158452.dkr.ecr.ap-south-2.amazonaws.com/sagemaker-tritonserver:25.04-py3-cpu",
+        ),
+        (
+            "26.05",
+            "ap-southeast-6",
+            "ml.m5.xlarge",
+            "633930458069.dkr.ecr.ap-southeast-6.amazonaws.com/sagemaker-tritonserver:26.05-py3-cpu",
         ),
         (
             "23.03",
@@ -57,7 +68,8 @@ def test_the_uri_is_that_of_the_sources(tag: str, region: str, instance: str, ur
     [
         ("24.10", "us-east-1", "known releases there: 23.03, 23.12"),
         ("24.09", "us-gov-west-1", "AWS keeps release 24.09 of its Triton image in us-gov-west-1 is unknown"),
-        ("24.09", "ap-south-2", "known releases there: 25.04"),
+        ("24.09", "ap-south-2", "known releases there: 25.04, 25.09, 26.05"),
+        ("25.09", "cn-north-1", "24.05, 24.09, 25.04)"),
         ("latest", "us-east-1", "is not a tag of SageMaker's"),
     ],
 )
@@ -76,10 +88,12 @@ def test_an_unknown_instance_needs_the_complete_tag() -> None:
 
 
 def test_archives_of_the_cpu_target_get_their_own_server() -> None:
-    """No image of AWS could run them; those of the gpu target get the image that they were built for."""
+    """No image of AWS could run them; those for an image get it, its CPU form for an instance type without a GPU."""
     assert default_image("cpu", "", "us-east-1", "ml.c5.xlarge") == PIP_SERVER
     assert default_image("gpu", "", "us-east-1", "ml.g5.xlarge").endswith("sagemaker-tritonserver:24.09-py3")
     assert default_image("gpu", "25.04", "us-east-1", "ml.g5.xlarge").endswith("sagemaker-tritonserver:25.04-py3")
+    assert default_image("fused", "25.09", "us-east-1", "ml.m5.xlarge").endswith(":25.09-py3-cpu")
+    assert default_image("fused", "", "us-east-1", "ml.m5.xlarge") == PIP_SERVER
 
 
 def test_archives_are_checked_against_an_image_whose_tag_names_a_release() -> None:
@@ -96,4 +110,27 @@ def test_the_table_has_one_account_for_each_region_and_release() -> None:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     assert all(re.fullmatch(r"\d{12}", row["account"]) for row in rows)
     pairs = [(row["region"], release) for row in rows for release in row["releases"].split()]
-    assert len(pairs) == len(set(pairs)) == 26 * 6 + 9 + 22
+    assert len(pairs) == len(set(pairs))
+    regions = Counter(release for _, release in pairs)
+    assert regions == {
+        **dict.fromkeys(("23.12", "24.01", "24.03", "24.05", "24.09"), 26),
+        **{"23.03": 22, "25.04": 35, "25.09": 34, "26.05": 34},
+    }
+    assert all(releases()[release].sagemaker == "yes" for release in regions), "the two tables contradict each other"
+
+
+def test_the_page_on_cpu_instances_divides_memory_by_price() -> None:
+    """People choose by this column; and the default for fused archives is one of its rows."""
+    page = (ROOT / "docs" / "cpu.md").read_text()
+    rows = re.findall(r"^\| (ml\.\S+).*? \| \d+ \| (\d+) \| ([\d.]+) \| (\d+) \|$", page, re.MULTILINE)
+    assert DEFAULTS["fused"].instance in [name for name, *_ in rows]
+    assert [int(ratio) for *_, ratio in rows] == [round(int(size) / float(price)) for _, size, price, _ in rows]
+    assert all(instance_of(name) for name, *_ in rows)
+
+
+def test_every_target_has_a_default() -> None:
+    """Otherwise deploy ends in a traceback for the new one."""
+    assert set(DEFAULTS) == set(NAMES)
+    for default in DEFAULTS.values():
+        assert instance_of(default.instance)
+        assert not default.release or image_uri(default.release, "us-east-1", default.instance)

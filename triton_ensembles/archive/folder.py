@@ -7,7 +7,18 @@ from functools import cache
 from pathlib import Path
 
 from triton_ensembles.archive.tar import read_archive
-from triton_ensembles.archive.tree import MOST_ENTRIES, MOST_TEXT, Entry, Kind, Problem, Tree, is_archive, is_text, join
+from triton_ensembles.archive.tree import (
+    CONFIG_SUFFIX,
+    MOST_ENTRIES,
+    Entry,
+    Kind,
+    Problem,
+    Tree,
+    is_archive,
+    is_text,
+    join,
+    text_budgets,
+)
 
 # Files of other tools, which Triton ignores.
 _SKIPPED = frozenset({".git", "__pycache__", ".ipynb_checkpoints", ".DS_Store"})
@@ -17,7 +28,7 @@ def read_folder(root: Path) -> Tree:
     """Every entry below ``root``; each that cannot be read becomes a :class:`Problem`."""
     members: list[Entry] = []
     problems: list[Problem] = []
-    budget = MOST_TEXT
+    budgets = text_budgets()
     waiting = [""]
     while waiting:
         folder = waiting.pop()
@@ -37,13 +48,13 @@ def read_folder(root: Path) -> Tree:
             entry = _entry(item, path)
             if entry.kind is Kind.FOLDER:
                 waiting.append(path)
-            elif entry.size <= budget and is_text(path, entry.size) and _is_file(item):
+            elif entry.size <= budgets[path.endswith(CONFIG_SUFFIX)] and is_text(path, entry.size) and _is_file(item):
                 try:
                     data = Path(item.path).read_bytes()
                 except OSError as error:
                     problems.append(_unreadable(path, error))
                 else:
-                    budget -= len(data)
+                    budgets[path.endswith(CONFIG_SUFFIX)] -= len(data)
                     entry = replace(entry, data=data, size=len(data))
             members.append(entry)
 

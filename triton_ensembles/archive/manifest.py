@@ -1,3 +1,33 @@
 """manifest.json, at the root of every archive that this project builds: its inputs and its target."""
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from triton_ensembles.errors import EnsembleError
+
 MANIFEST = "manifest.json"
+
+
+def python_of(repositories: Mapping[str, Path]) -> str:
+    """The Python of a server for these unpacked archives (by name), such as "3.10"; "" where it does not matter.
+
+    Raises:
+        EnsembleError: they are for different ones, and the stubs of one server are of one Python.
+    """
+    wanted = {name: python for name, folder in repositories.items() if (python := _python_of(folder))}
+    if len(set(wanted.values())) > 1:
+        named = ", ".join(f"{name} for Python {python}" for name, python in sorted(wanted.items()))
+        raise EnsembleError(f"one server runs one Python, but {named}", cure="name those of one Python")
+    return next(iter(wanted.values()), "")
+
+
+def _python_of(repository: Path) -> str:
+    try:
+        return str(json.loads((repository / MANIFEST).read_text(encoding="utf-8")).get("python", ""))
+    except FileNotFoundError:
+        return ""
+    except (ValueError, AttributeError):
+        raise EnsembleError(
+            "this is not a manifest", path=repository / MANIFEST, cure="build the archive again"
+        ) from None

@@ -10,7 +10,17 @@ from typing import IO
 from weakref import WeakValueDictionary
 
 from triton_ensembles.archive.gzip_stream import ArchiveError, GzipStream
-from triton_ensembles.archive.tree import MOST_ENTRIES, MOST_TEXT, Entry, Kind, Problem, Tree, is_archive, is_text
+from triton_ensembles.archive.tree import (
+    CONFIG_SUFFIX,
+    MOST_ENTRIES,
+    Entry,
+    Kind,
+    Problem,
+    Tree,
+    is_archive,
+    is_text,
+    text_budgets,
+)
 
 _CHUNK = 1 << 20
 # tarfile copies the rest of its buffer at every read: with one mebibyte that takes most of the time.
@@ -86,7 +96,7 @@ def _read_stream(source: IO[bytes], depth: int = 0) -> Tree:
 
 
 def _read(stream: GzipStream, members: list[Entry], inner: dict[str, Tree], depth: int) -> None:
-    budget = MOST_TEXT
+    budgets = text_budgets()
     archive = tarfile.open(fileobj=stream, mode="r|", bufsize=TAR_BUFFER, tarinfo=StrictHeader, errorlevel=2)  # noqa: SIM115
     for item in archive:
         if len(members) >= MOST_ENTRIES:
@@ -94,10 +104,11 @@ def _read(stream: GzipStream, members: list[Entry], inner: dict[str, Tree], dept
         path = safe_path(item.name)
         kind = Kind.FILE if item.isreg() else _KINDS.get(item.type, Kind.OTHER)
         data = None
-        if kind is Kind.FILE and path and item.size <= budget and is_text(path, item.size):
+        is_config = path.endswith(CONFIG_SUFFIX)
+        if kind is Kind.FILE and path and item.size <= budgets[is_config] and is_text(path, item.size):
             file = archive.extractfile(item)
             data = file.read() if file else None
-            budget -= len(data or b"")
+            budgets[is_config] -= len(data or b"")
         elif kind is Kind.FILE and is_archive(path) and depth < _DEEPEST:
             file = archive.extractfile(item)
             if file:

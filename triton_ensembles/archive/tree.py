@@ -11,7 +11,8 @@ LARGEST_TEXT = 256 * 1024  # bytes: more than any config, model.py or list of la
 MOST_TEXT = 64 * 1024 * 1024  # bytes of text kept for one repository
 MOST_ENTRIES = 200_000
 
-_TEXT_SUFFIXES = (".pbtxt", ".py", ".toml", ".json", ".txt", ".pth", ".cfg", ".yml", ".yaml")
+CONFIG_SUFFIX = ".pbtxt"
+_TEXT_SUFFIXES = (CONFIG_SUFFIX, ".py", ".toml", ".json", ".txt", ".pth", ".cfg", ".yml", ".yaml")
 _TEXT_NAMES = ("activate", "METADATA", "RECORD", "WHEEL")
 
 
@@ -125,6 +126,12 @@ class Tree:
 
 def join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
+
+
+def text_budgets() -> dict[bool, int]:
+    """Bytes of text that are kept of configs (True) and of all other files: a config is read whatever lies before it,
+    such as the sources of a Python package."""
+    return {True: MOST_TEXT, False: MOST_TEXT}
 
 
 def is_text(path: str, size: int) -> bool:

@@ -35,6 +35,9 @@ MAKERS = {
 ACCURACY_CHECKS = {"sentences": "accuracy_on_sentences:make", "photographs": "accuracy_on_photographs:make"}
 """Functions of the same form that compare a model in a lower precision with fp32, and fail when it is too different."""
 
+DERIVATIONS = {"mapped_weights": "mapped_weights:make"}
+"""Functions of the same form that the build itself applies to a made model. The output is a folder."""
+
 Facts = dict[str, Any]
 
 
@@ -68,7 +71,7 @@ class Job:
 
 
 def load_maker(name: str) -> tuple[ModuleType, Callable[[Job], Facts]]:
-    """The module and the function of a maker or an accuracy check."""
-    module_name, _, function = (MAKERS | ACCURACY_CHECKS)[name].partition(":")
+    """The module and the function of a maker, an accuracy check or a derivation."""
+    module_name, _, function = (MAKERS | ACCURACY_CHECKS | DERIVATIONS)[name].partition(":")
     module = importlib.import_module(f"{__name__}.{module_name}")
     return module, getattr(module, function)

@@ -1,6 +1,7 @@
 """A maker of artifacts with its options: its identity, which is part of every key in the store, and its process."""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -27,10 +28,10 @@ _REPORT_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class MakerCall:
-    """A maker, or an accuracy check, with its options.
+    """A maker, an accuracy check or a derivation, with its options.
 
     Attributes:
-        name: one of MAKERS or ACCURACY_CHECKS in triton_ensembles/artifacts.
+        name: one of MAKERS, ACCURACY_CHECKS or DERIVATIONS in triton_ensembles/artifacts.
     """
 
     name: str
@@ -54,11 +55,12 @@ class MakerCall:
             return {"dali_device": "", "dali_version": ""}
         return {"dali_device": target.dali_device, "dali_version": target.dali_version}
 
-    def run(self, job: Job, subject: str, progress: Progress) -> dict[str, Any]:
+    def run(self, job: Job, subject: str, progress: Progress, *, packages: Path | None = None) -> dict[str, Any]:
         """Run it in its own process. What it prints is shown only when it fails.
 
         Args:
             subject: the path of the artifact, for messages.
+            packages: a folder of packages that come before the installed ones.
 
         Returns:
             The facts.
@@ -75,6 +77,7 @@ class MakerCall:
                     stdout=stream,
                     stderr=subprocess.STDOUT,
                     cwd=ROOT,
+                    env=os.environ | ({"PYTHONPATH": str(packages.resolve())} if packages else {}),
                     preexec_fn=die_with_parent(),
                 )
             try:

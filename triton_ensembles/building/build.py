@@ -14,11 +14,12 @@ from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.environments import make_environments
-from triton_ensembles.building.fused_packages import make_packages, record_of
+from triton_ensembles.building.fused_packages import make_packages, onnxruntime_of, record_of
 from triton_ensembles.building.fused_staging import stage_fused
 from triton_ensembles.building.fusion import fuse
 from triton_ensembles.building.inputs import digest_of_inputs
 from triton_ensembles.building.manifest import manifest_of
+from triton_ensembles.building.mapped_weights import map_weights
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.plan import BuildPlan, plan_build
 from triton_ensembles.building.staging import stage
@@ -110,11 +111,12 @@ def build(
             weights_dir=weights_dir,
             plans=plans,
         )
-        stage, records = _stage_of(plan, store, progress)
+        content = _content_of(plan, store, progress)
         artifacts = {artifact.path: builder.make(artifact) for artifact in plan.artifacts}
-        manifest = manifest_of(plan, artifacts, records)
+        artifacts |= map_weights(plan, artifacts, store, progress, onnxruntime=content.onnxruntime)
+        manifest = manifest_of(plan, artifacts, content.environments, content.python)
         paths = {path: made.path for path, made in artifacts.items()}
-        _write_archive(plan, places, manifest, lambda staged: stage(staged, paths), progress)
+        _write_archive(plan, places, manifest, lambda staged: content.stage(staged, paths), progress)
         state = {"inputs": inputs, "archive": file_digest(places.archive(target.name, plan.name))}
         with write_whole(places.state(target.name, plan.name)) as partial:
             partial.write_text(json.dumps(state, indent=2, sort_keys=True))
@@ -139,18 +141,35 @@ def _built(
     return Built(name, archive, repository, state["archive"], manifest, state["inputs"], changed)
 
 
-Stage = Callable[[Path, Mapping[str, Path]], None]
-"""Writes the repository into a folder, with made files by their path in the recipe."""
+@dataclass(frozen=True)
+class _Content:
+    """What an archive holds besides artifacts.
+
+    Attributes:
+        stage: writes the repository into a folder, with made files by their path in the recipe.
+        environments: their records for the manifest.
+        python: the minor version that its Python code is for, if that of the server matters.
+        onnxruntime: a folder with the archive's own version of it, if that is not the installed one.
+    """
+
+    stage: Callable[[Path, Mapping[str, Path]], None]
+    environments: Mapping[str, Any]
+    python: str
+    onnxruntime: Path | None = None
 
 
-def _stage_of(plan: BuildPlan, store: Store, progress: Progress) -> tuple[Stage, dict[str, Any]]:
-    """How the target's repository is written, once its environments are made; and their records for the manifest."""
+def _content_of(plan: BuildPlan, store: Store, progress: Progress) -> _Content:
+    """The form that the target asks for, with its environments made."""
     if plan.target.fuses:
         fusion = fuse(plan)
         packages = make_packages(plan, fusion.steps, store, progress)
-        return partial(stage_fused, plan, fusion, packages.path), {"fused": record_of(packages)}
-    environments = make_environments(plan, store, progress)
-    return partial(stage, plan, environments), {name: each.record for name, each in environments.items()}
+        stage_it = partial(stage_fused, plan, fusion, packages.path)
+        engine = onnxruntime_of(packages, store, progress)
+        return _Content(stage_it, {"fused": record_of(packages)}, plan.target.python, engine)
+    made = make_environments(plan, store, progress)
+    python = next((each.record["python"] for each in made.values() if each.stub is None), "")
+    records = {name: each.record for name, each in made.items()}
+    return _Content(partial(stage, plan, made), records, plan.target.python or python)
 
 
 def _write_archive(

@@ -20,6 +20,7 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import digest, file_digest, size_of
 from triton_ensembles.fused.plan import StepPlan
 from triton_ensembles.progress import Progress
+from triton_ensembles.triton.home import server_python
 
 # By backend: the package, and whether it needs what it requires. ONNX Runtime and OpenVINO require packages for tools
 # that no server uses.
@@ -97,6 +98,22 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
 def record_of(packages: Entry) -> dict[str, Any]:
     """Their entry in the manifest."""
     return {"kind": "wheels", "sha256": packages.sha256, "size": size_of(packages.path), **packages.facts}
+
+
+def onnxruntime_of(packages: Entry, store: Store, progress: Progress) -> Path | None:
+    """A folder with the packages' version of ONNX Runtime for the Python that runs this; None for the installed one."""
+    wanted = packages.facts["packages"].get("onnxruntime")
+    if wanted in (None, version("onnxruntime")):
+        return None
+    requirement = f"onnxruntime=={wanted}"
+
+    def make(output: Path) -> dict[str, Any]:
+        output.mkdir()
+        found = install_wheels([requirement], output, python=server_python(), glibc=None, progress=progress)
+        return {"packages": found}
+
+    key = digest({"requirement": requirement, "python": server_python(), "code": environment_code()})
+    return store.get_or_make(key, "onnxruntime", make)[0].path
 
 
 def _modules(folder: Path) -> list[str]:

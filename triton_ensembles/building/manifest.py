@@ -8,7 +8,7 @@ from triton_ensembles.building.plan import BuildPlan
 
 
 def manifest_of(
-    plan: BuildPlan, artifacts: Mapping[str, MadeArtifact], environments: Mapping[str, Any]
+    plan: BuildPlan, artifacts: Mapping[str, MadeArtifact], environments: Mapping[str, Any], python: str
 ) -> dict[str, Any]:
     """The manifest of an archive.
 
@@ -16,6 +16,7 @@ def manifest_of(
     * ``image``, ``instance``: what it was built for; "" for the server on this machine
     * ``python``: the minor version that its Python code is for; "" if it does not matter
     * ``triton``: the version of Triton
+    * ``python``: the minor version of Python that the archive's Python code is for; "" where it does not matter
     * ``weights``: "random" if any file has random weights, otherwise "pretrained"
     * ``artifacts``: by path in the recipe, ``sha256``, ``size`` in bytes, ``random``, ``made_from`` (maker, options,
       versions of tools, digests of files) and ``facts`` (what the maker measured; see check/rules/image_artifacts.py)
@@ -27,8 +28,8 @@ def manifest_of(
         "target": plan.target.name,
         "image": plan.target.image,
         "instance": plan.target.instance,
-        "python": plan.target.python,
         "triton": plan.target.release.triton,
+        "python": python,
         "weights": "random" if any(each.record["random"] for each in artifacts.values()) else "pretrained",
         "artifacts": {path: each.record for path, each in artifacts.items()},
         "environments": dict(environments),

@@ -1,6 +1,7 @@
 """The Python environments in a repository, read from their archives; nothing in them is run.
 
-A step names its environment with the parameter EXECUTION_ENV_PATH (python_backend r24.10 python_be.cc, pb_env.cc).
+A step names its environment, a folder or a .tar.gz, with the parameter EXECUTION_ENV_PATH (python_backend r24.10
+python_be.cc, pb_env.cc). Packages may also lie beside model.py, unpacked from wheels: see :mod:`.packages`.
 """
 
 import re
@@ -65,7 +66,10 @@ def reference(model: Model) -> Reference | None:
 
 @dataclass(frozen=True)
 class Environment:
-    """A packed (or unpacked) environment: ``tree`` is what is in it, ``path`` where it is in the repository."""
+    """A packed environment: ``tree`` is what is in it, ``path`` where it is in the repository.
+
+    ``size`` is that of the .tar.gz in bytes; 0 for a folder, which Triton does not extract.
+    """
 
     path: str
     tree: Tree
@@ -176,13 +180,7 @@ def _read(tree: Tree, path: str) -> Environment | None:
     if entry is None:
         return None
     if entry.is_folder:
-        prefix = f"{path}/"
-        inside = [
-            replace(each, path=each.path.removeprefix(prefix))
-            for each in tree.entries.values()
-            if each.path.startswith(prefix)
-        ]
-        return Environment(path, Tree(inside))
+        return Environment(path, subtree(tree, path))
     nested = tree.nested(path) if is_archive(path) else None
     if nested is None or not nested.members:
         return None
@@ -191,6 +189,13 @@ def _read(tree: Tree, path: str) -> Environment | None:
     shared = _SHARED.get(key) or Environment(path, nested, entry.size)
     _SHARED[key] = shared
     return shared
+
+
+def subtree(tree: Tree, folder: str) -> Tree:
+    """What is below ``folder``, with paths relative to it."""
+    prefix = f"{folder}/"
+    entries = tree.entries.values()
+    return Tree(replace(each, path=each.path.removeprefix(prefix)) for each in entries if each.path.startswith(prefix))
 
 
 def normal_name(name: str) -> str:

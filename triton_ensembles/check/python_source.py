@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from triton_ensembles.archive.tree import join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.fault import Place
+from triton_ensembles.check.packages import packages_in
 from triton_ensembles.check.repository import Model
 
 MODEL_PY = "model.py"
@@ -147,13 +148,18 @@ def model_files(model: Model) -> list[PythonFile]:
 
 
 def all_files(model: Model, first: PythonFile) -> list[PythonFile]:
-    """``first`` and all the files of the model that it imports, directly or not."""
+    """``first`` and all the files of the model itself that it imports, directly or not."""
     roots = [first.path.rpartition("/")[0], ""]  # sys.path of the stub: pb_stub.cc r24.10 StubSetup
+    packages = packages_in(model.repository, join(model.root, roots[0]))
+    installed = packages.modules if packages else frozenset()
+    prefix = f"{roots[0]}/"
     found = {first.path: first}
     waiting = [first]
     while waiting and len(found) < _MOST_FILES:
         file = waiting.pop()
         for path in _wanted(file, roots):
+            if path.removeprefix(prefix).partition("/")[0].partition(".")[0] in installed:
+                continue
             if path not in found and (inner := _file(model, path)):
                 found[path] = inner
                 waiting.append(inner)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.building.build import Built, build, choose
 from triton_ensembles.commands import options
 from triton_ensembles.errors import shown
@@ -56,11 +57,17 @@ def warn_of_random_weights(built: Built) -> None:
 
 
 def server_of(built: list[Built], ports: Ports | None = None) -> TritonServer:
-    """A server for the built ensembles, not started yet, on free ports if none are given."""
+    """A server for the built ensembles, not started yet, on free ports if none are given.
+
+    Raises:
+        EnsembleError: they are for different Pythons.
+    """
+    python = python_of({each.name: each.repository for each in built})
     click.echo(f"starting tritonserver with {', '.join(each.name for each in built)}")
     return TritonServer(
         [each.repository for each in built],
         ports=ports,
         log=options.current_places().build / "tritonserver.log",
+        python=python,
         progress=lambda seconds: click.echo(f"  loading, {seconds:.0f} s"),
     )

@@ -10,16 +10,11 @@ from triton_ensembles.commands.archives import chosen_archives
 from triton_ensembles.deploy.archives import Archive, common_weights, refuse_faulty
 from triton_ensembles.deploy.aws import Aws, aws_errors
 from triton_ensembles.deploy.bucket import S3Prefix, archive_prefix
+from triton_ensembles.deploy.defaults import DEFAULTS
 from triton_ensembles.deploy.deployment import deploy_endpoint
 from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.deploy.image import PIP_SERVER, image_to_check, image_uri
-from triton_ensembles.deploy.placement import (
-    DEFAULTS,
-    common_target,
-    default_image,
-    default_instance,
-    refuse_own_server,
-)
+from triton_ensembles.deploy.placement import chosen_image, chosen_instance, common_target, refuse_own_server
 from triton_ensembles.deploy.price import cost, hosting_price
 from triton_ensembles.deploy.uploads import is_uploaded, stored_archives
 from triton_ensembles.errors import EnsembleError
@@ -84,7 +79,7 @@ def deploy(
     place = archive_prefix(aws, endpoint, bucket, prefix)
     chosen = chosen_archives(archives, target, allow_random=allow_random)
     target = common_target(chosen, target)
-    instance = instance or default_instance(chosen, target)
+    instance = instance or chosen_instance(chosen, target)
     uri = _chosen_image(image, image_uri, target, chosen, aws.region, instance)
     if uri == PIP_SERVER and aws.is_amazon:
         refuse_own_server(chosen)
@@ -117,7 +112,7 @@ def _chosen_image(
         return uri
     if tag:
         return image_uri(tag, region, instance)
-    return default_image(archives, target, region, instance)
+    return chosen_image(archives, target, region, instance)
 
 
 def _refuse_missing(aws: Aws, place: S3Prefix, archives: Sequence[Archive]) -> None:

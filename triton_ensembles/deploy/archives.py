@@ -66,7 +66,8 @@ def read_archive(path: Path) -> Archive:
     if not path.name.endswith(SUFFIX):
         raise EnsembleError(f"SageMaker's multi-model endpoints serve archives named *{SUFFIX}", path=path)
     manifest = _manifest(path)
-    said = {key: str(manifest.get(key, "")) for key in ("weights", "target", "image", "instance", "python")}
+    known = ("weights", "target", "image", "instance", "python")
+    said = {key: value for key in known if isinstance(value := manifest.get(key), str)}
     return Archive(path, path.name.removesuffix(SUFFIX), file_digest(path), path.stat().st_size, **said)
 
 

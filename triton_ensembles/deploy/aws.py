@@ -58,7 +58,7 @@ class Aws:
     def is_amazon(self) -> bool:
         """Whether SageMaker's API is AWS's own, not that of another server which AWS_ENDPOINT_URL names."""
         own = self._session.client("sagemaker", config=Config(ignore_configured_endpoint_urls=True))
-        return bool(own.meta.endpoint_url in (self.sagemaker.meta.endpoint_url,))
+        return len({own.meta.endpoint_url, self.sagemaker.meta.endpoint_url}) == 1
 
     # The Price List API is in a few regions only, and knows the prices of all.
     pricing = _client("pricing", _PRICES, region_name="us-east-1")

@@ -1,33 +1,11 @@
 """Where archives are deployed to: the target, instance type and image that their manifests name, or else defaults."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from triton_ensembles.deploy.archives import Archive
-from triton_ensembles.deploy.image import PIP_SERVER, image_uri
+from triton_ensembles.deploy.defaults import DEFAULTS
+from triton_ensembles.deploy.image import default_image
 from triton_ensembles.errors import EnsembleError
-
-
-@dataclass(frozen=True)
-class Default:
-    """What archives of a target get that do not say what they were built for.
-
-    Args:
-        release: of the image; "" for the server on this machine.
-        instance: the instance type.
-    """
-
-    release: str
-    instance: str
-
-
-DEFAULTS = {
-    "cpu": Default("", "ml.c5.xlarge"),
-    # The newest release in deploy/accounts.csv whose image still has the TensorFlow backend.
-    "gpu": Default("24.09", "ml.g4dn.xlarge"),
-    # Loaded models take memory, also those that are rarely called: docs/cpu.md has the GiB per dollar.
-    "fused": Default("", "ml.m5.xlarge"),
-}
 
 
 def common_target(archives: Sequence[Archive], otherwise: str) -> str:
@@ -42,7 +20,7 @@ def common_target(archives: Sequence[Archive], otherwise: str) -> str:
     return found.pop() if len(found) == 1 else otherwise
 
 
-def default_instance(archives: Sequence[Archive], target: str) -> str:
+def chosen_instance(archives: Sequence[Archive], target: str) -> str:
     """The instance type that the archives were built for, or else that of the target.
 
     Raises:
@@ -54,18 +32,17 @@ def default_instance(archives: Sequence[Archive], target: str) -> str:
     return next(iter(found.values()), DEFAULTS[target].instance)
 
 
-def default_image(archives: Sequence[Archive], target: str, region: str, instance: str) -> str:
+def chosen_image(archives: Sequence[Archive], target: str, region: str, instance: str) -> str:
     """The URI of the image that the archives were built for, or else that of the target.
 
     Raises:
-        EnsembleError: they were built for several images, or as :func:`image_uri`.
+        EnsembleError: they were built for several images, or as :func:`default_image`.
     """
     found = {each.name: each.image for each in archives if each.image or each.is_for_own_server}
     if len(set(found.values())) > 1:
         cure = "build them all for one image, or choose one with --image"
         raise _different("images", {name: image or "the server on this machine" for name, image in found.items()}, cure)
-    release = next(iter(found.values()), DEFAULTS[target].release)
-    return image_uri(release, region, instance) if release else PIP_SERVER
+    return default_image(target, next(iter(found.values()), ""), region, instance)
 
 
 def refuse_own_server(archives: Sequence[Archive]) -> None:

@@ -19,7 +19,7 @@ class Settings:
         root: the working folder; logs stay in it, everything else is removed at the end.
         port: TCP port on the loopback interface; 0 for a free one.
         memory_budget: bytes that one instance (a tritonserver and its Python processes) may use.
-        disk_budget: bytes that the unpacked models of one instance may take.
+        disk_budget: bytes that the unpacked models of one instance may take, with the environments that Triton unpacks.
         s3_url: another S3 to download archives from, with credentials from the environment; None for the built-in one.
         region: the region of ARNs.
     """

@@ -15,7 +15,8 @@ from triton_ensembles.programs import run_step
 
 # Both scripts run in the tree's Python. They are two, so that `sources` holds what a step imports and not what the
 # first script needs. triton_python_backend_utils imports `json`, `struct` and numpy; the stub imports `asyncio` at the
-# first request (pb_stub.cc), where compiling it took 0.2 s of each step.
+# first request (pb_stub.cc), where compiling it took 0.2 s of each step. Which of the encodings Python itself imports,
+# before anything can keep it from writing byte code, depends on the server's locale.
 _DESCRIBE = """
 import importlib.metadata, json, sys
 found = {}
@@ -31,7 +32,7 @@ for distribution in importlib.metadata.distributions():
 print(json.dumps({"python": "%d.%d" % sys.version_info[:2], "prefix": sys.prefix, "packages": found}))
 """
 _IMPORT = """
-import asyncio, json, struct, sys
+import asyncio, encodings.ascii, encodings.latin_1, encodings.utf_8, json, struct, sys
 for module in json.loads(sys.argv[1]):
     __import__(module)
 specs = [getattr(module, "__spec__", None) for module in list(sys.modules.values())]

@@ -17,6 +17,7 @@ from triton_ensembles.environment.conda_pack import DEFAULT_EXCLUDE
 from triton_ensembles.environment.libraries import required_glibc
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.programs import ProgramError, output_of
+from triton_ensembles.triton.machine import glibc_version
 
 #: Minor versions of Python that a refusal names, where they have the wheel.
 _PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
@@ -94,7 +95,7 @@ def install_wheels(
             files = _unpack(wheel, destination, left_out, f"lib/python{python}/site-packages")
             if any(tag.platform.startswith("linux_") for tag in tags):  # which says nothing about glibc
                 _refuse_newer_glibc(str(name), str(version), files, glibc)
-            if any(not file.parent.name.endswith(".dist-info") for file in files):
+            if _name_modules(files, destination):
                 found[name] = str(version)
     return found
 
@@ -201,6 +202,17 @@ def _unpack(wheel: Path, destination: Path, left_out: Sequence[str], site: str) 
     return written
 
 
+def _name_modules(files: list[Path], destination: Path) -> bool:
+    """Write ``top_level.txt`` of a package: the names under which it is imported, by which `check` knows that a module
+    beside model.py is a package's and not the step's own. Returns whether there are any."""
+    inside = [file.relative_to(destination).parts for file in files]
+    info = {parts[0] for parts in inside if parts[0].endswith(".dist-info")}
+    names = sorted({parts[0].partition(".")[0] for parts in inside if parts[0] not in info})
+    for folder in info if names else ():
+        (destination / folder / "top_level.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    return bool(names)
+
+
 def _refuse_newer_glibc(name: str, version: str, files: list[Path], glibc: tuple[int, int]) -> None:
     needs = required_glibc(files)
     if needs and tuple(map(int, needs.split("."))) > glibc:
@@ -211,8 +223,8 @@ def _refuse_newer_glibc(name: str, version: str, files: list[Path], glibc: tuple
 
 def glibc_of_this_machine() -> tuple[int, int]:
     """Such as (2, 36)."""
-    major, minor = (os.confstr("CS_GNU_LIBC_VERSION") or "glibc 2.17").split()[1].split(".")[:2]
-    return int(major), int(minor)
+    major, minor = glibc_version()  # tritonserver needs glibc, too
+    return major, minor
 
 
 def _and(names: Sequence[str]) -> str:

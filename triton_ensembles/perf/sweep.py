@@ -9,6 +9,7 @@ from pathlib import Path
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
+from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.folder import read_examples
 from triton_ensembles.perf.analyzer import NoAnswerError
@@ -56,14 +57,18 @@ def measure(
         log: the file for tritonserver's log; by default a temporary one.
 
     Raises:
-        EnsembleError: perf_analyzer is missing, the server does not start, or an ensemble answers with errors.
+        EnsembleError: perf_analyzer is missing, the server does not start, the ensembles are for different Pythons, or
+            one answers with errors.
     """
     home = find_home()
     reports = []
     with (
         tempfile.TemporaryDirectory(prefix="perf-") as folder,
         TritonServer(
-            list(repositories.values()), log=log, progress=lambda waited: progress(f"loading, {waited:.0f} s")
+            list(repositories.values()),
+            log=log,
+            python=python_of(repositories),
+            progress=lambda waited: progress(f"loading, {waited:.0f} s"),
         ) as server,
         http.InferenceServerClient(server.http_url) as client,
     ):

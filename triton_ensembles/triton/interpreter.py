@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -63,6 +64,7 @@ class Interpreter:
         return next((folder / name for folder in self.library_folders if (folder / name).is_file()), None)
 
 
+@cache
 def inspect_interpreter(executable: str | Path) -> Interpreter | None:
     """The interpreter behind ``executable`` (a venv's, a shim, a link), or None if that is not a usable CPython."""
     try:

@@ -1,10 +1,9 @@
 """What a tritonserver that was killed leaves behind: shared memory of Python steps and their unpacked environments."""
 
-import contextlib
 import shutil
 from pathlib import Path
 
-from triton_ensembles.processes import descendants
+from triton_ensembles.triton.unpacked_environments import UnpackedEnvironments
 
 
 class Leftovers:
@@ -12,37 +11,10 @@ class Leftovers:
 
     def __init__(self, shared_memory: str) -> None:
         self.shared_memory = shared_memory
-        self._environments: set[Path] = set()
-
-    def note_environments(self, pid: int) -> None:
-        """Remember the packed environments that the server ``pid`` has unpacked for the steps that run now.
-
-        They can no longer be found once the server has been killed or the steps have been unloaded.
-        """
-        self._environments |= _unpacked_environments(pid)
+        self.environments = UnpackedEnvironments()
 
     def remove(self) -> None:
-        for folder in self._environments:
+        for folder in self.environments.folders:
             shutil.rmtree(folder, ignore_errors=True)
         for region in Path("/dev/shm").glob(f"{self.shared_memory}*"):
             region.unlink(missing_ok=True)
-
-
-def _unpacked_environments(pid: int) -> set[Path]:
-    """The folders /tmp/python_env_XXXXXX into which this server has unpacked packed environments (pb_env.cc).
-
-    A server removes them when it exits normally. Each Python step has the bin folder of its environment on PATH.
-    """
-    found = set()
-    with contextlib.suppress(OSError):
-        working = Path(f"/proc/{pid}/cwd").readlink()  # the server changes into the folder while it unpacks
-        if working.is_relative_to("/tmp") and working.parts[2].startswith("python_env_"):
-            found.add(Path(*working.parts[:3]))
-    for child in descendants(pid):
-        try:
-            variables = Path(f"/proc/{child}/environ").read_bytes().decode(errors="replace").split("\0")
-        except OSError:
-            continue
-        path = next((value.removeprefix("PATH=") for value in variables if value.startswith("PATH=")), "")
-        found |= {Path(*Path(entry).parts[:3]) for entry in path.split(":") if entry.startswith("/tmp/python_env_")}
-    return found

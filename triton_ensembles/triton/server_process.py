@@ -184,9 +184,10 @@ class ServerProcess:
             self._leftovers.remove()
             self._resources.close()
 
-    def note_environments(self) -> None:
-        """Remember the packed environments of the steps that run now, to remove them at the end (see Leftovers)."""
-        self._leftovers.note_environments(self.pid)
+    def note_environments(self) -> set[Path]:
+        """The folders of /tmp into which the server has unpacked environments so far. ``stop`` removes them."""
+        self._leftovers.environments.find(self.pid)
+        return self._leftovers.environments.folders
 
     def reasons(self, start: int = 0) -> list[str]:
         """Why models failed to load, in Triton's words, according to the log from byte ``start`` on."""

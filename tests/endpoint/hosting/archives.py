@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import random
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -56,6 +57,19 @@ def model(name: str = "identity", initialize: str = "pass", execute: str = "pass
         f"{name}/config.pbtxt": CONFIG.format(name=name).encode(),
         f"{name}/1/model.py": MODEL.format(initialize=initialize, execute=execute).encode(),
     }
+
+
+ENVIRONMENT = """
+parameters { key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_DIRECTORY/env.tar.gz" } }
+"""
+
+
+def with_environment(files: dict[str, bytes], name: str = "identity", megabytes: int = 1) -> dict[str, bytes]:
+    """The files of a Python model, with an environment as a tar that only adds so much to its Python."""
+    filler = random.Random(name).randbytes(megabytes << 20)
+    tar = packed({"bin/activate": b"", "lib/filler": filler})
+    config = files[f"{name}/config.pbtxt"] + ENVIRONMENT.encode()
+    return files | {f"{name}/config.pbtxt": config, f"{name}/env.tar.gz": tar}
 
 
 class Gate:

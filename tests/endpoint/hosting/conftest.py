@@ -99,11 +99,12 @@ class Host:
         url: str = "s3://models/",
         mode: str = "MultiModel",
         environment: Mapping[str, str] | None = None,
+        image: str = "image",
         cache: str = "Enabled",
         **budgets: Any,
     ) -> Variant:
         limits = {"memory_bytes": 4 * GIB, "disk_bytes": 4 * GIB, "drain_seconds": 5} | budgets
-        spec = ContainerSpec("image", url, mode, environment or {}, cache)  # type: ignore[arg-type]
+        spec = ContainerSpec(image, url, mode, environment or {}, cache)  # type: ignore[arg-type]
         self._started = Variant(
             VariantPlan("AllTraffic", spec, Budgets(**limits), instances, "ml.m5.large", 1.0),
             objects=self.objects,

@@ -6,6 +6,7 @@ Source of the keys and their meaning: README of triton-inference-server/onnxrunt
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from triton_ensembles.backends.common.model_instance import (
     check_tensors,
 )
 from triton_ensembles.backends.common.padding import find_axes, run_padded
+from triton_ensembles.backends.onnxruntime.mapped_model import MappedModel
 
 # ONNX Runtime writes a type as tensor(<C type>).
 _C_NAMES = {"float": "float32", "double": "float64"}
@@ -55,7 +57,8 @@ class OnnxSession:
     """An inference session for one model instance.
 
     Raises:
-        LoadError: the file is not an ONNX model, or it and the config disagree about a tensor.
+        LoadError: the file is not an ONNX model, it and the config disagree about a tensor, or a file of mapped weights
+            is missing or damaged (see weights_gate.py).
     """
 
     parameters: ClassVar[frozenset[str]] = frozenset({*_OPTIONS, _THREADS, _SHRINK, _PADDED})
@@ -66,7 +69,8 @@ class OnnxSession:
         if shrink := model.parameters.get(_SHRINK):
             self._run_options.add_run_config_entry(_SHRINK, shrink)
         try:
-            self._engines = InstanceEngine(model, partial(_session, model), _THREADS)
+            mapped = MappedModel(model, _level(model), partial(_session, model))
+            self._engines = InstanceEngine(model, mapped.session, _THREADS)
         except LoadError:
             raise
         except Exception as error:  # ONNX Runtime's exceptions have no other common base
@@ -101,7 +105,14 @@ class OnnxSession:
         return outputs
 
 
-def _session(model: ModelInstance, threads: int) -> ort.InferenceSession:
+def _level(model: ModelInstance) -> int:
+    level = int(model.config.get("optimization", {}).get("graph", {}).get("level", 0))
+    if level not in _LEVELS:
+        raise LoadError(f"optimization.graph.level is {level}, but must be one of {', '.join(map(str, _LEVELS))}")
+    return level
+
+
+def _session(model: ModelInstance, file: Path, level: int, threads: int) -> ort.InferenceSession:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     # By default idle threads spin for a millisecond, on cores that the other steps and the server need. 20 us are
@@ -110,11 +121,8 @@ def _session(model: ModelInstance, threads: int) -> ort.InferenceSession:
     for key, apply in _OPTIONS.items():
         if key in model.parameters:
             apply(options, model.integer(key, 0))
-    level = int(model.config.get("optimization", {}).get("graph", {}).get("level", 0))
-    if level not in _LEVELS:
-        raise LoadError(f"optimization.graph.level is {level}, but must be one of {', '.join(map(str, _LEVELS))}")
     options.graph_optimization_level = _LEVELS[level]
-    return ort.InferenceSession(model.file, options, providers=_providers(model))
+    return ort.InferenceSession(file, options, providers=_providers(model))
 
 
 def _providers(model: ModelInstance) -> list[Any]:

@@ -20,7 +20,7 @@ from triton_ensembles.backends import ENGINES, PACKAGES
 if PACKAGES not in os.environ:
     raise ImportError(
         "this backend needs the packages of the Python that runs triton-ensembles, but the server's stubs run Python "
-        "{}.{}: serve the ensemble without an image, or build it with --target fused".format(*sys.version_info)
+        "{}.{}: serve the ensemble without --image, or build it with --target fused".format(*sys.version_info)
     )
 sys.path += os.environ[PACKAGES].split(os.pathsep)
 

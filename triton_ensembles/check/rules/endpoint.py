@@ -86,7 +86,7 @@ def endpoint_same_environment(repositories: tuple[Repository, ...]) -> Iterator[
     found: dict[int, dict[str, tuple[Place, int, int]]] = {}
     for repository in archives(repositories):
         for packed in environments(repository):
-            if len(packed.tree.members) > 1:
+            if packed.size and len(packed.tree.members) > 1:
                 places = found.setdefault(packed.fingerprint, {})
                 places.setdefault(repository.shown, (repository.place(packed.path), packed.size, packed.unpacked))
     for same in found.values():
@@ -98,7 +98,7 @@ def endpoint_same_environment(repositories: tuple[Repository, ...]) -> Iterator[
                 f"the same environment is in {len(same)} archives: also in {listed}",
                 f"each archive is downloaded with it ({size * len(same) / 1e6:,.0f} MB in all), and Triton extracts it "
                 f"for each, never removing one ({unpacked * len(same) / 1e6:,.0f} MB in /tmp once all are loaded)",
-                "leave it if disk space and start-up time allow; otherwise put the packages into the image",
+                'have it as a folder or as wheels, which are not extracted: kind = "folder" or "wheels" in the recipe',
             )
 
 

@@ -9,6 +9,7 @@ from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.check.environments import Environment, has_stub, reference, used_environments
 from triton_ensembles.check.examples import with_environment
 from triton_ensembles.check.fault import Finding, Place, Severity
+from triton_ensembles.check.packages import used_packages
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.triton.destination import Destination
@@ -21,10 +22,10 @@ _FOREIGN = re.compile(r"-(macosx_\w+|win32|win_\w+)$")
 _CONDA_FOREIGN = ("osx-64", "osx-arm64", "win-64", "win-arm64")
 
 
-def _at(repository: Repository, packed: Environment, inner: str = "") -> Place:
-    """``a.tar.gz!env.tar.gz!lib/x``: a place within the environment."""
+def place_in(repository: Repository, packed: Environment, inner: str = "") -> Place:
+    """``a.tar.gz!env.tar.gz!lib/x`` or ``a.tar.gz!step/environment/lib/x``: a place within the environment."""
     place = repository.place(packed.path)
-    return Place(f"{place.path}!{inner}") if inner else place
+    return Place(f"{place.path}{'!' if packed.size else '/'}{inner}") if inner else place
 
 
 def _without_stub(repository: Repository, packed: Environment) -> list[str]:
@@ -45,7 +46,7 @@ def environment_python(repository: Repository, destination: Destination) -> Iter
         models = _without_stub(repository, packed)
         if image and image.python and packed.pythons and models and image.python not in packed.pythons:
             yield Finding(
-                _at(repository, packed),
+                place_in(repository, packed),
                 f"the environment has Python {' and '.join(packed.pythons)}, and the stub of Triton {image.release} is "
                 f"for Python {image.python}",
                 f"{_and(models)} cannot start: a stub is built for one minor version of Python (Stub process is "
@@ -70,7 +71,7 @@ def environment_python_of_no_image(repository: Repository, destination: Destinat
         models = _without_stub(repository, packed)
         if packed.pythons and models and not known & set(packed.pythons):
             yield Finding(
-                _at(repository, packed),
+                place_in(repository, packed),
                 f"the environment has Python {' and '.join(packed.pythons)}; the stubs in Triton's images are for "
                 f"{', '.join(sorted(known, key=version))}",
                 "it runs locally, where every Python has a stub; in an image of NVIDIA or AWS "
@@ -89,12 +90,12 @@ def environment_python_of_no_image(repository: Repository, destination: Destinat
 )
 def environment_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
     release = release_of(destination)
-    for packed in used_environments(repository):
+    for packed in (*used_environments(repository), *used_packages(repository)):
         found = packed.versions.get("numpy", "")
         if release and release.reads_numpy2 is False and version(found) >= (2,):
             yield Finding(
-                _at(repository, packed),
-                f"the environment has numpy {found}, and Triton {release.release} supports only numpy 1",
+                place_in(repository, packed),
+                f"this has numpy {found}, and Triton {release.release} supports only numpy 1",
                 "the step loads and gives wrong answers without an error: every input is its first element repeated, "
                 f"and every output is empty (its stub is built with pybind11 {release.pybind11}; 24.11 has 2.12)",
                 "pack numpy 1.26.4, or use an image of 24.11 or later",
@@ -112,7 +113,7 @@ def environment_editable(repository: Repository) -> Iterator[Finding]:
     for packed in used_environments(repository):
         for path, what in _editable(packed):
             yield Finding(
-                _at(repository, packed, path),
+                place_in(repository, packed, path),
                 f"{what}, which is not in the packed environment",
                 "its import fails in the step: ModuleNotFoundError (or: Stub process is not healthy)",
                 "install the package itself into the environment (pip install ., without -e) and pack it again",
@@ -159,7 +160,7 @@ def environment_links(repository: Repository) -> Iterator[Finding]:
             entry = (python or found)[0]
             venv = bool(python) and packed.tree.get("pyvenv.cfg") is not None
             yield Finding(
-                _at(repository, packed, entry.path),
+                place_in(repository, packed, entry.path),
                 f"'{entry.path}' is a link to '{entry.target[:120]}', which is not in the environment"
                 + (f" (and {len(found) - 1} more such links)" if len(found) > 1 else ""),
                 "this is a virtual environment, which is only a layer over the Python of the build machine: the stub "
@@ -195,7 +196,7 @@ def environment_no_library(repository: Repository) -> Iterator[Finding]:
         if packed.tree.problems or not packed.tree.get("bin/activate") or packed.has_library:
             continue
         yield Finding(
-            _at(repository, packed),
+            place_in(repository, packed),
             "the environment has no standard library (lib/python3.x/os.py)"
             if packed.pythons
             else "the environment has no Python (lib/python3.x)",
@@ -214,12 +215,12 @@ def environment_no_library(repository: Repository) -> Iterator[Finding]:
 def environment_platform(repository: Repository, destination: Destination) -> Iterator[Finding]:
     instance = instance_of(destination.instance)
     wanted = instance.architecture if instance else "x86_64"
-    for packed in used_environments(repository):
-        found = [(path, tag) for path, tag in _tags(packed) if _is_foreign(tag, wanted)]
+    for packed in (*used_environments(repository), *used_packages(repository)):
+        found = [(path, tag) for path, tag in tags_of(packed) if _is_foreign(tag, wanted)]
         if found:
             path, tag = found[0]
             yield Finding(
-                _at(repository, packed, path),
+                place_in(repository, packed, path),
                 f"this package was built for {tag.rpartition('-')[2]}"
                 + (f" (and {len(found) - 1} more such packages)" if len(found) > 1 else ""),
                 f"its libraries cannot be loaded on Linux with {wanted}: ImportError or Exec format error",
@@ -242,13 +243,13 @@ def environment_glibc(repository: Repository, destination: Destination) -> Itera
         return
     for packed in used_environments(repository):
         oldest: dict[str, tuple[int, int]] = {}
-        for path, tag in _tags(packed):  # a wheel may have several tags: the least demanding one counts
-            if needed := _glibc(tag):
+        for path, tag in tags_of(packed):  # a wheel may have several tags: the least demanding one counts
+            if needed := glibc_of(tag):
                 oldest[path] = min(needed, oldest.get(path, needed))
         for path, needed in oldest.items():
             if needed > image.glibc:
                 yield Finding(
-                    _at(repository, packed, path),
+                    place_in(repository, packed, path),
                     f"this package needs glibc {needed[0]}.{needed[1]}, and the image of Triton {image.release} "
                     f"(Ubuntu {image.ubuntu}) has {image.glibc[0]}.{image.glibc[1]}",
                     f"its import fails: version `GLIBC_{needed[0]}.{needed[1]}' not found",
@@ -273,7 +274,7 @@ def environment_libstdcxx(repository: Repository, destination: Destination) -> I
         ]
         if found and max(found)[0] < image.libstdcxx:
             yield Finding(
-                _at(repository, packed, f"lib/{max(found)[1]}"),
+                place_in(repository, packed, f"lib/{max(found)[1]}"),
                 f"this is older than the libstdc++.so.6.0.{image.libstdcxx} of the image (Ubuntu {image.ubuntu}), "
                 "which the stub was linked to",
                 f"the environment's lib comes first on LD_LIBRARY_PATH, so the stub may not start: "
@@ -286,7 +287,7 @@ def _and(names: list[str]) -> str:
     return " and ".join(f"'{name}'" for name in names[:5]) + (" and others" if len(names) > 5 else "")
 
 
-def _tags(packed: Environment) -> Iterator[tuple[str, str]]:
+def tags_of(packed: Environment) -> Iterator[tuple[str, str]]:
     """(path of the WHEEL file or of conda's record, platform tag)."""
     for _, folder in packed.distributions():
         entry = packed.tree.get(join(folder, "WHEEL"))
@@ -309,7 +310,7 @@ def _is_foreign(tag: str, wanted: str) -> bool:
     return tag == ("conda-linux-aarch64" if wanted == "x86_64" else "conda-linux-64")
 
 
-def _glibc(tag: str) -> tuple[int, int] | None:
+def glibc_of(tag: str) -> tuple[int, int] | None:
     match = _MANYLINUX.search(tag)
     if not match:
         return None

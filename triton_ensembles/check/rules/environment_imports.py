@@ -4,9 +4,10 @@ import re
 import sys
 from collections.abc import Iterator
 
-from triton_ensembles.check.environments import Environment, environment_of, normal_name
+from triton_ensembles.check.environments import Environment, environment_of, normal_name, reference
 from triton_ensembles.check.examples import with_environment
 from triton_ensembles.check.fault import Finding, Place, Severity
+from triton_ensembles.check.packages import Packages, packages_of
 from triton_ensembles.check.python_source import UTILS, Import, PythonFile, all_files, is_local, model_files
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Server, rule
@@ -59,22 +60,30 @@ def environment_import_later(model: Model) -> Iterator[Finding]:
 
 def _missing(model: Model, later: bool) -> Iterator[Finding]:
     packed = environment_of(model)
-    if packed is None or packed.tree.problems or not packed.has_library:
+    beside = None if reference(model) else next(iter(packages_of(model)), None)
+    if beside is None and (packed is None or packed.tree.problems or not packed.has_library):
         return
+    where = beside or packed
+    assert where is not None
     for file, found in _imported(model):
-        if found.later is later and not _has(packed, found.package):
+        if found.later is later and not _has(where, found.package):
             provider = PROVIDERS.get(found.package, found.package)
-            meant = nearest(found.package, packed.modules)
+            meant = nearest(found.package, where.modules)
             when = "when the function is called" if later else "and Triton does not load the model"
             yield Finding(
                 file.place(found),
-                f"the environment '{packed.path}' has no package '{found.package}'",
+                f"neither the wheels in '{where.path}' nor Triton's Python have a package '{found.package}'"
+                if beside
+                else f"the environment '{where.path}' has no package '{found.package}'",
                 f"ModuleNotFoundError: No module named '{found.package}', {when}",
-                (f"did you mean '{meant}'? Otherwise " if meant else "") + f"add {provider} to it and pack it again",
+                (f"did you mean '{meant}'? Otherwise " if meant else "")
+                + (f"add {provider} to its environment file" if beside else f"add {provider} to it and pack it again"),
             )
 
 
 def _has(packed: Environment, package: str) -> bool:
+    if isinstance(packed, Packages):  # modules beside model.py are the model's own for is_local
+        return package in STANDARD or package == "numpy"
     # Modules compiled into Python have no file: sys, time, math …
     return package in packed.modules or package in sys.builtin_module_names or package in _COMPILED_IN
 
@@ -107,7 +116,7 @@ def _imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
     severity=Severity.NOTE,
 )
 def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
-    for path, spec, steps in _files(repository):
+    for path, spec, steps in environment_files(repository):
         named = {normal_name(package.name) for package in spec.packages}
         named |= {normal_name(re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0]) for text in spec.pip_packages}
         for step in steps:
@@ -134,7 +143,7 @@ def environment_file_numpy(repository: Repository, destination: Destination) -> 
     release = release_of(destination)
     if release is None or release.reads_numpy2 is not False:
         return
-    for path, spec, _ in _files(repository):
+    for path, spec, _ in environment_files(repository):
         for package in spec.packages:
             clause = re.match(r"(==?|>=|>|~=)(\d[\d.]*)", package.version)
             if package.name == "numpy" and clause and version(clause[2].rstrip(".")) >= (2,):
@@ -154,7 +163,7 @@ def environment_file_numpy(repository: Repository, destination: Destination) -> 
 )
 def environment_file_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
-    for path, spec, steps in _files(repository) if image and image.python else ():
+    for path, spec, steps in environment_files(repository) if image and image.python else ():
         if spec.python and image and spec.python != image.python:
             yield Finding(
                 Place(path),
@@ -166,7 +175,7 @@ def environment_file_python(repository: Repository, destination: Destination) ->
             )
 
 
-def _files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
+def environment_files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
     """The environment files that a recipe names, with the steps that get them; the build judges those with faults.
 
     Their paths are relative to the project, whose folder ensembles/ holds the repository.

@@ -74,16 +74,18 @@ def image_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     having = [each.release for each in releases().values() if backend in each.backends]
     refusal = f"Triton refuses it: unable to find backend library for backend '{backend}'"
     place = model.at("backend") if model.config.backend else model.at("platform")
+    release = image.release if image else "RELEASE"
     if having and is_cpu_image(destination) and (image is None or backend in image.backends):
         yield Finding(
             place,
             f"'{model.folder}' needs the {backend} backend, which SageMaker's image for CPU instances does not have "
-            f"({image.release if image else 'RELEASE'}-py3-cpu)",
+            f"({release}-py3-cpu)",
             refusal
             if destination.image_is_for_cpu
             else f"AWS's SDK picks that image for {destination.instance}, which has no GPU. {refusal}",
-            "build with --target fused, whose archive brings its engines; or use an instance type with a GPU"
-            + (f", or the complete image {image.release}-py3" if image and backend != "tensorrt" else ""),
+            "use an instance type with a GPU"
+            if backend == "tensorrt"
+            else f"choose the complete image, which runs on CPU instances too: --image {release}-py3",
         )
     elif having and image:
         yield Finding(
@@ -136,6 +138,24 @@ def instance_unknown(destination: Destination) -> Iterator[Finding]:
         if meant
         else "write a type such as ml.g5.xlarge",
     )
+
+
+@rule(
+    "SageMaker's image runs on the processor of the instance",
+    source="aws/deep-learning-containers release_images_inference.yml at d2ee9322: arch_type x86; instances.csv",
+)
+def instance_architecture(destination: Destination) -> Iterator[Finding]:
+    instance = instance_of(destination.instance)
+    if instance is None or instance.architecture == "x86_64":
+        return
+    if destination.image in ("", destination.release_name) or "sagemaker-tritonserver" in destination.image:
+        yield Finding(
+            Place(destination.instance),
+            f"{destination.instance} has a processor of {instance.architecture}, and SageMaker's images of Triton are "
+            "for x86_64",
+            "the container does not start, so the endpoint never gets into service",
+            "use an instance type with an Intel or AMD processor, such as ml.m5.xlarge",
+        )
 
 
 @rule(

@@ -19,12 +19,13 @@ from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.environments import environment_of, has_stub, used_environments
 from triton_ensembles.check.fault import Finding, Place, Severity
+from triton_ensembles.check.packages import packages_of
 from triton_ensembles.check.python_source import is_python
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.endpoint import is_for_own_server, manifest
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.releases import Release, agree, image_of, instance_of, releases, version
+from triton_ensembles.triton.releases import Release, agree, image_of, instance_of, is_cpu_image, releases, version
 
 
 def _artifact(model: Model, name: str) -> dict[str, Any]:
@@ -129,7 +130,7 @@ def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
 )
 def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
-    if image is None or not image.dali or backend_of(model).name != "dali":
+    if image is None or not image.dali or backend_of(model).name != "dali" or is_cpu_image(destination):
         return
     name = model.config.default_model_filename or "model.dali"
     record = _artifact(model, name)
@@ -213,6 +214,10 @@ def _requirements(repository: Repository) -> Iterator[Requirement]:
             yield _requirement(
                 model.at("platform"), "the TensorFlow backend", [r for r in known if r.tensorflow == "yes"]
             )
+        for packages in packages_of(model) if is_python(model) and not has_stub(model) else ():
+            suited = [each for each in known if each.python and not packages.unsuited(each.python)]
+            if packages.unsuited("3.99") and suited:
+                yield _requirement(repository.place(packages.path), "wheels for one Python", suited)
         packed = environment_of(model) if is_python(model) else None
         if packed is None or packed.path in seen:
             continue

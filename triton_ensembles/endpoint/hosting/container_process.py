@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from triton_ensembles.endpoint.hosting.environment_sizes import EnvironmentSizes
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.processes import command_line, descendants, proportional_set_size
@@ -25,6 +26,7 @@ class Container:
         environment: the container's variables.
         log: the file that it appends its log to.
         startup_seconds: how long it may take until /ping answers.
+        python: of its stubs, as in :class:`SageMakerServer`.
 
     Attributes:
         on_death: called with the reason whenever the server ends by itself. Its models are gone then.
@@ -32,11 +34,15 @@ class Container:
         stuck: the server is doing something that cannot be canceled, so ``stop`` kills it instead of waiting.
     """
 
-    def __init__(self, repository: Path, environment: Mapping[str, str], log: Path, startup_seconds: float) -> None:
+    def __init__(
+        self, repository: Path, environment: Mapping[str, str], log: Path, startup_seconds: float, python: str = ""
+    ) -> None:
         self._repository = repository
         self._environment = environment
         self._log = log
         self._startup_seconds = startup_seconds
+        self._python = python
+        self._sizes = EnvironmentSizes()
         self.on_death: Callable[[str], None] = lambda _: None
         self.on_restart: Callable[[], None] = lambda: None
         self.stuck = False
@@ -59,7 +65,12 @@ class Container:
     async def start(self) -> None:
         """Launch the server and wait until it is ready. Raises EnsembleError with Triton's reason."""
         server = SageMakerServer(
-            self._repository, self._environment, log=self._log, append_log=True, ready_seconds=self._startup_seconds
+            self._repository,
+            self._environment,
+            log=self._log,
+            append_log=True,
+            python=self._python,
+            ready_seconds=self._startup_seconds,
         )
         server.launch()  # in the event loop's thread, which outlives the server
         try:
@@ -105,6 +116,11 @@ class Container:
         """Bytes that the server and its Python processes use (PSS)."""
         return await asyncio.to_thread(self._memory)
 
+    async def environment_bytes(self) -> int:
+        """Bytes of the disk that the environments take which the server has unpacked into /tmp; it keeps them until it
+        ends. To be called while it loads nothing."""
+        return await asyncio.to_thread(self._environment_bytes)
+
     async def has_processes(self, hash: str) -> bool:
         """Whether any process of this model runs."""
         return await asyncio.to_thread(self._has_processes, hash)
@@ -129,6 +145,9 @@ class Container:
             return 0
         self.server.note_environments()
         return proportional_set_size([self.server.pid, *descendants(self.server.pid)])
+
+    def _environment_bytes(self) -> int:
+        return self._sizes.total(self.server.note_environments()) if self._up.is_set() else 0
 
     def _has_processes(self, hash: str) -> bool:
         # Triton passes a step's process the path of its model.py, for Python-based backends too.

@@ -1,6 +1,7 @@
 """The disk of one instance: archives are downloaded, unpacked to <root>/models/<hash>/model, and deleted.
 
-Every file is accounted for: an archive or a partly unpacked model is removed as soon as it fails.
+Every file is accounted for: an archive or a partly unpacked model is removed as soon as it fails. What the container
+itself unpacks into /tmp takes its part of the same disk.
 """
 
 import asyncio
@@ -35,14 +36,29 @@ def model_hash(url: str) -> str:
 
 
 class Disk:
-    """Downloads, unpacks and deletes models. ``used`` counts their bytes, also while they are being written."""
+    """Downloads, unpacks and deletes models.
+
+    Attributes:
+        environment_bytes: what the environments take that the container has unpacked into /tmp, where it keeps them.
+    """
 
     def __init__(self, root: Path, objects: S3Objects, budget: int) -> None:
         self._models = root / "models"
         self._models.mkdir(parents=True)
         self._objects = objects
         self._budget = budget
-        self.used = 0
+        self._model_bytes = 0
+        self.environment_bytes = 0
+
+    @property
+    def used(self) -> int:
+        """Bytes of models, also while they are being written, and of environments."""
+        return self._model_bytes + self.environment_bytes
+
+    @property
+    def utilization(self) -> float:
+        """Percent of the budget that is used."""
+        return 100 * self.used / self._budget
 
     @property
     def free(self) -> int:
@@ -50,7 +66,9 @@ class Disk:
 
     def not_enough_room(self, model: Model, size: int, others_in_use: bool = False) -> HostingError:
         """The error when ``size`` more bytes cannot be freed for the model."""
-        return faults.not_enough_room(model.target_model, "disk", self.used + size, self._budget, others_in_use)
+        return faults.not_enough_room(
+            model.target_model, "disk", self.used + size, self._budget, others_in_use, self.environment_bytes
+        )
 
     def empty_folder(self) -> Path:
         """An empty repository for a multi-model container, which needs one even though it gets its models otherwise."""
@@ -95,7 +113,7 @@ class Disk:
             nonlocal granted
             await make_room(size)
             granted += size
-            self.used += size
+            self._model_bytes += size
 
         try:
             await grant(await self._objects.size(url))
@@ -119,7 +137,7 @@ class Disk:
         finally:
             if model.state is not ModelState.ON_DISK:
                 model.state = ModelState.WAITING
-            self.used += kept - granted
+            self._model_bytes += kept - granted
             await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
 
     async def delete(self, model: Model) -> None:
@@ -127,7 +145,7 @@ class Disk:
         trash = Path(tempfile.mkdtemp(prefix=f".{model.hash}.", dir=self._models))
         (self._models / model.hash).rename(trash / "model")
         await asyncio.to_thread(shutil.rmtree, trash, ignore_errors=True)
-        self.used -= model.disk_bytes
+        self._model_bytes -= model.disk_bytes
 
     async def _extract(self, archive: Path, folder: Path, grant: Callable[[int], Coroutine[None, None, None]]) -> int:
         """Unpack in a thread, which returns to the event loop when it needs more space."""

@@ -1,6 +1,7 @@
 """The models on an instance's disk: downloaded, kept while there is space, deleted."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from triton_ensembles.endpoint.hosting import faults
@@ -10,6 +11,8 @@ from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.policy import least_recently_used
 from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.spec import Budgets
+
+Unload = Callable[[str], Awaitable[bool]]
 
 
 class DiskCache:
@@ -23,6 +26,7 @@ class DiskCache:
         self._memory = memory
         self._budgets = budgets
         self._report = report
+        memory.after_load = self._keep_within_budget
 
     async def fetch(self, model: Model, url: str) -> tuple[float, float]:
         """Download and unpack a model that is WAITING. It is ON_DISK then, or WAITING again after a failure.
@@ -60,14 +64,21 @@ class DiskCache:
             if not await self._evict(model, f"'{model.target_model}' needs the space"):
                 raise self._not_enough_room(model, size)
 
-    async def _evict(self, newcomer: Model, why: str) -> bool:
+    async def _keep_within_budget(self, newcomer: Model) -> None:
+        """Make room for the environments that the container has unpacked for a model that it has just loaded."""
+        self._report_use()
+        while self._disk.free < 0:
+            if not await self._evict(newcomer, "environments in /tmp need the space", self._memory.evict_while_loading):
+                raise self._not_enough_room(newcomer, 0)
+
+    async def _evict(self, newcomer: Model, why: str, unload_another: Unload | None = None) -> bool:
         others = [other for other in self._models.values() if other is not newcomer]
         victim = least_recently_used(other for other in others if other.idle_on_disk)
         if victim is not None:
             await self.delete(victim)
             self._report.event("model-deleted", f"{victim.target_model} is deleted from the disk: {why}")
             return True
-        return await self._memory.evict(f"{why} on the disk")  # the next round can delete it
+        return await (unload_another or self._memory.evict)(f"{why} on the disk")  # the next round can delete it
 
     def _not_enough_room(self, model: Model, size: int) -> Exception:
         others_in_use = any(
@@ -76,4 +87,5 @@ class DiskCache:
         return self._disk.not_enough_room(model, size, others_in_use)
 
     def _report_use(self) -> None:
-        self._report.metric("DiskUtilization", 100 * self._disk.used / self._budgets.disk_bytes)
+        self._report.metric("DiskUtilization", self._disk.utilization)
+        self._report.metric("UnpackedEnvironments", self._disk.environment_bytes)

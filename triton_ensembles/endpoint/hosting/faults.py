@@ -79,17 +79,27 @@ def load_timed_out(target_model: str, seconds: float) -> ModelError:
     )
 
 
-def not_enough_room(target_model: str, what: str, needed: int, budget: int, others_in_use: bool) -> HostingError:
-    """Not enough memory or disk (``what``) can be freed: the model is too large, or all others are in use."""
+def not_enough_room(
+    target_model: str, what: str, needed: int, budget: int, others_in_use: bool, environment_bytes: int = 0
+) -> HostingError:
+    """Not enough memory or disk (``what``) can be freed: the model is too large, or all others are in use.
+
+    Args:
+        environment_bytes: the part of the disk that the environments in /tmp take, which nothing frees.
+    """
+    kept = ""
+    if environment_bytes:
+        kept = f"; environments that Triton has unpacked into /tmp take {environment_bytes >> 20} MiB until it ends"
     if others_in_use:
         return ServiceUnavailable(
-            f"not enough {what} for model '{target_model}': all other models are in use",
+            f"not enough {what} for model '{target_model}': all other models are in use{kept}",
             cure=f"try again, add instances, or raise --{what}-budget",
         )
-    message = f"Insufficient {what}: with '{target_model}' it would be {needed >> 20} MiB of {budget >> 20} MiB"
+    message = f"Insufficient {what}: with '{target_model}' it would be {needed >> 20} MiB of {budget >> 20} MiB{kept}"
     return ModelError(
         message,
         original_status=OUT_OF_RESOURCES,
         original_message=message,
-        cure=f"raise --{what}-budget, or make the model smaller",
+        cure=f"raise --{what}-budget, or "
+        + ("put environments into archives as folders, not as tars" if kept else "make the model smaller"),
     )

@@ -53,6 +53,7 @@ class Instance:
             raise InternalFailure(
                 f"The container did not pass the ping health check: {error.message}", cure=error.cure
             ) from None
+        await self._models.count_environments()
         self._started()
 
     async def stop(self) -> None:
@@ -64,6 +65,8 @@ class Instance:
         if self._container.ready:
             self._memory_bytes = used = await self._container.memory()
             self._report.metric("MemoryUtilization", 100 * used / self._budgets.memory_bytes)
+            self._report.metric("DiskUtilization", self._disk.utilization)
+            self._report.metric("UnpackedEnvironments", self._disk.environment_bytes)
             await self._models.note_memory(self._memory_bytes)
 
     async def invoke(self, request: Invocation) -> Reply:
@@ -94,6 +97,7 @@ class Instance:
             in_flight=self.in_flight,
             memory_bytes=self._memory_bytes if server else 0,
             disk_bytes=self._disk.used,
+            environment_bytes=self._disk.environment_bytes,
             metrics_url=server.metrics_url if server and server.metrics_on else None,
             models=tuple(map(copy, self._models.all())),
         )
@@ -147,6 +151,7 @@ class Instance:
         self._report.event("instance-started", f"tritonserver is ready (process {self._container.server.pid})")
 
     def _died(self, reason: str) -> None:
+        self._disk.environment_bytes = 0  # they are removed before the next server starts
         self._models.container_died()
         self._report.event("instance-died", reason)
         self._report.error("", InternalFailure(reason, cure="see the end of the endpoint's log"))

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from triton_ensembles.endpoint.hosting import faults
@@ -21,7 +21,12 @@ _SERVERS = 2  # on which a load is tried when the first one dies for another rea
 
 
 class MemoryCache:
-    """Loads and unloads one model at a time: doing both at once sometimes crashes the Python backend of 2.51.0."""
+    """Loads and unloads one model at a time: doing both at once sometimes crashes the Python backend of 2.51.0.
+
+    Attributes:
+        after_load: awaited when the container has loaded a model, before it is used. It may raise HostingError to have
+            it unloaded again.
+    """
 
     def __init__(
         self, container: Container, models: Mapping[str, Model], disk: Disk, budgets: Budgets, report: Report
@@ -32,6 +37,7 @@ class MemoryCache:
         self._budgets = budgets
         self._report = report
         self._one_at_a_time = asyncio.Lock()
+        self.after_load: Callable[[Model], Awaitable[None]]
 
     async def load(self, model: Model) -> float:
         """Load a model that is on disk, evicting others as necessary. Returns the seconds of the load itself.
@@ -58,6 +64,10 @@ class MemoryCache:
         async with self._one_at_a_time:
             return await self._evict(why, spare)
 
+    async def evict_while_loading(self, why: str) -> bool:
+        """As :meth:`evict`, from ``after_load``."""
+        return await self._evict(why)
+
     async def keep_within_budget(self, used: int) -> None:
         """Evict idle models while the server exceeds its budget because it has grown since they were loaded."""
         if used > self._budgets.memory_bytes and not self._one_at_a_time.locked():
@@ -79,12 +89,16 @@ class MemoryCache:
         before = await self._make_room(model)
         model.state = ModelState.LOADING
         try:
-            seconds = await self._load_despite_507(model, api)
+            try:
+                seconds = await self._load_despite_507(model, api)
+            finally:  # Triton keeps what it has unpacked, whatever became of the model
+                self._disk.environment_bytes = await self._container.environment_bytes()
             taken = await self._container.memory() - before
             if api.closed:
                 raise ContainerDied
             model.load_bytes = max(0, taken)
             await self._stay_within_budget(model)
+            await self._settle(model)
             if api.closed:
                 raise ContainerDied
         except BaseException:
@@ -111,6 +125,13 @@ class MemoryCache:
                 busy = any(other.loaded and other.in_use for other in self._models.values())
                 await self._unload(model)
                 raise faults.not_enough_room(model.target_model, "memory", used, budget, busy)
+
+    async def _settle(self, model: Model) -> None:
+        try:
+            await self.after_load(model)
+        except BaseException:
+            await self._unload(model)
+            raise
 
     async def _load_despite_507(self, model: Model, api: TritonApi) -> float:
         folder, server = self._disk.url_to_load(model.hash), self._container.server

@@ -98,6 +98,9 @@ class ModelCache:
     def container_died(self) -> None:
         self._memory.forget()
 
+    async def count_environments(self) -> None:
+        """Nothing to do: they are counted after each load."""
+
     async def close(self) -> None:
         """Cancel all downloads and loads."""
         tasks = list(self._tasks)

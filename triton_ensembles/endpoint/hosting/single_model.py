@@ -36,6 +36,12 @@ class SingleModel:
     def container_died(self) -> None:
         self._model.state = ModelState.ON_DISK
 
+    async def count_environments(self) -> None:
+        """Count what the container has unpacked. Raises HostingError when that is more than the disk has room for."""
+        self._disk.environment_bytes = await self._container.environment_bytes()
+        if self._disk.free < 0:
+            raise self._disk.not_enough_room(self._model, 0)
+
     def state(self, _: str | None, /) -> ModelState:
         return self._model.state
 

@@ -13,7 +13,8 @@ class ContainerSpec:
     """A ContainerDefinition of CreateModel.
 
     Args:
-        image: the image's URI. It is kept and shown; the local container is always this project's own tritonserver.
+        image: the image's URI. It is kept and shown; the local container is always this project's own tritonserver,
+            with stubs of the image's Python where this machine has it.
         model_data_url: ``s3://bucket/prefix/`` of all archives for MultiModel, ``s3://bucket/key.tar.gz`` for
             SingleModel.
         environment: the container's variables, SAGEMAKER_TRITON_* among them.
@@ -39,7 +40,7 @@ class Budgets:
 
     Args:
         memory_bytes: memory of tritonserver and its Python processes together, as the kernel counts it (PSS).
-        disk_bytes: disk space of unpacked models.
+        disk_bytes: disk space of unpacked models and of the environments that the container unpacks.
         invoke_seconds: how long InvokeEndpoint waits, for a model and for the container each; AWS: 60.
         load_seconds: how long downloading and loading may go on in the background; AWS: 360.
         startup_seconds: how long the container may take until /ping answers; AWS: 240.

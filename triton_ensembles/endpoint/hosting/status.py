@@ -16,7 +16,8 @@ class InstanceStatus:
     restarts: int
     in_flight: int
     memory_bytes: int  # proportional set size of the server and its Python processes
-    disk_bytes: int
+    disk_bytes: int  # of models and of environments
+    environment_bytes: int  # of environments that the server has unpacked into /tmp
     metrics_url: str | None  # "127.0.0.1:PORT" of Triton's metrics; None when the container does not publish them
     models: tuple[Model, ...]  # copies, the most recently used first
 
@@ -34,8 +35,9 @@ class RecentError:
 
 @dataclass(frozen=True)
 class VariantStatus:
-    """A production variant, its instances and its recent errors (newest first)."""
+    """A production variant, its instances, its recent errors (newest first), and the Python that runs its steps."""
 
     instances: tuple[InstanceStatus, ...]
     errors: tuple[RecentError, ...]
     invocations: int
+    python: str

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.container_process import Container
+from triton_ensembles.endpoint.hosting.container_python import python_for
 from triton_ensembles.endpoint.hosting.disk import Disk, model_hash
 from triton_ensembles.endpoint.hosting.errors import InternalFailure, ServiceUnavailable, ValidationError
 from triton_ensembles.endpoint.hosting.instance import Instance, InstanceModels
@@ -24,6 +25,7 @@ from triton_ensembles.endpoint.hosting.single_model import SingleModel
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.status import RecentError, VariantStatus
 from triton_ensembles.endpoint.metrics.record import Metrics
+from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.sagemaker_contract import SHELL_CHARACTERS, TARGET_MODEL
 from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL
 from triton_ensembles.triton.sagemaker_server import PORT_VARIABLES
@@ -73,6 +75,7 @@ class Variant:
         self._errors: deque[RecentError] = deque(maxlen=RECENT_ERRORS)
         self._instances: list[Instance] = []
         self._invocations = 0
+        self._python = ""
         self._stopping = False
         self._watching: asyncio.Task[None] | None = None
 
@@ -87,6 +90,9 @@ class Variant:
                 f"the path of '{self._root}' may only have letters, digits and ._-/+@=,: in it",
                 cure="choose another folder",
             )
+        self._python, other = await asyncio.to_thread(python_for, self._spec.image)
+        if other:
+            self._warn(other)
         try:
             self._instances = [self._make_instance(index) for index in range(self.plan.instance_count)]
             async with asyncio.TaskGroup() as starting:
@@ -121,21 +127,32 @@ class Variant:
     def snapshot(self) -> VariantStatus:
         """The present state. Cheap: it does not read /proc."""
         instances = tuple(instance.status() for instance in self._instances)
-        return VariantStatus(instances, tuple(self._errors), self._invocations)
+        return VariantStatus(instances, tuple(self._errors), self._invocations, self._python)
 
     def _make_instance(self, index: int) -> Instance:
         root = self._root / str(index)
-        report = Report(self._endpoint, self.plan.name, index, self._metrics, self._events, self._errors)
+        report = self._report(index)
         disk = Disk(root, self._objects, self._budgets.disk_bytes)
         multi = self._spec.mode == "MultiModel"
         folder = disk.empty_folder() if multi else disk.model_folder(model_hash(self._spec.model_data_url))
-        container = Container(folder, self._environment(index), self._log, self._budgets.startup_seconds)
+        seconds = self._budgets.startup_seconds
+        container = Container(folder, self._environment(index), self._log, seconds, self._python)
         models: InstanceModels
         if multi:
             models = ModelCache(self._spec, container, disk, self._budgets, report)
         else:
             models = SingleModel(self._spec, container, disk, self._budgets)
         return Instance(index, container, models, disk, self._budgets, report)
+
+    def _report(self, index: int) -> Report:
+        return Report(self._endpoint, self.plan.name, index, self._metrics, self._events, self._errors)
+
+    def _warn(self, error: EnsembleError) -> None:
+        """Say it where people look: in the events, among the recent errors and in the log."""
+        self._report(0).warning("", error.message, error.cure)
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        with self._log.open("a", encoding="utf-8") as log:
+            log.write(f"WARNING: {error}\n")
 
     def _environment(self, index: int) -> Mapping[str, str]:
         """The container's variables, with those that the platform sets."""

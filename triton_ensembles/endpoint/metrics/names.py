@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 _INVOCATIONS = "AWS/SageMaker"
 INSTANCES = "/aws/sagemaker/Endpoints"
+LOCAL = ""  # no namespace of CloudWatch: AWS does not measure it
 
 
 @dataclass(frozen=True)
@@ -39,4 +40,7 @@ METRICS = {
     "LoadedModelCount": CloudWatchMetric(INSTANCES, "Count", "models loaded in the instance's container"),
     "MemoryUtilization": CloudWatchMetric(INSTANCES, "Percent", "of the instance's memory budget"),
     "DiskUtilization": CloudWatchMetric(INSTANCES, "Percent", "of the instance's disk budget"),
+    "UnpackedEnvironments": CloudWatchMetric(
+        LOCAL, "Bytes", "environments that Triton has unpacked into /tmp, as a part of the disk in use"
+    ),
 }

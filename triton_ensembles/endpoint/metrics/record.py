@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from triton_ensembles.endpoint.metrics.cloudwatch import MinuteStatistics
 from triton_ensembles.endpoint.metrics.latency import Latencies
+from triton_ensembles.endpoint.metrics.names import LOCAL, METRICS
 from triton_ensembles.endpoint.metrics.prometheus import Prometheus
 
 _TIMED = ("ModelLatency", "OverheadLatency", "ModelLoadingWaitTime")
@@ -49,7 +50,8 @@ class Metrics:
     ) -> None:
         """One value of a metric of names.METRICS, in its unit; "" where a label does not apply."""
         self.prometheus.record(name, value, endpoint, variant, target_model, instance)
-        self.minutes.record(name, value, endpoint, variant)
+        if METRICS[name].namespace != LOCAL:
+            self.minutes.record(name, value, endpoint, variant)
         if name in _TIMED:
             self.latencies.record(endpoint, variant, target_model, name, value)
 

@@ -1,0 +1,122 @@
+"""Weights beside the graph, plain and prepacked: the same answers, the same bytes, and only where it pays."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+
+from tests.backends.embedding import embedding
+from tests.backends.networks import feed, images, noise, sentences
+from tests.backends.test_onnxruntime import identity_of_text
+from triton_ensembles.artifacts import Job, mapped_weights
+from triton_ensembles.backends.onnxruntime.weights_gate import GatedFiles
+from triton_ensembles.errors import EnsembleError
+
+NETWORKS = {"sentences": sentences(), "images": images()}
+LEVELS = {-1: "ENABLE_BASIC", 0: "ENABLE_ALL", 1: "ENABLE_EXTENDED", 2: "DISABLE_ALL"}
+FILES = ["model.gate.json", "model.onnx", "model.prepacked.onnx", "model.weights"]
+
+
+def make(content: bytes, folder: Path, level: int = 0) -> dict[str, object]:
+    with tempfile.TemporaryDirectory() as scratch:
+        source = Path(scratch) / "model.onnx"
+        source.write_bytes(content)
+        options = {"level": level, "onnxruntime": ort.__version__}
+        return mapped_weights.make(Job(folder, {source.name: source}, source.name, options, "", ""))
+
+
+def answer(model: bytes | Path, level: str, given: dict[str, np.ndarray]) -> np.ndarray:
+    options = ort.SessionOptions()
+    options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, f"ORT_{level}")
+    options.intra_op_num_threads = 1
+    (output,) = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"]).run(None, given)
+    return output
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_answers_are_those_of_the_model_bit_for_bit(tmp_path: Path, name: str, level: int) -> None:
+    """Also of convolutions, whose weights are laid out for the processor only with all optimizations."""
+    content = NETWORKS[name]
+    make(content, tmp_path / "made", level)
+    files = GatedFiles(tmp_path / "made" / "model.onnx")
+    given = feed(content)
+    expected = answer(content, LEVELS[level], given)
+    np.testing.assert_array_equal(answer(files.prepacked, "DISABLE_ALL", given), expected)
+    np.testing.assert_array_equal(answer(files.plain, LEVELS[level], given), expected)
+    assert json.loads(files.gate.read_text())["level"] == level
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_making_it_again_elsewhere_gives_the_same_bytes(tmp_path: Path, name: str) -> None:
+    """Otherwise the same build would give another archive each time."""
+    folders = [tmp_path / "one", tmp_path / "another" / "place"]
+    folders[1].parent.mkdir()
+    for folder in folders:
+        assert make(NETWORKS[name], folder)["weights"] == "mapped"
+        assert sorted(path.name for path in folder.iterdir()) == FILES
+    for file in FILES:
+        content = (folders[0] / file).read_bytes()
+        assert content == (folders[1] / file).read_bytes()
+        assert str(tmp_path).encode() not in content
+
+
+def test_both_graphs_share_the_weights_that_are_not_packed(tmp_path: Path) -> None:
+    """Otherwise the archive would hold every table twice."""
+    make(NETWORKS["sentences"], tmp_path / "made")
+    size = GatedFiles(tmp_path / "made" / "model.onnx").weights.stat().st_size
+    matrices, table = 2 * 1200 * 1200 * 4, 120 * 1200 * 4
+    assert matrices + table <= size <= 2 * matrices + table + 64 * 4096
+
+
+def test_the_plain_graph_has_nothing_for_this_processor_only(tmp_path: Path) -> None:
+    """Otherwise the way out on another processor would lead nowhere."""
+    make(NETWORKS["images"], tmp_path / "made")
+    files = GatedFiles(tmp_path / "made" / "model.onnx")
+    plain, prepacked = (onnx.load(path, load_external_data=False) for path in (files.plain, files.prepacked))
+    assert "com.microsoft.nchwc" not in {node.domain for node in plain.graph.node}
+    entries = [entry.key for tensor in plain.graph.initializer for entry in tensor.external_data]
+    assert set(entries) == {"location", "offset", "length"}
+    assert {tensor.name for tensor in plain.graph.initializer} != {t.name for t in prepacked.graph.initializer}
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(embedding(), "they take only"), (identity_of_text(), "they take only"), (noise(), "no input is known")],
+)
+def test_a_model_stays_as_it_is_where_that_does_not_pay_or_cannot_be_proven(
+    tmp_path: Path, content: bytes, reason: str
+) -> None:
+    facts = make(content, tmp_path / "made")
+    assert str(facts["weights"]).startswith(f"in the graph: {reason}")
+    assert [path.name for path in (tmp_path / "made").iterdir()] == ["model.onnx"]
+    assert (tmp_path / "made" / "model.onnx").read_bytes() == content
+
+
+def test_text_is_not_a_known_input(tmp_path: Path) -> None:
+    """A model with much constant data whose input is text is left as it is, and does not fail the build."""
+    model, text = onnx.load_from_string(sentences()), onnx.load_from_string(identity_of_text())
+    model.graph.input.extend(text.graph.input)
+    model.graph.output.extend(text.graph.output)
+    model.graph.node.extend(text.graph.node)
+    assert "no input is known" in str(make(model.SerializeToString(), tmp_path / "made")["weights"])
+
+
+def test_the_known_input_is_valid_for_a_small_vocabulary(tmp_path: Path) -> None:
+    """Ids beyond it are refused by the model, so that nothing would be known."""
+    make(sentences(vocabulary=3), tmp_path / "made")
+    known = json.loads((tmp_path / "made" / "model.gate.json").read_text())["inputs"]["IDS"]
+    assert known["most"] <= 3
+
+
+def test_what_is_not_a_model_is_refused(tmp_path: Path) -> None:
+    model = onnx.load_from_string(sentences())
+    model.graph.node[0].op_type = "NoSuchOperator"
+    with pytest.raises(EnsembleError, match=r"ONNX Runtime \S+ cannot load model.onnx: .*NoSuchOperator"):
+        make(model.SerializeToString(), tmp_path / "made")

@@ -1,0 +1,83 @@
+"""Networks with enough weights to be mapped, as ONNX, and a config for one of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+VOCABULARY, WIDTH, SIDE = 120, 1200, 12
+Array = np.ndarray
+
+
+def sentences(seed: int = 0, vocabulary: int = VOCABULARY) -> bytes:
+    """IDS (int32 [batch, length]) -> VECTORS (float32 [batch, length, 1200]); the file has about 12 MB."""
+    generator = np.random.default_rng(seed)
+    weights = {
+        "table": generator.standard_normal((vocabulary, WIDTH)),
+        "first": generator.standard_normal((WIDTH, WIDTH)) / WIDTH**0.5,
+        "second": generator.standard_normal((WIDTH, WIDTH)) / WIDTH**0.5,
+    }
+    nodes = [
+        helper.make_node("Gather", ["table", "IDS"], ["rows"]),
+        helper.make_node("MatMul", ["rows", "first"], ["hidden"]),
+        helper.make_node("Relu", ["hidden"], ["active"]),
+        helper.make_node("MatMul", ["active", "second"], ["VECTORS"]),
+    ]
+    ids = helper.make_tensor_value_info("IDS", TensorProto.INT32, ["batch", "length"])
+    return _model(nodes, ids, ["batch", "length", WIDTH], weights)
+
+
+def images(seed: int = 0) -> bytes:
+    """IMAGE (float32 [batch, 32, 12, 12]) -> VECTORS (float32 [batch, 256, 10, 10]); the file has about 5 MB."""
+    generator = np.random.default_rng(seed)
+    weights = {
+        "first": generator.standard_normal((512, 32, 3, 3)) / 17,
+        "second": generator.standard_normal((256, 512, 3, 3)) / 68,
+    }
+    nodes = [
+        helper.make_node("Conv", ["IMAGE", "first"], ["hidden"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["hidden"], ["active"]),
+        helper.make_node("Conv", ["active", "second"], ["VECTORS"]),
+    ]
+    image = helper.make_tensor_value_info("IMAGE", TensorProto.FLOAT, ["batch", 32, SIDE, SIDE])
+    return _model(nodes, image, ["batch", 256, SIDE - 2, SIDE - 2], weights)
+
+
+def noise() -> bytes:
+    """The same weights as ``sentences``, and an answer that differs from run to run."""
+    model = onnx.load_from_string(sentences())
+    model.graph.node[-1].output[0] = "clear"
+    model.graph.node.append(helper.make_node("RandomNormalLike", ["clear"], ["noise"]))
+    model.graph.node.append(helper.make_node("Add", ["clear", "noise"], ["VECTORS"]))
+    content: bytes = model.SerializeToString()
+    return content
+
+
+def feed(content: bytes, seed: int = 1) -> dict[str, Array]:
+    """A random batch for one of the networks."""
+    generator = np.random.default_rng(seed)
+    if onnx.load_from_string(content).graph.input[0].name == "IDS":
+        return {"IDS": generator.integers(0, VOCABULARY, (3, 7)).astype(np.int32)}
+    return {"IMAGE": generator.standard_normal((2, 32, SIDE, SIDE)).astype(np.float32)}
+
+
+def config(name: str, extra: str = "", instances: int = 1) -> str:
+    """For ``sentences``. One thread, so that equal graphs give equal bits."""
+    return f"""
+name: "{name}" backend: "onnxruntime" max_batch_size: 16
+input [ {{ name: "IDS" data_type: TYPE_INT32 dims: [ -1 ] }} ]
+output [ {{ name: "VECTORS" data_type: TYPE_FP32 dims: [ -1, {WIDTH} ] }} ]
+instance_group [ {{ count: {instances} kind: KIND_CPU }} ]
+parameters {{ key: "intra_op_thread_count" value {{ string_value: "1" }} }}
+{extra}
+"""
+
+
+def _model(nodes: list[onnx.NodeProto], given: onnx.ValueInfoProto, shape: list[str | int], weights: dict) -> bytes:
+    answer = helper.make_tensor_value_info("VECTORS", TensorProto.FLOAT, shape)
+    constants = [numpy_helper.from_array(array.astype(np.float32), name) for name, array in weights.items()]
+    graph = helper.make_graph(nodes, "network", [given], [answer], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    content: bytes = model.SerializeToString()
+    return content

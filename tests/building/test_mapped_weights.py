@@ -1,0 +1,85 @@
+"""Mapped weights in a build: made for the models that ONNX Runtime runs on the CPU, and recorded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import onnxruntime as ort
+import pytest
+
+from tests.backends.networks import sentences
+from triton_ensembles.building.artifact_builder import MadeArtifact
+from triton_ensembles.building.build import Built
+from triton_ensembles.building.inputs import digest_of_inputs
+from triton_ensembles.building.mapped_weights import derivation, map_weights, mapped_models
+from triton_ensembles.building.places import Places
+from triton_ensembles.building.plan import plan_build
+from triton_ensembles.building.store import Store
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import file_digest
+from triton_ensembles.triton.targets import CPU, gpu
+
+FILES = {"model.gate.json", "model.onnx", "model.prepacked.onnx", "model.weights"}
+
+
+def test_the_manifest_records_every_file(built: dict[str, Built]) -> None:
+    """Otherwise nobody could tell which weights an archive has, or for which processor."""
+    folder = built["bert_trt"].repository / "bert_trt.bert-trt" / "1"
+    assert {path.name for path in folder.iterdir()} == FILES
+    artifacts = built["bert_trt"].manifest["artifacts"]
+    for path in folder.iterdir():
+        record = artifacts[f"bert-trt/1/{path.name}"]
+        assert (record["sha256"], record["size"]) == (file_digest(path), path.stat().st_size)
+        assert record["random"] is False
+    gate, model = json.loads((folder / "model.gate.json").read_text()), artifacts["bert-trt/1/model.onnx"]
+    assert model["facts"]["weights"] == "mapped"
+    assert model["facts"]["opset"] == 17  # the maker's own facts stay
+    assert gate["onnxruntime"] == model["facts"]["onnxruntime"] == ort.__version__
+    assert gate["instruction_sets"] == list(model["made_from"]["weights"]["options"]["instruction_sets"])
+
+
+def test_only_what_onnx_runtime_runs_on_the_cpu_has_them(places: Places) -> None:
+    """A TensorRT plan is made from the ONNX model as it is, and OpenVINO reads that, too."""
+    for name, steps in (("bert_trt", {"bert-trt"}), ("dali_inception", set()), ("resnet_pytorch", set())):
+        assert set(mapped_models(plan_build(places.ensembles / name, CPU))) == steps
+    assert mapped_models(plan_build(places.ensembles / "dali_inception", gpu("25.03"))) == {}
+
+
+def test_another_level_of_optimization_makes_other_files(places: Places) -> None:
+    """Otherwise the config's field would be overruled by the file."""
+    plan = plan_build(places.ensembles / "bert_trt", CPU)
+    before = digest_of_inputs(plan, None)
+    plan.configs["bert-trt"].optimization.graph.level = -1
+    assert derivation(plan, "bert-trt").options["level"] == -1
+    assert digest_of_inputs(plan, None) != before
+
+
+def test_a_folder_without_onnx_runtime_is_refused(places: Places, tmp_path: Path) -> None:
+    """Otherwise weights would be packed by another version than the archive's."""
+    plan = plan_build(places.ensembles / "bert_trt", CPU)
+    with pytest.raises(EnsembleError, match="has no ONNX Runtime to map weights with"):
+        derivation(plan, "bert-trt", tmp_path)
+
+
+def test_damaged_weights_in_the_store_are_made_again(places: Places, tmp_path: Path) -> None:
+    """Otherwise a build would put them into the archive."""
+    model = tmp_path / "model.onnx"
+    model.write_bytes(sentences())
+    record = {"sha256": file_digest(model), "random": False, "made_from": {}, "facts": {}}
+    plan, store = plan_build(places.ensembles / "bert_trt", CPU), Store(tmp_path / "store")
+    said: list[str] = []
+
+    def derive() -> dict[str, str]:
+        made = map_weights(plan, {"bert-trt/1/model.onnx": MadeArtifact(model, record)}, store, said.append)
+        return {path: file_digest(each.path) for path, each in made.items()}
+
+    first = derive()
+    assert set(first) == {f"bert-trt/1/{name}" for name in FILES}
+    assert derive() == first
+    assert said == ["bert-trt/1/model.onnx: weights mapped"]
+    (weights,) = (tmp_path / "store").rglob("model.weights")
+    with weights.open("r+b") as stream:
+        stream.write(b"damage")
+    assert derive() == first
+    assert len(said) == 2

@@ -1,0 +1,68 @@
+"""Archives say themselves what they were built for, so deploy needs no flags."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.deploy.conftest import MakeArchive
+from triton_ensembles.deploy.image import PIP_SERVER
+from triton_ensembles.deploy.placement import chosen_image, chosen_instance, common_target, refuse_own_server
+from triton_ensembles.errors import EnsembleError
+
+REGION = "us-east-1"
+
+
+def test_the_manifest_says_target_instance_and_image(make_archive: MakeArchive) -> None:
+    """Otherwise people have to repeat at deploy what they said at build, and may get it wrong."""
+    archive = make_archive(target="fused", image="25.09", instance="ml.c7i.xlarge", python="3.12")
+    assert (archive.target, archive.image, archive.instance, archive.python) == (
+        "fused",
+        "25.09",
+        "ml.c7i.xlarge",
+        "3.12",
+    )
+    assert common_target([archive], "cpu") == "fused"
+    assert chosen_instance([archive], "fused") == "ml.c7i.xlarge"
+    assert chosen_image([archive], "fused", REGION, "ml.c7i.xlarge").endswith("tritonserver:25.09-py3-cpu")
+    assert chosen_image([archive], "fused", REGION, "ml.g5.xlarge").endswith("tritonserver:25.09-py3")
+
+
+def test_what_archives_do_not_say_is_that_of_the_target(make_archive: MakeArchive) -> None:
+    """Archives of other tools have no manifest."""
+    foreign, fused = make_archive("foreign", weights=""), make_archive("fused", target="fused", image="", instance="")
+    assert common_target([foreign], "gpu") == "gpu"
+    assert chosen_instance([foreign], "gpu") == "ml.g4dn.xlarge"
+    assert chosen_image([foreign], "gpu", REGION, "ml.g4dn.xlarge").endswith(":24.09-py3")
+    assert chosen_image([foreign], "cpu", REGION, "ml.c5.xlarge") == PIP_SERVER
+    assert chosen_instance([fused], "fused") == "ml.m5.xlarge"
+    assert chosen_image([fused], "fused", REGION, "ml.m5.xlarge") == PIP_SERVER
+
+
+def test_archives_that_disagree_are_named(make_archive: MakeArchive) -> None:
+    """An endpoint has one image and one instance type; each archive is named with what it was built for."""
+    one = make_archive("one", target="fused", image="24.09", instance="ml.m5.xlarge")
+    two = make_archive("two", target="fused", image="25.04", instance="ml.c7i.xlarge")
+    here = make_archive("here", target="fused", image="")
+    with pytest.raises(EnsembleError, match=r"different images: one for 24\.09, two for 25\.04; .*--image"):
+        chosen_image([one, two], "fused", REGION, "ml.m5.xlarge")
+    with pytest.raises(EnsembleError, match=r"different images: one for 24\.09, here for the server on this machine"):
+        chosen_image([one, here], "fused", REGION, "ml.m5.xlarge")
+    with pytest.raises(EnsembleError, match=r"types: one for ml\.m5\.xlarge, two for ml\.c7i\.xlarge; .*--instance"):
+        chosen_instance([one, two], "fused")
+
+
+def test_archives_of_several_targets_need_the_option(make_archive: MakeArchive) -> None:
+    """The target decides what check expects of them."""
+    gpu, fused = make_archive("a", target="gpu", image="24.09"), make_archive("b", target="fused", image="24.09")
+    with pytest.raises(EnsembleError, match="different targets: a for gpu, b for fused; choose one with --target"):
+        common_target([gpu, fused], "cpu")
+    assert common_target([gpu, fused], "gpu") == "gpu"
+
+
+def test_archives_for_this_machine_are_refused_by_name(make_archive: MakeArchive) -> None:
+    """No image of AWS has the Python of this machine."""
+    here = make_archive("here", target="fused", image="", python="3.11")
+    for_image = make_archive("there", target="fused", image="24.09", python="3.10")
+    with pytest.raises(EnsembleError, match=r"server on this machine \(Python 3\.11\): here; .*--image 24\.09"):
+        refuse_own_server([here, for_image])
+    refuse_own_server([for_image, make_archive("foreign", weights="")])

@@ -1,0 +1,53 @@
+"""The image of a container decides which Python runs its steps."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.endpoint.hosting import archives
+from tests.endpoint.hosting.conftest import Host
+from triton_ensembles.triton import stubs
+from triton_ensembles.triton.home import server_python
+from triton_ensembles.triton.interpreter import Interpreter, find_interpreter
+
+pytestmark = pytest.mark.anyio
+IMAGE = "123.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:{}"
+ANSWER = "import sys; x = np.array(sys.version_info[:2], np.float32)"
+
+
+async def answered(host: Host) -> str:
+    """The Python that a step says it runs under."""
+    host.put("a.tar.gz", archives.model(execute=ANSWER))
+    return ".".join(f"{number:.0f}" for number in await host.ask("a.tar.gz", 1.0, 2.0))
+
+
+@pytest.mark.parametrize(("tag", "python"), [("24.09-py3", "3.10"), ("25.04-py3-cpu", "3.12")])
+async def test_steps_run_under_the_python_of_the_image(host: Host, tag: str, python: str) -> None:
+    if find_interpreter(python) is None:
+        pytest.skip(f"there is no Python {python} with a shared library here")
+    await host.start(image=IMAGE.format(tag))
+    assert host.variant.snapshot().python == python
+    assert await answered(host) == python
+    assert not host.observer.of("warning")
+
+
+async def test_an_image_without_a_release_runs_the_running_python(host: Host) -> None:
+    await host.start(image="triton-ensembles/tritonserver:2.51.0-pip")
+    assert await answered(host) == server_python()
+    assert not host.observer.of("warning")
+
+
+async def test_a_python_that_is_missing_here_is_replaced_loudly(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise what is rehearsed is taken for what the image does."""
+
+    def only_the_running_one(minor: str) -> Interpreter | None:
+        return find_interpreter(minor) if minor == server_python() else None
+
+    monkeypatch.setattr(stubs, "find_interpreter", only_the_running_one)
+    await host.start(image=IMAGE.format("24.09-py3"))
+    assert await answered(host) == host.variant.snapshot().python == server_python()
+    (event,) = host.observer.of("warning")
+    assert "the image of Triton 24.09 runs Python steps with Python 3.10" in event
+    assert f"here they run with Python {server_python()}" in event and "pyenv install 3.10" in event
+    assert [error.text for error in host.variant.snapshot().errors if "Python 3.10" in error.text]
+    assert host.log.read_text().startswith("WARNING: the image of Triton 24.09 runs")

@@ -1,0 +1,205 @@
+"""Which Python runs a plain step: what a user's model.py can import here is what it can import in NVIDIA's image."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tritonclient.http as http
+
+from tests.triton.test_server import CONFIG
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import TRITON_HOME
+from triton_ensembles.triton import bare_python
+from triton_ensembles.triton.home import find_home, server_python
+from triton_ensembles.triton.interpreter import find_interpreter
+from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.stubs import prepare_stubs
+
+MODEL = """
+import importlib
+import json
+import os
+import sys
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+
+def importable(name):
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        return False
+    return True
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        return [pb_utils.InferenceResponse([self.facts(request)]) for request in requests]
+
+    def facts(self, request):
+        numbers = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
+        facts = {
+            "python": "%d.%d" % sys.version_info[:2],
+            "numpy": np.__version__,
+            "sum": float(numbers.sum()),
+            "found": [name for name in NAMES if importable(name)],
+        }
+        with open(os.path.join(os.path.dirname(__file__), "facts.json"), "w") as file:
+            json.dump(facts, file)
+        return pb_utils.Tensor("Y", numbers)
+
+
+NAMES = ("ctypes", "sqlite3", "numpy", "sklearn", "boto3", "click", "pip", "tokenizers", "triton_ensembles")
+"""
+STEP = """
+import triton_python_backend_utils as pb_utils
+import {module}
+
+class TritonPythonModel:
+    def execute(self, requests):
+        return []
+"""
+
+
+def write_model(repository: Path, code: str, config: str = CONFIG) -> Path:
+    version = repository / "step" / "1"
+    version.mkdir(parents=True)
+    (repository / "step" / "config.pbtxt").write_text(config)
+    (version / "model.py").write_text(code)
+    return repository
+
+
+def installed(minor: str) -> str:
+    if find_interpreter(minor) is None:
+        pytest.skip(f"there is no Python {minor} with a shared library here")
+    return minor
+
+
+@pytest.mark.parametrize("python", ["", "3.8", "3.10", "3.12"])
+def test_a_plain_step_finds_numpy_and_nothing_else(python: str, tmp_path: Path) -> None:
+    """Otherwise it works here by chance, with what the project has installed, and fails in NVIDIA's image."""
+    minor = installed(python) if python else server_python()
+    with TritonServer([write_model(tmp_path, MODEL)], python=python) as server:
+        client = http.InferenceServerClient(server.http_url)
+        given = http.InferInput("X", [3], "FP32")
+        given.set_data_from_numpy(np.array([1, 2, 4], np.float32))
+        answer = client.infer("step", [given]).as_numpy("Y")
+        client.close()
+    assert answer is not None and answer.tolist() == [1, 2, 4]
+    facts = json.loads((tmp_path / "step" / "1" / "facts.json").read_text())
+    assert facts["python"] == minor
+    assert facts["numpy"] == ("1.24.4" if minor == "3.8" else "1.26.4")
+    assert facts["sum"] == 7.0
+    assert facts["found"] == ["ctypes", "sqlite3", "numpy"]
+
+
+@pytest.mark.parametrize("module", ["sklearn", "boto3", "click"])
+def test_a_step_that_needs_a_package_of_the_project_fails_to_load(module: str, tmp_path: Path) -> None:
+    repository = write_model(tmp_path / "repository", STEP.format(module=module))
+    with pytest.raises(EnsembleError, match=f"step: Internal: ModuleNotFoundError: No module named '{module}'"):
+        TritonServer([repository], log=tmp_path / "log").start()
+
+
+def test_our_backends_refuse_another_python_in_one_line(tmp_path: Path) -> None:
+    """Otherwise the user reads that onnxruntime is missing, and looks for it in the archive."""
+    other = installed("3.10" if server_python() != "3.10" else "3.12")
+    repository = write_model(tmp_path / "repository", "", CONFIG.replace('"python"', '"onnxruntime"'))
+    (repository / "step" / "1" / "model.onnx").write_bytes(b"")
+    with pytest.raises(EnsembleError) as caught:
+        TritonServer([repository], python=other, log=tmp_path / "log").start()
+    assert "this backend needs the packages of the Python that runs triton-ensembles" in str(caught.value)
+    assert f"the server's stubs run Python {other}" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("python", "words"),
+    [
+        ("3.7", "Triton 2.51.0 has no stub for Python 3.7; use one of 3.10, "),
+        ("3.13", "has no wheel for Python 3.13; use Python 3.12 or an older one"),
+    ],
+)
+def test_a_python_that_the_server_cannot_have_is_named(python: str, words: str, tmp_path: Path) -> None:
+    if python == "3.13":
+        installed(python)
+    with pytest.raises(EnsembleError, match=words):
+        TritonServer([tmp_path], python=python).start()
+
+
+def test_a_python_that_is_not_installed_is_named_with_the_way_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("triton_ensembles.triton.stubs.find_interpreter", lambda minor: None)
+    with pytest.raises(EnsembleError, match=r"there is no Python 3\.9 with a shared library.*pyenv install 3\.9"):
+        TritonServer([tmp_path], python="3.9").start()
+
+
+def no_download(*_: object) -> list[Path]:
+    raise AssertionError("nothing was to be downloaded")
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """A copy of the bare Python of the running one, as `make setup` made it, in a folder of its own."""
+    prepare_stubs(find_home())
+    copy = tmp_path / f"python-{server_python()}"
+    shutil.copytree(TRITON_HOME / copy.name, copy, symlinks=True)
+    return copy
+
+
+def remade(bare: Path) -> bool:
+    """Whether it is made again; it imports numpy afterwards."""
+    interpreter = find_interpreter(server_python())
+    assert interpreter is not None
+    said: list[str] = []
+    bare_python.bare_python(interpreter, bare.parent, said.append)
+    code = "import numpy, sys; assert numpy.__file__.startswith(sys.prefix), numpy.__file__; numpy.ones(3).sum()"
+    subprocess.run([bare / "bin" / "python3", "-I", "-c", code], check=True)
+    return bool(said)
+
+
+def test_a_whole_one_is_kept_without_a_network(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bare_python, "download_wheels", no_download)
+    assert not remade(bare)
+
+
+@pytest.mark.parametrize("fault", ["missing", "file", "cut", "link", "configuration", "more"])
+def test_a_damaged_one_is_made_again(fault: str, bare: Path) -> None:
+    (packages,) = bare.glob("lib/*/site-packages")
+    if fault == "missing":
+        shutil.rmtree(bare)
+    elif fault == "file":
+        (packages / "numpy" / "core" / "numeric.py").unlink()
+    elif fault == "cut":
+        (library,) = (packages / "numpy.libs").glob("libopenblas*")
+        library.write_bytes(library.read_bytes()[:1000])
+    elif fault == "link":
+        (bare / "bin" / "python3").unlink()
+        (bare / "bin" / "python3").symlink_to("nowhere")
+    elif fault == "configuration":
+        (bare / "pyvenv.cfg").write_text("home = /nowhere\n")
+    else:
+        (packages / "attrs").mkdir()
+    assert remade(bare)
+    assert not remade(bare)
+
+
+def test_a_failed_download_is_one_line_with_the_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
+    interpreter = find_interpreter(server_python())
+    assert interpreter is not None
+    failure = r"numpy for the bare Python .* could not be downloaded: ERROR: .*; connect"
+    with pytest.raises(EnsembleError, match=failure) as caught:
+        bare_python.bare_python(interpreter, tmp_path, lambda _: None)
+    assert "\n" not in str(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]

@@ -1,0 +1,69 @@
+"""Whose are the folders in /tmp: several servers unpack environments on one machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.endpoint.hosting import archives
+from triton_ensembles.endpoint.hosting.environment_sizes import EnvironmentSizes
+from triton_ensembles.triton.server import TritonServer
+
+MIB = 1 << 20
+
+
+def make_repository(folder: Path, megabytes: int, cut: int | None = None) -> Path:
+    files = archives.with_environment(archives.model(), megabytes=megabytes)
+    files["identity/env.tar.gz"] = files["identity/env.tar.gz"][:cut]
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def test_each_server_finds_its_own_and_removes_it(tmp_path: Path) -> None:
+    """Otherwise one server is charged for another's, or deletes it while its steps run."""
+    small, large = make_repository(tmp_path / "small", 2), make_repository(tmp_path / "large", 5)
+    with TritonServer([small], log=tmp_path / "1") as one, TritonServer([large], log=tmp_path / "2") as two:
+        folders = [server.note_environments() for server in (one, two)]
+        assert [len(each) for each in folders] == [1, 1]
+        assert folders[0].isdisjoint(folders[1])
+        assert [EnvironmentSizes().total(each) // MIB for each in folders] == [2, 5]
+        one.stop()
+        assert [[folder.exists() for folder in each] for each in folders] == [[False], [True]]
+        assert two.note_environments() == folders[1]
+    assert not any(folder.exists() for folder in folders[1])
+
+
+def test_the_folder_of_a_server_without_a_running_step_is_found(tmp_path: Path) -> None:
+    """Its environment is damaged: no process names the folder, but what was unpacked lies there."""
+    repository = make_repository(tmp_path / "repository", 4, cut=3 * MIB)
+    flags = ["--exit-on-error=false", "--strict-readiness=false"]
+    with TritonServer([repository], log=tmp_path / "log", arguments=flags) as server:
+        (folder,) = server.note_environments()
+        assert EnvironmentSizes().total([folder]) >= MIB
+    assert not folder.exists()
+
+
+def test_a_killed_server_leaves_nothing_that_was_found(tmp_path: Path) -> None:
+    server = TritonServer([make_repository(tmp_path / "repository", 1)], log=tmp_path / "log").start()
+    try:
+        (folder,) = server.note_environments()
+        assert folder.exists()
+        server.stop(at_once=True)
+        assert not folder.exists()
+    finally:
+        server.stop()
+
+
+def test_sizes_are_those_of_the_disk(tmp_path: Path) -> None:
+    """Holes take no room, a replaced environment is measured again, and a folder that is gone counts as nothing."""
+    sizes = EnvironmentSizes()
+    (tmp_path / "0" / "lib").mkdir(parents=True)
+    (tmp_path / "0" / "lib" / "data").write_bytes(b"x" * MIB)
+    with (tmp_path / "0" / "hole").open("wb") as file:
+        file.truncate(64 * MIB)
+    first = sizes.total([tmp_path, tmp_path / "gone"])
+    assert MIB <= first < 2 * MIB
+    (tmp_path / "0").rename(tmp_path / "old")
+    (tmp_path / "0").mkdir()
+    assert sizes.total([tmp_path]) > first

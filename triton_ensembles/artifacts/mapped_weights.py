@@ -1,0 +1,209 @@
+"""An ONNX model with its weights in a file beside it, plain and packed for this processor, which sessions map.
+
+What is written stands in triton_ensembles/backends/onnxruntime/weights_gate.py. ONNX Runtime optimizes the model twice:
+the plain graph as far as any processor can run it, and the prepacked one for this processor. Both name one file of
+weights, in which what they have in common is once.
+
+The model stays as it is where that does not pay or cannot be proven: with little constant data, without a known input,
+or with answers that differ from run to run.
+"""
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+
+from triton_ensembles.artifacts import Facts, Job
+from triton_ensembles.backends.onnxruntime.known_input import (
+    Array,
+    KnownTensor,
+    agree,
+    known_tensors,
+    sample,
+    values_of,
+)
+from triton_ensembles.backends.onnxruntime.weights_gate import GatedFiles, WeightsGate, instruction_sets
+from triton_ensembles.errors import EnsembleError
+
+TOOLS = ("onnx",)  # ONNX Runtime's version is an option
+READS = (
+    "triton_ensembles/backends/onnxruntime/known_input.py",
+    "triton_ensembles/backends/onnxruntime/weights_gate.py",
+)
+
+LEAST_BYTES = 4 << 20
+"""Of constant data. A session's own copy of less is lost in the 50 MiB that a process with ONNX Runtime takes."""
+
+_INLINE = 1024  # bytes; smaller tensors stay in the graph
+_PAGE, _LINE = 4096, 64  # a large tensor begins with a page, so that only what is read is in memory
+_DISABLED, _BASIC, _EXTENDED, _ALL = (
+    getattr(ort.GraphOptimizationLevel, f"ORT_{name}")
+    for name in ("DISABLE_ALL", "ENABLE_BASIC", "ENABLE_EXTENDED", "ENABLE_ALL")
+)
+# By optimization.graph.level: how far the plain and the prepacked graph are optimized. Only all optimizations include
+# those for one processor: the layout of convolutions.
+_LEVELS = {-1: (_BASIC, _BASIC), 0: (_EXTENDED, _ALL), 1: (_EXTENDED, _EXTENDED), 2: (_DISABLED, _DISABLED)}
+
+
+def make(job: Job) -> Facts:
+    """Write the folder ``job.output``: the model under its own name, and the other files.
+
+    Options: ``level``, as ``optimization.graph.level`` of the config; ``onnxruntime``, the version that this process
+    must have; ``instruction_sets``, of this processor, which the build needs to tell its results apart.
+
+    Raises:
+        EnsembleError: ONNX Runtime cannot load the model.
+    """
+    source, level = job.source_file(), int(job.options["level"])
+    if ort.__version__ != job.options["onnxruntime"]:
+        raise EnsembleError(f"this is ONNX Runtime {ort.__version__}, and {job.options['onnxruntime']} is asked for")
+    job.output.mkdir()
+    files = GatedFiles(job.output / source.name)
+    if reason := _map(source, files, level):
+        shutil.copyfile(source, files.plain)
+        return {"weights": f"in the graph: {reason}"}
+    return {"weights": "mapped", "onnxruntime": ort.__version__, "weights_bytes": files.weights.stat().st_size}
+
+
+def _map(source: Path, files: GatedFiles, level: int) -> str:
+    """Write the files; or say why not, and write none."""
+    for_plain, for_prepacked = _LEVELS[level]
+    try:
+        if (size := _constant_bytes(onnx.load(source).graph)) < LEAST_BYTES:
+            return f"they take only {size} bytes"
+        session = _open(source, _options(for_prepacked))
+    except Exception as error:  # those of ONNX and of ONNX Runtime have no other common base
+        raise EnsembleError(f"ONNX Runtime {ort.__version__} cannot load {source.name}: {error}") from error
+    if (found := _answered(session)) is None:
+        return "no input is known that the model answers with finite numbers"
+    known, answer = found
+    del session
+    with tempfile.TemporaryDirectory(dir=files.plain.parent.parent) as scratch, files.weights.open("xb") as stream:
+        weights = _Weights(stream)
+        # The prepacked graph's own are first in the file, and the others behind them are seldom read.
+        for path, optimization in ((files.prepacked, for_prepacked), (files.plain, for_plain)):
+            graph = _optimized(source, Path(scratch) / path.stem, optimization, packs=path == files.prepacked)
+            weights.move(graph, Path(scratch) / path.stem)
+            path.write_bytes(graph.SerializeToString(deterministic=True))
+    for path, optimization in ((files.prepacked, _DISABLED), (files.plain, _LEVELS[level][1])):
+        if not _same(_answer(_open(path, _options(optimization)), known), answer):
+            for written in (files.plain, files.prepacked, files.weights):
+                written.unlink()
+            return f"{path.name} does not answer as the model does"
+    gate = WeightsGate(ort.__version__, tuple(instruction_sets()), level, files.fingerprints(), known, answer)
+    gate.write(files.gate)
+    return ""
+
+
+def _options(level: Any) -> ort.SessionOptions:
+    options = ort.SessionOptions()
+    options.graph_optimization_level = level
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3  # it warns that the graph is for this processor only
+    return options
+
+
+def _open(path: Path, options: ort.SessionOptions) -> ort.InferenceSession:
+    return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def _optimized(source: Path, folder: Path, level: Any, *, packs: bool) -> onnx.ModelProto:
+    """The graph that ONNX Runtime makes of ``source``, with its weights in the file ``weights`` in ``folder``."""
+    folder.mkdir()
+    options = _options(level)
+    options.optimized_model_filepath = str(folder / "graph")
+    for key, value in (
+        ("optimized_model_external_initializers_file_name", "weights"),
+        ("optimized_model_external_initializers_min_size_in_bytes", str(_INLINE)),
+        ("save_external_prepacked_constant_initializers", str(int(packs))),
+    ):
+        options.add_session_config_entry(f"session.{key}", value)
+    _open(source, options)
+    return onnx.load(folder / "graph", load_external_data=False)
+
+
+def _answered(session: ort.InferenceSession) -> tuple[dict[str, KnownTensor], dict[str, tuple[float, ...]]] | None:
+    """The first known input that the model answers with finite numbers, and the answer."""
+    if any(node.type == "tensor(string)" or not node.type.startswith("tensor(") for node in session.get_outputs()):
+        return None
+    for known in known_tensors(session.get_inputs()):
+        try:
+            answer = _answer(session, known)
+        except Exception:  # such as an id beyond the vocabulary: ONNX Runtime's exceptions have no common base
+            continue
+        if all(np.isfinite(values).all() for values in answer.values()) and _same(_answer(session, known), answer):
+            return known, answer
+    return None
+
+
+def _answer(session: ort.InferenceSession, known: Mapping[str, KnownTensor]) -> dict[str, tuple[float, ...]]:
+    names = [node.name for node in session.get_outputs()]
+    outputs: list[Array] = session.run(names, values_of(known))
+    return {name: tuple(sample(output)) for name, output in zip(names, outputs, strict=True)}
+
+
+def _same(found: Mapping[str, tuple[float, ...]], answer: Mapping[str, tuple[float, ...]]) -> bool:
+    return all(agree(found[name], answer[name]) for name in answer)
+
+
+@dataclass
+class _Weights:
+    """The file of weights: each blob of bytes once, wherever the graphs name it."""
+
+    stream: BinaryIO
+    offsets: dict[bytes, int] = field(default_factory=dict)
+
+    def move(self, model: onnx.ModelProto, folder: Path) -> None:
+        """Move what ``model`` names in ``folder`` into this file, and name it there."""
+        with (folder / "weights").open("rb") as source:
+            for tensor in _initializers(model.graph):
+                if tensor.data_location != onnx.TensorProto.EXTERNAL:
+                    continue
+                entries = {entry.key: entry for entry in tensor.external_data}
+                entries["location"].value = Path(self.stream.name).name
+                offset, length = int(entries["offset"].value), int(entries["length"].value)
+                entries["offset"].value = str(self._add(source, offset, length))
+                for key, entry in entries.items():
+                    if key.startswith("prepacked_"):
+                        entry.value = self._packed(source, entry.value)
+
+    def _packed(self, source: BinaryIO, entry: str) -> str:
+        """``KERNEL+HASH|offset;length;checksum|…``: a kernel's name, and the blobs that it made of a tensor."""
+        kernel, *blobs = entry.split("|")
+        moved = [kernel]
+        for blob in blobs:
+            offset, length, checksum = blob.split(";")
+            moved.append(f"{self._add(source, int(offset), int(length))};{length};{checksum}")
+        return "|".join(moved)
+
+    def _add(self, source: BinaryIO, offset: int, length: int) -> int:
+        source.seek(offset)
+        blob = source.read(length)
+        key = hashlib.sha256(blob).digest()
+        if key not in self.offsets:
+            alignment = _PAGE if length >= _PAGE else _LINE
+            self.stream.write(bytes(-self.stream.tell() % alignment))
+            self.offsets[key] = self.stream.tell()
+            self.stream.write(blob)
+        return self.offsets[key]
+
+
+def _initializers(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    """Those of the graph and of the graphs within it, such as the branches of If."""
+    yield from graph.initializer
+    for node in graph.node:
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from _initializers(inner)
+
+
+def _constant_bytes(graph: onnx.GraphProto) -> int:
+    constants = [attribute.t for node in graph.node for attribute in node.attribute]
+    return sum(int(tensor.ByteSize()) for tensor in (*_initializers(graph), *constants))
