@@ -111,12 +111,14 @@ class Pages:
     def _sources(self) -> Iterator[Source]:
         for endpoint in self._endpoints:
             for running in endpoint.running:
+                single = running.plan.spec.mode == "SingleModel"
                 for instance in running.snapshot().instances:
                     if instance.metrics_url and instance.ready:
                         yield Source(
                             instance.metrics_url,
                             {"endpoint": endpoint.name, "variant": running.plan.name, "instance": str(instance.index)},
                             {model.hash: model.target_model for model in instance.models},
+                            instance.models[0].target_model if single else "",
                         )
 
 
