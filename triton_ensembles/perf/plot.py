@@ -33,7 +33,7 @@ def draw(report: Report, path: Path) -> None:
     machine = report.machine
     figure.supxlabel(
         f"{machine['cores']} cores of {machine['processor']}, tritonserver {report.versions['tritonserver']}, "
-        f"{report.date[:10]}; {report.weights} weights; {report.input}",
+        f"{report.date[:10]}; target {report.target}, {report.weights} weights; {report.input}",
         fontsize=7,
         color="#777777",
     )

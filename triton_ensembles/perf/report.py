@@ -51,7 +51,8 @@ class Report:
 
     Args:
         name: of the ensemble.
-        weights: "pretrained" or "random", according to the repository's manifest; "unknown" without one.
+        target: "cpu" or "fused", according to the repository's manifest; "unknown" without one.
+        weights: "pretrained" or "random", according to it, too.
         date: UTC in ISO 8601.
         input: what was sent, in words.
         protocol: "grpc" or "http".
@@ -63,6 +64,7 @@ class Report:
     """
 
     name: str
+    target: str
     weights: str
     date: str
     input: str
@@ -113,7 +115,9 @@ def tables(report: Report) -> str:
         own = [] if point.queue_ms is None else [f"{point.queue_ms:.1f}"]
         inside.append([str(times.concurrency), *own, *(_step_cell(step) for step in point.steps)])
     title = (
-        "by step: ms in compute (rows per batch)" if queue else "by step: ms in queue + ms in compute (rows per batch)"
+        "ms in the queue, and by step: ms in compute (rows per batch)"
+        if queue
+        else "by step: ms in queue + ms in compute (rows per batch)"
     )
     return f"{_aligned(client)}\n\n{title}\n{_aligned(inside)}"
 

@@ -13,7 +13,7 @@ from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.folder import read_examples
 from triton_ensembles.perf.analyzer import NoAnswerError
-from triton_ensembles.perf.facts import machine, versions, weights_of
+from triton_ensembles.perf.facts import built_as, machine, versions
 from triton_ensembles.perf.fused_steps import FusedSteps, planned_steps
 from triton_ensembles.perf.inputs import Inputs, UserInputs, inputs_for
 from triton_ensembles.perf.load_generator import LIMIT_SECONDS, WINDOWS, LoadGenerator
@@ -78,12 +78,12 @@ def measure(
                 examples, config = read_examples(ensembles / name), client.get_model_config(name)
                 inputs = inputs_for(config, examples, batch, Path(folder), user or UserInputs())
                 generator = LoadGenerator(home, server, Path(folder), name, protocol, batch, inputs.arguments)
-                weights, points = weights_of(repository), sorted(set(concurrencies))
+                points = sorted(set(concurrencies))
                 planned = planned_steps(repository, name)
                 steps: Steps = (
                     FusedSteps(client, server.metrics_url, name, planned) if planned else DrawnSteps(client, name)
                 )
-                report = _sweep(generator, client, steps, inputs, weights, points, seconds, progress)
+                report = _sweep(generator, client, steps, inputs, built_as(repository), points, seconds, progress)
             except (EnsembleError, InferenceServerException, OSError) as error:
                 if not server.alive():
                     raise EnsembleError(f"tritonserver ended by itself under load of {name}", path=log) from error
@@ -100,7 +100,7 @@ def _sweep(
     client: http.InferenceServerClient,
     steps: Steps,
     inputs: Inputs,
-    weights: str,
+    built: tuple[str, str],
     concurrencies: Sequence[int],
     seconds: float,
     progress: Progress,
@@ -118,7 +118,8 @@ def _sweep(
         progress(f"[{name}] {points[-1].summary()}")
     return Report(
         name=name,
-        weights=weights,
+        target=built[0],
+        weights=built[1],
         date=date.isoformat(timespec="seconds"),
         input=inputs.about,
         protocol=generator.protocol,
