@@ -88,7 +88,7 @@ lint: .venv/ready ## Check style, spelling, layers and types (ruff, codespell, i
 
 setup: .venv/ready ## Install everything (.venv and .triton); the other targets do it when needed
 
-.venv/ready: requirements/requirements.txt requirements/torch.txt requirements/triton.txt
+.venv/ready: requirements/requirements.txt requirements/torch.txt requirements/triton.txt requirements/bare-python.txt
 	@$(PYTHON) -m triton_ensembles.triton.machine
 	@echo 'setting up .venv: about 110 packages and 4 GB on disk, some minutes'
 	@test -x .venv/bin/python || $(PYTHON) -m venv .venv

@@ -21,6 +21,12 @@ def _archive(place: Path, packed: bytes, model_py: str = MODEL_PY, **more: Conte
     return write(place / "a.tar.gz", files)
 
 
+def test_the_byte_code_of_an_environment_is_not_a_fault(tmp_path: Path) -> None:
+    """Otherwise every archive that the build writes is reported."""
+    packed = environment("3.10", {"lib/python3.10/__pycache__/os.cpython-310.pyc": b"x"})
+    assert faults(_archive(tmp_path, packed), image="24.09", instance="ml.c5.xlarge") == []
+
+
 def _with_tar(place: Path, packed: bytes) -> Path:
     return write(place / "a.tar.gz", {**members("a", f"{FOLDER}/env.tar.gz"), "a.step/env.tar.gz": packed})
 

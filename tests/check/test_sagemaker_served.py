@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.check.packing import MODEL_PY, Content, ensemble_of, members, packed, python_step, rules
+from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.build import Built
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
@@ -223,17 +224,18 @@ def test_an_archive_without_a_model_is_refused(endpoint: Endpoint) -> None:
     assert endpoint.rules == {"sagemaker-no-model"}
 
 
-def test_an_import_that_the_environment_lacks(endpoint: Endpoint, built: dict[str, Built]) -> None:
+def test_an_import_that_the_environment_lacks(endpoint: Endpoint, built: dict[str, Built], tmp_path: Path) -> None:
     """Otherwise the rule about imports looks for packages in the wrong place."""
-    environment = (built["bert_trt"].repository / "processing_env.tar.gz").read_bytes()
+    write_archive(built["bert_trt"].repository / "bert_trt.preprocess" / "environment", tmp_path / "env.tar.gz")
+    environment = (tmp_path / "env.tar.gz").read_bytes()
     place = "$$TRITON_MODEL_DIRECTORY/env.tar.gz"
     good = {**members("env", place, "import tokenizers\n" + MODEL_PY), "env.step/env.tar.gz": environment}
     assert endpoint.load("env", good)[0] == 200
-    assert endpoint.rules <= {"environment-python-of-no-image"}
+    assert endpoint.rules <= {"environment-python-of-no-image", "environment-tar"}
     bad = {**members("env2", place, "import pandas\n" + MODEL_PY), "env2.step/env.tar.gz": environment}
     status, body = endpoint.load("env2", bad)
     assert status == 400 and "No module named 'pandas'" in body
-    assert endpoint.rules - {"environment-python-of-no-image"} == {"environment-import-missing"}
+    assert endpoint.rules - {"environment-python-of-no-image"} == {"environment-import-missing", "environment-tar"}
 
 
 def test_an_environment_without_activate(endpoint: Endpoint) -> None:

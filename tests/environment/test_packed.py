@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
 import sys
 import sysconfig
 import tarfile
@@ -93,6 +94,23 @@ def test_the_same_file_gives_the_same_bytes_and_leaves_no_temporary_files(
     assert again.sha256 == packed.sha256
     assert names(tmp_path / "another temporary folder") == []
     assert names(tmp_path / "new") == ["other.tar.gz"]
+
+
+def test_a_folder_has_no_links_and_gets_no_byte_code(environment_file: WriteFile, tmp_path: Path) -> None:
+    """Otherwise SageMaker refuses the archive, builds differ, or a step changes its model's folder by running."""
+    spec = environment_file("dependencies:\n  - idna==3.10\n")
+    one, other = (
+        make_packed_environment(spec, destination=tmp_path / name / "environment", provider="pypi") for name in "ab"
+    )
+    assert (one.sha256, one.size) == (other.sha256, other.size)
+    assert not [path for path in one.path.rglob("*") if path.is_symlink()]
+    moved = one.path.rename(tmp_path / "moved")
+    before = set(moved.rglob("*"))
+    command = [moved / "bin" / "python3", "-c", "import idna, decimal, sys; print(sys.prefix)"]
+    settings = {"LD_LIBRARY_PATH": f"{moved}/lib", "LC_ALL": "C"}
+    done = subprocess.run(command, env=settings, cwd="/", capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == str(moved), done.stderr
+    assert set(moved.rglob("*")) == before
 
 
 def test_owners_times_and_modes_of_members_are_fixed(packed: PackedEnvironment) -> None:

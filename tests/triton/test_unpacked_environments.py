@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.endpoint.hosting import archives
 from triton_ensembles.endpoint.hosting.environment_sizes import EnvironmentSizes
+from triton_ensembles.triton import unpacked_environments
 from triton_ensembles.triton.server import TritonServer
 
 MIB = 1 << 20
@@ -42,6 +45,18 @@ def test_the_folder_of_a_server_without_a_running_step_is_found(tmp_path: Path) 
         (folder,) = server.note_environments()
         assert EnvironmentSizes().total([folder]) >= MIB
     assert not folder.exists()
+
+
+def test_those_of_running_steps_are_found_where_memory_must_not_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(pid: int) -> set[bytes]:
+        raise PermissionError
+
+    monkeypatch.setattr(unpacked_environments, "_names_in_memory", refuse)
+    with TritonServer([make_repository(tmp_path / "repository", 1)], log=tmp_path / "log") as server:
+        (folder,) = server.note_environments()
+        assert EnvironmentSizes().total([folder]) >= MIB
 
 
 def test_a_killed_server_leaves_nothing_that_was_found(tmp_path: Path) -> None:

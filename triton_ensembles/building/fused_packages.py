@@ -31,14 +31,16 @@ _ENGINES = {
     "pytorch": ("torch", True),
     "dali": ("nvidia-dali-cuda130", True),
 }
-# What no engine reads when it serves on a CPU: headers, tools, and code for other devices and other Pythons.
-_LEFT_OUT = (
-    *("*/include/*", "*/site-packages/onnxruntime/tools/*", "*/site-packages/onnxruntime/transformers/*"),
-    *("*/site-packages/onnxruntime/quantization/*", "*/site-packages/onnxruntime/datasets/*"),
-    *("*/site-packages/openvino/libs/*_gpu_*", "*/site-packages/openvino/libs/*_npu_*"),
-    *("*/site-packages/openvino/libs/cache.json", "*/site-packages/openvino/tools/*"),
-    *("*/site-packages/torch/share/*", "*/site-packages/torch/bin/*", "*/site-packages/clang/*"),
-    *("*/site-packages/setuptools*", "*/site-packages/pkg_resources/*", "*/site-packages/grpc/*"),
+# What these packages have besides what serves on a CPU: headers, tools, code for other devices. ONNX Runtime's Python
+# module has the library in itself; the separate one is for other languages.
+_LEFT_OUT = tuple(
+    f"*/site-packages/{glob}"
+    for glob in (
+        *("onnxruntime/tools/*", "onnxruntime/transformers/*", "onnxruntime/quantization/*", "onnxruntime/datasets/*"),
+        *("onnxruntime/capi/libonnxruntime.so*", "openvino/libs/*_gpu_*", "openvino/libs/*_npu_*"),
+        *("openvino/libs/cache.json", "openvino/tools/*", "openvino/include/*", "torch/include/*", "torch/share/*"),
+        *("torch/bin/*", "tensorflow/include/*", "nvidia/*/include/*"),
+    )
 )
 _PYTHONS = ("38", "39", "310", "311", "312", "313", "314", "314t", "315", "315t")
 

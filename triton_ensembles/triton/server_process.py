@@ -184,7 +184,7 @@ class ServerProcess:
             self._leftovers.remove()
             self._resources.close()
 
-    def note_environments(self) -> set[Path]:
+    def note_environments(self) -> frozenset[Path]:
         """The folders of /tmp into which the server has unpacked environments so far. ``stop`` removes them."""
         self._leftovers.environments.find(self.pid)
         return self._leftovers.environments.folders

@@ -24,10 +24,14 @@ _NEW_SECONDS = 5.0  # a folder may be made a moment before its path is where it 
 
 
 class UnpackedEnvironments:
-    """Those of one server, found so far. They are still known when the server has been killed."""
+    """Those of one server, found so far. They are still known when the server has been killed.
+
+    Attributes:
+        folders: never changed in place: threads may go through them while another one looks for more.
+    """
 
     def __init__(self) -> None:
-        self.folders: set[Path] = set()
+        self.folders: frozenset[Path] = frozenset()
         self._others: set[tuple[Path, int]] = set()
 
     def find(self, pid: int) -> None:

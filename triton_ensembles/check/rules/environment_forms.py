@@ -39,9 +39,9 @@ def environment_tar(repository: Repository, destination: Destination) -> Iterato
 @rule(
     f"{PARAMETER} names a folder only for Triton 23.07 or later",
     source="python_backend #266, first in r23.07 pb_env.cc",
-    bad=with_environment("3.10"),
+    bad=with_environment("3.8"),
     good=python_model(),
-    destination=Destination(image="23.06"),
+    destination=Destination(image="23.02"),
     server=Server.UNTESTED,
 )
 def environment_folder(model: Model, destination: Destination) -> Iterator[Finding]:

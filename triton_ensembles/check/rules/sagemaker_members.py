@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from triton_ensembles.archive.tree import Entry, Kind
+from triton_ensembles.archive.tree import Entry, Kind, Tree
+from triton_ensembles.check.environments import used_environments
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import rule
@@ -113,10 +114,15 @@ def sagemaker_repeated_member(repository: Repository) -> Iterator[Finding]:
 )
 def sagemaker_bytecode(repository: Repository) -> Iterator[Finding]:
     if is_archive(repository):
+        # An environment and unpacked wheels bring byte code on purpose.
+        environments = tuple(f"{packed.path}/" for packed in used_environments(repository))
         folders = sorted(
             path
             for path, entry in repository.tree.entries.items()
-            if path.rpartition("/")[2] == "__pycache__" and entry.is_folder
+            if path.rpartition("/")[2] == "__pycache__"
+            and entry.is_folder
+            and not path.startswith(environments)
+            and not _is_of_packages(repository.tree, path)
         )
         if folders:
             more = f" (and {len(folders) - 1} more such folders)" if len(folders) > 1 else ""
@@ -127,6 +133,13 @@ def sagemaker_bytecode(repository: Repository) -> Iterator[Finding]:
                 "which changes the model's folder, and a later load of the same step name reloads the step",
                 "exclude it: tar --exclude=__pycache__",
             )
+
+
+def _is_of_packages(tree: Tree, folder: str) -> bool:
+    """Whether the byte code in ``folder`` is that of wheels unpacked into a version folder, and not of its model.py."""
+    version = "/".join(folder.split("/")[:2])
+    has_wheels = any(name.endswith(".dist-info") for name in tree.children(version))
+    return has_wheels and not any(name.startswith("model.") for name in tree.children(folder))
 
 
 @rule(
@@ -148,7 +161,7 @@ def sagemaker_target_model(repository: Repository) -> Iterator[Finding]:
     yield Finding(
         repository.place(),
         f"no request can name this archive: {why}",
-        "InvokeEndpoint refuses the header X-Amzn-SageMaker-Destination-Model: ValidationError",
+        "InvokeEndpoint refuses the header X-Amzn-SageMaker-Target-Model: ValidationError",
         "use printable ASCII characters, at most 1024 including the folder in S3, and no space at the start",
     )
 
