@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import urllib.request
 from collections.abc import Callable
 from typing import Any
+
+from aiohttp import ClientSession, web
+from aiohttp.test_utils import TestServer
 
 from tests import chain
 from tests.endpoint.conftest import Deployer
@@ -15,6 +19,7 @@ from tests.triton.test_server import wait_until
 from triton_ensembles.building.build import Built
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.endpoint.metrics.triton import Source, scrape
 
 BODY = json.dumps({"inputs": [{"name": "X", "shape": [2, 3], "datatype": "FP32", "data": [1, 2, 3, 4, 5, 6]}]})
 
@@ -90,3 +95,31 @@ def test_the_steps_of_a_single_model_are_its_own(
     labels = {"target_model": "renamed.tar.gz", "step": "second"}
     wait_until(lambda: one(samples(local, "lone"), "fused_step_requests_total", **labels) == 1)
     assert ("renamed.tar.gz", "second") in rows_of(local, "lone")
+
+
+def test_what_a_killed_process_has_counted_is_left_out() -> None:
+    """Triton keeps it after the model is unloaded; other metrics of steps may name any model, and pass."""
+    lines = [
+        'fused_step_requests_total{model="gone.tar.gz",step="first",version="1"} 7',
+        'fused_step_requests_total{model="here.tar.gz",step="first",version="1"} 5',
+        'own_total{model="mine"} 3',
+    ]
+    assert asyncio.run(scraped("\n".join(lines))).splitlines() == [
+        'fused_step_requests_total{endpoint="e",target_model="here.tar.gz",model="here.tar.gz",step="first",'
+        'version="1"} 5',
+        'own_total{endpoint="e",target_model="",model="mine"} 3',
+    ]
+
+
+async def scraped(exposition: str) -> str:
+    """What becomes of the metrics of an instance that has loaded here.tar.gz, and gone.tar.gz before."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(text=exposition)
+
+    app = web.Application()
+    app.router.add_get("/metrics", answer)
+    async with TestServer(app) as instance, ClientSession() as session:
+        targets = {"0": "gone.tar.gz", "1": "here.tar.gz"}
+        url, loaded = f"{instance.host}:{instance.port}", frozenset({"here.tar.gz"})
+        return await scrape(session, [Source(url, {"endpoint": "e"}, targets, loaded, single=False)])

@@ -4,7 +4,8 @@ Triton labels a metric with model, version and namespace (the folder of the arch
 archives may have all of these in common, so each line gets the labels endpoint, variant, instance and target_model.
 
 The runtime of a fused ensemble adds counters for its steps (triton_ensembles/fused/counters.py), with the label step
-and without a namespace. A multi-model container calls the only model of an archive by its TargetModel.
+and without a namespace. A multi-model container calls the only model of an archive by its TargetModel. Triton keeps the
+counters of a model whose process was killed, so those of models that are not loaded are left out here.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ _MODEL = re.compile(r'(?:^|,)model="(?P<name>[^"]*)"')
 _SUFFIX = re.compile(r"_(sum|count|bucket)$")
 _SECONDS = 2.0
 _QUANTILES = {"0.5": "p50", "0.9": "p90", "0.99": "p99"}
+_FUSED = "fused_step_"
 # Of a model, and of a step of a fused ensemble.
 _REQUESTS = ("nv_inference_request_success", "fused_step_requests")
 _DURATIONS = ("nv_inference_request_duration_us", "fused_step_duration_us")
@@ -28,15 +30,21 @@ _DURATIONS = ("nv_inference_request_duration_us", "fused_step_duration_us")
 
 @dataclass(frozen=True)
 class Source:
-    """One instance: the address of its metrics, its labels, and the target models of its archives by hash.
+    """One instance.
 
-    ``only``: the target model of a container with a single one.
+    Attributes:
+        url: "127.0.0.1:PORT" of its metrics.
+        labels: added to each line.
+        target_models: of its archives, by hash.
+        loaded: those target models that Triton has loaded.
+        single: whether the one target model is all that it ever has.
     """
 
-    url: str  # "127.0.0.1:PORT"
+    url: str
     labels: Mapping[str, str]
     target_models: Mapping[str, str]
-    only: str = ""
+    loaded: frozenset[str]
+    single: bool
 
 
 @dataclass
@@ -118,14 +126,17 @@ def _merge(families: _Families, source: Source, text: str) -> None:
         elif sample := _SAMPLE.fullmatch(line):
             name = sample["name"]
             family = families.get(_SUFFIX.sub("", name)) or families.setdefault(name, {})
-            labels = ",".join(_labels(source, sample["labels"] or ""))
+            target = _target_model(source, sample["labels"] or "")
+            if name.startswith(_FUSED) and not target:
+                continue
+            labels = ",".join(_labels(source, target, sample["labels"] or ""))
             family[f"{name}{{{labels}}} {sample['value']}"] = None
 
 
-def _labels(source: Source, given: str) -> Iterator[str]:
+def _labels(source: Source, target_model: str, given: str) -> Iterator[str]:
     for name, value in source.labels.items():
         yield f'{name}="{_escaped(value)}"'
-    yield f'target_model="{_escaped(_target_model(source, given))}"'
+    yield f'target_model="{_escaped(target_model)}"'
     if given:
         yield given
 
@@ -134,9 +145,10 @@ def _target_model(source: Source, given: str) -> str:
     """The target model that a line with the labels ``given`` is about; "" if it is about none."""
     if found := _NAMESPACE.search(given):
         return source.target_models.get(found["hash"], "")
-    if found := _MODEL.search(given):
-        return source.only or (found["name"] if found["name"] in source.target_models.values() else "")
-    return ""
+    found = _MODEL.search(given)
+    if found and source.single:
+        return next(iter(source.target_models.values()), "")
+    return found["name"] if found and found["name"] in source.loaded else ""
 
 
 def _escaped(value: str) -> str:

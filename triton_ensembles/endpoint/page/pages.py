@@ -118,7 +118,8 @@ class Pages:
                             instance.metrics_url,
                             {"endpoint": endpoint.name, "variant": running.plan.name, "instance": str(instance.index)},
                             {model.hash: model.target_model for model in instance.models},
-                            instance.models[0].target_model if single else "",
+                            frozenset(model.target_model for model in instance.models if model.loaded),
+                            single,
                         )
 
 
