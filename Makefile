@@ -9,35 +9,36 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 CLI := .venv/bin/python build.py
 WEIGHT_OPTIONS = $(ENSEMBLES) --weights $(WEIGHTS) $(if $(WEIGHTS_DIR),--weights-dir "$(WEIGHTS_DIR)")
-OPTIONS = $(WEIGHT_OPTIONS) --target $(TARGET) $(if $(IMAGE),--image $(IMAGE)) $(if $(INSTANCE),--instance $(INSTANCE)) \
-  $(if $(ENGINES_FROM),--engines-from "$(ENGINES_FROM)")
+PLACE_OPTIONS = $(if $(IMAGE),--image $(IMAGE)) $(if $(INSTANCE),--instance $(INSTANCE))
+OPTIONS = $(WEIGHT_OPTIONS) --target $(TARGET) $(PLACE_OPTIONS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build-ensembles serve-local perf bench bench-peers bench-more gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean cpu-only
+.PHONY: help setup demo test build-ensembles serve-local perf bench bench-peers bench-more gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean not-gpu
 
 help: ## Show this list
 	@echo 'Usage: make TARGET   (variables: WEIGHTS=auto|pretrained WEIGHTS_DIR=folder ENSEMBLES="bert_trt …" PYTHON=python3.11'
-	@echo '       TARGET=cpu, or TARGET=gpu with IMAGE=24.09, INSTANCE=ml.g5.xlarge, ENGINES_FROM=folder)'
+	@echo '       TARGET=cpu as drawn; TARGET=fused one model, with IMAGE=24.09 for that image, INSTANCE=ml.m5.xlarge;'
+	@echo '       TARGET=gpu with IMAGE=24.09, INSTANCE=ml.g5.xlarge, ENGINES_FROM=folder)'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
 
 # Archives for a GPU are served by NVIDIA's image, not here.
-cpu-only:
-	@test "$(TARGET)" = cpu || { echo 'error: TARGET=$(TARGET) cannot be served here: use TARGET=cpu, or NVIDIA'"'"'s image' >&2; exit 2; }
+not-gpu:
+	@test "$(TARGET)" != gpu || { echo 'error: TARGET=gpu cannot be served here: use TARGET=cpu or TARGET=fused, or NVIDIA'"'"'s image' >&2; exit 2; }
 
-demo: cpu-only .venv/ready ## Build all ensembles, serve them, send photographs and sentences, print the answers, stop
-	@$(CLI) demo $(WEIGHT_OPTIONS)
+demo: not-gpu .venv/ready ## Build all ensembles, serve them, send photographs and sentences, print the answers, stop
+	@$(CLI) demo $(OPTIONS)
 
 test: .venv/ready ## Run the whole test suite (it starts real servers)
 	@.venv/bin/python -m pytest -n 2 --dist loadfile
 
 build-ensembles: .venv/ready ## Build dist/TARGET/NAME.tar.gz for all ensembles, or those in ENSEMBLES
-	@$(CLI) build $(OPTIONS)
+	@$(CLI) build $(OPTIONS) $(if $(ENGINES_FROM),--engines-from "$(ENGINES_FROM)")
 
-serve-local: cpu-only .venv/ready ## Build, then serve on HTTP 8000, gRPC 8001, metrics 8002 until Ctrl-C
-	@$(CLI) serve $(WEIGHT_OPTIONS)
+serve-local: not-gpu .venv/ready ## Build, then serve on HTTP 8000, gRPC 8001, metrics 8002 until Ctrl-C
+	@$(CLI) serve $(OPTIONS)
 
-perf: cpu-only .venv/ready ## Measure every ensemble with perf_analyzer: concurrency sweep, time by step, CSV and a plot
-	@$(CLI) perf $(WEIGHT_OPTIONS)
+perf: not-gpu .venv/ready ## Measure every ensemble with perf_analyzer: concurrency sweep, time by step, CSV and a plot
+	@$(CLI) perf $(OPTIONS)
 
 bench: build-ensembles ## Compare ours with the limit, a reference and peers: reports/bench/ and docs/performance.md (half an hour)
 	@.venv/bin/python -m benchmarks.bench
@@ -55,13 +56,13 @@ gpu-proof: .venv/ready ## On a machine with a GPU: run the tests that need one, 
 	@.venv/bin/python -m tests.gpu
 
 check: .venv/ready ## Find every fault of every ensemble, before anything is built
-	@$(CLI) check
+	@$(CLI) check $(if $(filter-out cpu,$(TARGET)),--target $(TARGET)) $(PLACE_OPTIONS)
 
 endpoint: .venv/ready ## Serve the SageMaker API on this machine; prints the variables for boto3, Ctrl-C stops it
 	@$(CLI) endpoint
 
 # Plain boto3: on AWS, or on the local endpoint when AWS_ENDPOINT_URL is exported.
-DEPLOY_OPTIONS = $(if $(ROLE),--role $(ROLE)) $(if $(IMAGE),--image $(IMAGE)) $(if $(INSTANCE),--instance $(INSTANCE))
+DEPLOY_OPTIONS = $(if $(ROLE),--role $(ROLE)) $(PLACE_OPTIONS)
 RANDOM_OPTION = $(if $(ALLOW_RANDOM),--allow-random)
 
 upload: build-ensembles ## Build, check, and copy the archives to S3 (ALLOW_RANDOM=1 for random weights)
@@ -71,7 +72,7 @@ deploy: upload ## Upload, then create or update the multi-model endpoint (ROLE=a
 	@$(CLI) deploy --endpoint $(ENDPOINT) --target $(TARGET) $(DEPLOY_OPTIONS) $(RANDOM_OPTION)
 
 invoke: .venv/ready ## Send every ensemble of the endpoint its example request
-	@$(CLI) invoke --endpoint $(ENDPOINT)
+	@$(CLI) invoke --endpoint $(ENDPOINT) --target $(TARGET)
 
 status: .venv/ready ## Show the endpoint: state, instances, cost, archives
 	@$(CLI) status --endpoint $(ENDPOINT)

@@ -69,7 +69,7 @@ def measure(generator: LoadGenerator, concurrency: int, seconds: float, warm_up:
         throughput=rate(steady.times, steady.rows),
         latency_ms={"p50": times.p50_ms, "p90": times.p90_ms, "p95": times.p95_ms, "p99": times.p99_ms},
         cpu=cores(first.processor, last.processor, last.time - first.time),
-        steps_ms={each.step: {"queue": each.queue_ms, "compute": each.compute_ms} for each in steps}
+        steps_ms={each.step: {"queue": each.queue_ms or 0.0, "compute": each.compute_ms} for each in steps}
         | {"request": {"server": spent[name].average_ms("success"), "client": times.avg_ms}},
         batches={each.step: each.batch for each in steps},
     )

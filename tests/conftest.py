@@ -9,6 +9,7 @@ import pytest
 import tritonclient.http as http
 from hypothesis import HealthCheck, settings
 
+from tests.chain import build_fused_chain
 from triton_ensembles.building.build import Built, build, choose
 from triton_ensembles.building.places import Places
 from triton_ensembles.paths import BUILD, DIST, ENSEMBLES
@@ -33,6 +34,12 @@ def built(places: Places) -> dict[str, Built]:
         folder.name: build(folder, CPU, places, allow_random=True, weights_dir=None, progress=print)
         for folder in choose(places.ensembles, ())
     }
+
+
+@pytest.fixture(scope="session")
+def fused_chain(places: Places, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """A small ensemble of Python steps, fused, in a project of its own (tests/chain.py)."""
+    return build_fused_chain(tmp_path_factory.mktemp("chain"), places.store)
 
 
 @pytest.fixture(scope="session")

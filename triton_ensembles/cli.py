@@ -19,7 +19,7 @@ COMMANDS = {
     "graph": "Draw an ensemble's DAG as Mermaid, SVG, PNG or PDF.",
     "build": "Build ensembles into dist/TARGET/NAME.tar.gz.",
     "engines": "Write what another machine needs to build TensorRT plans.",
-    "diff": "Show how the cpu and gpu targets differ.",
+    "diff": "Show how two targets differ.",
     "clone": "Copy an ensemble's archive many times, under other names.",
     "serve": "Build, then serve with tritonserver until Ctrl-C.",
     "demo": "Build, serve, send example requests, print the answers, stop.",

@@ -11,9 +11,7 @@ from triton_ensembles.triton.targets import target_of
 
 @click.command()
 @options.building
-@options.target
-@options.image
-@click.option("--instance", metavar="TYPE", help="gpu: the SageMaker instance type, such as ml.g5.xlarge.")
+@options.for_target
 @click.option(
     "--engines-from",
     type=options.FOLDER,
@@ -25,7 +23,7 @@ def build(
     weights_dir: Path | None,
     target: str,
     image: str,
-    instance: str | None,
+    instance: str,
     engines_from: Path | None,
 ) -> None:
     """Build ensembles (all of them, or those named) into dist/TARGET/NAME.tar.gz.
@@ -33,10 +31,12 @@ def build(
     Unchanged files are not made again; their content counts, not their time stamps.
 
     \b
-      build                                         for the server on this machine
+      build                                         for the server on this machine, as drawn
+      build --target fused                          one model that runs all steps, for the server on this machine
+      build --target fused --image 24.09            the same for NVIDIA's image of Triton 24.09, on CPU instances
       build --target gpu --image 24.09              for a GPU, in NVIDIA's image of Triton 24.09
       build bert_trt --target gpu --image 24.09 --engines-from DIR
     """
     if engines_from and target != "gpu":
         raise click.UsageError("--engines-from is for --target gpu: no other target uses TensorRT plans")
-    build_all(names, weights, weights_dir, target_of(target, image, instance or ""), engines_from)
+    build_all(names, weights, weights_dir, target_of(target, image, instance), engines_from)

@@ -12,15 +12,11 @@ from triton_ensembles.commands import options
 from triton_ensembles.errors import shown
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
-from triton_ensembles.triton.targets import CPU, Target
+from triton_ensembles.triton.targets import Target
 
 
 def build_all(
-    names: tuple[str, ...],
-    weights: str,
-    weights_dir: Path | None,
-    target: Target = CPU,
-    engines_from: Path | None = None,
+    names: tuple[str, ...], weights: str, weights_dir: Path | None, target: Target, engines_from: Path | None = None
 ) -> list[Built]:
     """Build the named ensembles, or all of them, and print the progress."""
     places, made = options.current_places(), []

@@ -24,13 +24,16 @@ _REPORT_SECONDS = 2.0
 def clone(ensemble: str, target: str, count: int, prefix: str, output: Path | None) -> None:
     """Write COUNT archives of one built ENSEMBLE under different names, for an endpoint of many variants.
 
-    Every model in them is renamed (PREFIX_0000.preprocess and so on), so that they can be loaded at the same time.
+    Every model in them is renamed (PREFIX_0000, PREFIX_0000.preprocess and so on), so that they can be loaded at the
+    same time.
     Weights and environments are compressed once and copied.
     """
     places = options.current_places()
     built = last_built(ensemble, target, places)
     if built is None:
-        raise EnsembleError(f"there is no complete archive of {ensemble!r}", cure=f"run: build.py build {ensemble}")
+        raise EnsembleError(
+            f"there is no complete archive of {ensemble!r}", cure=f"run: build.py build {ensemble} --target {target}"
+        )
     folder = output or places.archive(target, ensemble).parent
     began = reported = time.monotonic()
     size = 0

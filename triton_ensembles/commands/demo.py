@@ -17,9 +17,12 @@ from triton_ensembles.processes import StopSignals
 
 @click.command()
 @options.building
-def demo(names: tuple[str, ...], weights: str, weights_dir: Path | None) -> None:
+@options.for_target
+def demo(
+    names: tuple[str, ...], weights: str, weights_dir: Path | None, target: str, image: str, instance: str
+) -> None:
     """Build, serve on free ports, send the example requests of each ensemble, print the answers, stop."""
-    built = build_all(names, weights, weights_dir)
+    built = build_all(names, weights, weights_dir, options.target_served_here(target, image, instance))
     ensembles = options.current_places().ensembles
     examples = {each.name: read_examples(ensembles / each.name) for each in built}
     with StopSignals(), server_of(built) as server, http.InferenceServerClient(server.http_url) as client:

@@ -6,11 +6,13 @@ from pathlib import Path
 import click
 
 from triton_ensembles.building.build import choose
+from triton_ensembles.building.fusion import Fusion, fuse
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.commands import options
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.fused.plan import PLAN
 from triton_ensembles.triton.model_config import CONFIG, format_config
-from triton_ensembles.triton.targets import CPU, NAMES, Target, gpu
+from triton_ensembles.triton.targets import CPU, NAMES, Target, target_of
 
 
 @click.command("diff")
@@ -21,11 +23,15 @@ from triton_ensembles.triton.targets import CPU, NAMES, Target, gpu
 def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
     """Show what differs between two targets: the servers, and the files that are staged for each of them.
 
-    Nothing is built. The usual call is `diff cpu gpu --image 24.09`.
+    Nothing is built.
+
+    \b
+      diff cpu gpu --image 24.09   what NVIDIA's image gets instead
+      diff cpu fused               the DAG, and the one model that it becomes
     """
     if one == other:
         raise EnsembleError(f"both targets are {one}", cure="run: diff cpu gpu --image 24.09")
-    old, new = (CPU if name == "cpu" else gpu(image) for name in (one, other))
+    old, new = (CPU if name == "cpu" else target_of(name, image) for name in (one, other))
     after = new.differences()
     click.secho(f"{one} -> {other}", bold=True)
     for property_name, before in old.differences().items():
@@ -42,6 +48,18 @@ def _staged(folder: Path, target: Target) -> list[str]:
     """The artifacts and the configs, as lines."""
     plan = plan_build(folder, target)
     lines = [f"{artifact.path}  made by {artifact.maker}" for artifact in plan.artifacts]
+    if target.fuses:
+        return lines + _fused(fuse(plan), plan.name)
     for config in plan.configs.values():
         lines += ["", f"{config.name}/{CONFIG}", *format_config(config).splitlines()]
+    return lines
+
+
+def _fused(fusion: Fusion, name: str) -> list[str]:
+    """The config of the one model, and what its plan says of each step."""
+    lines = ["", f"{name}/{CONFIG}", *format_config(fusion.config).splitlines()]
+    lines += ["", f"{name}/{fusion.version}/{PLAN}"]
+    for step in fusion.steps:
+        inputs, outputs = (", ".join(map("=".join, each.items())) for each in (step.inputs, step.outputs))
+        lines.append(f"{step.name} ({step.backend}): {inputs} -> {outputs}")
     return lines

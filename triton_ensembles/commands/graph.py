@@ -5,11 +5,13 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.check.repository import Repository, find_repositories
+from triton_ensembles.check.repository import Model, Repository, find_repositories
 from triton_ensembles.commands import options
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import write_whole
+from triton_ensembles.fused.plan import DIGEST, PLAN
 from triton_ensembles.graph.dag import Graph, graph_of
+from triton_ensembles.graph.fused import graph_of_plan
 from triton_ensembles.graph.mermaid import mermaid
 
 _FORMATS = {".mmd": "mermaid", ".svg": "svg", ".png": "png", ".pdf": "pdf"}
@@ -29,7 +31,7 @@ def graph(name: str, style: str | None, file: Path | None) -> None:
     \b
       graph bert_trt                   mermaid, for a README
       graph bert_trt -o bert_trt.svg   a picture
-      graph dist/gpu/bert_trt.tar.gz   what is in an archive
+      graph dist/gpu/bert_trt.tar.gz   what is in an archive, a fused one too
     """
     style = style or _format_of(file)
     found = read_graph(name, options.current_places().ensembles)
@@ -75,12 +77,28 @@ def read_graph(name: str, ensembles: Path) -> Graph:
 
 
 def _graphs(repository: Repository) -> list[Graph]:
-    """One for each ensemble that is not a step of another one."""
+    """One for each ensemble that is not a step of another one, and for each fused ensemble."""
     configs = {model.folder: model.config for model in repository.models if model.has_config}
     inner = {step.model_name for config in configs.values() for step in config.ensemble_scheduling.step}
     title = repository.path.name
-    return [
+    fused = [graph_of_plan(model.folder, model.config, plan) for model in repository.models if (plan := _plan(model))]
+    return fused + [
         graph_of(title if len(repository.ensembles) == 1 else model.folder, model.config, configs)
         for model in repository.ensembles
         if model.folder not in inner
     ]
+
+
+def _plan(model: Model) -> str:
+    """The plan of a fused ensemble; "" for any other model."""
+    if DIGEST not in model.config.parameters:
+        return ""
+    path = f"{model.versions[max(model.versions)]}/{PLAN}" if model.versions else PLAN
+    entry = model.get(path)
+    if entry is None or entry.text is None:
+        raise EnsembleError(
+            f"{PLAN} of this fused ensemble is missing, or too large to be read",
+            path=model.repository.path,
+            cure="draw the ensemble that it was built from: build.py graph NAME",
+        )
+    return entry.text

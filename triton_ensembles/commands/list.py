@@ -21,12 +21,12 @@ def listing(target: str) -> None:
         engines = {name: config.backend or config.platform for name, config in configs.items()}
         steps = [f"{name} ({engines.get(name, 'missing')})" for name in names]
         click.echo(f"  steps: {' -> '.join(steps)}")
-        _describe(last_built(folder.name, target, places))
+        _describe(last_built(folder.name, target, places), target)
 
 
-def _describe(built: Built | None) -> None:
+def _describe(built: Built | None, target: str) -> None:
     if built is None:
-        click.echo("  not built, or the archive is damaged: make build-ensembles")
+        click.echo(f"  not built, or the archive is damaged: build.py build --target {target}")
         return
     manifest = built.manifest
     for path, artifact in manifest["artifacts"].items():

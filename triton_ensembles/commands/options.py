@@ -11,7 +11,7 @@ import click
 from triton_ensembles.building.places import Places
 from triton_ensembles.deploy.resource_names import check_endpoint_name
 from triton_ensembles.paths import ROOT
-from triton_ensembles.triton.targets import NAMES
+from triton_ensembles.triton.targets import NAMES, Target, target_of
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -39,19 +39,47 @@ _weights_dir = click.option(
     type=FOLDER,
     help="A folder of source files that you already have. It is searched first, for SOURCE/FILE and FILE.",
 )
-target = click.option("--target", type=click.Choice(NAMES), default="cpu", help="The server that the archive is for.")
+target = click.option(
+    "--target",
+    type=click.Choice(NAMES),
+    default="cpu",
+    help="cpu: as drawn, for the server on this machine. gpu: as drawn, for NVIDIA's image. "
+    "fused: one model that brings its engines, for either.",
+)
 image = click.option(
     "--image",
     metavar="RELEASE",
     default="",
     show_default=False,
-    help="gpu: the Triton release of NVIDIA's image, such as 24.09.",
+    help="gpu, fused: the Triton release of NVIDIA's image that the archive is for, such as 24.09. "
+    "gpu needs it; without it, fused is for the server on this machine.",
+)
+instance = click.option(
+    "--instance",
+    metavar="TYPE",
+    default="",
+    show_default=False,
+    help="gpu, fused: the SageMaker instance type, such as ml.g5.xlarge.",
 )
 
 
 def building(command: Callable[..., Any]) -> Callable[..., Any]:
     """ENSEMBLES, --weights and --weights-dir."""
     return names(_weights(_weights_dir(command)))
+
+
+def for_target(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--target, --image and --instance: what :func:`target_of` takes."""
+    return target(image(instance(command)))
+
+
+def target_served_here(name: str, image: str, instance: str) -> Target:
+    """The target that these options name. Raises :class:`click.UsageError` for one that this machine cannot serve."""
+    if name == "gpu":
+        raise click.UsageError(
+            "--target gpu is served by NVIDIA's image, not by the server on this machine: use cpu or fused"
+        )
+    return target_of(name, image, instance)
 
 
 # Of commands on endpoints.

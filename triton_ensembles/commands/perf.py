@@ -48,6 +48,7 @@ def _refuse_wrong_inputs(folders: Sequence[Path], shapes: Sequence[str]) -> None
 
 @click.command()
 @options.building
+@options.for_target
 @click.option(
     "--concurrency",
     "concurrencies",
@@ -79,13 +80,16 @@ def _refuse_wrong_inputs(folders: Sequence[Path], shapes: Sequence[str]) -> None
 @click.option(
     "--output",
     type=options.NEW_FOLDER,
-    help="The folder for NAME.csv, NAME.json and NAME.png.  [default: reports/perf]",
+    help="The folder for NAME.csv, NAME.json and NAME.png.  [default: reports/perf, fused: reports/perf/fused]",
 )
 def perf(
     names: tuple[str, ...],
     weights: str,
     weights_dir: Path | None,
     *,
+    target: str,
+    image: str,
+    instance: str,
     concurrencies: Sequence[int],
     seconds: float,
     protocol: str,
@@ -94,12 +98,16 @@ def perf(
     shapes: tuple[str, ...],
     output: Path | None,
 ) -> None:
-    """Build, then measure each ensemble with perf_analyzer: concurrency sweep, time by step, CSV, JSON and a plot."""
+    """Build, then measure each ensemble with perf_analyzer: concurrency sweep, time by step, CSV, JSON and a plot.
+
+    The steps of a drawn ensemble have queues; a fused one has only its own.
+    """
+    served = options.target_served_here(target, image, instance)
     places = options.current_places()
     if input_data or shapes:
         _refuse_wrong_inputs(choose(places.ensembles, names), shapes)
-    built = build_all(names, weights, weights_dir)
-    output = output or places.reports / "perf"
+    built = build_all(names, weights, weights_dir, served)
+    output = output or places.reports / "perf" / (served.name if served.fuses else "")
     with StopSignals():  # so that perf_analyzer and the server are stopped, and no report is half written
         reports = measure(
             {each.name: each.repository for each in built},

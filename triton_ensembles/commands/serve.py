@@ -15,14 +15,29 @@ from triton_ensembles.triton.server import TritonServer
 
 @click.command()
 @options.building
+@options.for_target
 @click.option("--http-port", default=8000, help="KServe v2 over HTTP.")
 @click.option("--grpc-port", default=8001, help="KServe v2 over gRPC.")
 @click.option("--metrics-port", default=8002, help="Prometheus metrics.")
 def serve(
-    names: tuple[str, ...], weights: str, weights_dir: Path | None, http_port: int, grpc_port: int, metrics_port: int
+    names: tuple[str, ...],
+    weights: str,
+    weights_dir: Path | None,
+    target: str,
+    image: str,
+    instance: str,
+    http_port: int,
+    grpc_port: int,
+    metrics_port: int,
 ) -> None:
-    """Build, then serve with the real tritonserver until Ctrl-C, on the loopback interface."""
-    built = build_all(names, weights, weights_dir)
+    """Build, then serve with the real tritonserver until Ctrl-C, on the loopback interface.
+
+    \b
+      serve bert_trt                                as drawn: each step is a model of its own
+      serve bert_trt --target fused                 the same tensors from one model
+      serve bert_trt --target fused --image 24.09   the archive for that image, under its Python
+    """
+    built = build_all(names, weights, weights_dir, options.target_served_here(target, image, instance))
     ports = Ports(http=http_port, grpc=grpc_port, metrics=metrics_port)
     with StopSignals() as signals, server_of(built, ports) as server:
         signals.defer()

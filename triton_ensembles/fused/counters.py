@@ -15,7 +15,7 @@ _FAMILIES = {
     "fused_step_requests_total": "Requests that reached a step of a fused ensemble",
     "fused_step_rows_total": "Rows of the requests that reached a step of a fused ensemble",
     "fused_step_executions_total": "Executions of a step of a fused ensemble",
-    "fused_step_duration_us_total": "Time in a step of a fused ensemble, in microseconds",
+    "fused_step_duration_us_total": "Time of requests in a step of a fused ensemble, in microseconds",
 }
 
 

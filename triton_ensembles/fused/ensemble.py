@@ -28,7 +28,8 @@ from triton_ensembles.fused.step_inputs import (
 
 @dataclass(frozen=True)
 class StepCount:
-    """What a step did for one batch of the ensemble; ``ns`` is its time in nanoseconds."""
+    """What a step did for one batch of the ensemble; ``ns`` is the time of its requests in it, in nanoseconds: a batch
+    of eight that takes 10 ms adds 80 ms, as in Triton's own statistics."""
 
     requests: int
     rows: int
@@ -99,7 +100,7 @@ class Ensemble:
             for (run, inputs), result in zip(members, results, strict=True):
                 run.take(step, inputs, result)
         rows = sum(_rows(step, inputs) for _, inputs in asked)
-        return StepCount(len(asked), rows, len(groups), time.perf_counter_ns() - started)
+        return StepCount(len(asked), rows, len(groups), (time.perf_counter_ns() - started) * len(asked))
 
     def _inputs(self, run: "_Run", step: FusedStep) -> dict[str, Any] | None:
         """The step's inputs for a request; None if Triton would refuse it, which ends the request."""

@@ -50,6 +50,7 @@ class Worker:
         self._pid = 0
         self._sender: Sender
         self._receiver: Receiver
+        self._calls: threading.Thread
 
     def start(self) -> None:
         """Fork the worker, which begins to load."""
@@ -67,7 +68,8 @@ class Worker:
         questions[1].close()
         answers[0].close()
         self._sender, self._receiver = questions[0], answers[1]
-        threading.Thread(target=calls.answer_calls, args=(ours,), daemon=True).start()
+        self._calls = threading.Thread(target=calls.answer_calls, args=(ours,), daemon=True)
+        self._calls.start()
 
     def wait_until_loaded(self) -> None:
         """Raises :class:`LoadError` when the worker cannot load the steps, or dies."""
@@ -124,7 +126,9 @@ class Worker:
 
     def _reap(self) -> int:
         pid, self._pid = self._pid, 0
-        return os.waitpid(pid, 0)[1]
+        status = os.waitpid(pid, 0)[1]
+        self._calls.join(_LOOK_SECONDS)  # until it has deleted the metrics, which would outlive the stub
+        return status
 
     def _work(self, receiver: Receiver, sender: Sender) -> NoReturn:
         """What the worker does until the stub closes its end. It must not return into the stub's code."""

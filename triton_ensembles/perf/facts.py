@@ -34,12 +34,13 @@ def versions(client: http.InferenceServerClient) -> dict[str, str]:
     }
 
 
-def weights_of(repository: Path) -> str:
-    """From the build's manifest: "pretrained" or "random"; "unknown" without a manifest."""
+def built_as(repository: Path) -> tuple[str, str]:
+    """From the build's manifest: the target, and "pretrained" or "random" weights; "unknown" without a manifest."""
     try:
-        return str(json.loads((repository / MANIFEST).read_text(encoding="utf-8"))["weights"])
+        manifest = json.loads((repository / MANIFEST).read_text(encoding="utf-8"))
+        return str(manifest["target"]), str(manifest["weights"])
     except (OSError, ValueError, KeyError):
-        return "unknown"
+        return "unknown", "unknown"
 
 
 def _first(pattern: str, path: Path) -> str:

@@ -13,6 +13,7 @@ from triton_ensembles.perf.report import Point, Report
 
 INK = "#333333"
 GRAY = "#c8c8c8"
+_PALE = "#e6e6e6"
 PROTOCOLS = {"grpc": "gRPC", "http": "HTTP"}
 _LABEL: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": 8, "color": INK}
 SMALLEST_LABEL = 0.06  # of a bar's height; thinner parts get no number
@@ -32,7 +33,7 @@ def draw(report: Report, path: Path) -> None:
     machine = report.machine
     figure.supxlabel(
         f"{machine['cores']} cores of {machine['processor']}, tritonserver {report.versions['tritonserver']}, "
-        f"{report.date[:10]}; {report.weights} weights; {report.input}",
+        f"{report.date[:10]}; target {report.target}, {report.weights} weights; {report.input}",
         fontsize=7,
         color="#777777",
     )
@@ -93,14 +94,18 @@ def _shares(axes: Axes, report: Report) -> None:
 def _parts(report: Report) -> Iterator[tuple[list[float], dict[str, Any]]]:
     """The parts of the bars from the bottom up, as times in ms at each concurrency and the style of the part.
 
-    They are each step's queue (pale, hatched) and compute (full color), then the rest.
+    They are the ensemble's own queue or that of each step (pale, hatched), each step's compute (full color), then the
+    rest.
     """
+    if own := [point.queue_ms for point in report.points if point.queue_ms is not None]:
+        yield own, {"label": "queue", "color": _PALE, "hatch": "////"}
     palette = colormaps["tab10"]
     for index, step in enumerate(report.steps):
         red, green, blue, _ = palette(index % 10)
         pale = tuple(0.45 * channel + 0.55 for channel in (red, green, blue))
         steps = [point.steps[index] for point in report.points]
-        yield [each.queue_ms for each in steps], {"label": f"{step}: queue", "color": pale, "hatch": "////"}
+        if waited := [each.queue_ms for each in steps if each.queue_ms is not None]:
+            yield waited, {"label": f"{step}: queue", "color": pale, "hatch": "////"}
         yield [each.compute_ms for each in steps], {"label": f"{step}: compute", "color": (red, green, blue)}
     yield [point.rest_ms for point in report.points], {"label": "client, network, scheduler", "color": GRAY}
 

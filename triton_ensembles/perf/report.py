@@ -17,6 +17,7 @@ class Point:
         seconds: the duration; longer than requested where requests took longer than the windows.
         requests: the number answered in the whole run of perf_analyzer, slightly more than in its windows.
         server_ms: the mean time of a request in the server, from its arrival at the ensemble to its answer.
+        queue_ms: the part of it in the ensemble's own queue; None where the steps have queues instead.
         steps: in the order of the ensemble's config.
         command: perf_analyzer's command line.
     """
@@ -25,13 +26,15 @@ class Point:
     seconds: float
     requests: int
     server_ms: float
+    queue_ms: float | None
     steps: tuple[StepTimes, ...]
     command: tuple[str, ...]
 
     @property
     def rest_ms(self) -> float:
-        """The mean latency outside all steps (client, network, ensemble scheduler); 0 when steps overlap."""
-        return max(0.0, self.client.avg_ms - sum(step.queue_ms + step.compute_ms for step in self.steps))
+        """The mean latency outside all queues and steps (client, network, scheduler); 0 when steps overlap."""
+        inside = sum((step.queue_ms or 0.0) + step.compute_ms for step in self.steps)
+        return max(0.0, self.client.avg_ms - (self.queue_ms or 0.0) - inside)
 
     def summary(self) -> str:
         """One line for the terminal."""
@@ -48,7 +51,8 @@ class Report:
 
     Args:
         name: of the ensemble.
-        weights: "pretrained" or "random", according to the repository's manifest; "unknown" without one.
+        target: "cpu" or "fused", according to the repository's manifest; "unknown" without one.
+        weights: "pretrained" or "random", according to it, too.
         date: UTC in ISO 8601.
         input: what was sent, in words.
         protocol: "grpc" or "http".
@@ -60,6 +64,7 @@ class Report:
     """
 
     name: str
+    target: str
     weights: str
     date: str
     input: str
@@ -77,29 +82,49 @@ class Report:
 
 
 def csv_rows(report: Report) -> list[list[str]]:
-    """The header and one row for each point: times in ms, throughput in inferences/s, batches in rows."""
+    """The header and one row for each point: times in ms, throughput in inferences/s, batches in rows.
+
+    A value that does not exist is empty.
+    """
     header = ["concurrency", "throughput", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "avg_ms"]
-    header += ["client_send_ms", "client_recv_ms", "server_ms", "requests"]
+    header += ["client_send_ms", "client_recv_ms", "server_ms", "queue_ms", "requests"]
     _, *columns = (field.name for field in fields(StepTimes))
     rows = [header + [f"{step}.{column}" for step in report.steps for column in columns]]
     for point in report.points:
-        values = [*astuple(point.client), point.server_ms, point.requests]
+        values = [*astuple(point.client), point.server_ms, point.queue_ms, point.requests]
         values += [value for step in point.steps for value in astuple(step)[1:]]
-        rows.append([str(value) if isinstance(value, int) else f"{value:.3f}" for value in values])
+        rows.append([_cell(value) for value in values])
     return rows
+
+
+def _cell(value: float | int | None) -> str:
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, int) else f"{value:.3f}"
 
 
 def tables(report: Report) -> str:
     """Two tables for a terminal: what clients see, and the mean time in every step."""
     client = [["concurrency", "inferences/s", "p50 ms", "p90 ms", "p95 ms", "p99 ms", "average ms"]]
-    inside = [["concurrency", *report.steps]]
+    queue = ["queue"] if report.points[0].queue_ms is not None else []
+    inside = [["concurrency", *queue, *report.steps]]
     for point in report.points:
         times = point.client
         latencies = (times.p50_ms, times.p90_ms, times.p95_ms, times.p99_ms, times.avg_ms)
         client.append([str(times.concurrency), f"{times.throughput:.1f}", *(f"{value:.1f}" for value in latencies)])
-        cells = (f"{step.queue_ms:.1f} + {step.compute_ms:.1f} ({step.batch:.1f})" for step in point.steps)
-        inside.append([str(times.concurrency), *cells])
-    return f"{_aligned(client)}\n\nby step: ms in queue + ms in compute (rows per batch)\n{_aligned(inside)}"
+        own = [] if point.queue_ms is None else [f"{point.queue_ms:.1f}"]
+        inside.append([str(times.concurrency), *own, *(_step_cell(step) for step in point.steps)])
+    title = (
+        "ms in the queue, and by step: ms in compute (rows per batch)"
+        if queue
+        else "by step: ms in queue + ms in compute (rows per batch)"
+    )
+    return f"{_aligned(client)}\n\n{title}\n{_aligned(inside)}"
+
+
+def _step_cell(step: StepTimes) -> str:
+    queue = "" if step.queue_ms is None else f"{step.queue_ms:.1f} + "
+    return f"{queue}{step.compute_ms:.1f} ({step.batch:.1f})"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:

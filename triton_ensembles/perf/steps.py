@@ -10,12 +10,15 @@ that ran 10 ms adds 80 ms for eight requests. The counters are read before and a
 The difference covers every request of the run, while perf_analyzer's own figures cover its measurement windows. For a
 steady load they agree: within 1 % of what perf_analyzer prints for the composing models at concurrency 4;
 tests/perf/test_steps.py compares them on 200 requests.
+
+The steps of a fused ensemble are no models for Triton: fused_steps.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import tritonclient.http as http
 
@@ -60,26 +63,50 @@ class StepTimes:
 
     Args:
         step: the name of the step, without the ensemble's.
-        queue_ms: waiting for an instance or for a batch.
-        compute_input_ms: gathering the input tensors.
-        compute_infer_ms: in the backend.
+        queue_ms: waiting for an instance or for a batch; None in a fused ensemble, whose steps have no queue.
+        compute_input_ms: gathering the input tensors; None in a fused ensemble, as is compute_output_ms.
+        compute_infer_ms: in the backend; in a fused ensemble the whole time in the step.
         compute_output_ms: distributing the output tensors.
         batch: mean rows per execution; more than the rows of a request when dynamic batching works.
         executions: runs of the backend.
     """
 
     step: str
-    queue_ms: float
-    compute_input_ms: float
+    queue_ms: float | None
+    compute_input_ms: float | None
     compute_infer_ms: float
-    compute_output_ms: float
+    compute_output_ms: float | None
     batch: float
     executions: int
 
     @property
     def compute_ms(self) -> float:
-        """The sum of the three compute phases."""
-        return self.compute_input_ms + self.compute_infer_ms + self.compute_output_ms
+        """The sum of the compute phases."""
+        return (self.compute_input_ms or 0.0) + self.compute_infer_ms + (self.compute_output_ms or 0.0)
+
+
+class Steps(Protocol):
+    """Reads the counters of an ensemble's steps from a server."""
+
+    def read(self) -> Any:
+        """The present counters."""
+
+    def times(self, before: Any, after: Any) -> tuple[StepTimes, ...]:
+        """The times between two readings, in the order of the steps."""
+
+
+class DrawnSteps:
+    """The steps of the ensemble ``name``, each a model of its own."""
+
+    def __init__(self, client: http.InferenceServerClient, name: str) -> None:
+        self._client, self._name, self._models = client, name, composing_models(client, name)
+
+    def read(self) -> dict[str, Counters]:
+        """By model."""
+        return read_all(self._client, self._models)
+
+    def times(self, before: Mapping[str, Counters], after: Mapping[str, Counters]) -> tuple[StepTimes, ...]:
+        return tuple(step_times(self._name, model, after[model] - before[model]) for model in self._models)
 
 
 def composing_models(client: http.InferenceServerClient, name: str) -> list[str]:

@@ -13,12 +13,13 @@ from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.folder import read_examples
 from triton_ensembles.perf.analyzer import NoAnswerError
-from triton_ensembles.perf.facts import machine, versions, weights_of
+from triton_ensembles.perf.facts import built_as, machine, versions
+from triton_ensembles.perf.fused_steps import FusedSteps, planned_steps
 from triton_ensembles.perf.inputs import Inputs, UserInputs, inputs_for
 from triton_ensembles.perf.load_generator import LIMIT_SECONDS, WINDOWS, LoadGenerator
 from triton_ensembles.perf.report import Point, Report
 from triton_ensembles.perf.report_files import write_report
-from triton_ensembles.perf.steps import composing_models, read_all, step_times
+from triton_ensembles.perf.steps import DrawnSteps, Steps, read_counters
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import TritonServer
@@ -77,8 +78,12 @@ def measure(
                 examples, config = read_examples(ensembles / name), client.get_model_config(name)
                 inputs = inputs_for(config, examples, batch, Path(folder), user or UserInputs())
                 generator = LoadGenerator(home, server, Path(folder), name, protocol, batch, inputs.arguments)
-                weights, points = weights_of(repository), sorted(set(concurrencies))
-                report = _sweep(generator, client, inputs, weights, points, seconds, progress)
+                points = sorted(set(concurrencies))
+                planned = planned_steps(repository, name)
+                steps: Steps = (
+                    FusedSteps(client, server.metrics_url, name, planned) if planned else DrawnSteps(client, name)
+                )
+                report = _sweep(generator, client, steps, inputs, built_as(repository), points, seconds, progress)
             except (EnsembleError, InferenceServerException, OSError) as error:
                 if not server.alive():
                     raise EnsembleError(f"tritonserver ended by itself under load of {name}", path=log) from error
@@ -93,14 +98,14 @@ def measure(
 def _sweep(
     generator: LoadGenerator,
     client: http.InferenceServerClient,
+    steps: Steps,
     inputs: Inputs,
-    weights: str,
+    built: tuple[str, str],
     concurrencies: Sequence[int],
     seconds: float,
     progress: Progress,
 ) -> Report:
     name, date, facts = generator.model, datetime.now(UTC), machine()
-    models = composing_models(client, name)
     progress(f"[{name}] sending {inputs.about}")
     most = concurrencies[-1]
     count = max(2 * most, inputs.entries)
@@ -108,12 +113,13 @@ def _sweep(
     points: list[Point] = []
     needed = seconds
     for concurrency in concurrencies:
-        points.append(_point(generator, client, models, concurrency, needed, progress))
+        points.append(_point(generator, client, steps, concurrency, needed, progress))
         needed = points[-1].seconds  # the next concurrency is not faster
         progress(f"[{name}] {points[-1].summary()}")
     return Report(
         name=name,
-        weights=weights,
+        target=built[0],
+        weights=built[1],
         date=date.isoformat(timespec="seconds"),
         input=inputs.about,
         protocol=generator.protocol,
@@ -128,7 +134,7 @@ def _sweep(
 def _point(
     generator: LoadGenerator,
     client: http.InferenceServerClient,
-    models: Sequence[str],
+    steps: Steps,
     concurrency: int,
     seconds: float,
     progress: Progress,
@@ -136,7 +142,7 @@ def _point(
     """A point with windows that are doubled until requests are answered within each."""
     name = generator.model
     while True:
-        before = read_all(client, (name, *models))
+        before, steps_before = read_counters(client, name), steps.read()
         try:
             times = generator.measure(concurrency, seconds)
             break
@@ -149,14 +155,16 @@ def _point(
                 f"measuring again with {longer / WINDOWS:.1f} s (at most {LONGEST_WINDOW:.0f} s)"
             )
             seconds = longer
-    spent = {model: after - before[model] for model, after in read_all(client, (name, *models)).items()}
-    if spent[name].failures:
-        raise EnsembleError(f"{name} answered {spent[name].failures} of {spent[name].requests} requests with an error")
+    spent, times_by_step = read_counters(client, name) - before, steps.times(steps_before, steps.read())
+    if spent.failures:
+        raise EnsembleError(f"{name} answered {spent.failures} of {spent.requests} requests with an error")
+    without_queues = all(step.queue_ms is None for step in times_by_step)
     return Point(
         client=times,
         seconds=seconds,
-        requests=spent[name].requests,
-        server_ms=spent[name].average_ms("success"),
-        steps=tuple(step_times(name, model, spent[model]) for model in models),
+        requests=spent.requests,
+        server_ms=spent.average_ms("success"),
+        queue_ms=spent.average_ms("queue") if without_queues else None,
+        steps=times_by_step,
         command=("perf_analyzer", *generator.arguments(concurrency, seconds)),
     )

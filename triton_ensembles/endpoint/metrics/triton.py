@@ -2,6 +2,10 @@
 
 Triton labels a metric with model, version and namespace (the folder of the archive). Two endpoints, instances or
 archives may have all of these in common, so each line gets the labels endpoint, variant, instance and target_model.
+
+The runtime of a fused ensemble adds counters for its steps (triton_ensembles/fused/counters.py), with the label step
+and without a namespace. A multi-model container calls the only model of an archive by its TargetModel. Triton keeps the
+counters of a model whose process was killed, so those of models that are not loaded are left out here.
 """
 
 import asyncio
@@ -14,25 +18,41 @@ from prometheus_client.parser import text_string_to_metric_families
 
 _SAMPLE = re.compile(r"(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
 _NAMESPACE = re.compile(r'namespace="[^"]*/models/(?P<hash>[0-9A-Za-z._]+)/model"')
+_MODEL = re.compile(r'(?:^|,)model="(?P<name>[^"]*)"')
 _SUFFIX = re.compile(r"_(sum|count|bucket)$")
 _SECONDS = 2.0
 _QUANTILES = {"0.5": "p50", "0.9": "p90", "0.99": "p99"}
+_FUSED = "fused_step_"
+# Of a model, and of a step of a fused ensemble.
+_REQUESTS = ("nv_inference_request_success", "fused_step_requests")
+_DURATIONS = ("nv_inference_request_duration_us", "fused_step_duration_us")
 
 
 @dataclass(frozen=True)
 class Source:
-    """One instance: the address of its metrics, its labels, and the target models of its archives by hash."""
+    """One instance.
 
-    url: str  # "127.0.0.1:PORT"
+    Attributes:
+        url: "127.0.0.1:PORT" of its metrics.
+        labels: added to each line.
+        target_models: of its archives, by hash.
+        loaded: those target models that Triton has loaded.
+        single: whether the one target model is all that it ever has.
+    """
+
+    url: str
     labels: Mapping[str, str]
     target_models: Mapping[str, str]
+    loaded: frozenset[str]
+    single: bool
 
 
 @dataclass
 class StepTimes:
     """Milliseconds that requests spent in one step: for Triton a model of an archive, queueing and computing.
 
-    Triton always has ``average``, and quantiles only where it was told to keep them.
+    Triton always has ``average``, and quantiles only where it was told to keep them. A step of a fused ensemble has
+    ``average`` alone, without a queue.
     """
 
     target_model: str
@@ -62,19 +82,20 @@ def step_times(exposition: str) -> dict[str, list[StepTimes]]:
 
     Quantiles of several instances cannot be combined: they are those of the slowest instance.
     """
-    found: dict[tuple[str, str, str], StepTimes] = {}
-    totals: dict[tuple[str, str, str], float] = {}
+    found: dict[tuple[str, str, str, str], StepTimes] = {}
+    totals: dict[tuple[str, str, str, str], float] = {}
     for family in text_string_to_metric_families(exposition):
         for sample in family.samples:
             labels = sample.labels
             if "model" not in labels:
                 continue
-            key = (f"{labels['endpoint']}/{labels['variant']}", labels["target_model"], labels["model"])
-            step = found.setdefault(key, StepTimes(key[1], key[2]))
+            where = f"{labels['endpoint']}/{labels['variant']}"
+            key = (where, labels["target_model"], labels["model"], labels.get("step", ""))
+            step = found.setdefault(key, StepTimes(key[1], key[3] or key[2]))
             metric = sample.name.removesuffix("_total")  # which the parser adds to counters
-            if metric == "nv_inference_request_success":
+            if metric in _REQUESTS:
                 step.count += int(sample.value)
-            elif metric == "nv_inference_request_duration_us":
+            elif metric in _DURATIONS:
                 totals[key] = totals.get(key, 0.0) + sample.value
             elif metric == "nv_inference_request_summary_us" and labels.get("quantile") in _QUANTILES:
                 name = _QUANTILES[labels["quantile"]]
@@ -105,18 +126,29 @@ def _merge(families: _Families, source: Source, text: str) -> None:
         elif sample := _SAMPLE.fullmatch(line):
             name = sample["name"]
             family = families.get(_SUFFIX.sub("", name)) or families.setdefault(name, {})
-            labels = ",".join(_labels(source, sample["labels"] or ""))
+            target = _target_model(source, sample["labels"] or "")
+            if name.startswith(_FUSED) and not target:
+                continue
+            labels = ",".join(_labels(source, target, sample["labels"] or ""))
             family[f"{name}{{{labels}}} {sample['value']}"] = None
 
 
-def _labels(source: Source, given: str) -> Iterator[str]:
+def _labels(source: Source, target_model: str, given: str) -> Iterator[str]:
     for name, value in source.labels.items():
         yield f'{name}="{_escaped(value)}"'
-    found = _NAMESPACE.search(given)
-    target = source.target_models.get(found["hash"], "") if found else ""
-    yield f'target_model="{_escaped(target)}"'
+    yield f'target_model="{_escaped(target_model)}"'
     if given:
         yield given
+
+
+def _target_model(source: Source, given: str) -> str:
+    """The target model that a line with the labels ``given`` is about; "" if it is about none."""
+    if found := _NAMESPACE.search(given):
+        return source.target_models.get(found["hash"], "")
+    found = _MODEL.search(given)
+    if found and source.single:
+        return next(iter(source.target_models.values()), "")
+    return found["name"] if found and found["name"] in source.loaded else ""
 
 
 def _escaped(value: str) -> str:

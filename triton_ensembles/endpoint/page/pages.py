@@ -111,12 +111,15 @@ class Pages:
     def _sources(self) -> Iterator[Source]:
         for endpoint in self._endpoints:
             for running in endpoint.running:
+                single = running.plan.spec.mode == "SingleModel"
                 for instance in running.snapshot().instances:
                     if instance.metrics_url and instance.ready:
                         yield Source(
                             instance.metrics_url,
                             {"endpoint": endpoint.name, "variant": running.plan.name, "instance": str(instance.index)},
                             {model.hash: model.target_model for model in instance.models},
+                            frozenset(model.target_model for model in instance.models if model.loaded),
+                            single,
                         )
 
 

@@ -1,0 +1,71 @@
+"""A small ensemble of two Python steps, with an example request: X, three numbers, becomes Y, which is X + 2."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from triton_ensembles.building.build import Built, build
+from triton_ensembles.building.places import Places
+from triton_ensembles.triton.targets import fused
+
+NAME = "chain"
+STEPS = ["first", "second"]
+SLEEPS_MS = {"first": 2.0, "second": 10.0}
+"""How long each execution of a step takes at least."""
+
+_TENSORS = """max_batch_size: 8
+input [ { name: "X" data_type: TYPE_FP32 dims: [ 3 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ 3 ] } ]
+"""
+_DAG = """platform: "ensemble"
+ensemble_scheduling {
+  step [
+    { model_name: "first" model_version: -1
+      input_map { key: "X" value: "X" } output_map { key: "Y" value: "M" } },
+    { model_name: "second" model_version: -1
+      input_map { key: "X" value: "M" } output_map { key: "Y" value: "Y" } }
+  ]
+}
+"""
+_MODEL = """import time
+
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        time.sleep(SECONDS)
+        return [self.answer(request) for request in requests]
+
+    def answer(self, request):
+        x = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
+        return pb_utils.InferenceResponse([pb_utils.Tensor("Y", x + 1)])
+"""
+_REQUEST = {"inputs": [{"name": "X", "datatype": "FP32", "shape": [1, 3], "data": [[1, 2, 3]]}]}
+
+
+def write_chain(project: Path) -> None:
+    """Write the source of the ensemble into ``project/ensembles``."""
+    folder = project / "ensembles" / NAME
+    files = {
+        "ensemble/config.pbtxt": _DAG + _TENSORS,
+        "ensemble/examples/one_row.json": json.dumps(_REQUEST),
+        "ensemble.toml": 'description = "Three numbers, plus two"\n',
+    }
+    for step, milliseconds in SLEEPS_MS.items():
+        files[f"{step}/config.pbtxt"] = f'backend: "python"\n{_TENSORS}dynamic_batching {{ }}\n'
+        files[f"{step}/1/model.py"] = _MODEL.replace("SECONDS", str(milliseconds / 1000))
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
+def build_fused_chain(project: Path, store: Path) -> Built:
+    """The fused chain in the folder ``project``. ``store``: where what is made once is kept."""
+    write_chain(project)
+    (project / "build").mkdir()
+    store.mkdir(parents=True, exist_ok=True)
+    (project / "build" / "store").symlink_to(store.resolve())
+    folder = project / "ensembles" / NAME
+    return build(folder, fused(), Places.of(project), allow_random=False, progress=print)

@@ -1,0 +1,146 @@
+"""The commands that take a built ensemble, with a fused one."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tritonclient.http as http
+from click.testing import CliRunner, Result
+
+from tests import chain
+from triton_ensembles.building.build import Built
+from triton_ensembles.cli import main
+from triton_ensembles.paths import ROOT
+from triton_ensembles.triton.server import TritonServer
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def project(fused_chain: Built) -> Path:
+    return fused_chain.archive.parents[2]
+
+
+@pytest.fixture
+def run(project: Path) -> Run:
+    """``run("list", "--target", "fused")`` in the project of the fused chain."""
+    return lambda *words: CliRunner().invoke(main, ["--project", str(project), *map(str, words)])
+
+
+def test_demo_serves_the_archive_that_was_built(fused_chain: Built, run: Run) -> None:
+    shown = run("demo", "--target", "fused")
+    assert shown.exit_code == 0, shown.output
+    assert f"sha256 {fused_chain.sha256[:12]}…  unchanged, nothing to do" in shown.output
+    assert "one_row.json\n  Y FP32 [1, 3]" in shown.output
+
+
+def test_perf_measures_it_into_a_folder_of_its_own(project: Path, run: Run) -> None:
+    """Otherwise the report of one form replaces that of the other."""
+    measured = run("perf", "--target", "fused", "--concurrency", "1", "--seconds", "1")
+    assert measured.exit_code == 0, measured.output
+    assert "queue" in measured.output.partition("by step")[2]
+    assert (project / "reports" / "perf" / "fused" / "chain.json").is_file()
+    assert not (project / "reports" / "perf" / "chain.json").exists()
+
+
+@pytest.mark.parametrize("command", ["serve", "demo", "perf"])
+def test_archives_for_a_gpu_are_not_served_here(run: Run, command: str) -> None:
+    refused = run(command, "--target", "gpu", "--image", "24.09")
+    assert refused.exit_code == 2
+    assert "--target gpu is served by NVIDIA's image" in refused.output
+
+
+def test_list_shows_what_is_in_it(fused_chain: Built, run: Run) -> None:
+    shown = run("list", "--target", "fused").output
+    assert "steps: first (python) -> second (python)" in shown
+    assert "environment fused (wheels)" in shown and "numpy" in shown
+    assert fused_chain.sha256 in shown
+    assert "not built, or the archive is damaged: build.py build --target gpu" in run("list", "--target", "gpu").output
+
+
+def test_graph_draws_the_same_dag_from_the_source_the_archive_and_the_repository(fused_chain: Built, run: Run) -> None:
+    """A fused archive has no DAG in its config any more, but its plan has."""
+    drawn = run("graph", chain.NAME)
+    assert drawn.exit_code == 0 and "first<br/>python" in drawn.output
+    for path in (fused_chain.archive, fused_chain.repository):
+        assert run("graph", path).output == drawn.output
+
+
+def test_graph_of_a_damaged_plan_is_one_line(fused_chain: Built, run: Run, tmp_path: Path) -> None:
+    model = tmp_path / "chain"
+    (model / "1").mkdir(parents=True)
+    (model / "config.pbtxt").write_bytes((fused_chain.repository / "chain" / "config.pbtxt").read_bytes())
+    missing = run("graph", tmp_path)
+    assert "plan.json of this fused ensemble is missing" in missing.output
+    assert "build.py graph NAME" in missing.output
+    (model / "1" / "plan.json").write_text('{"steps": [1]}')
+    damaged = run("graph", tmp_path)
+    assert damaged.exit_code == 1
+    assert "plan.json of 'chain' is not the plan of a fused ensemble" in damaged.output
+
+
+def test_diff_shows_the_one_model_that_the_dag_becomes(run: Run) -> None:
+    shown = run("diff", "cpu", "fused")
+    assert shown.exit_code == 0, shown.output
+    assert '-platform: "ensemble"' in shown.output
+    assert "+first (python): X=X -> Y=M" in shown.output
+    assert "+second (python): X=M -> Y=Y" in shown.output
+
+
+def test_check_finds_nothing_wrong_with_it(fused_chain: Built, run: Run) -> None:
+    for words in (("check", fused_chain.archive), ("check", "--target", "fused")):
+        checked = run(*words)
+        assert checked.exit_code == 0, checked.output
+        assert checked.output.startswith("no faults in 1 repository")
+
+
+def test_clones_are_served_side_by_side(fused_chain: Built, run: Run, tmp_path: Path) -> None:
+    cloned = run("clone", chain.NAME, "--target", "fused", "--count", "2", "--prefix", "tenant", "--output", tmp_path)
+    assert cloned.exit_code == 0, cloned.output
+    repositories = []
+    for name in ("tenant_0000", "tenant_0001"):
+        repositories.append(tmp_path / name)
+        repositories[-1].mkdir()
+        subprocess.run(["tar", "-xzf", tmp_path / f"{name}.tar.gz", "-C", repositories[-1]], check=True)
+    with TritonServer(repositories) as server, http.InferenceServerClient(server.http_url) as client:
+        assert client.is_model_ready("tenant_0000") and client.is_model_ready("tenant_0001")
+
+
+def test_a_clone_of_what_was_not_built_says_how_to_build_it(run: Run) -> None:
+    refused = run("clone", chain.NAME, "--target", "gpu", "--count", "1", "--prefix", "tenant")
+    assert "run: build.py build chain --target gpu" in refused.output
+
+
+def make(*words: str) -> subprocess.CompletedProcess[str]:
+    """``make`` that only prints what it would run, in a project that is set up."""
+    return subprocess.run(
+        ["make", "--no-print-directory", "-n", "-o", ".venv/ready", *words], capture_output=True, text=True, cwd=ROOT
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (["build-ensembles"], "build --weights auto --target fused --image 24.09"),
+        (["serve-local"], "serve --weights auto --target fused --image 24.09"),
+        (["perf"], "perf --weights auto --target fused --image 24.09"),
+        (["demo"], "demo --weights auto --target fused --image 24.09"),
+        (["check"], "check --target fused --image 24.09"),
+        (["upload"], "upload --endpoint triton-ensembles --target fused"),
+        (["deploy"], "deploy --endpoint triton-ensembles --target fused --image 24.09"),
+        (["invoke"], "invoke --endpoint triton-ensembles --target fused"),
+    ],
+)
+def test_make_passes_the_target_on(words: list[str], command: str) -> None:
+    done = make(*words, "TARGET=fused", "IMAGE=24.09")
+    assert done.returncode == 0, done.stderr
+    assert f"build.py {command}" in " ".join(done.stdout.split())
+
+
+def test_make_refuses_to_serve_for_a_gpu() -> None:
+    for words, code in ((["TARGET=gpu"], 2), (["TARGET=fused"], 0), ([], 0)):
+        done = subprocess.run(["make", "not-gpu", *words], capture_output=True, text=True, cwd=ROOT)
+        assert done.returncode == code, done.stderr

@@ -1,0 +1,125 @@
+"""Fused ensembles on the local endpoint: their steps at /metrics and on the status page, as those of drawn ones."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+from aiohttp import ClientSession, web
+from aiohttp.test_utils import TestServer
+
+from tests import chain
+from tests.endpoint.conftest import Deployer
+from tests.endpoint.test_metrics import one, samples
+from tests.triton.test_server import wait_until
+from triton_ensembles.building.build import Built
+from triton_ensembles.deploy.image import PIP_SERVER
+from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.endpoint.metrics.triton import Source, scrape
+
+BODY = json.dumps({"inputs": [{"name": "X", "shape": [2, 3], "datatype": "FP32", "data": [1, 2, 3, 4, 5, 6]}]})
+
+
+def ask(runtime: Any, endpoint: str, **target: str) -> None:
+    reply = runtime.invoke_endpoint(EndpointName=endpoint, ContentType="application/json", Body=BODY, **target)
+    (output,) = json.loads(reply["Body"].read())["outputs"]
+    assert output["data"] == [3, 4, 5, 6, 7, 8]
+
+
+def fused_series(local: LocalEndpoint, endpoint: str) -> list[dict[str, str]]:
+    return [each.labels for each in samples(local, endpoint) if each.name.startswith("fused_step")]
+
+
+def rows_of(local: LocalEndpoint, endpoint: str) -> dict[tuple[str, str], list[str]]:
+    """The cells after the step in the table of latencies, by target model and step."""
+    with urllib.request.urlopen(local.url) as reply:
+        html = reply.read().decode()
+    card = html.partition(f'data-endpoint="{endpoint}"')[2].partition("</article>")[0]
+    found = {}
+    for body in re.findall(r"<tbody>(.*?)</tbody>", card.partition('class="latencies"')[2], re.DOTALL):
+        (target,) = re.findall(r'<th scope="rowgroup"[^>]*>(.*?)</th>', body)
+        for row in re.findall(r"<tr>(.*?)</tr>", body, re.DOTALL):
+            step, *cells = re.findall(r"<td[^>]*>(.*?)</td>", row)
+            found[target, step] = cells
+    return found
+
+
+def test_steps_are_counted_by_archive_and_shown_on_the_page(
+    fused_chain: Built, deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Callable[[str, Any], None]
+) -> None:
+    """Two versions of one ensemble, as they are on an endpoint between an upload and the last use of the older one."""
+    asked = {"fused/chain-1.tar.gz": 3, "fused/chain-2.tar.gz": 1}
+    for key in asked:
+        put(key, fused_chain.archive.read_bytes())
+    deployer.endpoint("fused", deployer.config("fused", deployer.model("fused", Image=PIP_SERVER)))
+    for key, times in asked.items():
+        for _ in range(times):
+            ask(runtime, "fused", TargetModel=key)
+    for key, times in asked.items():
+        for step in chain.STEPS:
+            labels = {"target_model": key, "variant": "AllTraffic", "instance": "0", "step": step, "version": "1"}
+            wait_until(lambda: one(samples(local, "fused"), "fused_step_requests_total", **labels) == times)  # noqa: B023
+            wait_until(lambda: one(samples(local, "fused"), "fused_step_rows_total", **labels) == 2 * times)  # noqa: B023
+    shown = rows_of(local, "fused")
+    for key, times in asked.items():
+        for step in chain.STEPS:
+            count, *quantiles, mean = shown[key, step]
+            assert (count, quantiles) == (str(times), ["–", "–", "–"])
+            assert float(mean) >= chain.SLEEPS_MS[step]
+        assert shown[key, "total in Triton"][0] == str(times)
+
+
+def test_the_steps_of_an_unloaded_model_disappear(
+    fused_chain: Built, deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Callable[[str, Any], None]
+) -> None:
+    """Otherwise an endpoint of thousands of models shows, and keeps, every step that it has ever run."""
+    put("brief/chain.tar.gz", fused_chain.archive.read_bytes())
+    model = deployer.model("brief", Image=PIP_SERVER, MultiModelConfig={"ModelCacheSetting": "Disabled"})
+    deployer.endpoint("brief", deployer.config("brief", model))
+    for _ in range(3):  # loaded, and unloaded as soon as it has answered
+        ask(runtime, "brief", TargetModel="brief/chain.tar.gz")
+        wait_until(lambda: not fused_series(local, "brief"))
+
+
+def test_the_steps_of_a_single_model_are_its_own(
+    fused_chain: Built, deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Callable[[str, Any], None]
+) -> None:
+    """Triton calls the model of a single-model endpoint by its own name, not by that of the archive."""
+    put("lone/renamed.tar.gz", fused_chain.archive.read_bytes())
+    deployer.single_model("lone", "lone/renamed.tar.gz", Image=PIP_SERVER)
+    ask(runtime, "lone")
+    labels = {"target_model": "renamed.tar.gz", "step": "second"}
+    wait_until(lambda: one(samples(local, "lone"), "fused_step_requests_total", **labels) == 1)
+    assert ("renamed.tar.gz", "second") in rows_of(local, "lone")
+
+
+def test_what_a_killed_process_has_counted_is_left_out() -> None:
+    """Triton keeps it after the model is unloaded; other metrics of steps may name any model, and pass."""
+    lines = [
+        'fused_step_requests_total{model="gone.tar.gz",step="first",version="1"} 7',
+        'fused_step_requests_total{model="here.tar.gz",step="first",version="1"} 5',
+        'own_total{model="mine"} 3',
+    ]
+    assert asyncio.run(scraped("\n".join(lines))).splitlines() == [
+        'fused_step_requests_total{endpoint="e",target_model="here.tar.gz",model="here.tar.gz",step="first",'
+        'version="1"} 5',
+        'own_total{endpoint="e",target_model="",model="mine"} 3',
+    ]
+
+
+async def scraped(exposition: str) -> str:
+    """What becomes of the metrics of an instance that has loaded here.tar.gz, and gone.tar.gz before."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(text=exposition)
+
+    app = web.Application()
+    app.router.add_get("/metrics", answer)
+    async with TestServer(app) as instance, ClientSession() as session:
+        targets = {"0": "gone.tar.gz", "1": "here.tar.gz"}
+        url, loaded = f"{instance.host}:{instance.port}", frozenset({"here.tar.gz"})
+        return await scrape(session, [Source(url, {"endpoint": "e"}, targets, loaded, single=False)])
