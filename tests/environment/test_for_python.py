@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 

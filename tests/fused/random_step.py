@@ -9,10 +9,9 @@ import json
 import os
 from pathlib import Path
 
+import helper
 import numpy as np
 import triton_python_backend_utils as pb_utils
-
-import helper
 
 from . import helper as same_helper
 

@@ -46,6 +46,7 @@ def read(core: ov.Core, model: ModelInstance) -> tuple[ov.Model, Names]:
         raise LoadError(f"OpenVINO cannot read {files}: {reason(error)}") from error
     if (
         weights
+        and model.checks_files
         and graph.has_rt_info(CHECKSUM)
         and graph.get_rt_info(CHECKSUM).astype(int) != size_and_crc32(weights)[1]
     ):
