@@ -21,9 +21,8 @@ class EngineStep:
 
     def __init__(self, place: StepPlace) -> None:
         filename, module, engine = ENGINES[place.plan.backend]
-        model = replace(
-            read_model_instance(place.arguments(), filename), checks_files=False
-        )  # the plan has their digests
+        # The plan has the digests of the files.
+        model = replace(read_model_instance(place.arguments(), filename), checks_files=False)
         engines = importlib.import_module(f"triton_ensembles.backends.{module}")
         self._engine: Any = getattr(engines, engine)(model)
         # DALI's next run writes into the same memory.
