@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import tritonclient.http as http
 
+from tests.endpoint.hosting import archives
 from tests.endpoint.hosting.archives import model
 from tests.endpoint.hosting.conftest import Host, eventually
 from tests.triton.test_server import environments_of
@@ -80,6 +81,8 @@ async def test_this_projects_archives_are_served_and_leave_no_environment_behind
         (request, *_) = read_examples(ENSEMBLES / name).requests
         answered = await answer(host, f"{name}.tar.gz", request)
         assert answered.get_response()["outputs"]
+    host.put("tar.tar.gz", archives.with_environment(archives.model()))
+    assert await host.ask("tar.tar.gz", 1.0)
     environments = environments_of(host.processes())
     assert environments
     host.kill()
