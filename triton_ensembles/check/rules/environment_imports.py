@@ -116,7 +116,7 @@ def _imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
     severity=Severity.NOTE,
 )
 def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
-    for path, spec, steps in _files(repository):
+    for path, spec, steps in environment_files(repository):
         named = {normal_name(package.name) for package in spec.packages}
         named |= {normal_name(re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0]) for text in spec.pip_packages}
         for step in steps:
@@ -179,10 +179,10 @@ def _packed_files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec
     """Those of environments that bring a Python and numpy of their own, which wheels beside model.py do not."""
     recipe = repository.recipe.recipe if repository.recipe else None
     wheels = [each.steps for each in recipe.environments.values() if each.kind == "wheels"] if recipe else []
-    return (found for found in _files(repository) if tuple(found[2]) not in wheels)
+    return (found for found in environment_files(repository) if tuple(found[2]) not in wheels)
 
 
-def _files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
+def environment_files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
     """The environment files that a recipe names, with the steps that get them; the build judges those with faults.
 
     Their paths are relative to the project, whose folder ensembles/ holds the repository.
