@@ -39,6 +39,8 @@ def archive(folder: Path, sizes: tuple[int, ...] = (10, 70_000, 200_001)) -> Pat
     (tree / "pair.step" / "config.pbtxt").write_text(STEP)
     (tree / "pair.step" / "environment" / "bin").mkdir(parents=True)
     (tree / "pair.step" / "environment" / "bin" / "python3.11").write_bytes(_bytes(65_537))
+    (tree / "pair.step" / "environment" / "lib" / ("long" * 30)).mkdir(parents=True)
+    (tree / "pair.step" / "environment" / "lib" / ("long" * 30) / "module.so").write_bytes(_bytes(9_999))
     for size in sizes:
         (tree / "pair.step" / "1" / f"file_{size}").write_bytes(_bytes(size))
     (tree / "manifest.json").write_text(

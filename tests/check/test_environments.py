@@ -53,6 +53,14 @@ def test_a_release_that_takes_no_folder_is_given_a_tar(tmp_path: Path) -> None:
     }
 
 
+def test_a_misspelled_folder_is_named(tmp_path: Path) -> None:
+    """Otherwise people look for a .tar.gz that there never was."""
+    files = {**members("a", f"{FOLDER}/environments"), **folder("a.step/environment", environment("3.10"))}
+    (fault,) = faults(write(tmp_path / "a.tar.gz", files))
+    assert fault.rule == "environment-missing"
+    assert f'did you mean "{FOLDER}/environment"?' in fault.cure
+
+
 @pytest.mark.parametrize(
     ("path", "rule"),
     [

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.check.packing import MODEL_PY, Content, faults, members, rules, write
+from tests.check.packing import MODEL_PY, Content, ensemble_of, faults, members, python_step, rules, write
 from triton_ensembles.triton.home import server_python
 
 HERE = server_python().replace(".", "")
@@ -94,3 +94,21 @@ def test_archives_for_different_pythons_fit_no_image(tmp_path: Path) -> None:
         for python, manifest in (("310", '{"image": "24.09"}'), ("312", '{"image": "25.04"}'))
     ]
     assert "image-none-fits" in rules(*paths)
+
+
+@pytest.mark.parametrize(("kind", "rules_found"), [("wheels", False), ("folder", True)])
+def test_the_python_of_an_environment_file_has_no_effect_on_wheels(
+    kind: str, rules_found: bool, tmp_path: Path
+) -> None:
+    """Otherwise people change a line that nothing reads."""
+    folder = tmp_path / "ensembles" / "a"
+    files = {"ensemble/config.pbtxt": ensemble_of("step"), "step/config.pbtxt": python_step()}
+    files |= {"step/1/model.py": "import mine\n" + MODEL_PY, "../../envs/x.yml": "dependencies:\n  - python=3.11\n"}
+    recipe = f'[environments.x]\nfile = "envs/x.yml"\nsteps = ["step"]\nkind = "{kind}"\n'
+    for name, text in {**files, "ensemble.toml": f'description = "x"\n{recipe}'}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    found = rules(folder, image="24.09")
+    assert ("environment-file-python" in found) == rules_found
+    assert "environment-import-unnamed" in found

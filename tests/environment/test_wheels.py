@@ -66,7 +66,9 @@ def test_nothing_is_unpacked_that_no_step_imports(index: Path, tmp_path: Path) -
         "alpha_more.py",
         f"{info}/METADATA",
         f"{info}/WHEEL",
+        f"{info}/top_level.txt",
     }
+    assert (tmp_path / "site" / info / "top_level.txt").read_text() == "alpha\nalpha_more\n"
 
 
 def test_the_recipes_globs_leave_a_package_out(index: Path, tmp_path: Path) -> None:

@@ -117,6 +117,7 @@ def _segments(members: list[_Member], ensemble: str, name: str) -> Iterator[byte
         # The ensemble's own folder and those of its steps (``bert_trt.preprocess``); files at the root stay.
         first, slash, rest = info.name.partition("/")
         info.name = f"{_model(first, ensemble, name)}{slash}{rest}"
+        info.pax_headers = {}  # a long name is in there, too, and would come before the new one
         if isinstance(content, bytes):
             content = _rewritten(original.name, content, ensemble, name)
             info.size = len(content)

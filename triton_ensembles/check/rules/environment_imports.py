@@ -143,7 +143,7 @@ def environment_file_numpy(repository: Repository, destination: Destination) -> 
     release = release_of(destination)
     if release is None or release.reads_numpy2 is not False:
         return
-    for path, spec, _ in environment_files(repository):
+    for path, spec, _ in _packed_files(repository):
         for package in spec.packages:
             clause = re.match(r"(==?|>=|>|~=)(\d[\d.]*)", package.version)
             if package.name == "numpy" and clause and version(clause[2].rstrip(".")) >= (2,):
@@ -163,7 +163,7 @@ def environment_file_numpy(repository: Repository, destination: Destination) -> 
 )
 def environment_file_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
-    for path, spec, steps in environment_files(repository) if image and image.python else ():
+    for path, spec, steps in _packed_files(repository) if image and image.python else ():
         if spec.python and image and spec.python != image.python:
             yield Finding(
                 Place(path),
@@ -173,6 +173,13 @@ def environment_file_python(repository: Repository, destination: Destination) ->
                 f"{spec.python}, built from release {image.release}, in the folder of each",
                 f"write python={image.python}",
             )
+
+
+def _packed_files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
+    """Those of environments that bring a Python and numpy of their own, which wheels beside model.py do not."""
+    recipe = repository.recipe.recipe if repository.recipe else None
+    wheels = [each.steps for each in recipe.environments.values() if each.kind == "wheels"] if recipe else []
+    return (found for found in environment_files(repository) if tuple(found[2]) not in wheels)
 
 
 def environment_files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:

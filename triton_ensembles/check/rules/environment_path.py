@@ -31,7 +31,11 @@ def _place(model: Model) -> Place:
     return model.at("parameters", PARAMETER, "value", "string_value")
 
 
-@rule(f"{PARAMETER} names an existing file", bad=_parameter(f"{MODEL_FOLDER}/missing_env.tar.gz"), words=_NOT_FOUND)
+@rule(
+    f"{PARAMETER} names an existing file or folder",
+    bad=_parameter(f"{MODEL_FOLDER}/missing_env.tar.gz"),
+    words=_NOT_FOUND,
+)
 def environment_missing(model: Model) -> Iterator[Finding]:
     found = reference(model)
     if not found or found.location not in (Location.MODEL, Location.REPOSITORY):
@@ -40,13 +44,14 @@ def environment_missing(model: Model) -> Iterator[Finding]:
     if found.path and tree.get(found.path):
         return
     folder = found.path.rpartition("/")[0]
-    archives = [path for path, entry in tree.entries.items() if is_archive(path) and not entry.is_folder]
-    meant = nearest(found.path, [path for path in archives if path.rpartition("/")[0] == folder]) or (
-        archives[0] if len(archives) == 1 else None
+    there = [path for path, entry in tree.entries.items() if is_archive(path) and not entry.is_folder]
+    there += [path.removesuffix("/bin/activate") for path in tree.entries if path.endswith("/bin/activate")]
+    meant = nearest(found.path, [path for path in there if path.rpartition("/")[0] == folder]) or (
+        there[0] if len(there) == 1 else None
     )
     yield Finding(
         _place(model),
-        f"there is no file '{found.path or '.'}' in the repository",
+        f"there is no file or folder '{found.path or '.'}' in the repository",
         cure=f'did you mean "{_written(model, meant)}"?' if meant else "pack it there, or correct the path",
     )
 
@@ -122,8 +127,8 @@ def environment_shared(repository: Repository) -> Iterator[Finding]:
             _place(models[0]),
             f"'{path}' is in the repository, but not in the folder of "
             + " and ".join(model.folder for model in models[:5]),
-            "it works from a local disk, and so on SageMaker, which unpacks archives there (steps that share it also "
-            "share one extraction); Triton's documentation leaves it undefined, and it fails with a repository in S3, "
+            "it works from a local disk, and so on SageMaker, which unpacks archives there (steps that share it have "
+            "it only once); Triton's documentation leaves it undefined, and it fails with a repository in S3, "
             "GCS or Azure, because Triton then downloads each model's folder separately",
             "change nothing for SageMaker",
         )
