@@ -17,16 +17,16 @@ from triton_ensembles.artifacts import Job
 from triton_ensembles.backends.onnxruntime.weights_gate import instruction_sets
 from triton_ensembles.building.artifact_builder import MadeArtifact, listed
 from triton_ensembles.building.artifact_maker import MakerCall
+from triton_ensembles.building.model_selection import SelectedModel
 from triton_ensembles.building.plan import BuildPlan
 from triton_ensembles.building.store import Store
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import digest, file_digest
 from triton_ensembles.progress import Progress
-from triton_ensembles.recipe.schema import Artifact
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 
 LEAST_BYTES = 4 << 20
-"""Of a model's file. A copy of less is lost in the 50 MiB that a process with an engine takes."""
+"""Of an ONNX model for ONNX Runtime. A copy of less is lost in the 50 MiB that a process with an engine takes."""
 
 
 def map_weights(
@@ -39,8 +39,7 @@ def map_weights(
 ) -> dict[str, MadeArtifact]:
     """The artifacts of ``plan``, which are ``made``, with what is derived from a model in its place.
 
-    Both are by path in the recipe. Derived files are beside the model: ``STEP/1/model.weights``. Where the model's file
-    gets another name, its step's config in ``plan`` gets that, too.
+    Both are by path in the recipe. Derived files are beside the model: ``STEP/1/model.weights``.
 
     Args:
         onnxruntime: a folder with the ONNX Runtime of the archive, built for the Python that runs this; None for the
@@ -51,13 +50,11 @@ def map_weights(
     """
     artifacts = dict(made)
     for step, call in derivations(plan, onnxruntime).items():
-        model = plan.selected[step].file
-        if made[model.path].path.stat().st_size < LEAST_BYTES:
+        model = plan.selected[step]
+        path = model.file.path
+        if model.loads == model.file.name and made[path].path.stat().st_size < LEAST_BYTES:
             continue
-        files = _derive(model, artifacts.pop(model.path), call, store, progress, onnxruntime)
-        artifacts |= files
-        if model.path not in files:
-            plan.configs[step].default_model_filename = Path(model.name).with_suffix(".xml").name
+        artifacts |= _derive(model, artifacts.pop(path), call, store, progress, onnxruntime)
     return artifacts
 
 
@@ -71,7 +68,7 @@ def derivations(plan: BuildPlan, onnxruntime: Path | None = None) -> dict[str, M
         if model.backend == "onnxruntime":
             options = {"level": config.optimization.graph.level, "onnxruntime": _version(onnxruntime)}
             calls[step] = MakerCall("mapped_weights", {**options, "instruction_sets": tuple(instruction_sets())})
-        elif model.backend == "openvino" and not model.file.name.endswith(".xml"):
+        elif model.loads != model.file.name:
             fields = MessageToDict(config, preserving_proto_field_name=True)
             shapes = {key: fields.get(key, 0) for key in ("max_batch_size", "input", "output")}
             calls[step] = MakerCall("openvino_ir", {"config": json.dumps(shapes, sort_keys=True)})
@@ -81,6 +78,8 @@ def derivations(plan: BuildPlan, onnxruntime: Path | None = None) -> dict[str, M
 def _derive(
     source: Artifact, made: MadeArtifact, call: MakerCall, store: Store, progress: Progress, onnxruntime: Path | None
 ) -> dict[str, MadeArtifact]:
+    source = selected.file
+
     def make(output: Path) -> dict[str, Any]:
         job = Job(output, {source.name: made.path}, source.name, call.options, dali_device="", dali_version="")
         return call.run(job, source.path, progress, packages=onnxruntime)
@@ -102,7 +101,7 @@ def _derive(
     }
     files = {}
     for file in sorted(entry.path.iterdir()):
-        about = model if file.name in (source.name, Path(source.name).with_suffix(".xml").name) else beside
+        about = model if file.name == selected.loads else beside
         record = {"sha256": file_digest(file), "size": file.stat().st_size, **about}
         files[str(Path(source.path).with_name(file.name))] = MadeArtifact(file, record)
     return files
