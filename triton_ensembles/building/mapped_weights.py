@@ -76,9 +76,14 @@ def derivations(plan: BuildPlan, onnxruntime: Path | None = None) -> dict[str, M
 
 
 def _derive(
-    source: Artifact, made: MadeArtifact, call: MakerCall, store: Store, progress: Progress, onnxruntime: Path | None
+    model: SelectedModel,
+    made: MadeArtifact,
+    call: MakerCall,
+    store: Store,
+    progress: Progress,
+    onnxruntime: Path | None,
 ) -> dict[str, MadeArtifact]:
-    source = selected.file
+    source = model.file
 
     def make(output: Path) -> dict[str, Any]:
         job = Job(output, {source.name: made.path}, source.name, call.options, dali_device="", dali_version="")
@@ -89,7 +94,7 @@ def _derive(
     if new:
         progress(f"{source.path}: {call.name}{listed(entry.facts)}")
     made_by = {key: identity[key] for key in ("maker", "options", "tools")}
-    model = {
+    loaded = {
         "random": made.record["random"],
         "made_from": made.record["made_from"] | {"weights": made_by},
         "facts": made.record["facts"] | entry.facts,
@@ -101,7 +106,7 @@ def _derive(
     }
     files = {}
     for file in sorted(entry.path.iterdir()):
-        about = model if file.name == selected.loads else beside
+        about = loaded if file.name == model.loads else beside
         record = {"sha256": file_digest(file), "size": file.stat().st_size, **about}
         files[str(Path(source.path).with_name(file.name))] = MadeArtifact(file, record)
     return files
