@@ -58,7 +58,7 @@ def test_a_variable_length_of_an_onnx_model_stays_variable(tmp_path: Path) -> No
 
 
 def test_making_it_again_elsewhere_gives_the_same_bytes(tmp_path: Path) -> None:
-    """Otherwise the same build would give another archive each time. Each file is made in a process of its own."""
+    """Otherwise the same build would give another archive each time. Each is made in a process of its own."""
     files = []
     for folder in (tmp_path / "one", tmp_path / "another" / "place"):
         source = folder / "1" / "model.graphdef"

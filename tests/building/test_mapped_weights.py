@@ -8,6 +8,7 @@ from pathlib import Path
 import onnxruntime as ort
 import pytest
 
+from tests.backends.embedding import embedding
 from tests.backends.networks import sentences
 from triton_ensembles.building.artifact_builder import MadeArtifact
 from triton_ensembles.building.build import Built
@@ -96,9 +97,18 @@ def test_damaged_weights_in_the_store_are_made_again(places: Places, tmp_path: P
     assert set(first) == {f"bert-trt/1/{name}" for name in FILES}
     assert derive() == first
     (line,) = said
-    assert line.startswith("bert-trt/1/model.onnx: mapped_weights, weights mapped")
+    assert line.startswith("bert-trt/1/model.onnx: mapped_weights, ") and "weights mapped" in line
     (weights,) = (tmp_path / "store").rglob("model.weights")
     with weights.open("r+b") as stream:
         stream.write(b"damage")
     assert derive() == first
     assert len(said) == 2
+
+
+def test_a_small_model_stays_as_it_is(places: Places, tmp_path: Path) -> None:
+    """Mapping it would save nothing, and make four files of one."""
+    model = tmp_path / "model.onnx"
+    model.write_bytes(embedding())
+    made = {"bert-trt/1/model.onnx": MadeArtifact(model, {})}
+    plan = plan_build(places.ensembles / "bert_trt", CPU)
+    assert map_weights(plan, made, Store(tmp_path / "store"), print) == made

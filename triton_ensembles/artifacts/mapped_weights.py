@@ -4,8 +4,7 @@ What is written stands in triton_ensembles/backends/onnxruntime/weights_gate.py.
 the plain graph as far as any processor can run it, and the prepacked one for this processor. Both name one file of
 weights, in which what they have in common is once.
 
-The model stays as it is where that does not pay or cannot be proven: with little constant data, without a known input,
-or with answers that differ from run to run.
+The model stays as it is where that cannot be proven: without a known input, or with answers that differ each time.
 """
 
 import hashlib
@@ -32,9 +31,6 @@ READS = (
     "triton_ensembles/backends/onnxruntime/tensors.py",
     "triton_ensembles/backends/onnxruntime/weights_gate.py",
 )
-
-LEAST_BYTES = 4 << 20
-"""Of constant data. A session's own copy of less is lost in the 50 MiB that a process with ONNX Runtime takes."""
 
 _INLINE = 1024  # bytes; smaller tensors stay in the graph
 _PAGE, _LINE = 4096, 64  # a large tensor begins with a page, so that only what is read is in memory
@@ -71,10 +67,8 @@ def _map(source: Path, files: GatedFiles, level: int) -> str:
     """Write the files; or say why not, and write none."""
     for_plain, for_prepacked = _LEVELS[level]
     try:
-        if (size := _constant_bytes(onnx.load(source).graph)) < LEAST_BYTES:
-            return f"they take only {size} bytes"
         session = _open(source, _options(for_prepacked))
-    except Exception as error:  # those of ONNX and of ONNX Runtime have no other common base
+    except Exception as error:  # ONNX Runtime's exceptions have no other common base
         raise EnsembleError(f"ONNX Runtime {ort.__version__} cannot load {source.name}: {error}") from error
     if (found := _answered(session)) is None:
         return "no input is known that the model answers with finite numbers"
@@ -197,8 +191,3 @@ def _initializers(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
         for attribute in node.attribute:
             for inner in (attribute.g, *attribute.graphs):
                 yield from _initializers(inner)
-
-
-def _constant_bytes(graph: onnx.GraphProto) -> int:
-    constants = [attribute.t for node in graph.node for attribute in node.attribute]
-    return sum(int(tensor.ByteSize()) for tensor in (*_initializers(graph), *constants))

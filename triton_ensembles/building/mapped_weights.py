@@ -25,6 +25,9 @@ from triton_ensembles.files import digest, file_digest
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 
+LEAST_BYTES = 4 << 20
+"""Of an ONNX model for ONNX Runtime. A copy of less is lost in the 50 MiB that a process with an engine takes."""
+
 
 def map_weights(
     plan: BuildPlan,
@@ -48,7 +51,10 @@ def map_weights(
     artifacts = dict(made)
     for step, call in derivations(plan, onnxruntime).items():
         model = plan.selected[step]
-        artifacts |= _derive(model, artifacts.pop(model.file.path), call, store, progress, onnxruntime)
+        path = model.file.path
+        if model.loads == model.file.name and made[path].path.stat().st_size < LEAST_BYTES:
+            continue
+        artifacts |= _derive(model, artifacts.pop(path), call, store, progress, onnxruntime)
     return artifacts
 
 
@@ -70,14 +76,14 @@ def derivations(plan: BuildPlan, onnxruntime: Path | None = None) -> dict[str, M
 
 
 def _derive(
-    selected: SelectedModel,
+    model: SelectedModel,
     made: MadeArtifact,
     call: MakerCall,
     store: Store,
     progress: Progress,
     onnxruntime: Path | None,
 ) -> dict[str, MadeArtifact]:
-    source = selected.file
+    source = model.file
 
     def make(output: Path) -> dict[str, Any]:
         job = Job(output, {source.name: made.path}, source.name, call.options, dali_device="", dali_version="")
@@ -88,7 +94,7 @@ def _derive(
     if new:
         progress(f"{source.path}: {call.name}{listed(entry.facts)}")
     made_by = {key: identity[key] for key in ("maker", "options", "tools")}
-    model = {
+    loaded = {
         "random": made.record["random"],
         "made_from": made.record["made_from"] | {"weights": made_by},
         "facts": made.record["facts"] | entry.facts,
@@ -100,7 +106,7 @@ def _derive(
     }
     files = {}
     for file in sorted(entry.path.iterdir()):
-        about = model if file.name == selected.loads else beside
+        about = loaded if file.name == model.loads else beside
         record = {"sha256": file_digest(file), "size": file.stat().st_size, **about}
         files[str(Path(source.path).with_name(file.name))] = MadeArtifact(file, record)
     return files

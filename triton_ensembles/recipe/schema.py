@@ -168,7 +168,7 @@ class Engine(_Frozen):
     precision: Literal["fp32", "bf16"] = "fp32"
     """The precision of the computation; only openvino computes in bf16."""
     instances: Annotated[int, Field(ge=1, le=64)] = 1
-    """How many instances run batches in parallel. They share the cores, and each keeps a copy of the weights."""
+    """How many instances run batches in parallel. They share the cores and, but for tensorflow, the mapped weights."""
 
 
 class GpuOnly(_Frozen):
