@@ -65,3 +65,15 @@ def minilm(built: dict[str, Built], places: Places, tmp_path_factory: pytest.Tem
     for name, sha256 in read_recipe(places.ensembles / "bert_trt").sources["minilm"].files.items():
         (folder / name).symlink_to((places.downloads / sha256).resolve())
     return folder
+
+
+@pytest.fixture(scope="session")
+def inception_graph(built: dict[str, Built], places: Places) -> Path:
+    """The frozen graph from which dali_inception's files for OpenVINO are made."""
+    from triton_ensembles.building.artifact_builder import ArtifactBuilder
+    from triton_ensembles.building.plan import plan_build
+    from triton_ensembles.building.store import Store
+
+    plan = plan_build(places.ensembles / "dali_inception", CPU)
+    builder = ArtifactBuilder(plan, Store(places.store), places.downloads, print, allow_random=True)
+    return builder.make(plan.selected["inception_graphdef"].file).path

@@ -165,9 +165,9 @@ def test_a_model_that_bf16_suits_is_measured_once_and_recorded(tmp_path: Path, m
 
 
 @needs_bf16
-def test_inception_in_bf16_passes(built: dict[str, Built], tmp_path: Path) -> None:
+def test_inception_in_bf16_passes(inception_graph: Path, tmp_path: Path) -> None:
     """Otherwise dali_inception could not use bf16."""
-    model = built["dali_inception"].repository / "dali_inception.inception_graphdef" / "1" / "model.graphdef"
-    job = Job(tmp_path / "facts", {model.name: model}, model.name, {"precision": "bf16"}, "cpu", "")
+    name = inception_graph.name
+    job = Job(tmp_path / "facts", {name: inception_graph}, name, {"precision": "bf16"}, "cpu", "")
     facts = accuracy_on_photographs.make(job)
     assert float(facts["least_cosine_to_fp32"]) >= LEAST_COSINE

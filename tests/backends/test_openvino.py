@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,3 +127,38 @@ def test_padding_needs_an_axis_of_any_size(model_server: ModelServer) -> None:
     text = config("bad", "openvino", extra=parameter("padded_batching", "true"))
     reason = model_server.refusal("bad", text, {"1/model.onnx": embedding(length=4)})
     assert "padded_batching needs an axis of any size in the file's inputs, but there is none" in reason
+
+
+@pytest.fixture(scope="module")
+def own_format(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What a build makes of ``embedding()``, by path in the model's folder."""
+    from tests.artifacts.test_openvino_ir import VECTORS, make
+
+    file = make(embedding(), "model.onnx", VECTORS, tmp_path_factory.mktemp("ir"))
+    return {f"1/{name}": file.with_name(name).read_bytes() for name in ("model.xml", "model.bin")}
+
+
+def own_config(name: str) -> str:
+    text = config(name, "openvino").replace("model.onnx", "model.xml")
+    return re.sub(r'  \{ name: "SUMS".*\n', "", text)
+
+
+def test_what_a_build_makes_loads(model_server: ModelServer, own_format: dict[str, bytes]) -> None:
+    model_server.load("own", own_config("own"), own_format)
+    given = ids(4, 2, 5)
+    np.testing.assert_array_equal(model_server.infer("own", ["VECTORS"], IDS=given)["VECTORS"], TABLE[given])
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda content: content[: len(content) // 2], "cannot read model.xml with model.bin: Incorrect weights"),
+        (lambda content: bytes(len(content)), "model.bin is damaged or of another build than model.xml"),
+    ],
+)
+def test_damaged_weights_are_named(
+    model_server: ModelServer, own_format: dict[str, bytes], damage: Callable[[bytes], bytes], message: str
+) -> None:
+    """Otherwise the answers would be wrong, and nobody would know."""
+    files = own_format | {"1/model.bin": damage(own_format["1/model.bin"])}
+    assert message in model_server.refusal("damaged", own_config("damaged"), files)

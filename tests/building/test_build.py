@@ -167,7 +167,7 @@ def test_random_weights_are_reported_loudly_and_in_the_manifest(built: dict[str,
         [sys.executable, "build.py", "build", "dali_inception"], capture_output=True, text=True, cwd=ROOT
     )
     assert "dali_inception HAS RANDOM WEIGHTS" in done.stderr
-    assert built["dali_inception"].manifest["artifacts"]["inception_graphdef/1/model.graphdef"]["random"]
+    assert built["dali_inception"].manifest["artifacts"]["inception_graphdef/1/model.xml"]["random"]
 
 
 def test_a_faulty_ensemble_is_refused_with_all_its_faults_before_anything_is_made(

@@ -13,9 +13,11 @@ from triton_ensembles.building.places import Places
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.step_wheels import steps_that_import
 from triton_ensembles.check import check
+from triton_ensembles.check.fault import Severity
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.server import TritonServer
-from triton_ensembles.triton.targets import CPU
+from triton_ensembles.triton.targets import CPU, Target, gpu
 
 IO = """max_batch_size: 0
 input [ { name: "IN" data_type: TYPE_STRING dims: [ 1 ] } ]
@@ -55,16 +57,21 @@ steps = ["first", "second"]
 """
 
 
+def write_wheel(folder: Path, name: str, tag: str) -> None:
+    info = f"{name}-1.0.dist-info"
+    with zipfile.ZipFile(folder / f"{name}-1.0-{tag}.whl", "w") as wheel:
+        wheel.writestr(f"{name}/__init__.py", "")
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        wheel.writestr(f"{info}/WHEEL", f"Wheel-Version: 1.0\nTag: {tag}\n")
+        wheel.writestr(f"{info}/RECORD", f"{name}/__init__.py,,\n")
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with one ensemble, and a package that no Python of this machine has."""
     wheels = tmp_path / "wheels"
     wheels.mkdir()
-    with zipfile.ZipFile(wheels / "stepwheel-1.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("stepwheel/__init__.py", "")
-        wheel.writestr("stepwheel-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: stepwheel\nVersion: 1.0\n")
-        wheel.writestr("stepwheel-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
-        wheel.writestr("stepwheel-1.0.dist-info/RECORD", "stepwheel/__init__.py,,\n")
+    write_wheel(wheels, "stepwheel", "py3-none-any")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
     project = tmp_path / "project"
     folder = project / "ensembles" / "pair"
@@ -80,10 +87,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return project
 
 
-def built(project: Path, kind: str) -> Built:
+def built(project: Path, kind: str, target: Target = CPU) -> Built:
     folder = project / "ensembles" / "pair"
     (folder / "ensemble.toml").write_text(RECIPE + (f'kind = "{kind}"\n' if kind else ""))
-    return build(folder, CPU, Places.of(project), allow_random=False, progress=print)
+    return build(folder, target, Places.of(project), allow_random=False, progress=print)
 
 
 def facts(repository: Path, log: Path) -> list[str]:
@@ -144,6 +151,22 @@ def test_wheels_lie_beside_the_model_py_that_imports_them(project: Path) -> None
     archive = made.archive.read_bytes()
     again = built(project.rename(project.with_name("moved")), "wheels")
     assert again.archive.read_bytes() == archive
+
+
+@pytest.mark.parametrize(("image", "tag"), [("24.09", "cp310"), ("25.04", "cp312")])
+def test_wheels_are_those_of_the_images_python(project: Path, image: str, tag: str) -> None:
+    """Otherwise the archive is rehearsed here and does not load in the image."""
+    for wheel in ("cp310-cp310-manylinux_2_35_x86_64", "cp312-cp312-manylinux_2_39_x86_64"):
+        write_wheel(project.parent / "wheels", "stepfast", wheel)
+    (project / "envs" / "tools.yml").write_text("dependencies:\n  - python=3.11\n  - stepwheel==1.0\n  - stepfast\n")
+    made = built(project, "wheels", gpu(image))
+    text = (made.repository / "pair.first" / "1" / "stepfast-1.0.dist-info" / "WHEEL").read_text()
+    assert f"Tag: {tag}-{tag}-" in text
+    assert made.manifest["environments"]["tools"]["python"] == f"3.{tag[3:]}"
+    assert check([made.archive], Destination("gpu", "ml.g5.xlarge", image)).errors == 0
+    other = Destination("gpu", "ml.g5.xlarge", "25.04" if image == "24.09" else "24.09")
+    errors = {fault.rule for fault in check([made.archive], other).faults if fault.severity is Severity.ERROR}
+    assert "environment-wheels-python" in errors
 
 
 def test_what_no_wheel_brings_is_refused_with_its_line(project: Path) -> None:

@@ -12,12 +12,13 @@ from tests.backends.networks import sentences
 from triton_ensembles.building.artifact_builder import MadeArtifact
 from triton_ensembles.building.build import Built
 from triton_ensembles.building.inputs import digest_of_inputs
-from triton_ensembles.building.mapped_weights import derivation, map_weights, mapped_models
+from triton_ensembles.building.mapped_weights import derivations, map_weights
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.store import Store
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest
+from triton_ensembles.triton.model_config import read_config
 from triton_ensembles.triton.targets import CPU, gpu
 
 FILES = {"model.gate.json", "model.onnx", "model.prepacked.onnx", "model.weights"}
@@ -39,11 +40,28 @@ def test_the_manifest_records_every_file(built: dict[str, Built]) -> None:
     assert gate["instruction_sets"] == list(model["made_from"]["weights"]["options"]["instruction_sets"])
 
 
-def test_only_what_onnx_runtime_runs_on_the_cpu_has_them(places: Places) -> None:
-    """A TensorRT plan is made from the ONNX model as it is, and OpenVINO reads that, too."""
-    for name, steps in (("bert_trt", {"bert-trt"}), ("dali_inception", set()), ("resnet_pytorch", set())):
-        assert set(mapped_models(plan_build(places.ensembles / name, CPU))) == steps
-    assert mapped_models(plan_build(places.ensembles / "dali_inception", gpu("25.03"))) == {}
+def test_only_engines_on_the_cpu_map_weights(places: Places) -> None:
+    """A TensorRT plan is made from the ONNX model as it is, and NVIDIA's images have no OpenVINO."""
+    for name, expected in (
+        ("bert_trt", {"bert-trt": "mapped_weights"}),
+        ("dali_inception", {"inception_graphdef": "openvino_ir"}),
+        ("resnet_pytorch", {}),
+    ):
+        found = derivations(plan_build(places.ensembles / name, CPU))
+        assert {step: call.name for step, call in found.items()} == expected
+    assert derivations(plan_build(places.ensembles / "dali_inception", gpu("25.03"))) == {}
+
+
+def test_openvino_loads_its_own_format(built: dict[str, Built]) -> None:
+    """Otherwise each load would convert the frozen graph again, and keep a copy of its weights."""
+    step = built["dali_inception"].repository / "dali_inception.inception_graphdef"
+    assert read_config(step / "config.pbtxt").default_model_filename == "model.xml"
+    assert {path.name for path in (step / "1").iterdir()} == {"model.xml", "model.bin"}
+    artifacts = built["dali_inception"].manifest["artifacts"]
+    for path in (step / "1").iterdir():
+        record = artifacts[f"inception_graphdef/1/{path.name}"]
+        assert (record["sha256"], record["size"]) == (file_digest(path), path.stat().st_size)
+    assert "inception_graphdef/1/model.graphdef" not in artifacts
 
 
 def test_another_level_of_optimization_makes_other_files(places: Places) -> None:
@@ -51,7 +69,7 @@ def test_another_level_of_optimization_makes_other_files(places: Places) -> None
     plan = plan_build(places.ensembles / "bert_trt", CPU)
     before = digest_of_inputs(plan, None)
     plan.configs["bert-trt"].optimization.graph.level = -1
-    assert derivation(plan, "bert-trt").options["level"] == -1
+    assert derivations(plan)["bert-trt"].options["level"] == -1
     assert digest_of_inputs(plan, None) != before
 
 
@@ -59,7 +77,7 @@ def test_a_folder_without_onnx_runtime_is_refused(places: Places, tmp_path: Path
     """Otherwise weights would be packed by another version than the archive's."""
     plan = plan_build(places.ensembles / "bert_trt", CPU)
     with pytest.raises(EnsembleError, match="has no ONNX Runtime to map weights with"):
-        derivation(plan, "bert-trt", tmp_path)
+        derivations(plan, tmp_path)
 
 
 def test_damaged_weights_in_the_store_are_made_again(places: Places, tmp_path: Path) -> None:
@@ -77,7 +95,8 @@ def test_damaged_weights_in_the_store_are_made_again(places: Places, tmp_path: P
     first = derive()
     assert set(first) == {f"bert-trt/1/{name}" for name in FILES}
     assert derive() == first
-    assert said == ["bert-trt/1/model.onnx: weights mapped"]
+    (line,) = said
+    assert line.startswith("bert-trt/1/model.onnx: mapped_weights, weights mapped")
     (weights,) = (tmp_path / "store").rglob("model.weights")
     with weights.open("r+b") as stream:
         stream.write(b"damage")

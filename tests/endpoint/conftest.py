@@ -14,7 +14,8 @@ from botocore.exceptions import ClientError
 from tests.endpoint.hosting import archives
 from triton_ensembles.endpoint.local import LocalEndpoint
 
-IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3"
+# It names no release, so the steps run under the Python that runs the tests.
+IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:local"
 BUCKET = "models"
 
 

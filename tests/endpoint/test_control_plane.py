@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import time
 import urllib.error
@@ -274,6 +275,28 @@ def test_an_update_changes_the_model_and_a_failed_one_leaves_the_old_serving(
     assert found["EndpointConfigName"] == "second"
     assert "not this one" in found["FailureReason"]
     assert ask() == [6]
+
+
+def test_a_request_whose_body_arrives_after_an_update_is_answered(
+    deployer: Deployer, local: LocalEndpoint, sagemaker: Any, put: Put
+) -> None:
+    """Otherwise a few requests fail in each update, although one of the two deployments serves all the time."""
+    put("slow_body.tar.gz", archives.model("slow_body"))
+    deployer.single_model("slow-body", "slow_body.tar.gz")
+    deployer.config("slow-body-2", "slow-body")
+    body = archives.body(3)
+    client = http.client.HTTPConnection(local.url.removeprefix("http://"))
+    client.putrequest("POST", "/endpoints/slow-body/invocations")
+    client.putheader("Content-Length", str(len(body)))
+    client.endheaders(body[:5])
+    sagemaker.update_endpoint(EndpointName="slow-body", EndpointConfigName="slow-body-2")
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="slow-body")
+    client.send(body[5:])
+    reply = client.getresponse()
+    answer = reply.read()
+    client.close()
+    assert reply.status == 200, answer
+    assert archives.values(answer) == [3]
 
 
 def test_a_busy_endpoint_cannot_be_updated(deployer: Deployer, sagemaker: Any, put: Put, refused: Refused) -> None:

@@ -7,6 +7,7 @@ import json
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from tritonclient.utils import InferenceServerException
 
 from pipelines.dali_pipe import preprocess
 from tests.ensembles.clients import PHOTOGRAPHS, classify
-from triton_ensembles.building.build import Built
 from triton_ensembles.triton.server import TritonServer
 
 TOLERANCE = 1e-5
@@ -41,13 +41,12 @@ IMAGES = encoded_photographs()
 
 
 @pytest.fixture(scope="module")
-def expected(built: dict[str, Built]) -> dict[str, Any]:
+def expected(inception_graph: Path) -> dict[str, Any]:
     """TensorFlow's answer to DALI's output, both called in this process, one image at a time."""
     import tensorflow as tf
 
     graph_def = tf.compat.v1.GraphDef()
-    folder = built["dali_inception"].repository / "dali_inception.inception_graphdef" / "1"
-    graph_def.ParseFromString((folder / "model.graphdef").read_bytes())
+    graph_def.ParseFromString(inception_graph.read_bytes())
     with tf.Graph().as_default() as graph:
         tf.import_graph_def(graph_def, name="")
         with tf.compat.v1.Session(graph=graph) as session:

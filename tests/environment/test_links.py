@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from triton_ensembles.environment import libraries
-from triton_ensembles.environment.interpreter import choose_interpreter
 from triton_ensembles.environment.libraries import needed_libraries
 from triton_ensembles.environment.links import replace_links
+from triton_ensembles.triton.interpreter import choose_interpreter
 
 
 @pytest.fixture

@@ -111,7 +111,7 @@ def test_an_unknown_image_is_refused(image: str, words: str) -> None:
 
 
 def test_the_cpu_target_has_no_image() -> None:
-    with pytest.raises(EnsembleError, match="only the gpu target is built for an image"):
+    with pytest.raises(EnsembleError, match="the cpu target is not built for an image"):
         target_of("cpu", "24.09")
     assert target_of("gpu", "123.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:24.09-py3").image == "24.09"
 

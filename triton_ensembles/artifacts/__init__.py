@@ -35,8 +35,9 @@ MAKERS = {
 ACCURACY_CHECKS = {"sentences": "accuracy_on_sentences:make", "photographs": "accuracy_on_photographs:make"}
 """Functions of the same form that compare a model in a lower precision with fp32, and fail when it is too different."""
 
-DERIVATIONS = {"mapped_weights": "mapped_weights:make"}
-"""Functions of the same form that the build itself applies to a made model. The output is a folder."""
+DERIVATIONS = {"mapped_weights": "mapped_weights:make", "openvino_ir": "openvino_ir:make"}
+"""Functions of the same form that the build itself applies to a made model, for an engine that maps the weights of the
+result. The output is a folder."""
 
 Facts = dict[str, Any]
 

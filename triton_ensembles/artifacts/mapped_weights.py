@@ -21,20 +21,15 @@ import onnx
 import onnxruntime as ort
 
 from triton_ensembles.artifacts import Facts, Job
-from triton_ensembles.backends.onnxruntime.known_input import (
-    Array,
-    KnownTensor,
-    agree,
-    known_tensors,
-    sample,
-    values_of,
-)
+from triton_ensembles.backends.common.known_input import Array, KnownTensor, agree, known_tensors, sample, values_of
+from triton_ensembles.backends.onnxruntime.tensors import tensor_of
 from triton_ensembles.backends.onnxruntime.weights_gate import GatedFiles, WeightsGate, instruction_sets
 from triton_ensembles.errors import EnsembleError
 
 TOOLS = ("onnx",)  # ONNX Runtime's version is an option
 READS = (
-    "triton_ensembles/backends/onnxruntime/known_input.py",
+    "triton_ensembles/backends/common/known_input.py",
+    "triton_ensembles/backends/onnxruntime/tensors.py",
     "triton_ensembles/backends/onnxruntime/weights_gate.py",
 )
 
@@ -133,7 +128,7 @@ def _answered(session: ort.InferenceSession) -> tuple[dict[str, KnownTensor], di
     """The first known input that the model answers with finite numbers, and the answer."""
     if any(node.type == "tensor(string)" or not node.type.startswith("tensor(") for node in session.get_outputs()):
         return None
-    for known in known_tensors(session.get_inputs()):
+    for known in known_tensors([tensor_of(node) for node in session.get_inputs()]):
         try:
             answer = _answer(session, known)
         except Exception:  # such as an id beyond the vocabulary: ONNX Runtime's exceptions have no common base

@@ -127,7 +127,7 @@ class ArtifactBuilder:
         entry, made = self._get_or_run(origin, artifact.name, maker, inputs, artifact.path)
         if made:
             seconds = time.monotonic() - started
-            self.progress(f"{artifact.path}: made by {maker.name} in {seconds:.1f} s{_listed(entry.facts)}")
+            self.progress(f"{artifact.path}: made by {maker.name} in {seconds:.1f} s{listed(entry.facts)}")
         record = {
             "sha256": entry.sha256,
             "size": entry.path.stat().st_size,
@@ -167,11 +167,12 @@ class ArtifactBuilder:
         inputs = replace(inputs, files=inputs.files | {artifact.name: made.path}, file=artifact.name)
         subject = f"{artifact.path} in {precision}"
         entry, _ = self._get_or_run(origin, "accuracy.json", check, inputs, subject)
-        self.progress(f"{subject}: measured on {check.name}{_listed(entry.facts)}")
+        self.progress(f"{subject}: measured on {check.name}{listed(entry.facts)}")
         return {"precision": precision, "measured_on": check.name, **entry.facts}
 
 
-def _listed(facts: dict[str, Any]) -> str:
+def listed(facts: dict[str, Any]) -> str:
+    """The facts of a maker, for the end of a line."""
     return "".join(f", {key} {value}" for key, value in facts.items() if isinstance(value, str | int | float))
 
 

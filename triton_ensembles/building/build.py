@@ -113,13 +113,13 @@ def build(
         )
         content = _content_of(plan, store, progress)
         artifacts = {artifact.path: builder.make(artifact) for artifact in plan.artifacts}
-        artifacts |= map_weights(plan, artifacts, store, progress, onnxruntime=content.onnxruntime)
+        artifacts = map_weights(plan, artifacts, store, progress, onnxruntime=content.onnxruntime)
         manifest = manifest_of(plan, artifacts, content.environments, content.python)
         paths = {path: made.path for path, made in artifacts.items()}
-        _write_archive(plan, places, manifest, lambda staged: content.stage(staged, paths), progress)
+        _write_archive(plan, places, manifest, partial(content.stage, artifacts=paths), progress)
         state = {"inputs": inputs, "archive": file_digest(places.archive(target.name, plan.name))}
-        with write_whole(places.state(target.name, plan.name)) as partial:
-            partial.write_text(json.dumps(state, indent=2, sort_keys=True))
+        with write_whole(places.state(target.name, plan.name)) as written:
+            written.write_text(json.dumps(state, indent=2, sort_keys=True))
         return _built(plan.name, target.name, places, state, manifest, changed=True)
 
 
@@ -146,13 +146,13 @@ class _Content:
     """What an archive holds besides artifacts.
 
     Attributes:
-        stage: writes the repository into a folder, with made files by their path in the recipe.
+        stage: writes the repository into a folder, given ``artifacts``: made files by their path in the recipe.
         environments: their records for the manifest.
         python: the minor version that its Python code is for, if that of the server matters.
         onnxruntime: a folder with the archive's own version of it, if that is not the installed one.
     """
 
-    stage: Callable[[Path, Mapping[str, Path]], None]
+    stage: Callable[..., None]
     environments: Mapping[str, Any]
     python: str
     onnxruntime: Path | None = None
@@ -163,17 +163,17 @@ def _content_of(plan: BuildPlan, store: Store, progress: Progress) -> _Content:
     if plan.target.fuses:
         fusion = fuse(plan)
         packages = make_packages(plan, fusion.steps, store, progress)
-        stage_it = partial(stage_fused, plan, fusion, packages.path)
+        stage_it = partial(stage_fused, plan, fusion=fusion, packages=packages.path)
         engine = onnxruntime_of(packages, store, progress)
         return _Content(stage_it, {"fused": record_of(packages)}, plan.target.python, engine)
     made = make_environments(plan, store, progress)
     python = next((each.record["python"] for each in made.values() if each.stub is None), "")
     records = {name: each.record for name, each in made.items()}
-    return _Content(partial(stage, plan, made), records, plan.target.python or python)
+    return _Content(partial(stage, plan, environments=made), records, plan.target.python or python)
 
 
 def _write_archive(
-    plan: BuildPlan, places: Places, manifest: dict[str, Any], stage: Callable[[Path], None], progress: Progress
+    plan: BuildPlan, places: Places, manifest: dict[str, Any], stage: Callable[..., None], progress: Progress
 ) -> None:
     """Stage, pack and check in folders that nobody reads; then replace the previous archive and repository."""
     archive = places.archive(plan.target.name, plan.name)

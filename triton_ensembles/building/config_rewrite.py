@@ -71,6 +71,8 @@ def _rewrite_step(config: ModelConfig, model: SelectedModel | None, target: Targ
         return
     if model.instead_of or model.engine:
         _set_backend(config, model)
+    if model.loads != model.file.name:
+        config.default_model_filename = model.loads
     if target.instance_kind == ModelInstanceGroup.KIND_GPU:
         tune(config, model)
 
@@ -78,7 +80,7 @@ def _rewrite_step(config: ModelConfig, model: SelectedModel | None, target: Targ
 def _set_backend(config: ModelConfig, model: SelectedModel) -> None:
     # OpenVINO's backend has no platform; the first of TensorFlow's two is that of a GraphDef.
     config.backend, config.platform = model.backend, next(iter(PLATFORM_OF.get(model.backend, ())), "")
-    config.default_model_filename = model.file.name
+    config.default_model_filename = model.loads
     if model.engine is None:
         return
     for group in config.instance_group:

@@ -19,7 +19,7 @@ _ENTRY = _PACKAGE / "fused" / "model.py"
 
 
 def stage_fused(
-    plan: BuildPlan, fusion: Fusion, packages: Path, destination: Path, artifacts: Mapping[str, Path]
+    plan: BuildPlan, destination: Path, *, fusion: Fusion, artifacts: Mapping[str, Path], packages: Path
 ) -> None:
     """Write the repository into the folder ``destination``, which is empty or does not exist.
 

@@ -85,10 +85,8 @@ def _step(plan: BuildPlan, folder: str, use: Any, instances: int) -> StepPlan:
             path=plan.folder / folder,
             cure=f"use one of python, {', '.join(ENGINES)}",
         )
-    written = _as_json(config)
+    written = _as_json(_completed(config, backend, instances))
     del written["name"]  # it depends on the ensemble's
-    # An engine takes its share of the cores by the number of its instances, which are those of the fused model.
-    written["instance_group"] = [{"count": instances, "kind": "KIND_CPU"}]
     found = _versions(plan, folder)
     version = use.model_version if use.model_version in found else max(found, default=1)
     return StepPlan(folder, str(version), backend, written, dict(use.input_map), dict(use.output_map))
@@ -136,6 +134,30 @@ def _config(
     for tensor in config.output:
         tensor.label_filename = tensor.label_filename or labels.get(tensor.name, "")
     return config
+
+
+def _completed(config: ModelConfig, backend: str, instances: int) -> ModelConfig:
+    """The config of a step as Triton completes it before a model sees it, for the instances of the fused model.
+
+    Source: core r24.10, model_config_utils.cc (NormalizeModelConfig).
+    """
+    completed = ModelConfig()
+    completed.CopyFrom(config)
+    completed.backend = backend
+    if not config.HasField("version_policy"):
+        completed.version_policy.latest.num_versions = 1
+    if not config.default_model_filename and backend == "python":
+        completed.default_model_filename = "model.py"
+    for memory in (completed.optimization.input_pinned_memory, completed.optimization.output_pinned_memory):
+        if not memory.ListFields():
+            memory.enable = True
+    batching = completed.dynamic_batching
+    if config.HasField("dynamic_batching") and not batching.preferred_batch_size and config.max_batch_size:
+        batching.preferred_batch_size.append(config.max_batch_size)
+    # An engine takes its share of the cores by the number of its instances.
+    del completed.instance_group[:]
+    completed.instance_group.add(count=instances, kind=ModelInstanceGroup.KIND_CPU)
+    return completed
 
 
 def _as_json(message: Message) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from triton_ensembles.archive import write
 from triton_ensembles.building.artifact_maker import makers_of
 from triton_ensembles.building.environments import code_of, environment_code
 from triton_ensembles.building.fused_staging import runtime_digests
-from triton_ensembles.building.mapped_weights import derivation, mapped_models
+from triton_ensembles.building.mapped_weights import derivations
 from triton_ensembles.building.model_selection import with_needs
 from triton_ensembles.building.plan import BuildPlan, written_paths
 from triton_ensembles.errors import EnsembleError, shown
@@ -46,7 +46,7 @@ def digest_of_inputs(build: BuildPlan, engines_from: Path | None) -> str:
             "plans": {path.name: file_digest(path) for path in plans if path.is_file()},
             "reads": {path: file_digest(build.root / path) for path in read},
             "makers": [maker.identity() for artifact in made for maker in makers_of(artifact)],
-            "weights": [derivation(build, step).identity() for step in mapped_models(build)],
+            "weights": [call.identity() for call in derivations(build).values()],
             "building": {path.name: file_digest(path) for path in Path(__file__).parent.glob("*.py")},
             "code": code_of(*_CODE) | (environment_code() if build.recipe.environments else {}),
             "runtime": runtime_digests() if build.target.fuses else {},

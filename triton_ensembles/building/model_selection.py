@@ -6,6 +6,7 @@ the recipe comes first. Otherwise the first file of the recipe is taken for whic
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.recipe.schema import MODEL_FILES, Artifact, Engine, Recipe
@@ -28,6 +29,12 @@ class SelectedModel:
     backend: str
     engine: Engine | None
     instead_of: str = ""
+
+    @property
+    def loads(self) -> str:
+        """The name of the file that the backend loads: for OpenVINO, models are converted to its own format."""
+        name = self.file.name
+        return str(Path(name).with_suffix(".xml")) if self.backend == "openvino" else name
 
 
 def select_models(recipe: Recipe, configs: Mapping[str, ModelConfig], target: Target) -> dict[str, SelectedModel]:

@@ -15,7 +15,7 @@ from triton_ensembles.triton.model_config import CONFIG, format_config
 
 
 def stage(
-    plan: BuildPlan, environments: Mapping[str, MadeEnvironment], destination: Path, artifacts: Mapping[str, Path]
+    plan: BuildPlan, destination: Path, *, artifacts: Mapping[str, Path], environments: Mapping[str, MadeEnvironment]
 ) -> None:
     """Write the repository into the folder ``destination``, which is empty or does not exist.
 

@@ -178,16 +178,17 @@ class _Run:
     def answer(self, name: str, plan: Plan) -> Answer:
         if self.failure:
             return Failure(f"in ensemble '{name}', {self.failure.message}", self.failure.code)
-        found = {wanted: self.tensors.get(wanted) for wanted in self.question.wanted}
         answer = {}
-        for wanted, tensor in found.items():
-            if tensor is None or tensor.array is None:
+        for wanted in self.question.wanted:
+            tensor = self.tensors.get(wanted)
+            if tensor is None:
                 return Failure(
                     f"in ensemble '{name}', {self.question.tag}unexpected deadlock, at least one output is not set "
                     "while no more ensemble steps can be made",
                     "INVALID_ARG",
                 )
-            answer[wanted] = fitted(tensor.array, tensor.batch, plan.outputs[wanted], batched=self._batch != 0)
+            if tensor.array is not None:  # its step did not return it
+                answer[wanted] = fitted(tensor.array, tensor.batch, plan.outputs[wanted], batched=self._batch != 0)
         return answer
 
 

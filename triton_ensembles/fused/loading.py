@@ -9,7 +9,7 @@ from triton_ensembles.backends.common.model_instance import LoadError
 from triton_ensembles.fused.ensemble import Ensemble, FusedStep, fused_step
 from triton_ensembles.fused.plan import Plan, StepPlan
 from triton_ensembles.fused.python_step import PythonStep, text_of
-from triton_ensembles.fused.step import StepRunner, place_of
+from triton_ensembles.fused.step import StepPlace, StepRunner, place_of
 from triton_ensembles.fused.warmup import warm_up
 
 
@@ -28,15 +28,15 @@ def load_ensemble(plan: Plan, folder: Path, arguments: Mapping[str, Any], enteri
     for number, step in enumerate(plan.steps):
         entering(number)
         if step.name not in loaded:
-            loaded[step.name] = _load(step, number, folder, arguments)
+            loaded[step.name] = _load(step, folder, arguments)
         steps.append(replace(loaded[step.name], plan=step))
     return Ensemble(arguments["model_name"], plan, steps, entering)
 
 
-def _load(step: StepPlan, number: int, folder: Path, arguments: Mapping[str, Any]) -> FusedStep:
+def _load(step: StepPlan, folder: Path, arguments: Mapping[str, Any]) -> FusedStep:
     place = place_of(step, folder, arguments)
     try:
-        runner = _runner(step, number, place)
+        runner = _runner(step, place)
     except BaseException as error:  # also SystemExit: whatever a step's own code does
         reason = str(error) if isinstance(error, LoadError) else text_of(error)
         raise LoadError(f"the step {step.name} cannot be loaded: {reason}") from error
@@ -44,9 +44,9 @@ def _load(step: StepPlan, number: int, folder: Path, arguments: Mapping[str, Any
     return fused_step(step, place.model, runner)
 
 
-def _runner(step: StepPlan, number: int, place: Any) -> StepRunner:
+def _runner(step: StepPlan, place: StepPlace) -> StepRunner:
     if step.backend == "python":
-        return PythonStep(place, number)
+        return PythonStep(place)
     # Imported only here: engines need packages that an archive without such a step does not have.
     from triton_ensembles.fused.engine_step import EngineStep
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from triton_ensembles.backends.common.batching import Array
 
@@ -12,7 +11,7 @@ class Question:
     """A request to the ensemble.
 
     Attributes:
-        id, correlation_id, flags, timeout, parameters: those of the request, which all steps get.
+        id, correlation_id, flags, timeout, parameters: those of the request, which all steps get; parameters are JSON.
         inputs: arrays by the ensemble's input; axis 0 is the batch when the ensemble has a batch axis.
         wanted: names of the requested outputs.
     """
@@ -21,7 +20,7 @@ class Question:
     correlation_id: int | str
     flags: int
     timeout: int
-    parameters: Mapping[str, Any]
+    parameters: str
     inputs: Mapping[str, Array]
     wanted: Sequence[str]
 

@@ -22,9 +22,11 @@ class TritonPythonModel:
         folder = Path(args["model_repository"], args["model_version"])
         parameters = json.loads(args["model_config"]).get("parameters", {})
         plan = read_plan(folder, parameters.get(DIGEST, {}).get("string_value", ""))
-        files = IntegrityCheck(folder, plan.files)
         self._worker = Worker(plan, folder, args)
         self._worker.start()
+        # The first instance checks for all: Triton does not load a model of which one instance fails.
+        first = args["model_instance_name"].endswith("_0_0")
+        files = IntegrityCheck(folder, plan.files if first else {})
         try:
             files.finish()  # a damaged file is the better reason when the worker fails, too
             self._worker.wait_until_loaded()
@@ -46,7 +48,7 @@ def _question(request: Any) -> Question:
         correlation_id=request.correlation_id(),
         flags=request.flags(),
         timeout=request.timeout(),
-        parameters=json.loads(request.parameters() or "{}"),
+        parameters=request.parameters(),
         inputs={tensor.name(): tensor.as_numpy() for tensor in request.inputs()},
         wanted=tuple(request.requested_output_names()),
     )

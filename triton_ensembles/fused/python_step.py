@@ -31,10 +31,10 @@ class PythonStep:
         Exception: what importing or initializing the model raises.
     """
 
-    def __init__(self, place: StepPlace, number: int) -> None:
+    def __init__(self, place: StepPlace) -> None:
         self._place = place
         folder = str(place.version_folder)
-        self._modules = StepModules(place.version_folder, f"_step_{number}", utils_for(folder))
+        self._modules = StepModules(place.version_folder, utils_for(folder))
         model = self._modules.load()
         with self._modules.active():
             self._model = model()
@@ -64,6 +64,7 @@ class PythonStep:
     def _request(self, asked: StepInput) -> Any:
         question = asked.question
         return StepRequest(
+            question.parameters,
             request_id=question.id,
             correlation_id=question.correlation_id,
             requested_output_names=self._wanted,
@@ -72,7 +73,6 @@ class PythonStep:
             inputs=[pb_utils.Tensor(name, array) for name, array in asked.inputs.items()],
             flags=question.flags,
             timeout=question.timeout,
-            parameters=dict(question.parameters),
         )
 
     def _execute(self, requests: Sequence[Any]) -> Sequence[Any]:

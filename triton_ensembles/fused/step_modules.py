@@ -18,23 +18,21 @@ class StepModules:
 
     Args:
         folder: the step's version folder.
-        package: a name for it that no other step has.
         utils: what the step gets when it imports ``triton_python_backend_utils``.
     """
 
-    def __init__(self, folder: Path, package: str, utils: ModuleType) -> None:
+    def __init__(self, folder: Path, utils: ModuleType) -> None:
         self._folders = [str(folder), str(folder.parent)]
-        self._package = package
-        self._own: dict[str, ModuleType] = {"triton_python_backend_utils": utils}
-        # A package of its own, so that relative imports find its neighbors, as in the drawn form.
-        module = ModuleType(package)
-        module.__path__ = [str(folder)]
-        sys.modules[package] = module
+        # The stub imports model.py as "1.model", so that relative imports find its neighbors.
+        package = ModuleType(folder.name)
+        package.__path__ = [str(folder)]
+        self._entry = f"{folder.name}.model"
+        self._own: dict[str, ModuleType] = {"triton_python_backend_utils": utils, folder.name: package}
 
     def load(self) -> type[Any]:
         """The step's ``TritonPythonModel``. Raises what importing its model.py raises."""
         with self.active():
-            model: type[Any] = importlib.import_module(f"{self._package}.model").TritonPythonModel
+            model: type[Any] = importlib.import_module(self._entry).TritonPythonModel
             return model
 
     @contextmanager
@@ -56,8 +54,6 @@ class StepModules:
             sys.modules.update(hidden)
 
     def _is_own(self, name: str) -> bool:
-        if name.partition(".")[0] == self._package:
-            return False  # no other step has this name
         module = sys.modules[name]
         places = [getattr(module, "__file__", None) or "", *map(str, getattr(module, "__path__", ()))]
-        return any(place.startswith(f"{self._folders[0]}/") for place in places)
+        return any(place.startswith(f"{self._folders[1]}/") for place in places)

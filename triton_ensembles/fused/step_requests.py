@@ -12,7 +12,19 @@ _CALLS = "a step of a fused ensemble cannot call other models"
 
 
 class StepRequest(pb_utils.InferenceRequest):  # type: ignore[misc]  # pb_utils has no types
-    """A request that did not come from the server, so that nothing can be asked of the server about it."""
+    """A request that did not come from the server, so that nothing can be asked of the server about it.
+
+    Args:
+        parameters: as JSON, in the server's own spelling.
+        arguments: of ``pb_utils.InferenceRequest``.
+    """
+
+    def __init__(self, parameters: str, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._parameters = parameters
+
+    def parameters(self) -> str:
+        return self._parameters
 
     def is_cancelled(self) -> bool:
         return False

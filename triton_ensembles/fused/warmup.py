@@ -28,7 +28,7 @@ def warm_up(place: StepPlace, runner: StepRunner) -> None:
 
 
 def _results(sample: Mapping[str, Any], place: StepPlace, runner: StepRunner) -> Iterator[Any]:
-    question = Question(id="warmup", correlation_id=0, flags=0, timeout=0, parameters={}, inputs={}, wanted=())
+    question = Question(id="warmup", correlation_id=0, flags=0, timeout=0, parameters="{}", inputs={}, wanted=())
     rows = int(sample.get("batch_size") or 0)
     batched = int(place.plan.config.get("max_batch_size", 0)) > 0
     inputs = {name: _array(entry, max(rows, 1) if batched else 0, place) for name, entry in sample["inputs"].items()}

@@ -135,7 +135,7 @@ class Worker:
         code = 1
         try:
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            _use_calls()
+            self._forget_stub()
             self._serve(receiver, sender)
             code = 0
         except BaseException:
@@ -166,6 +166,12 @@ class Worker:
         ensemble.close()
         counters.close()
 
+    def _forget_stub(self) -> None:
+        """The threads that send log lines and metrics to the server are in the stub, not in this process."""
+        pb_utils.Logger, pb_utils.MetricFamily = calls.Logger, calls.MetricFamily
+        for name in [name for name in sys.modules if name.partition(".")[0] == self._folder.name]:
+            del sys.modules[name]  # "1.model", as the steps' own modules are called
+
     def _enter(self, step: int) -> None:
         self._step[0] = min(step, _NO_STEP - 1)
 
@@ -177,8 +183,3 @@ def _next(receiver: Receiver) -> Sequence[Question] | None:
         return questions
     except EOFError:
         return None
-
-
-def _use_calls() -> None:
-    """The threads that send log lines and metrics to the server are in the stub, not in this process."""
-    pb_utils.Logger, pb_utils.MetricFamily = calls.Logger, calls.MetricFamily

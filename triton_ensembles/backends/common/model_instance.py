@@ -55,6 +55,8 @@ class ModelInstance:
         parameters: of the config, by key.
         config: the whole config, as Triton completed it.
         gpu: the device of a KIND_GPU instance, None on the CPU.
+        checks_files: whether it compares its files with their checksums. The first instance does it for all: Triton
+            does not load a model of which one instance fails.
     """
 
     name: str
@@ -65,6 +67,7 @@ class ModelInstance:
     parameters: Mapping[str, str]
     config: Mapping[str, Any]
     gpu: int | None
+    checks_files: bool = True
 
     @property
     def instances(self) -> int:
@@ -126,6 +129,7 @@ def read_model_instance(args: Mapping[str, str], default_filename: str) -> Model
         parameters={key: value["string_value"] for key, value in config.get("parameters", {}).items()},
         config=config,
         gpu=int(args["model_instance_device_id"]) if args["model_instance_kind"] == "GPU" else None,
+        checks_files=args["model_instance_name"].endswith("_0_0"),
     )
 
 

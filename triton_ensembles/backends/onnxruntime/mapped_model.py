@@ -33,7 +33,7 @@ class MappedModel:
     def __init__(self, model: ModelInstance, level: int, open_session: OpenSession) -> None:
         self._model, self._level, self._open = model, level, open_session
         self._files = GatedFiles(model.file)
-        gate = read_gate(self._files)
+        gate = read_gate(self._files, checks=model.checks_files)
         self._gate = gate if model.gpu is None else None  # packed weights are for the CPU's kernels
         self._proven = False
         if self._gate and (reason := self._gate.refusal(ort.__version__, level)):

@@ -15,19 +15,10 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 from triton_ensembles.backends.common.batching import Array, BadInputError, Request, Result, decoded, run_batch
 from triton_ensembles.backends.common.instance_engine import InstanceEngine
-from triton_ensembles.backends.common.model_instance import (
-    TRITON_TYPES,
-    LoadError,
-    ModelInstance,
-    Tensor,
-    check_batch_axis,
-    check_tensors,
-)
+from triton_ensembles.backends.common.model_instance import LoadError, ModelInstance, check_batch_axis, check_tensors
 from triton_ensembles.backends.common.padding import find_axes, run_padded
 from triton_ensembles.backends.onnxruntime.mapped_model import MappedModel
-
-# ONNX Runtime writes a type as tensor(<C type>).
-_C_NAMES = {"float": "float32", "double": "float64"}
+from triton_ensembles.backends.onnxruntime.tensors import tensor_of
 
 # optimization { graph { level } }: all optimizations when absent.
 _LEVELS = {
@@ -136,15 +127,8 @@ def _providers(model: ModelInstance) -> list[Any]:
 def _check(model: ModelInstance, session: ort.InferenceSession) -> None:
     inputs, outputs = session.get_inputs(), session.get_outputs()
     for kind, declared, nodes in (("input", model.inputs, inputs), ("output", model.outputs, outputs)):
-        found = {node.name: _tensor(node) for node in nodes}
+        found = {node.name: tensor_of(node) for node in nodes}
         check_tensors(kind, declared, found.values(), batched=model.batched, all_needed=kind == "input")
         if model.batched:
             for tensor in declared:
                 check_batch_axis(kind, tensor.name, found[tensor.name].dims, model.max_batch_size)
-
-
-def _tensor(node: Any) -> Tensor:
-    """The tensor of a NodeArg, whose shape has a name (or None) for an axis of any size."""
-    c_name = node.type.removeprefix("tensor(").removesuffix(")")
-    data_type = TRITON_TYPES.get(_C_NAMES.get(c_name, c_name), node.type)
-    return Tensor(node.name, data_type, tuple(size if isinstance(size, int) else -1 for size in node.shape))

@@ -11,13 +11,13 @@ which runs anywhere, a build writes a graph that names the packed ones, the file
 """
 
 import json
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_ensembles.backends.common.checksum import size_and_crc32
+from triton_ensembles.backends.common.known_input import Array, KnownTensor, agree, sample, values_of
 from triton_ensembles.backends.common.model_instance import LoadError
-from triton_ensembles.backends.onnxruntime.known_input import Array, KnownTensor, agree, sample, values_of
 
 # What decides the kernels of ONNX Runtime's CPU provider on x86 (onnxruntime/core/mlas/lib/platform.cpp) and on Arm.
 _DECISIVE = frozenset(
@@ -26,7 +26,6 @@ _DECISIVE = frozenset(
     | {f"amx_{name}" for name in ("tile", "int8", "bf16", "fp16")}
     | {"asimd", "asimddp", "asimdhp", "i8mm", "bf16", "sve", "sve2", "sme", "sme2"}
 )
-_CHUNK = 1 << 20
 
 
 def instruction_sets() -> list[str]:
@@ -104,8 +103,11 @@ class WeightsGate:
         return all(agree(sample(output), self.answer[name]) for name, output in zip(names, outputs, strict=True))
 
 
-def read_gate(files: GatedFiles) -> WeightsGate | None:
+def read_gate(files: GatedFiles, *, checks: bool) -> WeightsGate | None:
     """The record beside a model; None for a model that is one file.
+
+    Args:
+        checks: whether the checksums of the files are compared, and not only their sizes.
 
     Raises:
         LoadError: a file is missing, damaged, or of another build.
@@ -121,7 +123,7 @@ def read_gate(files: GatedFiles) -> WeightsGate | None:
             raise LoadError(f"{files.gate.name} does not know {path.name}, so it is of another model: build it again")
         if not path.is_file():
             raise LoadError(f"{path.name} is missing, which {files.gate.name} names: build the model again")
-        if path.stat().st_size != recorded["size"] or _fingerprint(path) != recorded:
+        if path.stat().st_size != recorded["size"] or (checks and _fingerprint(path) != recorded):
             raise LoadError(f"{path.name} is damaged or of another build than {files.gate.name}: build the model again")
     return gate
 
@@ -145,9 +147,5 @@ def _parse(path: Path) -> WeightsGate:
 
 
 def _fingerprint(path: Path) -> dict[str, int]:
-    size = checksum = 0
-    with path.open("rb", buffering=0) as stream:
-        while chunk := stream.read(_CHUNK):
-            size += len(chunk)
-            checksum = zlib.crc32(chunk, checksum)
+    size, checksum = size_and_crc32(path)
     return {"size": size, "crc32": checksum}

@@ -6,6 +6,7 @@ from typing import Any
 
 import openvino as ov
 
+from triton_ensembles.backends.common.checksum import size_and_crc32
 from triton_ensembles.backends.common.model_instance import (
     LoadError,
     ModelInstance,
@@ -14,6 +15,9 @@ from triton_ensembles.backends.common.model_instance import (
     check_tensors,
 )
 from triton_ensembles.backends.common.padding import Axes
+
+CHECKSUM = "weights_crc32"
+"""Where a build's model.xml has the CRC-32 of model.bin, in its rt_info. OpenVINO itself does not check the content."""
 
 Names = Mapping[str, str]
 """OpenVINO's names of tensors by the config's. A TensorFlow graph's tensor ``op:0`` is ``op`` in a config."""
@@ -34,10 +38,19 @@ def read(core: ov.Core, model: ModelInstance) -> tuple[ov.Model, Names]:
     Raises:
         LoadError: OpenVINO cannot read the file, or it and the config disagree about a tensor.
     """
+    weights = model.file.with_suffix(".bin") if model.file.suffix == ".xml" else None
     try:
         graph = core.read_model(model.file)
     except RuntimeError as error:
-        raise LoadError(f"OpenVINO cannot read {model.file.name}: {reason(error)}") from error
+        files = f"{model.file.name} with {weights.name}" if weights else model.file.name
+        raise LoadError(f"OpenVINO cannot read {files}: {reason(error)}") from error
+    if (
+        weights
+        and model.checks_files
+        and graph.has_rt_info(CHECKSUM)
+        and graph.get_rt_info(CHECKSUM).astype(int) != size_and_crc32(weights)[1]
+    ):
+        raise LoadError(f"{weights.name} is damaged or of another build than {model.file.name}: build the model again")
     _add_inner_outputs(graph, model.outputs)
     inputs = _names("input", model, model.inputs, graph.inputs, all_needed=True)
     outputs = _names("output", model, model.outputs, graph.outputs, all_needed=False)

@@ -17,6 +17,7 @@ from triton_ensembles.endpoint.api.validation import operation_model, string_fau
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.hosting.errors import HostingError, ModelError, ValidationError
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
+from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.metrics.record import Call, Metrics
 from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 from triton_ensembles.endpoint.settings import ACCOUNT, Settings
@@ -77,9 +78,8 @@ class Runtime:
         endpoint = self._find(name)
         if endpoint is None:
             raise ValidationError(f"Endpoint {name} of account {ACCOUNT} not found.")
-        variant = endpoint.choose(parameters.get("TargetVariant"))
-        call.endpoint, call.variant, call.instances = name, variant.plan.name, variant.plan.instance_count
         call.target_model = parameters.get("TargetModel", "")
+        variant = _choose(endpoint, parameters, call)
         body = Body(request, BODY_BYTES)
         whole = body.length is None or body.length <= _WHOLE_BYTES
         invocation = Invocation(
@@ -91,9 +91,17 @@ class Runtime:
             inference_id=parameters.get("InferenceId"),
             content_length=None if whole else body.length,
         )
+        if variant.stopping:  # an update has replaced it while the body arrived
+            variant = _choose(endpoint, parameters, call)
         reply = await variant.invoke(invocation)
         call.model_status, call.model_seconds = reply.status, reply.model_seconds
         return await _send(request, reply, call.variant)
+
+
+def _choose(endpoint: Endpoint, parameters: Mapping[str, str], call: Call) -> Variant:
+    variant = endpoint.choose(parameters.get("TargetVariant"))
+    call.endpoint, call.variant, call.instances = endpoint.name, variant.plan.name, variant.plan.instance_count
+    return variant
 
 
 def _read(request: web.BaseRequest) -> tuple[str, dict[str, str]]:

@@ -105,6 +105,11 @@ class Variant:
             raise
         self._watching = asyncio.create_task(self._watch())
 
+    @property
+    def stopping(self) -> bool:
+        """Whether it refuses new requests."""
+        return self._stopping
+
     async def invoke(self, request: Invocation) -> Reply:
         """The container's answer. Raises HostingError. Canceling it is safe: a load that it began goes on."""
         self._invocations += 1

@@ -12,16 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from triton_ensembles.backends.common.model_instance import TRITON_TYPES, Tensor
+
 Array = NDArray[Any]
 
-# ONNX Runtime's name of an element type -> numpy's, for those that values can be made of.
-_TYPES = {
-    "tensor(bool)": "bool",
-    "tensor(float)": "float32",
-    "tensor(double)": "float64",
-    "tensor(float16)": "float16",
-    **{f"tensor({sign}int{bits})": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
-}
+# Triton's name of an element type -> numpy's, for those that values can be made of.
+_TYPES = {triton: name for name, triton in TRITON_TYPES.items() if name != "string"}
 # Sizes of axes that may have any, smallest first: sentences are content with the first, images need more.
 _SIZES = (8, 32, 224)
 # The values of integers, from the first to below the second: ids of a vocabulary, a mask, and ids that are all valid.
@@ -62,24 +58,24 @@ class KnownTensor:
         return typed
 
 
-def known_tensors(nodes: Sequence[Any]) -> Iterator[dict[str, KnownTensor]]:
-    """Inputs to try, by name, for the NodeArgs of a session's inputs; none for a model of strings or sequences.
+def known_tensors(inputs: Sequence[Tensor]) -> Iterator[dict[str, KnownTensor]]:
+    """Inputs to try, by name, for the ``inputs`` of a file; none for a model of strings or of no declared rank.
 
-    The session says which of them is valid: a model may refuse ids beyond its vocabulary, or images that are too small.
+    The model says which of them is valid: it may refuse ids beyond its vocabulary, or images that are too small.
     """
-    if not nodes or any(node.type not in _TYPES for node in nodes):
+    if not inputs or any(tensor.data_type not in _TYPES or tensor.dims is None for tensor in inputs):
         return
     for size in _SIZES:
         for least, most in _INTEGERS:
-            yield {node.name: _tensor(node, size, least, min(most, 128)) for node in nodes}
+            yield {tensor.name: _known(tensor, size, least, min(most, 128)) for tensor in inputs}
 
 
-def _tensor(node: Any, size: int, least: int, most: int) -> KnownTensor:
+def _known(tensor: Tensor, size: int, least: int, most: int) -> KnownTensor:
     """Variable axes get ``size``, and the first one 1: it is the batch."""
-    shape = [axis if isinstance(axis, int) else size for axis in node.shape]
-    if shape and not isinstance(node.shape[0], int):
+    shape = [size if axis == -1 else axis for axis in tensor.dims or ()]
+    if tensor.dims and tensor.dims[0] == -1:
         shape[0] = 1
-    return KnownTensor(_TYPES[node.type], tuple(shape), least, most)
+    return KnownTensor(_TYPES[str(tensor.data_type)], tuple(shape), least, most)
 
 
 def values_of(known: Mapping[str, KnownTensor]) -> dict[str, Array]:

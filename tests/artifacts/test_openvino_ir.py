@@ -1,0 +1,85 @@
+"""OpenVINO's own format: the answers of the model that it is made from, the same bytes each time, or no file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+import pytest
+
+from tests.backends.embedding import TABLE, WIDTH, embedding, ids
+from tests.backends.test_openvino import KERNEL, frozen_graph
+from triton_ensembles.artifacts import Job, openvino_ir
+from triton_ensembles.building.artifact_maker import MakerCall
+from triton_ensembles.errors import EnsembleError
+
+SCORES = {
+    "max_batch_size": 16,
+    "input": [{"name": "input", "data_type": "TYPE_FP32", "dims": ["4"]}],
+    "output": [{"name": "layer/scores", "data_type": "TYPE_FP32", "dims": ["3"]}],
+}
+VECTORS = {
+    "max_batch_size": 16,
+    "input": [{"name": "IDS", "data_type": "TYPE_INT32", "dims": ["-1"]}],
+    "output": [{"name": "VECTORS", "data_type": "TYPE_FP32", "dims": ["-1", str(WIDTH)]}],
+}
+
+
+def make(content: bytes, name: str, config: dict[str, object], folder: Path) -> Path:
+    """model.xml in ``folder / "made"``."""
+    source = folder / "1" / name
+    source.parent.mkdir(parents=True)
+    source.write_bytes(content)
+    openvino_ir.make(Job(folder / "made", {name: source}, name, {"config": json.dumps(config)}, "", ""))
+    return folder / "made" / "model.xml"
+
+
+def answer(file: Path, given: np.ndarray) -> np.ndarray:
+    compiled = ov.Core().compile_model(file, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    (output,) = compiled([given]).values()
+    return output
+
+
+def test_an_inner_tensor_of_a_frozen_graph_of_batch_one(tmp_path: Path) -> None:
+    """The config's output is inside the graph, and its batch axis is of any size."""
+    file = make(frozen_graph(batch=1), "model.graphdef", SCORES, tmp_path)
+    given = np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
+    np.testing.assert_allclose(answer(file, given), given @ KERNEL, rtol=1e-5)
+    assert sorted(path.name for path in file.parent.iterdir()) == ["model.bin", "model.xml"]
+
+
+def test_a_variable_length_of_an_onnx_model_stays_variable(tmp_path: Path) -> None:
+    file = make(embedding(), "model.onnx", VECTORS, tmp_path)
+    for length in (3, 6):
+        given = ids(0, 2, length)
+        np.testing.assert_array_equal(answer(file, given), TABLE[given])
+
+
+def test_making_it_again_elsewhere_gives_the_same_bytes(tmp_path: Path) -> None:
+    """Otherwise the same build would give another archive each time. Each file is made in a process of its own."""
+    files = []
+    for folder in (tmp_path / "one", tmp_path / "another" / "place"):
+        source = folder / "1" / "model.graphdef"
+        source.parent.mkdir(parents=True)
+        source.write_bytes(frozen_graph())
+        call = MakerCall("openvino_ir", {"config": json.dumps(SCORES)})
+        call.run(Job(folder / "made", {source.name: source}, source.name, call.options, "", ""), "model", print)
+        files.append(folder / "made" / "model.xml")
+    for suffix in (".xml", ".bin"):
+        content = files[0].with_suffix(suffix).read_bytes()
+        assert content == files[1].with_suffix(suffix).read_bytes()
+        assert str(tmp_path).encode() not in content
+
+
+def test_a_config_that_does_not_match_the_model_fails_the_build(tmp_path: Path) -> None:
+    """Otherwise only the server would notice."""
+    wrong = SCORES | {"output": [{"name": "layer/marks", "data_type": "TYPE_FP32", "dims": ["3"]}]}
+    with pytest.raises(EnsembleError, match='has output "layer/marks", but the file has'):
+        make(frozen_graph(), "model.graphdef", wrong, tmp_path)
+
+
+def test_what_is_not_a_model_fails_the_build(tmp_path: Path) -> None:
+    with pytest.raises(EnsembleError, match=r"OpenVINO cannot read model\.onnx"):
+        make(b"junk", "model.onnx", VECTORS, tmp_path)

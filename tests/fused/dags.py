@@ -1,0 +1,273 @@
+"""Random DAGs of Python steps, and random requests to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+STEP = Path(__file__).with_name("random_step.py")
+TYPES = {
+    "BOOL": np.bool_,
+    **{f"{sign}INT{bits}": np.dtype(f"{sign}int{bits}".lower()) for sign in ("", "U") for bits in (8, 16, 32, 64)},
+    "FP16": np.float16,
+    "FP32": np.float32,
+    "FP64": np.float64,
+    "STRING": np.object_,
+}
+HABITS = (
+    *("async", "metrics", "lazy", "logs", "raises", "exits", "divides", "refuses", "returns_text", "returns_tuple"),
+    *("counts_wrong", "overwrites", "omits", "retypes", "reshapes", "expands", "adds", "fixed_bytes", "unicode"),
+    *("echoes", "strided", "views", "keeps"),
+)
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of the ensemble. ``dims`` leave out the batch axis of the model that it comes from."""
+
+    name: str
+    type: str
+    dims: tuple[int, ...]
+    batched: bool
+    optional: bool = False
+
+    def entry(self, name: str, dims: tuple[int, ...] | None = None, extra: str = "") -> str:
+        sizes = ", ".join(map(str, self.dims if dims is None else dims))
+        return f'{{ name: "{name}" data_type: TYPE_{self.type} dims: [ {sizes} ] {extra} }}'
+
+
+@dataclass
+class Model:
+    """A step's model: entries of its config, and what its model.py does beside answering."""
+
+    name: str
+    rows: int
+    dynamic: bool
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+    habits: tuple[str, ...]
+    version: int
+
+    def config(self) -> str:
+        lists = [f"{kind} [ {', '.join(each.values())} ]" for kind, each in self._lists() if each]
+        batching = "dynamic_batching { }" if self.dynamic else ""
+        return "\n".join(
+            [
+                f'name: "{self.name}"\nbackend: "python"\nmax_batch_size: {self.rows}\n{batching}',
+                *lists,
+                "instance_group [ { count: 1 kind: KIND_CPU } ]",
+                f'parameters {{ key: "habits" value {{ string_value: "{" ".join(self.habits)}" }} }}',
+            ]
+        )
+
+    def _lists(self) -> list[tuple[str, dict[str, str]]]:
+        return [("input", self.inputs), ("output", self.outputs)]
+
+
+@dataclass
+class Use:
+    """A step of the DAG."""
+
+    model: Model
+    input_map: dict[str, str]
+    output_map: dict[str, str]
+
+
+@dataclass
+class Dag:
+    rows: int
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+    uses: list[Use]
+    requests: list[Request] = field(default_factory=list)
+
+    def write(self, folder: Path) -> None:
+        """The ensemble's folder as people write it."""
+        steps = ", ".join(
+            f'{{ model_name: "{use.model.name}" model_version: -1 {_map("input", use.input_map)} '
+            f"{_map('output', use.output_map)} }}"
+            for use in self.uses
+        )
+        inputs = ", ".join(
+            each.entry(each.name, extra="optional: true" if each.optional else "") for each in self.inputs
+        )
+        outputs = ", ".join(each.entry(each.name) for each in self.outputs)
+        (folder / "ensemble" / "1").mkdir(parents=True)
+        (folder / "ensemble" / "config.pbtxt").write_text(
+            f'name: "ensemble"\nplatform: "ensemble"\nmax_batch_size: {self.rows}\n'
+            f"input [ {inputs} ]\noutput [ {outputs} ]\nensemble_scheduling {{ step [ {steps} ] }}\n"
+        )
+        (folder / "ensemble.toml").write_text('description = "A random DAG"\n')
+        for model in {use.model.name: use.model for use in self.uses}.values():
+            version = folder / model.name / str(model.version)
+            version.mkdir(parents=True)
+            (folder / model.name / "config.pbtxt").write_text(model.config())
+            (version / "model.py").write_bytes(STEP.read_bytes())
+            helper = f'WORD = "{model.name}"\n\n\ndef divide(number):\n    return number // 0\n'
+            (version / "helper.py").write_text(helper)
+            (version / "late.py").write_text(f'WORD = b"late {model.name}"\n')
+
+
+@dataclass(frozen=True)
+class Request:
+    inputs: dict[str, NDArray[Any]]
+    outputs: tuple[str, ...]
+    id: str
+    sequence: int | str
+    parameters: dict[str, Any]
+    timeout: int | None
+
+
+def _map(kind: str, names: dict[str, str]) -> str:
+    return " ".join(f'{kind}_map {{ key: "{key}" value: "{value}" }}' for key, value in names.items())
+
+
+sizes = st.sampled_from([1, 2, 3])
+all_dims = st.lists(st.one_of(sizes, st.just(-1)), min_size=1, max_size=2).map(tuple)
+types = st.sampled_from(["STRING", "FP32", *TYPES])
+
+
+@st.composite
+def dags(draw: st.DrawFn) -> Dag:
+    rows = draw(st.sampled_from([0, 2, 4, 4]))
+    inputs = [
+        Tensor(f"in{number}", draw(types), draw(all_dims), rows > 0, draw(st.booleans()) and draw(st.booleans()))
+        for number in range(draw(st.integers(1, 3)))
+    ]
+    tensors, uses = list(inputs), []
+    for number in range(draw(st.integers(1, 4))):
+        if uses and draw(st.integers(0, 5)) == 0:
+            again = _again(draw, draw(st.sampled_from(uses)), number, tensors)
+            if again:
+                uses.append(again[0])
+                tensors += again[1]
+                continue
+        use, made = _use(draw, number, rows, tensors)
+        uses.append(use)
+        tensors += made
+    read = {name for use in uses for name in use.input_map.values()}
+    inputs = [each for each in inputs if each.name in read]
+    written = [each for each in tensors if each.name.startswith("t")]
+    last = [each for each in written if each.name not in read]
+    outputs = last + [each for each in written if each not in last and draw(st.integers(0, 3)) == 0]
+    dag = Dag(rows, inputs, [_as_output(each, rows) for each in outputs], draw(st.permutations(uses)))
+    dag.requests = [draw(requests(dag)) for _ in range(6)]
+    return dag
+
+
+def _as_output(tensor: Tensor, rows: int) -> Tensor:
+    """As the ensemble declares it: one of a model that does not batch keeps its batch axis, if it has one."""
+    if (rows > 0) == tensor.batched:
+        return tensor
+    return Tensor(tensor.name, tensor.type, tensor.dims, rows > 0)
+
+
+def _use(draw: st.DrawFn, number: int, rows: int, tensors: list[Tensor]) -> tuple[Use, list[Tensor]]:
+    own_rows = draw(st.sampled_from([rows, rows, rows, 0, 4, 8]))
+    chosen = draw(st.lists(st.sampled_from(tensors), min_size=1, max_size=3))
+    inputs, input_map = {}, {}
+    for index, tensor in enumerate(chosen):
+        name = f"X{index}"
+        dims = tensor.dims
+        if draw(st.booleans()):
+            dims = tuple(-1 if draw(st.booleans()) else size for size in dims)
+        if tensor.batched and not own_rows and draw(st.integers(0, 2)):
+            dims = (-1, *dims)
+        elif own_rows and not tensor.batched and len(dims) > 1 and dims[0] == -1 and draw(st.booleans()):
+            dims = dims[1:]
+        extra = "optional: true" if tensor.optional or draw(st.integers(0, 4)) == 0 else ""
+        if own_rows and -1 in dims and draw(st.booleans()):
+            extra += " allow_ragged_batch: true"
+        elif -1 not in dims and draw(st.integers(0, 2)) == 0:
+            extra += f" reshape {{ shape: [ {', '.join(map(str, [1, *dims]))} ] }}"
+        inputs[name] = tensor.entry(name, dims, extra)
+        input_map[name] = tensor.name
+    made = [
+        Tensor(f"t{number}_{index}", draw(types), draw(all_dims), own_rows > 0)
+        for index in range(draw(st.integers(1, 2)))
+    ]
+    outputs, output_map = {}, {}
+    for index, tensor in enumerate(made):
+        name = "Y" * (index + 1)
+        reshape = [*tensor.dims[::-1]] if draw(st.integers(0, 3)) == 0 and -1 not in tensor.dims else None
+        outputs[name] = tensor.entry(name, extra=f"reshape {{ shape: {reshape} }}" if reshape else "")
+        output_map[name] = tensor.name
+    if len(made) == 2 and draw(st.integers(0, 3)) == 0:
+        made.pop()
+        output_map.popitem()  # an output that nobody reads
+    habits = tuple(draw(st.lists(st.sampled_from(HABITS), max_size=3, unique=True)))
+    dynamic = own_rows > 0 and draw(st.booleans())
+    model = Model(f"m{number}", own_rows, dynamic, inputs, outputs, habits, draw(st.sampled_from([1, 1, 3])))
+    return Use(model, input_map, output_map), made
+
+
+def _again(draw: st.DrawFn, use: Use, number: int, tensors: list[Tensor]) -> tuple[Use, list[Tensor]] | None:
+    """The same model as a further step of the DAG, for the same inputs."""
+    kinds = {tensor.name: tensor for tensor in tensors}
+    output_map = {name: f"t{number}_{index}" for index, name in enumerate(use.output_map)}
+    made = [
+        Tensor(output_map[name], kinds[old].type, kinds[old].dims, kinds[old].batched)
+        for name, old in use.output_map.items()
+    ]
+    return Use(use.model, dict(use.input_map), output_map), made
+
+
+@st.composite
+def requests(draw: st.DrawFn, dag: Dag) -> Request:
+    random = np.random.default_rng(draw(st.integers(0, 2**16)))
+    rows = draw(st.integers(1, 5 if draw(st.integers(0, 4)) == 0 else max(dag.rows, 1)))
+    inputs = {}
+    for tensor in dag.inputs:
+        if tensor.optional and draw(st.booleans()):
+            continue
+        shape = [int(random.integers(0, 4)) if size == -1 else size for size in tensor.dims]
+        inputs[tensor.name] = _array(tensor.type, [rows, *shape] if dag.rows else shape, random)
+    names = [tensor.name for tensor in dag.outputs]
+    wanted = names if draw(st.booleans()) else draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
+    return Request(
+        inputs,
+        tuple(wanted),
+        draw(st.sampled_from(["", "one", "ü 2"])),
+        draw(st.sampled_from([0, 0, 7, "text"])),
+        draw(st.sampled_from([{}, {"a": 1, "b": "ü", "c": True}])),
+        draw(st.sampled_from([None, 10_000_000])),
+    )
+
+
+def _array(type_name: str, shape: list[int], random: np.random.Generator) -> NDArray[Any]:
+    if type_name == "STRING":
+        texts = [b"", b"text", b"\xff\x00", "grüße".encode(), b"a" * 1000]
+        array = np.empty(shape, np.object_)
+        array.ravel()[:] = [texts[index] for index in random.integers(0, len(texts), array.size)]
+        return array
+    if type_name == "BOOL":
+        return random.integers(0, 2, shape).astype(bool)
+    dtype = np.dtype(TYPES[type_name])
+    count = int(np.prod(shape))
+    return np.frombuffer(random.bytes(count * dtype.itemsize), dtype).reshape(shape)
+
+
+def random_dags(count: int, number: int) -> list[Dag]:
+    """``count`` DAGs; the same ``number`` gives the same ones."""
+    found: list[Dag] = []
+
+    @seed(number)
+    @settings(
+        max_examples=count + 1,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(dags())
+    def collect(dag: Dag) -> None:
+        found.append(dag)
+
+    collect()
+    return found[1:]  # the first example of hypothesis is always the smallest

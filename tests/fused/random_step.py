@@ -1,0 +1,158 @@
+"""model.py of the steps of random DAGs: every output depends on all that the step can see of the request and of itself.
+
+What else it does is in the parameter ``habits`` of its config. Some habits show only for requests whose digest says so.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import helper
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+from . import helper as same_helper
+
+CODES = ("UNKNOWN", "INTERNAL", "NOT_FOUND", "INVALID_ARG", "UNAVAILABLE", "UNSUPPORTED", "ALREADY_EXISTS", "CANCELLED")
+
+
+class OwnError(Exception):
+    pass
+
+
+class TritonPythonModel:
+    def initialize(self, args):
+        self.config = json.loads(args["model_config"])
+        self.habits = set(self.config["parameters"]["habits"]["string_value"].split())
+        # The instances of a fused ensemble are those of all its steps.
+        seen = {key: value for key, value in self.config.items() if key != "instance_group"}
+        assert helper.WORD == same_helper.WORD and helper is not same_helper
+        folder = Path(pb_utils.get_model_dir())
+        places = [folder == Path(args["model_repository"], args["model_version"]), (folder / "model.py").exists()]
+        self.me = json.dumps(
+            [
+                json.dumps(seen, sort_keys=True),
+                sorted(args),
+                args["model_name"],
+                args["model_version"],
+                places,
+                __name__,
+            ]
+        )
+        self.me += args["model_instance_name"] + args["model_instance_kind"] + args["model_instance_device_id"]
+        self.kept = {}
+        if "metrics" in self.habits:
+            family = pb_utils.MetricFamily("seen_by_steps", "Requests", pb_utils.MetricFamily.COUNTER)
+            self.counter = family.Metric(labels={"step": args["model_name"]})
+        if "async" in self.habits:
+            self.execute = self.execute_async
+
+    async def execute_async(self, requests):
+        await asyncio.sleep(0)
+        return await asyncio.gather(*(asyncio.to_thread(self.answer, request) for request in requests))
+
+    def execute(self, requests):
+        responses = [self.answer(request) for request in requests]
+        if "counts_wrong" in self.habits and self.rare(self.last):
+            return responses[1:]
+        if "returns_tuple" in self.habits and self.rare(self.last):
+            return tuple(responses)
+        return responses
+
+    def rare(self, digest):
+        return digest[0] % 3 == 0
+
+    def answer(self, request):
+        given = {tensor.name(): tensor.as_numpy() for tensor in request.inputs()}
+        digest = self.last = self.digest(request, given)
+        if "lazy" in self.habits:
+            import late
+
+            from . import late as same_late
+
+            digest = hashlib.sha256(digest + late.WORD + same_late.WORD).digest()
+        if "logs" in self.habits:
+            pb_utils.Logger.log_verbose("a line")
+            pb_utils.Logger.log("another", pb_utils.Logger.VERBOSE)
+        if "metrics" in self.habits:
+            before = self.counter.value()
+            self.counter.increment(2)
+            assert self.counter.value() == before + 2
+        if self.rare(digest):
+            if "raises" in self.habits:
+                raise OwnError(f"the request {request.request_id()} is bad: ü\nand so on")
+            if "exits" in self.habits:
+                raise SystemExit(3)
+            if "divides" in self.habits:
+                helper.divide(digest[1])
+            if "refuses" in self.habits:
+                code = getattr(pb_utils.TritonError, CODES[digest[1] % len(CODES)])
+                return pb_utils.InferenceResponse(error=pb_utils.TritonError(f"refused, as ü {digest[2]}", code))
+            if "returns_text" in self.habits:
+                return "text"
+        outputs = {each["name"]: self.output(each, digest, given) for each in self.config["output"]}
+        if "overwrites" in self.habits:
+            for array in given.values():
+                array[...] = b"overwritten" if array.dtype == object else 1
+        if self.rare(digest):
+            name = sorted(outputs)[digest[1] % len(outputs)]
+            if "omits" in self.habits:
+                del outputs[name]
+            if "retypes" in self.habits:
+                outputs[name] = np.zeros(outputs[name].shape, np.int16)
+            if "reshapes" in self.habits:
+                outputs[name] = np.concatenate([outputs[name], outputs[name]])
+            if "expands" in self.habits:
+                outputs[name] = outputs[name][..., None]
+        if "adds" in self.habits:
+            outputs["unknown"] = np.zeros(3, np.float32)
+        return pb_utils.InferenceResponse([pb_utils.Tensor(name, array) for name, array in outputs.items()])
+
+    def digest(self, request, given):
+        found = hashlib.sha256((self.me + helper.WORD).encode())
+        about = [request.request_id(), request.correlation_id(), request.flags(), request.timeout()]
+        about += [request.parameters(), sorted(request.requested_output_names()), request.is_cancelled()]
+        found.update(repr(about).encode())
+        for name, array in sorted(given.items()):
+            found.update(f"{name} {array.dtype} {array.shape} {array.flags.writeable}".encode())
+            found.update(repr(array.tolist()).encode() if array.dtype == object else array.tobytes())
+        return found.digest()
+
+    def output(self, declared, digest, given):
+        random = np.random.RandomState(np.frombuffer(digest[:16], np.uint32) ^ len(declared["name"]))
+        dims = declared["reshape"]["shape"] if "reshape" in declared else declared["dims"]
+        variable = digest[3] % 3
+        shape = [variable if dim == -1 else dim for dim in dims]
+        if self.config["max_batch_size"]:
+            shape.insert(0, max([len(array) for array in given.values()], default=1))
+        kind = declared["data_type"]
+        if kind == "TYPE_STRING":
+            texts = [b"", b"\xff\x00 bytes", "grüße", "a" * 300, b"x", 17, 1.5]
+            array = np.array([texts[i] for i in random.randint(0, len(texts), int(np.prod(shape)))] + [None], object)
+            array = array[:-1].reshape(shape)
+            if "fixed_bytes" in self.habits:
+                array = np.array([str(item).encode() for item in array.ravel()], np.bytes_).reshape(shape)
+            if "unicode" in self.habits and self.rare(digest):
+                array = array.astype(str)
+        else:
+            dtype = np.dtype(pb_utils.triton_string_to_numpy(kind))
+            raw = random.bytes(int(np.prod(shape)) * dtype.itemsize)
+            array = np.frombuffer(raw, np.uint8 if dtype == bool else dtype).reshape(shape)
+            array = array % 2 == 1 if dtype == bool else array.copy()
+        same = [each for each in given.values() if each.dtype == array.dtype and each.shape == array.shape]
+        if same and "echoes" in self.habits:
+            return same[0]
+        if "strided" in self.habits:
+            array = np.asfortranarray(array)
+        if "views" in self.habits and array.ndim:
+            array = np.repeat(array, 2, axis=-1)[..., ::2]
+        if "keeps" in self.habits:
+            kept = self.kept.setdefault((declared["name"], array.shape, array.dtype), array)
+            kept[...] = array
+            return kept
+        return array
+
+    def finalize(self):
+        os.environ.pop("nothing", None)

@@ -1,0 +1,105 @@
+"""A model in OpenVINO's own format: model.xml, the graph, and model.bin, its weights, which OpenVINO maps.
+
+The graph is what the backend reads from the model for its config, after those optimizations of OpenVINO that are for
+any processor. Otherwise each load repeats them, with copies of the weights in memory. The files are accepted only if
+they answer a known input as the model does.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import openvino as ov
+from openvino._offline_transformations import apply_moc_transformations  # what ov.convert_model applies to a file
+
+from triton_ensembles.artifacts import Facts, Job
+from triton_ensembles.backends.common.checksum import size_and_crc32
+from triton_ensembles.backends.common.known_input import KnownTensor, agree, known_tensors, sample, values_of
+from triton_ensembles.backends.common.model_instance import LoadError, ModelInstance, Tensor, read_model_instance
+from triton_ensembles.backends.openvino.tensors import CHECKSUM, Names, read
+from triton_ensembles.errors import EnsembleError
+
+TOOLS = ("openvino",)
+READS = (
+    "triton_ensembles/backends/common/known_input.py",
+    "triton_ensembles/backends/common/model_instance.py",
+    "triton_ensembles/backends/openvino/tensors.py",
+)
+
+
+def make(job: Job) -> Facts:
+    """Write the folder ``job.output``. The option ``config`` is the step's, as JSON.
+
+    Raises:
+        EnsembleError: OpenVINO cannot read the model, it and the config disagree, or the answers differ.
+    """
+    source = job.source_file()
+    arguments = {
+        "model_config": str(job.options["config"]),
+        "model_repository": str(source.parent.parent),
+        "model_version": source.parent.name,
+        "model_name": source.name,
+        "model_instance_kind": "CPU",
+    }
+    core = ov.Core()
+    try:
+        model = read_model_instance(arguments, source.name)
+        graph, _ = read(core, model)
+    except LoadError as error:
+        raise EnsembleError(str(error)) from error
+    job.output.mkdir()
+    file = job.output / f"{source.stem}.xml"
+    size = _write(graph, file)
+    _compare(core, model, file)
+    return {"openvino": ov.__version__.split("-")[0], "weights_bytes": size}
+
+
+def _write(graph: ov.Model, file: Path) -> int:
+    """Write the optimized ``graph`` as ``file``, and return the size of its weights in bytes.
+
+    OpenVINO numbers the nodes that it adds, so only the first graph in a process gives the same bytes each time.
+    """
+    apply_moc_transformations(graph, cf=True)
+    ov.save_model(graph, file, compress_to_fp16=False)
+    size, checksum = size_and_crc32(file.with_suffix(".bin"))
+    graph.set_rt_info(str(checksum), CHECKSUM)
+    ov.save_model(graph, file, compress_to_fp16=False)
+    return size
+
+
+def _compare(core: ov.Core, model: ModelInstance, file: Path) -> None:
+    """Raises :class:`EnsembleError` when ``file`` does not answer as the model that it is made from."""
+    graph, names = read(core, model)
+    known = _known(core, graph, names, model)
+    if not known:
+        return
+    expected, again = (_answer(core, graph, names, known) for _ in range(2))
+    # A model that answers differently each time cannot be compared.
+    if _same(again, expected) and not _same(_answer(core, core.read_model(file), names, known), expected):
+        raise EnsembleError(f"OpenVINO's answers differ after {model.file.name} is written as {file.name}")
+
+
+def _known(core: ov.Core, graph: ov.Model, names: Names, model: ModelInstance) -> dict[str, KnownTensor]:
+    """The first known input that the model takes; none where it takes none of them."""
+    inputs = []
+    for tensor in model.inputs:
+        shape = graph.input(names[tensor.name]).partial_shape
+        dims = None if shape.rank.is_dynamic else tuple(-1 if each.is_dynamic else each.get_length() for each in shape)
+        inputs.append(Tensor(tensor.name, tensor.data_type, dims))
+    for known in known_tensors(inputs):
+        try:
+            _answer(core, graph, names, known)
+        except RuntimeError:  # such as an image that is too small
+            continue
+        return known
+    return {}
+
+
+def _answer(core: ov.Core, graph: ov.Model, names: Names, known: Mapping[str, KnownTensor]) -> list[list[float]]:
+    compiled = core.compile_model(graph, "CPU", {"INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": 1})
+    request = compiled.create_infer_request()
+    request.infer({names[name]: values for name, values in values_of(known).items()})
+    return [sample(request.get_tensor(port.any_name).data) for port in graph.outputs]
+
+
+def _same(found: list[list[float]], expected: list[list[float]]) -> bool:
+    return all(agree(one, other) for one, other in zip(found, expected, strict=True))
