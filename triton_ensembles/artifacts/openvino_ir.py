@@ -38,6 +38,7 @@ def make(job: Job) -> Facts:
         "model_repository": str(source.parent.parent),
         "model_version": source.parent.name,
         "model_name": source.name,
+        "model_instance_name": source.name,
         "model_instance_kind": "CPU",
     }
     core = ov.Core()
