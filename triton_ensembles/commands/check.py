@@ -47,6 +47,7 @@ def check_command(
     \b
       check                                      all of ensembles/
       check path/to/model_repository             any repository that Triton can read
+      check --target fused                       whether each can be fused, and if not, which step is why
       check dist/gpu/a.tar.gz dist/gpu/b.tar.gz  one endpoint of two models
       check --image 25.03 --format github        for another release, as annotations
       check --explain step-input-unknown         what this rule means, with examples
