@@ -22,15 +22,16 @@ class Cell:
         throughput: rows (texts or images) per second.
         latency_ms: of a request, by percentile ("p50", …); for a limit that of a batch.
         cpu: cores in use on average, by process: "client", "server" and the steps by name.
-        steps_ms: average time of a request in each step, {"queue": …, "compute": …}; tritonserver only.
-        batches: rows per execution of each step, on average.
     """
 
     throughput: float
     latency_ms: Mapping[str, float] = field(default_factory=dict)
     cpu: Mapping[str, float] = field(default_factory=dict)
-    steps_ms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    batches: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def core_seconds(self) -> float:
+        """Processor time of a row, of all processes together."""
+        return sum(self.cpu.values()) / self.throughput
 
 
 @dataclass(frozen=True)

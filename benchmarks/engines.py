@@ -1,17 +1,23 @@
 """The engine libraries without a server, with the file and precision that a built step names in its config.
 
+It does not matter whether the ensemble was built as drawn or fused.
+
 An engine is a function: arrays by input name -> the first output that the config declares.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from google.protobuf.json_format import ParseDict
 from numpy.typing import NDArray
 
+from triton_ensembles.backends.onnxruntime.weights_gate import GatedFiles
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.triton.model_config import CONFIG, read_config
+from triton_ensembles.fused.plan import PLAN, STEPS
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 
 Array = NDArray[Any]
 Engine = Callable[[Mapping[str, Array]], Array]
@@ -38,18 +44,26 @@ class Step:
 
 def find_step(repository: Path) -> Step:
     """The one step of the repository that an engine runs. Raises :class:`EnsembleError` when there is none."""
-    for path in sorted(repository.glob(f"*/{CONFIG}")):
-        config = read_config(path)
+    for config, folder in _models(repository):
         library = (config.backend or config.platform).partition("_")[0]
         if library in _OPEN:
             return Step(
                 library=library,
-                file=path.parent / "1" / (config.default_model_filename or _FILES[library]),
+                file=folder / (config.default_model_filename or _FILES[library]),
                 inputs=tuple(tensor.name for tensor in config.input),
                 output=config.output[0].name,
                 bf16=config.parameters["HINT_BF16"].string_value == "YES",
             )
     raise EnsembleError(f"none of its steps runs in {' or '.join(_OPEN)}", path=repository)
+
+
+def _models(repository: Path) -> Iterator[tuple[ModelConfig, Path]]:
+    """The configs of all models, and of the steps of fused ones, each with its version folder."""
+    for path in sorted(repository.glob(f"*/{CONFIG}")):
+        yield read_config(path), path.parent / "1"
+    for path in sorted(repository.glob(f"*/1/{PLAN}")):
+        for step in json.loads(path.read_text(encoding="utf-8"))["steps"]:
+            yield ParseDict(step["config"], ModelConfig()), path.parent / STEPS / step["name"] / step["version"]
 
 
 def open_engine(step: Step, threads: int) -> Engine:
@@ -62,7 +76,12 @@ def _onnxruntime(step: Step, threads: int) -> Engine:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(step.file, options, providers=["CPUExecutionProvider"])
+    file = GatedFiles(step.file).prepacked
+    if file.exists():  # the graph that the server maps: it is optimized already
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    else:
+        file = step.file
+    session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
     return lambda arrays: session.run([step.output], dict(arrays))[0]
 
 

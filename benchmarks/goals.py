@@ -1,37 +1,67 @@
-"""The goals, as data: on two cores, without a GPU, in fp32; ratios within one run."""
+"""The goals, as data: on two cores, without a GPU; ratios within one run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.contenders.contender import ALL_CORES, LIMITS, OURS, OURS_BF16, PEER_NAMES, REFERENCE
+from benchmarks.contenders.contender import DRAWN, ENGINE_BF16, FUSED, FUSED_BF16, LIMITS, PEER_NAMES, REFERENCE
+from benchmarks.floor import floor
 from benchmarks.loads import Load
-from benchmarks.results import Ratio, Results
+from benchmarks.parts import BATCH, BATCHES, IMAGE_BATCH, IMAGE_ONE, MANY, MIX_BATCH, MIX_ONE, ONE, SORTED
+from benchmarks.results import Rates, Ratio, Results, ratio_of
+from benchmarks.tables import Table
 
 
 @dataclass(frozen=True)
-class Goal:
-    """``over`` under ``load`` shall have at least ``least`` times the throughput of the best of ``against``.
+class Other:
+    """What a throughput is compared with: in words, and its rates for a load of servers."""
 
-    Attributes:
-        words: what ``against`` is.
-        loads: of those in ``against``; empty: the same load.
-    """
-
-    least: float
-    load: Load
     words: str
-    against: Sequence[str]
-    loads: Sequence[Load] = ()
-    over: str = OURS
+    rates: Callable[[Results, Load], Rates]
+
+
+@dataclass(frozen=True)
+class SpeedGoal:
+    """``over`` under ``load`` shall have at least ``least`` times the throughput of ``other``."""
+
+    load: Load
+    least: float
+    other: Other
+    over: str = FUSED
 
     @property
     def sentence(self) -> str:
-        precision = " in bf16" if self.over == OURS_BF16 else ""
-        return f"{self.load}{precision}: the throughput is at least {self.least:g} times that of {self.words}"
+        return f"{self.over}, {self.load}: at least {self.least:g} times {self.other.words}"
 
     def ratio(self, results: Results) -> Ratio | None:
-        candidates = [(name, load) for name in self.against for load in self.loads or (self.load,)]
-        return results.ratio((self.over, self.load), candidates)
+        return ratio_of(results.rates(self.over, self.load), self.other.rates(results, self.load))
+
+    def arithmetic(self, results: Results) -> str:
+        """Why the goal is out of reach, if the floor itself does not reach it."""
+        bound = ratio_of(floor(results, self.load), self.other.rates(results, self.load))
+        if self.other is _FLOOR or bound is None or bound.median >= self.least:
+            return ""
+        return f"out of reach: the floor itself is {bound.median:.2f} times {self.other.words}"
+
+
+@dataclass(frozen=True)
+class FigureGoal:
+    """A figure that is not a throughput shall be at most ``bound``, or at least with ``least``."""
+
+    words: str
+    bound: float
+    unit: str = ""
+    least: bool = False
+    digits: int = 2
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.words}: at {'least' if self.least else 'most'} {self.bound:g}{self.unit}"
+
+    def met(self, figure: float) -> bool:
+        return figure >= self.bound if self.least else figure <= self.bound
+
+    def measured(self, figure: float) -> str:
+        return f"{figure:.{self.digits}f}{self.unit}"
 
 
 @dataclass(frozen=True)
@@ -49,77 +79,79 @@ class Verdict:
         return {True: "met", False: missed, None: "not measured"}[self.met]
 
 
-_SHORT_1, _SHORT_32 = Load("short", 1, 0), Load("short", 32, 0)
-_SORTED = (Load("mix", 8, 0, sorted=True), Load("mix", 32, 0, sorted=True))
-_BATCH_32, _PEER, _REFERENCE = "the limit with batches of 32", "the best peer", "the reference"
-_BY_LENGTH = "the limit with batches sorted by length"
-_FP32 = "our own fp32"
-_TWO_ENGINES = "this limit is two engines with one thread each, which would take twice the memory in the server"
-_DECODING = "only the network is twice as fast in bf16; decoding the JPEG is not"
+def _served(words: str, *names: str) -> Other:
+    """The best of these under the same load."""
+    return Other(words, lambda results, load: results.best(names, [load]))
 
-GOALS = {
-    "batch_limit": Goal(0.95, Load("short", 32, 8), _BATCH_32, LIMITS, [_SHORT_32]),
-    "many_limit": Goal(0.85, Load("short", 1, 32), _BATCH_32, LIMITS, [_SHORT_32]),
-    "many_peer": Goal(1.25, Load("short", 1, 32), _PEER, PEER_NAMES),
-    # Two processes side by side are not a limit of one request at a time.
-    "one_limit": Goal(0.75, Load("short", 1, 1), "the limit on all cores, one at a time", (ALL_CORES,), [_SHORT_1]),
-    "one_peer": Goal(2.5, Load("short", 1, 1), _PEER, PEER_NAMES),
-    "mix_batch_limit": Goal(0.9, Load("mix", 32, 8), _BY_LENGTH, LIMITS, _SORTED),
-    "mix_many_limit": Goal(0.9, Load("mix", 1, 32), _BY_LENGTH, LIMITS, _SORTED),
-    "one_reference": Goal(8, Load("short", 1, 1), _REFERENCE, (REFERENCE,)),
-    "many_reference": Goal(8, Load("short", 1, 32), _REFERENCE, (REFERENCE,)),
-    "batch_reference": Goal(8, Load("short", 32, 8), _REFERENCE, (REFERENCE,)),
-    "image_limit": Goal(0.95, Load("images", 1, 4), "the limit with batches of 1", LIMITS, [Load("images", 1, 0)]),
-    "images_limit": Goal(0.95, Load("images", 8, 4), "the limit with batches of 8", LIMITS, [Load("images", 8, 0)]),
-    "bf16_batch": Goal(1.8, Load("short", 32, 8), _FP32, (OURS,), over=OURS_BF16),
-    "bf16_image": Goal(1.8, Load("images", 1, 4), _FP32, (OURS,), over=OURS_BF16),
-    "bf16_images": Goal(1.8, Load("images", 8, 4), _FP32, (OURS,), over=OURS_BF16),
-    "bf16_peer": Goal(1.9, Load("short", 32, 8), _PEER, PEER_NAMES, over=OURS_BF16),
+
+def _batches(words: str, names: Sequence[str], loads: Sequence[Load] = ()) -> Other:
+    """The best of these in the batches of ``loads``, or of the load's own size."""
+    return Other(words, lambda results, load: results.best(names, loads or [BATCHES[load]]))
+
+
+_FLOOR = Other("the floor", floor)
+_DRAWN, _PEER = _served("the drawn form", DRAWN), _served("the best peer", *PEER_NAMES)
+_REFERENCE = _served("the reference", REFERENCE)
+_LIMIT = _batches("the limit", LIMITS)
+_BY_LENGTH = _batches("the limit with batches sorted by length", LIMITS, SORTED)
+_ENGINE_BF16 = _batches("the engine alone in bf16", [ENGINE_BF16])
+
+SPEED: Mapping[str, SpeedGoal] = {
+    "one_floor": SpeedGoal(ONE, 0.85, _FLOOR),
+    "one_drawn": SpeedGoal(ONE, 1.3, _DRAWN),
+    "one_peer": SpeedGoal(ONE, 2.0, _PEER),
+    "many_floor": SpeedGoal(MANY, 0.85, _FLOOR),
+    "many_peer": SpeedGoal(MANY, 1.55, _PEER),
+    "many_reference": SpeedGoal(MANY, 8, _REFERENCE),
+    "batch_limit": SpeedGoal(BATCH, 1.0, _LIMIT),
+    "batch_reference": SpeedGoal(BATCH, 8, _REFERENCE),
+    "mix_many_limit": SpeedGoal(MIX_ONE, 0.9, _BY_LENGTH),
+    "mix_batch_limit": SpeedGoal(MIX_BATCH, 0.9, _BY_LENGTH),
+    "image_limit": SpeedGoal(IMAGE_ONE, 0.93, _LIMIT),
+    "images_limit": SpeedGoal(IMAGE_BATCH, 0.93, _LIMIT),
+    "bf16_engine": SpeedGoal(BATCH, 0.95, _ENGINE_BF16, FUSED_BF16),
+    "bf16_peer": SpeedGoal(BATCH, 1.9, _PEER, FUSED_BF16),
 }
-WHY_MISSED = {
-    "many_limit": "gRPC and the two Python steps share the cores with the engine, and its batches are smaller than 32",
-    "one_limit": "gRPC and the Python steps take a third of the time; the engine is slower than in the limit's loop",
-    "one_peer": "the limit itself is about 3 times the best peer, and the server reaches half of it",
-    "one_reference": "out of reach: the limit itself is about 6.5 times the reference for one sentence at a time",
-    "image_limit": _TWO_ENGINES,
-    "images_limit": _TWO_ENGINES,
-    "bf16_batch": "only the engine computes in bf16, by itself 1.6 to 1.8 times as fast; the rest does not",
-    "bf16_image": _DECODING,
-    "bf16_images": _DECODING,
+_MIB, _MB = " MiB", " MB"
+FIGURES: Mapping[str, FigureGoal] = {
+    "memory_fused_1": FigureGoal("memory of one loaded bert_trt, fused with one instance", 180, _MIB, digits=0),
+    "memory_fused_2": FigureGoal("memory of one loaded bert_trt, fused with two instances", 240, _MIB, digits=0),
+    "memory_drawn": FigureGoal("memory of one loaded bert_trt, drawn", 330, _MIB, digits=0),
+    "memory_16": FigureGoal("memory of each of 16 loaded, fused with one instance", 100, _MIB, digits=0),
+    "memory_64": FigureGoal("memory of each of 64 loaded, fused with one instance", 100, _MIB, digits=0),
+    "turns_fused": FigureGoal("16 loaded, requests in turn, fused: throughput of one alone", 0.55, " times", True),
+    "turns_drawn": FigureGoal("16 loaded, requests in turn, drawn: throughput of one alone", 0.51, " times", True),
+    "cold_fused": FigureGoal("cold start of bert_trt, fused: time of the drawn form before", 0.65, " times"),
+    "cold_drawn": FigureGoal("cold start of bert_trt, drawn: time of the drawn form before", 0.8, " times"),
+    "cold_reference": FigureGoal(
+        "cold start of the reference: time of bert_trt, drawn", 10, " times", least=True, digits=1
+    ),
+    "left_fused": FigureGoal("left in /tmp after the unload, fused", 0, _MB, digits=0),
+    "left_drawn": FigureGoal("left in /tmp after the unload, drawn", 0, _MB, digits=0),
+    "size_drawn": FigureGoal("archive without weights, drawn", 30, _MB, digits=1),
+    "size_wheels": FigureGoal("archive without weights, drawn with wheels", 5, _MB, digits=1),
+    "size_fused": FigureGoal("archive without weights, fused", 45, _MB, digits=1),
 }
-"""As the measurements so far explain it; shown beside a goal that a run misses."""
-START_GOALS = {
-    "cold_start_deployed": (10, "bert_trt as `deploy` starts it: its cold start is {} times shorter"),
-    "cold_start": (10, "bert_trt with the reference's flags: its cold start is {} times shorter"),
-    "archive_without_weights": (20, "bert_trt: its archive without the weights is {} times smaller"),
-}
-"""By the names of the ratios in start.json (python -m benchmarks.start)."""
 LOWEST_COSINE = 0.9995
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    """All goals that are ratios of throughput, and those of bf16's accuracy."""
+    """One for each goal, and one for the accuracy of each ensemble in bf16."""
     found = []
-    for key, goal in GOALS.items():
+    for goal in SPEED.values():
         ratio = goal.ratio(results)
         met = ratio.median >= goal.least if ratio else None
-        found.append(Verdict(goal.sentence, str(ratio) if ratio else "", met, WHY_MISSED.get(key, "")))
-    for name, measured in results.agreement.items():
-        cosine = measured["lowest_cosine"]
+        found.append(Verdict(goal.sentence, str(ratio) if ratio else "", met, goal.arithmetic(results)))
+    for name, cosine in results.cosines.items():
         words = f"{name} in bf16: the lowest cosine to fp32 is at least {LOWEST_COSINE}"
-        found.append(Verdict(words, f"{cosine}", cosine >= LOWEST_COSINE))
-        if (top := measured.get("same_top_1")) is not None:
-            words = f"{name} in bf16: every image has the same best class as in fp32"
-            found.append(Verdict(words, f"{top:.0%}", top == 1))
+        found.append(Verdict(words, f"{cosine:.6f}", cosine >= LOWEST_COSINE))
+    for key, each in FIGURES.items():
+        figure = results.figures.get(key)
+        measured, met = ("", None) if figure is None else (each.measured(figure), each.met(figure))
+        found.append(Verdict(each.sentence, measured, met))
     return found
 
 
-def start_verdicts(ratios: Mapping[str, float]) -> list[Verdict]:
-    """The goals of cold start and archive size, by the ratios in start.json; a missing one was not measured."""
-    found = []
-    for name, (least, words) in START_GOALS.items():
-        measured = ratios.get(name)
-        met = None if measured is None else measured >= least
-        goal = f"{words.format(f'at least {least}')} than the reference's"
-        found.append(Verdict(goal, f"{measured:.1f}" if measured else "", met))
-    return found
+def goals_table(verdicts: Sequence[Verdict]) -> Table:
+    rows = [[each.goal, each.measured or "-", each.result] for each in verdicts]
+    return Table("Goals", ["goal", "measured", "result"], rows)

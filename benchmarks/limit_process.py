@@ -1,6 +1,8 @@
 """The limit: tokenizer, engine and pooling (or DALI and engine) called in a loop, without a server.
 
-    python -m benchmarks.limit_process REPOSITORY THREADS [CORE]
+    python -m benchmarks.limit_process REPOSITORY whole|engine THREADS [CORE]
+
+With "engine" the tokenizer runs beforehand and the pooling never, so that nothing but the engine takes time.
 
 Started by :mod:`benchmarks.contenders.limit` for each ensemble and thread setting. It writes {"ready": "…"}, then
 answers each line of its standard input, {"load": {…}, "part": [k, n], "seconds": …, "whole": …}, with one line: the
@@ -14,6 +16,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +29,38 @@ from benchmarks.loads import IMAGES, Load, images_of, texts_of
 Batch = Sequence[Any]
 
 
-def text_ensemble(repository: Path, engine: Engine) -> Callable[[Sequence[str]], Array]:
-    """Texts -> unit vectors FP32 [texts, 384], as the steps of bert_trt make them."""
+def text_encoder(repository: Path) -> Callable[[Sequence[str]], dict[str, Array]]:
+    """Texts -> INT32 [texts, tokens] token_ids and attn_mask, padded to the longest text."""
     from tokenizers import Tokenizer
 
-    folder = next(iter(repository.glob("*/1/tokenizer.json"))).parent
+    folder = next(iter(sorted(repository.rglob("tokenizer.json")))).parent
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_truncation(json.loads((folder / "sentence_bert_config.json").read_text())["max_seq_length"])
     tokenizer.enable_padding(length=None)  # the file pads everything to 128
 
-    def embed(texts: Sequence[str]) -> Array:
+    def encode(texts: Sequence[str]) -> dict[str, Array]:
         encodings = tokenizer.encode_batch(list(texts))
         ids = np.array([each.ids for each in encodings], np.int32)
         mask = np.array([each.attention_mask for each in encodings], np.int32)
-        hidden = engine({"token_ids": ids, "attn_mask": mask})
-        weights = mask.astype(np.float32)
+        return {"token_ids": ids, "attn_mask": mask}
+
+    return encode
+
+
+def text_engine(repository: Path, engine: Engine) -> Callable[[Sequence[str]], Array]:
+    """Texts -> FP32 [texts, tokens, 384]; each batch is tokenized once, and then only the engine runs."""
+    encode = cache(text_encoder(repository))
+    return lambda texts: engine(encode(tuple(texts)))
+
+
+def text_ensemble(repository: Path, engine: Engine) -> Callable[[Sequence[str]], Array]:
+    """Texts -> unit vectors FP32 [texts, 384], as the steps of bert_trt make them."""
+    encode = text_encoder(repository)
+
+    def embed(texts: Sequence[str]) -> Array:
+        arrays = encode(texts)
+        hidden = engine(arrays)
+        weights = arrays["attn_mask"].astype(np.float32)
         mean = np.matmul(weights[:, None, :], hidden)[:, 0, :] / weights.sum(axis=1, keepdims=True)
         unit: Array = mean / np.linalg.norm(mean, axis=1, keepdims=True)
         return unit
@@ -52,7 +72,7 @@ def image_ensemble(repository: Path, engine: Engine, name: str, threads: int) ->
     """Encoded images -> probabilities FP32 [images, 1001]; ``name`` is the engine's input."""
     from nvidia.dali import Pipeline
 
-    serialized = next(iter(repository.glob("*/1/model.dali"))).read_bytes()
+    serialized = next(iter(repository.rglob("model.dali"))).read_bytes()
     pipeline = Pipeline.deserialize(
         serialized, batch_size=32, num_threads=threads, device_id=None, prefetch_queue_depth=1
     )
@@ -80,13 +100,15 @@ def measure(call: Callable[[Batch], Array], items: Batch, rows: int, seconds: fl
 
 
 def main() -> None:
-    repository, threads = Path(sys.argv[1]), int(sys.argv[2])
-    if len(sys.argv) > 3:
-        os.sched_setaffinity(0, {int(sys.argv[3])})
+    repository, what, threads = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    if len(sys.argv) > 4:
+        os.sched_setaffinity(0, {int(sys.argv[4])})
     step = find_step(repository)
     engine = open_engine(step, threads)
-    images = any(repository.glob("*/1/model.dali"))
-    call = image_ensemble(repository, engine, step.inputs[0], threads) if images else text_ensemble(repository, engine)
+    if any(repository.rglob("model.dali")):
+        call: Callable[[Any], Array] = image_ensemble(repository, engine, step.inputs[0], threads)
+    else:
+        call = (text_engine if what == "engine" else text_ensemble)(repository, engine)
     print(json.dumps({"ready": f"{step}, {threads} thread{'s' if threads > 1 else ''}"}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)

@@ -15,9 +15,7 @@ TEXTS = tuple(texts.LENGTHS)
 IMAGES = "images"
 SIDES = (299, 640, 1280, 3000)  # of the images, in pixels
 MIDDLE = 1280  # the side of the one image that a request of several repeats
-_CONCURRENCIES = {1: (1, 8, 32), 32: (1, 8)}
-_IMAGE_CONCURRENCIES = {1: (1, 4), 8: (1, 4)}
-_ADJECTIVES = {"short": "short", "long": "long", "mix": "mixed"}
+_ADJECTIVES = {"short": "short", "mix": "mixed"}
 
 
 @dataclass(frozen=True, order=True)
@@ -25,7 +23,7 @@ class Load:
     """One kind of load.
 
     Attributes:
-        content: "short", "long" or "mix" (texts, see :mod:`benchmarks.texts`), or "images".
+        content: "short" or "mix" (texts, see :mod:`benchmarks.texts`), or "images".
         rows: texts or images in a request.
         concurrency: requests under way at any moment; 0: no server, batches of ``rows`` one after the other.
         sorted: the texts are in the order of their lengths, so that a batch needs little padding.
@@ -35,11 +33,6 @@ class Load:
     rows: int
     concurrency: int
     sorted: bool = False
-
-    @property
-    def name(self) -> str:
-        ending = f"c{self.concurrency}" if self.concurrency else "sorted" if self.sorted else "batch"
-        return f"{self.content}-{self.rows}-{ending}"
 
     @property
     def duration(self) -> float:
@@ -60,18 +53,6 @@ def noun(content: str, count: int) -> str:
     """What a row of this content is, in words: "image", "short sentences"."""
     word = "image" if content == IMAGES else f"{_ADJECTIVES[content]} sentence"
     return word if count == 1 else f"{word}s"
-
-
-def served(content: str) -> list[Load]:
-    """The loads of a server, by rows and concurrency."""
-    pairs = _IMAGE_CONCURRENCIES if content == IMAGES else _CONCURRENCIES
-    return [Load(content, rows, concurrency) for rows, each in pairs.items() for concurrency in each]
-
-
-def direct(content: str) -> list[Load]:
-    """The batches of the limit; for mixed lengths also sorted ones."""
-    loads = [Load(content, rows, 0) for rows in ((1, 8) if content == IMAGES else (1, 8, 32))]
-    return loads + [Load(content, rows, 0, sorted=True) for rows in (8, 32) if content == "mix"]
 
 
 def texts_of(load: Load, repository: Path) -> Sequence[str]:

@@ -2,15 +2,23 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
-from triton_ensembles.processes import command_line, descendants, proportional_set_size
+from triton_ensembles.processes import command_line, descendants
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _STUB = "triton_python_backend_stub"
-Number = TypeVar("Number", int, float)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of PSS, in which a shared page counts once among its sharers, and the part of it that no file backs."""
+
+    pss: int
+    anonymous: int
 
 
 def seconds_of(pid: int, *, with_ended_children: bool = False) -> float:
@@ -25,25 +33,28 @@ def seconds_of(pid: int, *, with_ended_children: bool = False) -> float:
 
 def seconds_by_process(pid: int) -> dict[str, float]:
     """Processor time of a server and its children: the Python steps of a tritonserver by name, the rest "server"."""
-    return _by_process(pid, seconds_of)
+    found: dict[str, float] = {}
+    for each in (pid, *descendants(pid)):
+        name = _step(command_line(each)) or "server"
+        found[name] = found.get(name, 0.0) + seconds_of(each)
+    return found
 
 
-def memory_by_process(pid: int) -> dict[str, int]:
-    """Bytes of PSS, in which a shared page counts once among its sharers; names as in :func:`seconds_by_process`."""
-    return _by_process(pid, lambda each: proportional_set_size([each]))
+def memory_of(pid: int) -> Memory:
+    """What a server and its children take together; processes that have ended count as nothing."""
+    pss = anonymous = 0
+    for each in (pid, *descendants(pid)):
+        with suppress(OSError):
+            for line in Path(f"/proc/{each}/smaps_rollup").read_text().splitlines():
+                name, _, value = line.partition(":")
+                pss += int(value.split()[0]) * 1024 if name == "Pss" else 0
+                anonymous += int(value.split()[0]) * 1024 if name == "Pss_Anon" else 0
+    return Memory(pss, anonymous)
 
 
 def cores(before: Mapping[str, float], after: Mapping[str, float], seconds: float) -> dict[str, float]:
     """Cores in use on average between two readings of processor time that are ``seconds`` apart."""
     return {name: round((value - before.get(name, 0.0)) / seconds, 3) for name, value in after.items()}
-
-
-def _by_process(pid: int, value: Callable[[int], Number]) -> dict[str, Number]:
-    found: dict[str, Number] = {}
-    for each in (pid, *descendants(pid)):
-        name = _step(command_line(each)) or "server"
-        found[name] = found[name] + value(each) if name in found else value(each)
-    return found
 
 
 def _step(command: str) -> str:

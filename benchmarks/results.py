@@ -1,9 +1,10 @@
-"""The results of a run and its circumstances: kept as JSON, with medians and ratios."""
+"""The results of the parts and their circumstances: kept as JSON, with medians and ratios."""
 
+import itertools
 import json
 import platform
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -13,9 +14,13 @@ from typing import Any
 
 from benchmarks.cells import Cell, Measurement
 from benchmarks.loads import Load
+from benchmarks.tables import Table
 from triton_ensembles.files import write_whole
 from triton_ensembles.perf.facts import machine
 from triton_ensembles.triton.home import VERSION
+
+Rates = Mapping[int, float]
+"""Rows per second by round."""
 
 _PACKAGES = ("onnxruntime", "openvino", "tensorflow-cpu", "nvidia-dali-cuda130", "tokenizers", "numpy")
 
@@ -42,23 +47,36 @@ class Ratio:
         return f"{self.median:.2f} ({self.lowest:.2f} to {self.highest:.2f})"
 
 
+def ratio_of(over: Rates, under: Rates) -> Ratio | None:
+    """The quotient of two rates; None when there is no round that has both.
+
+    Each round is compared with itself: on a shared machine the speed of all contenders drifts together.
+    """
+    ratios = [rate / under[number] for number, rate in over.items() if number in under]
+    return Ratio(statistics.median(ratios), min(ratios), max(ratios)) if ratios else None
+
+
 @dataclass
 class Results:
-    """One run.
+    """One part, or several whose loads differ.
 
     Attributes:
         facts: date, command, machine, versions, weights, rounds, seconds.
-        contenders: what each is in words, by name and content of the load.
+        contenders: what each is in words, by name.
         missing: contenders that could not take part, and why.
-        agreement: of each ensemble with precision bf16 with fp32 (:func:`benchmarks.bf16.agreement`).
+        cosines: the lowest one of the vectors in bf16 to those in fp32, by ensemble.
         measured: every cell of every round.
+        figures: those that are not throughput, by name: bytes, seconds, ratios of them.
+        tables: of these figures, for the page.
     """
 
     facts: dict[str, Any]
-    contenders: dict[str, dict[str, str]] = field(default_factory=dict)
+    contenders: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
-    agreement: dict[str, dict[str, float]] = field(default_factory=dict)
+    cosines: dict[str, float] = field(default_factory=dict)
     measured: list[Measurement] = field(default_factory=list)
+    figures: dict[str, float] = field(default_factory=dict)
+    tables: list[Table] = field(default_factory=list)
 
     def names(self, load: Load) -> list[str]:
         """The contenders that were measured under the load, in the order of the run."""
@@ -71,34 +89,13 @@ class Results:
         """By round."""
         return {each.round: each.cell for each in self.measured if (each.contender, each.load) == (contender, load)}
 
-    def throughput(self, contender: str, load: Load) -> float | None:
-        """Rows per second, the median of the rounds; None when it was not measured."""
-        return self.median(contender, load, lambda cell: cell.throughput)
+    def rates(self, contender: str, load: Load) -> Rates:
+        return {number: cell.throughput for number, cell in self.cells(contender, load).items()}
 
-    def median(self, contender: str, load: Load, value: Callable[[Cell], float]) -> float | None:
-        cells = self.cells(contender, load)
-        return statistics.median(value(cell) for cell in cells.values()) if cells else None
-
-    def best(self, candidates: Iterable[tuple[str, Load]]) -> tuple[str, Load] | None:
-        """The candidate with the highest median throughput."""
-        known = {each: found for each in candidates if (found := self.throughput(*each)) is not None}
-        return max(known, key=lambda each: known[each]) if known else None
-
-    def ratio(self, over: tuple[str, Load], under: Iterable[tuple[str, Load]]) -> Ratio | None:
-        """Throughput of ``over`` divided by that of the best of ``under``; None when one of them was not measured.
-
-        Each round is compared with itself: on a shared machine the speed of all contenders drifts together.
-        """
-        best = self.best(under)
-        if best is None:
-            return None
-        numerators, denominators = self.cells(*over), self.cells(*best)
-        ratios = [
-            cell.throughput / denominators[number].throughput
-            for number, cell in numerators.items()
-            if number in denominators
-        ]
-        return Ratio(statistics.median(ratios), min(ratios), max(ratios)) if ratios else None
+    def best(self, contenders: Iterable[str], loads: Iterable[Load]) -> Rates:
+        """The rates with the highest median; empty when none was measured."""
+        pairs = itertools.product(contenders, loads)
+        return max((rates for pair in pairs if (rates := self.rates(*pair))), key=_median, default={})
 
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,4 +105,29 @@ class Results:
 
 def read_results(path: Path) -> Results:
     value: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return Results(**{**value, "measured": [Measurement.from_json(each) for each in value["measured"]]})
+    measured = [Measurement.from_json(each) for each in value["measured"]]
+    return Results(**{**value, "measured": measured, "tables": [Table(**each) for each in value["tables"]]})
+
+
+def read_parts(folder: Path, parts: Iterable[str]) -> dict[str, Results]:
+    """What was measured of these parts, by part."""
+    paths = {part: folder / f"{part}.json" for part in parts}
+    return {part: read_results(path) for part, path in paths.items() if path.is_file()}
+
+
+def joined(parts: Iterable[Results]) -> Results:
+    """All parts in one; the facts are those of the first that has any of a kind."""
+    whole = Results({})
+    for part in parts:
+        whole.facts = part.facts | whole.facts | {"weights": whole.facts.get("weights", {}) | part.facts["weights"]}
+        whole.contenders |= part.contenders
+        whole.missing |= part.missing
+        whole.cosines |= part.cosines
+        whole.measured += part.measured
+        whole.figures |= part.figures
+        whole.tables += part.tables
+    return whole
+
+
+def _median(rates: Rates) -> float:
+    return statistics.median(rates.values())

@@ -17,7 +17,7 @@ from benchmarks.process_usage import cores, seconds_by_process, seconds_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.perf.analyzer import ClientTimes
 from triton_ensembles.perf.load_generator import LoadGenerator
-from triton_ensembles.perf.steps import Counters, composing_models, read_all, read_counters, step_times
+from triton_ensembles.perf.steps import read_counters
 from triton_ensembles.processes import command_line, descendants
 
 POLL_SECONDS = 0.1
@@ -27,10 +27,10 @@ LEAST_CHANGES = 3
 
 @dataclass(frozen=True)
 class Reading:
-    """The counters of the ensemble and its steps, and processor time, at a time (seconds of the monotonic clock)."""
+    """Rows answered so far and processor time by process, at a time (seconds of the monotonic clock)."""
 
     time: float
-    counters: Mapping[str, Counters]
+    rows: int
     processor: Mapping[str, float]
 
 
@@ -52,43 +52,37 @@ def measure(generator: LoadGenerator, concurrency: int, seconds: float, warm_up:
     """
     name = generator.model
     with http.InferenceServerClient(generator.server.http_url) as client, ThreadPoolExecutor(1) as pool:
-        models = [name, *composing_models(client, name)]
-        before = read_all(client, models)
+        before = read_counters(client, name)
         running = pool.submit(generator.measure, concurrency, warm_up + seconds + SLACK_SECONDS)
         try:
-            steady = _watch(client, generator.server.pid, models, running, seconds, warm_up)
+            steady = _watch(client, generator.server.pid, name, running, seconds, warm_up)
         finally:
             running.exception()  # waits for its end
-        failures = (read_counters(client, name) - before[name]).failures
+        failures = (read_counters(client, name) - before).failures
     if failures:
         raise EnsembleError(f"{name} answered {failures} requests with an error")
     times, first, last = running.result(), steady.first, steady.last
-    spent = {model: after - first.counters[model] for model, after in last.counters.items()}
-    steps = [step_times(name, model, spent[model]) for model in models[1:]]
     return Cell(
         throughput=rate(steady.times, steady.rows),
         latency_ms={"p50": times.p50_ms, "p90": times.p90_ms, "p95": times.p95_ms, "p99": times.p99_ms},
         cpu=cores(first.processor, last.processor, last.time - first.time),
-        steps_ms={each.step: {"queue": each.queue_ms or 0.0, "compute": each.compute_ms} for each in steps}
-        | {"request": {"server": spent[name].average_ms("success"), "client": times.avg_ms}},
-        batches={each.step: each.batch for each in steps},
     )
 
 
 def _watch(
     client: http.InferenceServerClient,
     pid: int,
-    models: Sequence[str],
+    model: str,
     running: Future[ClientTimes],
     seconds: float,
     warm_up: float,
 ) -> SteadyState:
     def answered() -> int:
-        return read_counters(client, models[0]).rows
+        return read_counters(client, model).rows
 
     def reading() -> Reading:
         processor = seconds_by_process(pid) | {"client": _processor_time_of_analyzer()}
-        return Reading(time.monotonic(), read_all(client, models), processor)
+        return Reading(time.monotonic(), answered(), processor)
 
     idle = answered()
     while not running.done() and answered() == idle:
@@ -96,7 +90,7 @@ def _watch(
     time.sleep(warm_up)
     first = reading()
     times: list[float] = []
-    rows = [first.counters[models[0]].rows]
+    rows = [first.rows]
     while not running.done() and time.monotonic() - first.time < seconds:
         time.sleep(POLL_SECONDS)
         if (now := answered()) != rows[-1]:
@@ -106,7 +100,7 @@ def _watch(
     if running.done():
         running.result()  # raises what went wrong
     if len(times) < LEAST_CHANGES:
-        raise EnsembleError(f"{models[0]} answers too slowly to be measured in {seconds:.1f} s")
+        raise EnsembleError(f"{model} answers too slowly to be measured in {seconds:.1f} s")
     return SteadyState(first, last, times, rows[1:])
 
 

@@ -15,15 +15,14 @@ from triton_ensembles.errors import EnsembleError
 
 COUNT = 320
 SHORT = range(10, 17)
-LONG = range(128, 129)
 MIX = range(8, 129)
-LENGTHS = {"short": SHORT, "long": LONG, "mix": MIX}
+LENGTHS = {"short": SHORT, "mix": MIX}
 _SEED = 5
 
 
 def load_tokenizer(repository: Path) -> Tokenizer:
     """The tokenizer of the built bert_trt, set to neither truncate nor pad (its file does both at 128 tokens)."""
-    path = next(iter(sorted(repository.glob("*/1/tokenizer.json"))), None)
+    path = next(iter(sorted(repository.rglob("tokenizer.json"))), None)
     if path is None:
         raise EnsembleError("none of its steps has a tokenizer.json", path=repository)
     tokenizer = Tokenizer.from_file(str(path))

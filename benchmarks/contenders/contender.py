@@ -10,11 +10,14 @@ from benchmarks.peers.servers import PEERS
 ALL_CORES = "limit, all cores"
 ONE_THREAD = "limit, one thread per core"
 LIMITS = (ALL_CORES, ONE_THREAD)
-OURS = "ours, gRPC"
-OURS_HTTP = "ours, HTTP"
-OURS_ENDPOINT = "ours, InvokeEndpoint"
-OURS_BF16 = "ours bf16, gRPC"
-REFERENCE = "reference, gRPC"
+ENGINE = "engine, all cores"
+ENGINE_ONE_THREAD = "engine, one thread per core"
+ENGINE_BF16 = "engine in bf16, all cores"
+ECHO = "echo"
+FUSED = "fused"
+FUSED_BF16 = "fused in bf16"
+DRAWN = "drawn"
+REFERENCE = "reference"
 PEER_NAMES = tuple(peer.name for peer in PEERS)
 
 

@@ -1,4 +1,7 @@
-"""The limit, in its own processes: one with a thread for each core, or one single-threaded process for each core."""
+"""The limit, in its own processes: one with a thread for each core, or one single-threaded process for each core.
+
+The engine alone, which the floor is made of, is measured in the same way.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benchmarks.cells import Cell
-from benchmarks.contenders.contender import ALL_CORES, ONE_THREAD
-from benchmarks.loads import Load, direct
+from benchmarks.loads import Load
 from benchmarks.process_usage import cores, seconds_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT
@@ -24,15 +26,17 @@ class Limit:
     """Engine and model file of the built ``repository`` without a server.
 
     Args:
-        contents: of the loads, such as ("short", "mix") or ("images",).
+        loads: of concurrency 0.
         side_by_side: a single-threaded process on each core, instead of one process with a thread for each core.
+        engine_only: without tokenizer and pooling; for texts.
     """
 
-    def __init__(self, repository: Path, contents: Iterable[str], *, side_by_side: bool) -> None:
-        self.name = ONE_THREAD if side_by_side else ALL_CORES
+    def __init__(
+        self, name: str, repository: Path, loads: Sequence[Load], *, side_by_side: bool, engine_only: bool
+    ) -> None:
+        self.name, self.loads = name, loads
         self.about = ""
-        self._repository = repository.resolve()
-        self.loads: Sequence[Load] = [load for content in contents for load in direct(content)]
+        self._command = [os.fspath(repository.resolve()), "engine" if engine_only else "whole"]
         available = sorted(os.sched_getaffinity(0))
         self._arguments = [["1", str(core)] for core in available] if side_by_side else [[str(len(available))]]
         self._processes: list[subprocess.Popen[str]] = []
@@ -40,7 +44,7 @@ class Limit:
     def __enter__(self) -> Limit:
         for arguments in self._arguments:
             process = subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.limit_process", os.fspath(self._repository), *arguments],
+                [sys.executable, "-m", "benchmarks.limit_process", *self._command, *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,  # TensorFlow's notices
@@ -51,7 +55,7 @@ class Limit:
             )
             self._processes.append(process)
         ready = [self._answer(process)["ready"] for process in self._processes]
-        self.about = f"{len(ready)} x {ready[0]}"
+        self.about = f"{len(ready)} {'process' if len(ready) == 1 else 'processes'}: {ready[0]}"
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,14 +1,10 @@
-"""Archives behind InvokeEndpoint of the local endpoint, with binary tensors in the body; bert_trt as a contender."""
+"""Archives behind InvokeEndpoint of the local endpoint, with binary tensors in the body."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.contenders.contender import OURS_ENDPOINT
-from benchmarks.contenders.http_contender import HttpContender
-from benchmarks.examples import sentences
-from benchmarks.http_load import HttpTarget, post, request_each
-from benchmarks.loads import Load
+from benchmarks.http_load import HttpTarget, post
 from triton_ensembles.deploy.payload import Payload
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
@@ -17,19 +13,6 @@ from triton_ensembles.paths import DIST
 NAME = "benchmark"
 PREFIX = f"s3://{NAME}/models/"
 _ROLE = "arn:aws:iam::000000000000:role/execution-role"
-
-
-@contextmanager
-def ours_behind_endpoint(folder: Path, loads: Sequence[Load], texts_from: Path) -> Iterator[HttpContender]:
-    """The archive of bert_trt in dist/, uploaded to its own endpoint, which works in ``folder``."""
-    about = "InvokeEndpoint of the local endpoint (aiohttp, uvloop), binary tensors; client: plain sockets"
-    with running_endpoint(folder, [archive_of("bert_trt")]) as local:
-
-        def target(requests: Sequence[Sequence[str]]) -> HttpTarget:
-            return endpoint_target(local, "bert_trt", [sentences(texts) for texts in requests])
-
-        request_each(target([["The first request waits until the model is loaded."]]))
-        yield HttpContender(OURS_ENDPOINT, about, loads, texts_from, local.pid, target)
 
 
 @contextmanager

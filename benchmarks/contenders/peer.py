@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.answers import lowest_cosine
 from benchmarks.contenders.http_contender import HttpContender, MakeTarget
 from benchmarks.engines import Array
 from benchmarks.http_load import HttpTarget, post, request_each
@@ -104,5 +105,4 @@ def _answers(target: MakeTarget, process: subprocess.Popen[bytes]) -> bool:
 def _lowest_cosine(target: MakeTarget, texts: Sequence[str], ours: Array) -> float:
     answers = [json.loads(body) for body in request_each(target([[text] for text in texts]))]
     theirs = np.array([answer["data"][0]["embedding"] for answer in answers], np.float32)
-    cosines = np.sum(theirs * ours, axis=1) / np.linalg.norm(theirs, axis=1) / np.linalg.norm(ours, axis=1)
-    return float(cosines.min())
+    return lowest_cosine(ours, theirs)

@@ -1,4 +1,4 @@
-"""Ensembles in the real tritonserver, with perf_analyzer as the client, over gRPC and HTTP."""
+"""A model in the real tritonserver, with perf_analyzer as the client, over gRPC."""
 
 import base64
 import json
@@ -17,12 +17,10 @@ from triton_ensembles.triton.server import TritonServer
 
 @dataclass
 class Served:
-    """An ensemble in a running server over one protocol.
+    """A model with the inputs of bert_trt or dali_inception in a running server.
 
     Attributes:
-        server: contenders over different protocols share it.
-        model: the name of the ensemble in the server.
-        protocol: "grpc", or "http" with binary tensors.
+        model: its name in the server.
         folder: for the inputs, which all contenders share, and perf_analyzer's output.
         texts_from: the repository whose tokenizer counts the texts, so that all contenders are sent the same.
     """
@@ -32,7 +30,6 @@ class Served:
     loads: Sequence[Load]
     server: TritonServer
     model: str
-    protocol: str
     folder: Path
     texts_from: Path
 
@@ -48,7 +45,7 @@ class Served:
         if not path.exists():
             path.write_text(json.dumps({"data": self._entries(load)}), encoding="utf-8")
         inputs = ("--input-data", str(path.resolve()))
-        return LoadGenerator(find_home(), self.server, self.folder, self.model, self.protocol, load.rows, inputs)
+        return LoadGenerator(find_home(), self.server, self.folder, self.model, "grpc", load.rows, inputs)
 
     def _entries(self, load: Load) -> Sequence[Mapping[str, Any]]:
         """One entry per row: perf_analyzer puts as many consecutive ones into a request as it has rows, if all have one

@@ -1,0 +1,65 @@
+"""Variants of the ensembles: copies of their folders in which an option of the recipe differs."""
+
+import re
+import shutil
+from collections.abc import Callable
+
+from triton_ensembles.building.build import Built, build
+from triton_ensembles.building.places import PLACES, Places
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import BUILD
+from triton_ensembles.progress import Progress
+from triton_ensembles.recipe.reader import RECIPE
+from triton_ensembles.triton.targets import Target
+
+FOLDER = BUILD / "bench" / "variants"
+Edit = Callable[[str], str]
+"""The text of a recipe -> that of the variant."""
+
+
+def built_variant(ensemble: str, name: str, edit: Edit, target: Target, progress: Progress) -> Built:
+    """``ENSEMBLE_NAME``, built with the downloads and the store of the project, so that only what differs is made.
+
+    Raises:
+        EnsembleError: the recipe has nothing to edit, or the build fails.
+    """
+    places = Places(ensembles=FOLDER / "ensembles", build=FOLDER / "build", dist=FOLDER / "dist")
+    original, copy = PLACES.ensembles / ensemble, places.ensembles / f"{ensemble}_{name}"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(original, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    text = (original / RECIPE).read_text(encoding="utf-8")
+    if (edited := edit(text)) == text:
+        raise EnsembleError(f"the recipe has no table in which {name} could be set", path=original / RECIPE)
+    (copy / RECIPE).write_text(edited, encoding="utf-8")
+    places.build.mkdir(parents=True, exist_ok=True)
+    for ours, theirs in ((places.downloads, PLACES.downloads), (places.store, PLACES.store)):
+        if not ours.exists():
+            ours.symlink_to(theirs)
+    return build(copy, target, places, allow_random=True, weights_dir=None, progress=progress)
+
+
+def with_bf16(recipe: str) -> str:
+    """bf16 in each [engines.STEP] table, and the one backend that computes in it."""
+    return _with("engines", {"backend": '"openvino"', "precision": '"bf16"'}, recipe)
+
+
+def with_one_instance(recipe: str) -> str:
+    """One instance of each engine."""
+    return _with("engines", {"instances": "1"}, recipe)
+
+
+def with_wheels(recipe: str) -> str:
+    """Only the wheels' files in place of each packed environment."""
+    return _with("environments", {"kind": '"wheels"'}, recipe)
+
+
+def _with(table: str, values: dict[str, str], recipe: str) -> str:
+    """A recipe in which every table ``[table.NAME]`` has these values; each of its keys stands on a line of its own."""
+    keys = re.compile(rf"^({'|'.join(values)})\s*=.*\n", re.MULTILINE)
+    lines = "".join(f"{key} = {value}\n" for key, value in values.items())
+    pieces = re.split(r"^(?=\[)", recipe, flags=re.MULTILINE)  # a table each
+    for number, piece in enumerate(pieces):
+        if piece.startswith(f"[{table}."):
+            head, _, content = piece.partition("\n")
+            pieces[number] = f"{head}\n{lines}{keys.sub('', content)}"
+    return "".join(pieces)
