@@ -45,25 +45,26 @@ class TritonPythonModel:
 _REQUEST = {"inputs": [{"name": "X", "datatype": "FP32", "shape": [1, 3], "data": [[1, 2, 3]]}]}
 
 
-def write_chain(project: Path) -> None:
-    """Write the source of the ensemble into ``project/ensembles``."""
+def write_chain(project: Path, instances: int = 1) -> None:
+    """Write the source of the ensemble into ``project/ensembles``, with so many instances of each step."""
     folder = project / "ensembles" / NAME
     files = {
         "ensemble/config.pbtxt": _DAG + _TENSORS,
         "ensemble/examples/one_row.json": json.dumps(_REQUEST),
         "ensemble.toml": 'description = "Three numbers, plus two"\n',
     }
+    group = f"instance_group [ {{ count: {instances} kind: KIND_CPU }} ]"
     for step, milliseconds in SLEEPS_MS.items():
-        files[f"{step}/config.pbtxt"] = f'backend: "python"\n{_TENSORS}dynamic_batching {{ }}\n'
+        files[f"{step}/config.pbtxt"] = f'backend: "python"\n{_TENSORS}dynamic_batching {{ }}\n{group}\n'
         files[f"{step}/1/model.py"] = _MODEL.replace("SECONDS", str(milliseconds / 1000))
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
 
 
-def build_fused_chain(project: Path, store: Path) -> Built:
+def build_fused_chain(project: Path, store: Path, instances: int = 1) -> Built:
     """The fused chain in the folder ``project``. ``store``: where what is made once is kept."""
-    write_chain(project)
+    write_chain(project, instances)
     (project / "build").mkdir()
     store.mkdir(parents=True, exist_ok=True)
     (project / "build" / "store").symlink_to(store.resolve())

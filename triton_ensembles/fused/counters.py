@@ -11,11 +11,12 @@ from triton_ensembles.fused.calls import Metric, MetricFamily
 from triton_ensembles.fused.ensemble import StepCount
 
 _SECONDS = 0.2
+# In the order in which they are sent: whoever has seen the requests has seen the rest.
 _FAMILIES = {
-    "fused_step_requests_total": "Requests that reached a step of a fused ensemble",
     "fused_step_rows_total": "Rows of the requests that reached a step of a fused ensemble",
     "fused_step_executions_total": "Executions of a step of a fused ensemble",
     "fused_step_duration_us_total": "Time of requests in a step of a fused ensemble, in microseconds",
+    "fused_step_requests_total": "Requests that reached a step of a fused ensemble",
 }
 
 
@@ -48,7 +49,7 @@ class Counters:
         """Add what the steps did for one batch."""
         with self._lock:
             for sums, count in zip(self._sums, counts, strict=True):
-                for number, value in enumerate((count.requests, count.rows, count.executions, count.ns / 1000)):
+                for number, value in enumerate((count.rows, count.executions, count.ns / 1000, count.requests)):
                     sums[number] += value
         self._added.set()
 

@@ -7,7 +7,7 @@ latter summed over the requests as Triton does for a model. So
     average batch             = difference of the rows / difference of the executions
 
 The counters arrive a few tenths of a second after the answers: each reading waits until the steps have counted every
-request that Triton has counted for the ensemble.
+request that Triton has counted for the ensemble. The runtime sends the requests last.
 """
 
 from __future__ import annotations
