@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-
 from triton_ensembles.building.packed_environments import MadeEnvironment
+
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.staging import stage
 from triton_ensembles.errors import EnsembleError

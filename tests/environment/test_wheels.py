@@ -9,8 +9,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-
 from triton_ensembles.environment.interpreter import choose_interpreter
+
 from triton_ensembles.environment.wheels import WheelError, install_wheels
 from triton_ensembles.errors import EnsembleError
 

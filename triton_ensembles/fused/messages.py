@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
 from triton_ensembles.backends.common.batching import Array
 
 
