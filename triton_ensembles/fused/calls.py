@@ -1,6 +1,6 @@
 """Log lines and custom metrics of the steps: only the stub can talk with the server, so the worker asks the stub.
 
-``answer_calls`` runs in a thread of the stub; the classes are what steps get in place of those of ``pb_utils``.
+``Answers`` works in a thread of the stub; the classes are what steps get in place of those of ``pb_utils``.
 """
 
 import itertools
@@ -41,33 +41,49 @@ STUB = _Stub()
 _numbers = itertools.count()
 
 
-def answer_calls(connection: Connection) -> None:
-    """Answer the worker until it ends."""
-    kept: dict[int | str, Any] = {"Logger": pb_utils.Logger, "pb_utils": _Families}
-    while True:
-        try:
-            target, method, arguments, keep = connection.recv()
-        except (EOFError, OSError):
-            return
-        try:
-            value = getattr(kept[target], method)(*arguments)
-            if keep is not None:
-                kept[keep], value = value, None
-            reply = ("", value)
-        except Exception as error:
-            reply = (str(error) or type(error).__name__, None)
-        try:
-            connection.send(reply)
-        except OSError:
-            return
+class Answers:
+    """The stub's end, which answers one worker after another.
 
+    Metrics are kept until ``close``, also those of a worker that died: Triton 24.10 has one metric for equal labels,
+    deletes it with the first owner that goes, and dies when another owner, such as a second instance, uses it.
+    """
 
-class _Families:
-    """Makes families of a kind that is given by its name."""
+    def __init__(self) -> None:
+        self._families: dict[tuple[str, str, str], Any] = {}
+        self._metrics: list[Any] = []
 
-    @staticmethod
-    def family(name: str, description: str, kind: str) -> Any:
-        return pb_utils.MetricFamily(name, description, getattr(pb_utils.MetricFamily, kind))
+    def answer(self, connection: Connection) -> None:
+        """Answer a worker until it ends."""
+        known: dict[int | str, Any] = {"Logger": pb_utils.Logger, "pb_utils": self}
+        while True:
+            try:
+                target, method, arguments, keep = connection.recv()
+            except (EOFError, OSError):
+                return
+            try:
+                value = getattr(known[target], method)(*arguments)
+                if keep is not None:
+                    self._metrics.append(value)
+                    known[keep], value = value, None
+                reply = ("", value)
+            except Exception as error:
+                reply = (str(error) or type(error).__name__, None)
+            try:
+                connection.send(reply)
+            except OSError:
+                return
+
+    def family(self, name: str, description: str, kind: str) -> Any:
+        """The family of a kind that is given by its name; the same one for all workers."""
+        key = (name, description, kind)
+        if key not in self._families:
+            self._families[key] = pb_utils.MetricFamily(name, description, getattr(pb_utils.MetricFamily, kind))
+        return self._families[key]
+
+    def close(self) -> None:
+        """Delete the metrics."""
+        self._metrics.clear()
+        self._families.clear()
 
 
 class Logger:

@@ -5,7 +5,7 @@ times a second, from a thread.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from triton_ensembles.fused.calls import Metric, MetricFamily
 from triton_ensembles.fused.ensemble import StepCount
@@ -20,15 +20,24 @@ _FAMILIES = {
 
 
 class Counters:
-    """Counters with the labels model, version and step.
+    """Counters with the labels model, version, model_instance and step.
+
+    Each instance has counters of its own, because those with equal labels are one for Triton, which deletes it with the
+    first of the instances that goes.
 
     Args:
+        arguments: of the fused model's ``initialize``.
         steps: the names of the steps, in the order of the counts.
     """
 
-    def __init__(self, model: str, version: str, steps: Sequence[str]) -> None:
+    def __init__(self, arguments: Mapping[str, str], steps: Sequence[str]) -> None:
         families = [MetricFamily(name, text, MetricFamily.COUNTER) for name, text in _FAMILIES.items()]
-        labels = [{"model": model, "version": version, "step": step} for step in steps]
+        own = {
+            "model": arguments["model_name"],
+            "version": arguments["model_version"],
+            "model_instance": arguments["model_instance_name"],
+        }
+        labels = [own | {"step": step} for step in steps]
         self._metrics: list[list[Metric]] = [[family.Metric(each) for family in families] for each in labels]
         self._sums = [[0.0] * len(families) for _ in steps]
         self._lock, self._added, self._ended = threading.Lock(), threading.Event(), threading.Event()

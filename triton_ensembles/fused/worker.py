@@ -50,7 +50,8 @@ class Worker:
         self._pid = 0
         self._sender: Sender
         self._receiver: Receiver
-        self._calls: threading.Thread
+        self._answers = calls.Answers()
+        self._answering: threading.Thread
 
     def start(self) -> None:
         """Fork the worker, which begins to load."""
@@ -68,8 +69,8 @@ class Worker:
         questions[1].close()
         answers[0].close()
         self._sender, self._receiver = questions[0], answers[1]
-        self._calls = threading.Thread(target=calls.answer_calls, args=(ours,), daemon=True)
-        self._calls.start()
+        self._answering = threading.Thread(target=self._answers.answer, args=(ours,), daemon=True)
+        self._answering.start()
 
     def wait_until_loaded(self) -> None:
         """Raises :class:`LoadError` when the worker cannot load the steps, or dies."""
@@ -100,11 +101,13 @@ class Worker:
             return [Failure(f"in ensemble '{name}', {error}")] * len(questions)
 
     def stop(self) -> None:
-        """Let the steps finish, and end the worker."""
+        """Let the steps finish, end the worker, and delete the metrics, some of which would outlive the stub."""
         if self._pid:
             with contextlib.suppress(OSError):
                 self._sender.send(None)
             self._reap()
+        self._answering.join(_LOOK_SECONDS)
+        self._answers.close()
 
     def _receive(self) -> Any:
         """The next message of the worker. Raises :class:`WorkerDiedError`."""
@@ -126,9 +129,7 @@ class Worker:
 
     def _reap(self) -> int:
         pid, self._pid = self._pid, 0
-        status = os.waitpid(pid, 0)[1]
-        self._calls.join(_LOOK_SECONDS)  # until it has deleted the metrics, which would outlive the stub
-        return status
+        return os.waitpid(pid, 0)[1]
 
     def _work(self, receiver: Receiver, sender: Sender) -> NoReturn:
         """What the worker does until the stub closes its end. It must not return into the stub's code."""
@@ -154,8 +155,7 @@ class Worker:
         except LoadError as error:
             sender.send(str(error))
             return
-        model, version = self._arguments["model_name"], self._arguments["model_version"]
-        counters = Counters(model, version, [step.name for step in self._plan.steps])
+        counters = Counters(self._arguments, [step.name for step in self._plan.steps])
         self._step[0] = _NO_STEP
         sender.send("")
         while (questions := _next(receiver)) is not None:

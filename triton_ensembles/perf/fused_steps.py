@@ -37,7 +37,7 @@ _COUNTERS = {
 
 @dataclass
 class StepCounters:
-    """The counters of one step, summed over the versions of its ensemble."""
+    """The counters of one step, summed over the versions and instances of its ensemble."""
 
     requests: float = 0
     rows: float = 0
