@@ -1,5 +1,6 @@
 """Which contenders a part of the benchmark has, and how each is made and started; optional ones may be missing."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
@@ -72,18 +73,17 @@ class Contest:
     def _makers(self) -> Iterator[tuple[str, str, bool, Make]]:
         """Group, name, whether it is optional, and what makes it."""
         part, own = self._part, self._repository(self._part.ensemble, CPU)
+        limit, cores = self._limit, len(os.sched_getaffinity(0))
         if part.limit:
-            for name, each_core in ((names.ALL_CORES, False), (names.ONE_THREAD, True)):
-                yield "limit", name, False, partial(self._limit, name, own, part.limit, side_by_side=each_core)
+            yield "limit", names.ALL_CORES, False, partial(limit, names.ALL_CORES, own, part.limit, threads=cores)
+            yield "limit", names.ONE_THREAD, False, partial(limit, names.ONE_THREAD, own, part.limit, processes=cores)
         if part.engine:
-            many = part.served[0].concurrency > 1
-            name = names.ENGINE_ONE_THREAD if many else names.ENGINE
-            yield (
-                "engine",
-                name,
-                False,
-                partial(self._limit, name, own, part.engine, side_by_side=many, engine_only=True),
-            )
+            engine = partial(limit, repository=own, loads=part.engine, engine_only=True)
+            if part.served[0].concurrency == 1:
+                yield "engine", names.ENGINE, False, partial(engine, names.ENGINE, threads=cores)
+                yield "engine", names.ENGINE_ONE_THREAD, False, partial(engine, names.ENGINE_ONE_THREAD)
+            else:
+                yield "engine", names.ENGINE_EACH_CORE, False, partial(engine, names.ENGINE_EACH_CORE, processes=cores)
             yield "echo", names.ECHO, False, self._echo
         yield "fused", names.FUSED, False, lambda: self._served(names.FUSED, self._fused)
         yield "drawn", names.DRAWN, False, lambda: self._served(names.DRAWN, own)
@@ -97,9 +97,16 @@ class Contest:
                 yield "peers", peer.name, True, partial(self._peer, peer)
 
     def _limit(
-        self, name: str, repository: Path, loads: Sequence[Load], *, side_by_side: bool, engine_only: bool = False
+        self,
+        name: str,
+        repository: Path,
+        loads: Sequence[Load],
+        *,
+        threads: int = 1,
+        processes: int = 1,
+        engine_only: bool = False,
     ) -> Contender:
-        limit = Limit(name, repository, loads, side_by_side=side_by_side, engine_only=engine_only)
+        limit = Limit(name, repository, loads, threads=threads, processes=processes, engine_only=engine_only)
         return self._stack.enter_context(limit)
 
     def _served(self, name: str, repository: Path) -> Contender:
@@ -119,7 +126,8 @@ class Contest:
         return self._served(names.FUSED_BF16, repository)
 
     def _engine_bf16(self) -> Contender:
-        return self._limit(names.ENGINE_BF16, self._bf16, self._part.bf16, side_by_side=False, engine_only=True)
+        cores = len(os.sched_getaffinity(0))
+        return self._limit(names.ENGINE_BF16, self._bf16, self._part.bf16, threads=cores, engine_only=True)
 
     def _peer(self, peer: Peer) -> Contender:
         venv, model = peers_venv(self._progress), peers_model(self._progress)

@@ -76,6 +76,9 @@ def _onnxruntime(step: Step, threads: int) -> Engine:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
+    # As the backend sets it. ONNX Runtime's default of 1 ms makes a loop on all cores several times slower as soon as
+    # anything else runs.
+    options.add_session_config_entry("session.intra_op.spin_duration_us", "20")
     file = GatedFiles(step.file).prepacked
     if file.exists():  # the graph that the server maps: it is optimized already
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

@@ -1,4 +1,4 @@
-"""The limit, in its own processes: one with a thread for each core, or one single-threaded process for each core.
+"""The limit, in its own processes: one with a thread for each core, one with one thread, or such a one for each core.
 
 The engine alone, which the floor is made of, is measured in the same way.
 """
@@ -27,18 +27,19 @@ class Limit:
 
     Args:
         loads: of concurrency 0.
-        side_by_side: a single-threaded process on each core, instead of one process with a thread for each core.
+        threads: of each process.
+        processes: side by side, each on a core of its own if there are several.
         engine_only: without tokenizer and pooling; for texts.
     """
 
     def __init__(
-        self, name: str, repository: Path, loads: Sequence[Load], *, side_by_side: bool, engine_only: bool
+        self, name: str, repository: Path, loads: Sequence[Load], *, threads: int, processes: int, engine_only: bool
     ) -> None:
         self.name, self.loads = name, loads
         self.about = ""
         self._command = [os.fspath(repository.resolve()), "engine" if engine_only else "whole"]
-        available = sorted(os.sched_getaffinity(0))
-        self._arguments = [["1", str(core)] for core in available] if side_by_side else [[str(len(available))]]
+        own = [[str(core)] for core in sorted(os.sched_getaffinity(0))[:processes]] if processes > 1 else [[]]
+        self._arguments = [[str(threads), *core] for core in own]
         self._processes: list[subprocess.Popen[str]] = []
 
     def __enter__(self) -> Limit:

@@ -10,9 +10,10 @@ from benchmarks.results import Results
 
 FACTS = {
     "date": "2026-01-02T03:04:05+00:00",
-    "command": "python -m benchmarks.bench",
+    "command": "python -m benchmarks.bench --only one --rounds 3",
     "rounds": 3,
     "seconds": 2.5,
+    "minutes": 2.5,
     "machine": {
         "cores": 2,
         "processor": "a processor",
@@ -23,15 +24,15 @@ FACTS = {
     "versions": {"tritonserver": "2.51.0"},
     "weights": {"bert_trt": "pretrained"},
 }
+CPU = {"client": 0.5, "server": 1.0}
+"""Cores in use in every cell."""
 
 
 def run_of(throughputs: Mapping[tuple[str, Load], Sequence[float]]) -> Results:
-    """A run with these throughputs, by round, of each contender under each load."""
+    """A part with these throughputs, by round, of each contender under each load."""
     results = Results(FACTS)
     for (name, load), rates in throughputs.items():
         latency = dict.fromkeys(("p50", "p90", "p95", "p99"), 5.0)
-        steps = {"bert": {"queue": 1.0, "compute": 3.0}, "request": {"server": 4.5, "client": 5.0}}
         for number, rate in enumerate(rates, start=1):
-            cell = Cell(rate, latency, {"client": 0.1, "server": 0.2}, steps, {"bert": 2.0})
-            results.measured.append(Measurement(number, name, load, cell))
+            results.measured.append(Measurement(number, name, load, Cell(rate, latency, CPU)))
     return results

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +137,7 @@ types = st.sampled_from(["STRING", "FP32", *TYPES])
 def dags(draw: st.DrawFn) -> Dag:
     rows = draw(st.sampled_from([0, 2, 4, 4]))
     inputs = [
-        Tensor(f"in{number}", draw(types), draw(all_dims), rows > 0, draw(st.booleans()) and draw(st.booleans()))
+        Tensor(f"in{number}", draw(types), draw(all_dims), rows > 0, number > 0 and draw(st.booleans()))
         for number in range(draw(st.integers(1, 3)))
     ]
     tensors, uses = list(inputs), []
@@ -153,6 +153,8 @@ def dags(draw: st.DrawFn) -> Dag:
         tensors += made
     read = {name for use in uses for name in use.input_map.values()}
     inputs = [each for each in inputs if each.name in read]
+    if all(each.optional for each in inputs):  # 24.10 has no requests without inputs to models that batch
+        inputs[0] = replace(inputs[0], optional=False)
     written = [each for each in tensors if each.name.startswith("t")]
     last = [each for each in written if each.name not in read]
     outputs = last + [each for each in written if each not in last and draw(st.integers(0, 3)) == 0]
@@ -170,7 +172,9 @@ def _as_output(tensor: Tensor, rows: int) -> Tensor:
 
 def _use(draw: st.DrawFn, number: int, rows: int, tensors: list[Tensor]) -> tuple[Use, list[Tensor]]:
     own_rows = draw(st.sampled_from([rows, rows, rows, 0, 4, 8]))
-    chosen = draw(st.lists(st.sampled_from(tensors), min_size=1, max_size=3))
+    # 24.10 has no requests without inputs to models that batch, so that the first one is there.
+    chosen = [draw(st.sampled_from([each for each in tensors if not each.optional]))]
+    chosen += draw(st.lists(st.sampled_from(tensors), max_size=2))
     inputs, input_map = {}, {}
     for index, tensor in enumerate(chosen):
         name = f"X{index}"
@@ -181,7 +185,7 @@ def _use(draw: st.DrawFn, number: int, rows: int, tensors: list[Tensor]) -> tupl
             dims = (-1, *dims)
         elif own_rows and not tensor.batched and len(dims) > 1 and dims[0] == -1 and draw(st.booleans()):
             dims = dims[1:]
-        extra = "optional: true" if tensor.optional or draw(st.integers(0, 4)) == 0 else ""
+        extra = "optional: true" if index and (tensor.optional or draw(st.integers(0, 4)) == 0) else ""
         if own_rows and -1 in dims and draw(st.booleans()):
             extra += " allow_ragged_batch: true"
         elif -1 not in dims and draw(st.integers(0, 2)) == 0:

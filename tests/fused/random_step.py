@@ -102,7 +102,7 @@ class TritonPythonModel:
                 del outputs[name]
             if "retypes" in self.habits:
                 outputs[name] = np.zeros(outputs[name].shape, np.int16)
-            if "reshapes" in self.habits:
+            if "reshapes" in self.habits and not any("reshape" in each for each in self.config["output"]):
                 outputs[name] = np.concatenate([outputs[name], outputs[name]])
             if "expands" in self.habits:
                 outputs[name] = outputs[name][..., None]
@@ -113,7 +113,11 @@ class TritonPythonModel:
     def digest(self, request, given):
         found = hashlib.sha256((self.me + helper.WORD).encode())
         about = [request.request_id(), request.correlation_id(), request.flags(), request.timeout()]
-        about += [request.parameters(), sorted(request.requested_output_names()), request.is_cancelled()]
+        about += [
+            sorted(json.loads(request.parameters()).items()),
+            sorted(request.requested_output_names()),
+            request.is_cancelled(),
+        ]
         found.update(repr(about).encode())
         for name, array in sorted(given.items()):
             found.update(f"{name} {array.dtype} {array.shape} {array.flags.writeable}".encode())
@@ -139,8 +143,8 @@ class TritonPythonModel:
         else:
             dtype = np.dtype(pb_utils.triton_string_to_numpy(kind))
             raw = random.bytes(int(np.prod(shape)) * dtype.itemsize)
-            array = np.frombuffer(raw, np.uint8 if dtype == bool else dtype).reshape(shape)
-            array = array % 2 == 1 if dtype == bool else array.copy()
+            array = np.frombuffer(raw, np.uint8 if kind == "TYPE_BOOL" else dtype).reshape(shape)
+            array = array % 2 == 1 if kind == "TYPE_BOOL" else array.copy()
         same = [each for each in given.values() if each.dtype == array.dtype and each.shape == array.shape]
         if same and "echoes" in self.habits:
             return same[0]

@@ -79,7 +79,9 @@ def _write_plan(plan: BuildPlan, fusion: Fusion, model: Path, version: Path) -> 
     compiled = Plan(
         batched=ensemble.max_batch_size > 0,
         optional=[tensor.name for tensor in ensemble.input if tensor.optional],
-        outputs={tensor.name: list(tensor.dims) for tensor in ensemble.output},
+        outputs={
+            each.name: list(each.reshape.shape if each.HasField("reshape") else each.dims) for each in ensemble.output
+        },
         steps=fusion.steps,
         files=files,
     )

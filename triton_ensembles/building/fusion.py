@@ -66,14 +66,21 @@ def backend_of(config: ModelConfig) -> str:
 
 
 def _in_order(config: ModelConfig) -> list[Any]:
-    """The steps of the DAG, each after those whose tensors it reads."""
+    """The steps of the DAG, each after those whose tensors it reads, and those that can run first in their order."""
     uses = config.ensemble_scheduling.step
     writers = {tensor: number for number, use in enumerate(uses) for tensor in use.output_map.values()}
-    before = {
-        number: [writers[tensor] for tensor in use.input_map.values() if tensor in writers]
-        for number, use in enumerate(uses)
-    }
-    return [uses[number] for number in TopologicalSorter(before).static_order()]
+    sorter = TopologicalSorter(
+        {
+            number: [writers[tensor] for tensor in use.input_map.values() if tensor in writers]
+            for number, use in enumerate(uses)
+        }
+    )
+    sorter.prepare()
+    order: list[int] = []
+    while ready := sorted(sorter.get_ready()):
+        order += ready
+        sorter.done(*ready)
+    return [uses[number] for number in order]
 
 
 def _step(plan: BuildPlan, folder: str, use: Any, instances: int) -> StepPlan:

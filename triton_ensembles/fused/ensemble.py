@@ -172,7 +172,11 @@ class _Run:
         for name, tensor in step.plan.outputs.items():
             array = result.get(name)
             if array is not None:
-                array = returned(array, step.outputs.get(name), batched=batched)
+                try:
+                    array = returned(array, step.outputs.get(name), batched=batched)
+                except RefusedError as error:
+                    self.failure = Failure(f"{self.question.tag}{error} in the config of '{step.model}'")
+                    return
             self.tensors[tensor] = Tensor(array, batch, private=True)
 
     def answer(self, name: str, plan: Plan) -> Answer:

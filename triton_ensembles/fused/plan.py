@@ -47,7 +47,7 @@ class Plan:
     Attributes:
         batched: whether the ensemble has a batch axis.
         optional: the ensemble's optional inputs.
-        outputs: the dims of the ensemble's outputs by name, without the batch axis.
+        outputs: the dims of the ensemble's outputs by name, with ``reshape`` applied and without the batch axis.
         steps: in an order in which each follows those whose tensors it reads.
         files: the sha256 of every other file of the version folder, by its path there.
     """

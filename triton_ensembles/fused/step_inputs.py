@@ -6,6 +6,7 @@ infer_response.cc (Output::Reshape). The messages are Triton's own, so that clie
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from triton_ensembles.backends.common.batching import Array
@@ -95,6 +96,8 @@ def accepted(
         raise RefusedError(tag + _missing(model, inputs, required, given))
     batch = 0
     if max_batch_size:
+        if not given:  # from the Python backend
+            raise RefusedError(f"{tag}out of bounds index 0: request has 0 inputs")
         for name, array in sorted(given.items()):
             if array.ndim == 0:
                 raise RefusedError(f"{tag}input '{name}' has no shape but model requires batch dimension for '{model}'")
@@ -110,11 +113,17 @@ def accepted(
 
 
 def returned(array: Array, tensor: DeclaredTensor | None, *, batched: bool) -> Array:
-    """An output as the server passes it on: back from ``reshape`` to ``dims``."""
+    """An output as the server passes it on: back from ``reshape`` to ``dims``. Raises :class:`RefusedError`.
+
+    Triton passes on an output with too few or too many elements, which no client can read.
+    """
     if tensor is None or tensor.reshape is None:
         return array
     lead = array.shape[:1] if batched else ()
-    return array.reshape(_shape(lead, tensor.reshape, array.shape[len(lead) :], tensor.dims))
+    shape = _shape(lead, tensor.reshape, array.shape[len(lead) :], tensor.dims)
+    if prod(shape) != array.size:
+        raise RefusedError(f"output '{tensor.name}' has shape {_listed(array.shape)}, which is not {_listed(shape)}")
+    return array.reshape(shape)
 
 
 def type_of(array: Array) -> str:
@@ -147,8 +156,8 @@ def _reshaped(array: Array, tensor: DeclaredTensor, max_batch_size: int) -> Arra
 
 def _shape(lead: Sequence[int], before: Sequence[int], sizes: Sequence[int], after: Sequence[int]) -> tuple[int, ...]:
     """The sizes of the variable axes keep their order."""
-    variable = iter([size for dim, size in zip(before, sizes, strict=True) if dim == -1])
-    return (*lead, *(next(variable) if dim == -1 else dim for dim in after))
+    variable = iter([size for dim, size in zip(before, sizes, strict=False) if dim == -1])
+    return (*lead, *(next(variable, 0) if dim == -1 else dim for dim in after))
 
 
 def _matches(shape: Sequence[int], dims: Sequence[int]) -> bool:
