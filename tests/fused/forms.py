@@ -22,7 +22,7 @@ class Forms:
 
 def stage_both(folder: Path, forms: Forms) -> None:
     """Add the ensemble in ``folder`` to both."""
-    stage(plan_build(folder, CPU), {}, forms.drawn, {})
+    stage(plan_build(folder, CPU), forms.drawn, artifacts={}, environments={})
     stage_fused_form(folder, forms.fused)
 
 
@@ -30,4 +30,4 @@ def stage_fused_form(folder: Path, repository: Path) -> None:
     plan = plan_build(folder, fused())
     packages = folder.parent / ".packages"
     packages.mkdir(exist_ok=True)
-    stage_fused(plan, fuse(plan), packages, repository, {})
+    stage_fused(plan, repository, fusion=fuse(plan), artifacts={}, packages=packages)
