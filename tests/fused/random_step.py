@@ -44,8 +44,8 @@ class TritonPythonModel:
         self.me += args["model_instance_name"] + args["model_instance_kind"] + args["model_instance_device_id"]
         self.kept = {}
         if "metrics" in self.habits:
-            family = pb_utils.MetricFamily("seen_by_steps", "Requests", pb_utils.MetricFamily.COUNTER)
-            self.counter = family.Metric(labels={"step": args["model_name"]})
+            self.family = pb_utils.MetricFamily("seen_by_steps", "Requests", pb_utils.MetricFamily.COUNTER)
+            self.counter = self.family.Metric(labels={"step": args["model_name"]})
         if "async" in self.habits:
             self.execute = self.execute_async
 

@@ -124,6 +124,8 @@ class Worker:
 
     def _reap(self) -> int:
         pid, self._pid = self._pid, 0
+        self._sender.close()
+        self._receiver.close()
         return os.waitpid(pid, 0)[1]
 
     def _work(self, receiver: Receiver, sender: Sender) -> NoReturn:
