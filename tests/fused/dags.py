@@ -214,6 +214,8 @@ def _use(draw: st.DrawFn, number: int, failing: int, rows: int, tensors: list[Te
     dynamic = own_rows > 0 and draw(st.booleans())
     if number == failing:
         habits += (draw(st.sampled_from(FAILING)),)
+    if {"async", "exits"} <= set(habits):  # 24.10 hangs
+        habits = ("exits",)
     model = Model(f"m{number}", own_rows, dynamic, inputs, outputs, habits, draw(st.sampled_from([1, 1, 3])))
     return Use(model, input_map, output_map), made
 
@@ -237,7 +239,7 @@ def requests(draw: st.DrawFn, dag: Dag) -> Request:
     for tensor in dag.inputs:
         if tensor.optional and draw(st.booleans()):
             continue
-        shape = [int(random.integers(0, 4)) if size == -1 else size for size in tensor.dims]
+        shape = [int(random.integers(not axis, 4)) if size == -1 else size for axis, size in enumerate(tensor.dims)]
         inputs[tensor.name] = _array(tensor.type, [rows, *shape] if dag.rows else shape, random)
     names = [tensor.name for tensor in dag.outputs]
     wanted = names if draw(st.booleans()) else draw(st.lists(st.sampled_from(names), min_size=1, unique=True))

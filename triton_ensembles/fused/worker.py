@@ -48,6 +48,7 @@ class Worker:
         self._plan, self._folder, self._arguments = plan, folder, dict(arguments)
         self._step = mmap(-1, 1)  # shared with the worker
         self._pid = 0
+        self._answers = calls.Answers()
         self._sender: Sender
         self._receiver: Receiver
 
@@ -67,7 +68,7 @@ class Worker:
         questions[1].close()
         answers[0].close()
         self._sender, self._receiver = questions[0], answers[1]
-        threading.Thread(target=calls.answer_calls, args=(ours,), daemon=True).start()
+        threading.Thread(target=self._answers.serve, args=(ours,), daemon=True).start()
 
     def wait_until_loaded(self) -> None:
         """Raises :class:`LoadError` when the worker cannot load the steps, or dies."""
@@ -103,6 +104,7 @@ class Worker:
             with contextlib.suppress(OSError):
                 self._sender.send(None)
             self._reap()
+        self._answers.close()
 
     def _receive(self) -> Any:
         """The next message of the worker. Raises :class:`WorkerDiedError`."""
