@@ -44,8 +44,8 @@ class TritonPythonModel:
         self.me += args["model_instance_name"] + args["model_instance_kind"] + args["model_instance_device_id"]
         self.kept = {}
         if "metrics" in self.habits:
-            family = pb_utils.MetricFamily("seen_by_steps", "Requests", pb_utils.MetricFamily.COUNTER)
-            self.counter = family.Metric(labels={"step": args["model_name"]})
+            self.family = pb_utils.MetricFamily("seen_by_steps", "Requests", pb_utils.MetricFamily.COUNTER)
+            self.counter = self.family.Metric(labels={"step": args["model_name"]})
         if "async" in self.habits:
             self.execute = self.execute_async
 
@@ -128,7 +128,7 @@ class TritonPythonModel:
         random = np.random.RandomState(np.frombuffer(digest[:16], np.uint32) ^ len(declared["name"]))
         dims = declared["reshape"]["shape"] if "reshape" in declared else declared["dims"]
         variable = digest[3] % 3
-        shape = [variable if dim == -1 else dim for dim in dims]
+        shape = [(variable or not axis) + 0 if dim == -1 else dim for axis, dim in enumerate(dims)]
         if self.config["max_batch_size"]:
             shape.insert(0, max([len(array) for array in given.values()], default=1))
         kind = declared["data_type"]

@@ -1,9 +1,8 @@
 """Log lines and custom metrics of the steps: only the stub can talk with the server, so the worker asks the stub.
 
-``Answers`` works in a thread of the stub; the classes are what steps get in place of those of ``pb_utils``.
+``Answers`` serves a worker in a thread of the stub; steps get the other classes in place of those of ``pb_utils``.
 """
 
-import itertools
 import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -22,15 +21,15 @@ class _Stub:
     def connect(self, connection: Connection) -> None:
         self._connection = connection
 
-    def call(self, target: int | str, method: str, *arguments: Any, keep: int | None = None) -> Any:
-        """Call a method of an object of ``pb_utils``, or of one that an earlier call made and kept.
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call a method of :class:`Answers` in the stub.
 
         Raises:
             TritonModelException: what the call raised.
         """
         assert self._connection is not None
         with self._lock:
-            self._connection.send((target, method, arguments, keep))
+            self._connection.send((method, arguments))
             error, value = self._connection.recv()
         if error:
             raise pb_utils.TritonModelException(error)
@@ -38,34 +37,30 @@ class _Stub:
 
 
 STUB = _Stub()
-_numbers = itertools.count()
+FamilyKey = tuple[str, str, str]
+MetricKey = tuple[FamilyKey, tuple[tuple[str, str], ...] | None, tuple[float, ...] | None]
 
 
 class Answers:
-    """The stub's end, which answers one worker after another.
+    """Does in the stub what the worker asks for.
 
-    Metrics are kept until ``close``, also those of a worker that died: Triton 24.10 has one metric for equal labels,
-    deletes it with the first owner that goes, and dies when another owner, such as a second instance, uses it.
+    Metrics stay from one worker to the next. Triton 24.10 crashes when a family ends before its metrics, or while
+    another instance makes the same metric.
     """
 
     def __init__(self) -> None:
-        self._families: dict[tuple[str, str, str], Any] = {}
-        self._metrics: list[Any] = []
+        self._families: dict[FamilyKey, Any] = {}
+        self._metrics: dict[MetricKey, Any] = {}
 
-    def answer(self, connection: Connection) -> None:
+    def serve(self, connection: Connection) -> None:
         """Answer a worker until it ends."""
-        known: dict[int | str, Any] = {"Logger": pb_utils.Logger, "pb_utils": self}
         while True:
             try:
-                target, method, arguments, keep = connection.recv()
+                method, arguments = connection.recv()
             except (EOFError, OSError):
                 return
             try:
-                value = getattr(known[target], method)(*arguments)
-                if keep is not None:
-                    self._metrics.append(value)
-                    known[keep], value = value, None
-                reply = ("", value)
+                reply = ("", getattr(self, method)(*arguments))
             except Exception as error:
                 reply = (str(error) or type(error).__name__, None)
             try:
@@ -73,17 +68,26 @@ class Answers:
             except OSError:
                 return
 
-    def family(self, name: str, description: str, kind: str) -> Any:
-        """The family of a kind that is given by its name; the same one for all workers."""
-        key = (name, description, kind)
-        if key not in self._families:
-            self._families[key] = pb_utils.MetricFamily(name, description, getattr(pb_utils.MetricFamily, kind))
-        return self._families[key]
-
     def close(self) -> None:
-        """Delete the metrics."""
         self._metrics.clear()
         self._families.clear()
+
+    def log(self, level: str, message: str) -> None:
+        getattr(pb_utils.Logger, level)(message)
+
+    def make_family(self, key: FamilyKey) -> None:
+        if key not in self._families:
+            name, description, kind = key
+            self._families[key] = pb_utils.MetricFamily(name, description, getattr(pb_utils.MetricFamily, kind))
+
+    def make_metric(self, key: MetricKey) -> None:
+        if key not in self._metrics:
+            family, labels, buckets = key
+            further = {} if buckets is None else {"buckets": list(buckets)}
+            self._metrics[key] = self._families[family].Metric(labels=dict(labels or ()) or None, **further)
+
+    def measure(self, key: MetricKey, method: str, *arguments: float) -> Any:
+        return getattr(self._metrics[key], method)(*arguments)
 
 
 class Logger:
@@ -93,7 +97,7 @@ class Logger:
 
     @staticmethod
     def log(message: str, level: str = INFO) -> None:
-        STUB.call("Logger", level, str(message))
+        STUB.call("log", level, str(message))
 
     @staticmethod
     def log_info(message: str) -> None:
@@ -115,22 +119,22 @@ class Logger:
 class Metric:
     """``pb_utils.Metric`` of the stub."""
 
-    def __init__(self, family: int, labels: dict[str, str] | None, buckets: list[float] | None) -> None:
-        self._number = next(_numbers)
-        further = () if buckets is None else (buckets,)
-        STUB.call(family, "Metric", labels, *further, keep=self._number)
+    def __init__(self, family: FamilyKey, labels: dict[str, str] | None, buckets: list[float] | None) -> None:
+        ordered = None if labels is None else tuple(labels.items())
+        self._key = (family, ordered, None if buckets is None else tuple(buckets))
+        STUB.call("make_metric", self._key)
 
     def increment(self, value: float) -> None:
-        STUB.call(self._number, "increment", value)
+        STUB.call("measure", self._key, "increment", value)
 
     def set(self, value: float) -> None:
-        STUB.call(self._number, "set", value)
+        STUB.call("measure", self._key, "set", value)
 
     def observe(self, value: float) -> None:
-        STUB.call(self._number, "observe", value)
+        STUB.call("measure", self._key, "observe", value)
 
     def value(self) -> float:
-        found: float = STUB.call(self._number, "value")
+        found: float = STUB.call("measure", self._key, "value")
         return found
 
 
@@ -140,11 +144,11 @@ class MetricFamily:
     COUNTER, GAUGE, HISTOGRAM = "COUNTER", "GAUGE", "HISTOGRAM"
 
     def __init__(self, name: str, description: str, kind: str) -> None:
-        self._number = next(_numbers)
-        STUB.call("pb_utils", "family", name, description, kind, keep=self._number)
+        self._key = (name, description, kind)
+        STUB.call("make_family", self._key)
 
     def Metric(self, labels: dict[str, str] | None = None, buckets: list[float] | None = None) -> Metric:  # noqa: N802
-        return Metric(self._number, labels, buckets)
+        return Metric(self._key, labels, buckets)
 
 
 def refuse(reason: str) -> Callable[..., NoReturn]:

@@ -1,76 +1,101 @@
-"""Messages between two processes of one machine: a small pickle through a pipe, the arrays through shared memory."""
+"""Messages between two processes of one machine: they are in shared memory, and a pipe tells of them."""
 
 import mmap
 import os
 import pickle
-from multiprocessing.connection import Connection, Pipe
+import select
+import struct
+from array import array
 from typing import Any
 
 _FIRST_SIZE = 1 << 20  # bytes
+_KEPT_SIZE = 1 << 24  # of the memory after a message that needed more
 _ALIGNMENT = 64
+_NOTICE = struct.Struct("<QQQ")  # size of the memory, number of arrays, length of the pickle
 
 
-class Sender:
-    """One direction of a channel, in the process that writes. Made before the fork, as is its :class:`Receiver`."""
-
-    def __init__(self, connection: Connection, descriptor: int) -> None:
-        self._connection, self._descriptor = connection, descriptor
+class _End:
+    def __init__(self, pipe: int, descriptor: int) -> None:
+        self._pipe, self._descriptor = pipe, descriptor
         self._size = 0
         self._memory = mmap.mmap(-1, 1)
 
+    def close(self) -> None:
+        """This end is the other process's, or that process has ended."""
+        os.close(self._pipe)
+        os.close(self._descriptor)
+
+    def _map(self, size: int) -> None:
+        # The old map stays until nothing refers to it.
+        self._size, self._memory = size, mmap.mmap(self._descriptor, size)
+
+
+class Sender(_End):
+    """One direction of a channel, in the process that writes. Made before the fork, as is its :class:`Receiver`."""
+
     def send(self, message: Any) -> None:
-        """Send a message; its arrays overwrite those of the message before. Raises OSError if the other end is gone."""
+        """Send a message, which overwrites the one before. Raises OSError if the other end is gone."""
         buffers: list[pickle.PickleBuffer] = []
         head = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
-        places, end = [], 0
-        for buffer in buffers:
-            length = buffer.raw().nbytes
-            places.append((end, length))
-            end += -(-length // _ALIGNMENT) * _ALIGNMENT
+        views = [buffer.raw() for buffer in buffers]
+        start = _aligned(8 * len(views) + len(head))
+        places, end = [], start
+        for view in views:
+            places.append(end)
+            end += _aligned(view.nbytes)
         if end > self._size:
-            self._grow(end)
-        for (start, length), buffer in zip(places, buffers, strict=True):
-            self._memory[start : start + length] = buffer.raw()
-        self._connection.send_bytes(pickle.dumps((self._size, places, head), protocol=5))
+            self._resize(max(_FIRST_SIZE, 2 * self._size, end))
+        elif end <= _KEPT_SIZE < self._size:
+            self._resize(_KEPT_SIZE)
+        lengths = array("Q", [view.nbytes for view in views]).tobytes()
+        self._memory[: len(lengths) + len(head)] = lengths + head
+        for place, view in zip(places, views, strict=True):
+            self._memory[place : place + view.nbytes] = view
+        os.write(self._pipe, _NOTICE.pack(self._size, len(views), len(head)))
 
-    def close(self) -> None:
-        """The other process is the one that writes."""
-        self._connection.close()
-
-    def _grow(self, needed: int) -> None:
-        self._size = max(_FIRST_SIZE, 2 * self._size, needed)
-        os.ftruncate(self._descriptor, self._size)
-        # The old map stays until nothing refers to it.
-        self._memory = mmap.mmap(self._descriptor, self._size)
+    def _resize(self, size: int) -> None:
+        os.ftruncate(self._descriptor, size)
+        self._map(size)
 
 
-class Receiver:
+class Receiver(_End):
     """One direction of a channel, in the process that reads."""
 
-    def __init__(self, connection: Connection, descriptor: int) -> None:
-        self._connection, self._descriptor = connection, descriptor
-        self._size = 0
-        self._memory: mmap.mmap | None = None
+    def __init__(self, pipe: int, descriptor: int) -> None:
+        super().__init__(pipe, descriptor)
+        self._poll = select.poll()
+        self._poll.register(pipe, select.POLLIN)
 
     def poll(self, seconds: float) -> bool:
-        """Whether there is a message, or the end."""
-        return self._connection.poll(seconds)
-
-    def close(self) -> None:
-        """The other process is the one that reads."""
-        self._connection.close()
+        """Whether there is a message, or the end, within this time."""
+        return bool(self._poll.poll(seconds * 1000))
 
     def receive(self) -> Any:
         """The next message, whose arrays are valid until the one after it. Raises EOFError if the other end is gone."""
-        size, places, head = pickle.loads(self._connection.recv_bytes())
+        notice = os.read(self._pipe, _NOTICE.size)
+        if not notice:
+            raise EOFError
+        size, count, length = _NOTICE.unpack(notice)
         if size > self._size:
-            self._size, self._memory = size, mmap.mmap(self._descriptor, size)
-        view = memoryview(self._memory or b"")
-        return pickle.loads(head, buffers=[view[start : start + length] for start, length in places])
+            self._map(size)
+        view = memoryview(self._memory)
+        lengths = view[: 8 * count].cast("Q")
+        end = 8 * count + length
+        head = view[8 * count : end]
+        buffers = []
+        for each in lengths:
+            start = _aligned(end)
+            end = start + each
+            buffers.append(view[start:end])
+        return pickle.loads(head, buffers=buffers)
 
 
 def make_channel() -> tuple[Sender, Receiver]:
     """The two ends of one direction."""
-    reading, writing = Pipe(duplex=False)
+    reading, writing = os.pipe()
     descriptor = os.memfd_create("fused")
-    return Sender(writing, descriptor), Receiver(reading, descriptor)
+    return Sender(writing, os.dup(descriptor)), Receiver(reading, descriptor)
+
+
+def _aligned(length: int) -> int:
+    return -(-length // _ALIGNMENT) * _ALIGNMENT

@@ -6,8 +6,11 @@ infer_response.cc (Output::Reshape). The messages are Triton's own, so that clie
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from typing import Any
+
+import numpy as np
 
 from triton_ensembles.backends.common.batching import Array
 from triton_ensembles.backends.common.model_instance import TRITON_TYPES
@@ -126,13 +129,14 @@ def returned(array: Array, tensor: DeclaredTensor | None, *, batched: bool) -> A
     return array.reshape(shape)
 
 
-def type_of(array: Array) -> str:
+@cache
+def type_of(dtype: np.dtype[Any]) -> str:
     """Triton's name of the element type: strings are arrays of objects."""
-    return "TYPE_STRING" if array.dtype.kind in "OSU" else TRITON_TYPES.get(array.dtype.name, array.dtype.name)
+    return "TYPE_STRING" if dtype.kind in "OSU" else TRITON_TYPES.get(dtype.name, dtype.name)
 
 
 def _checked(array: Array, tensor: DeclaredTensor, model: str, batched: bool, tag: str) -> Array:
-    found = type_of(array)
+    found = type_of(array.dtype)
     if found != tensor.data_type:
         raise RefusedError(
             f"{tag}inference input '{tensor.name}' data-type is '{_protocol(found)}', but model '{model}' expects "

@@ -69,7 +69,7 @@ class Worker:
         questions[1].close()
         answers[0].close()
         self._sender, self._receiver = questions[0], answers[1]
-        self._answering = threading.Thread(target=self._answers.answer, args=(ours,), daemon=True)
+        self._answering = threading.Thread(target=self._answers.serve, args=(ours,), daemon=True)
         self._answering.start()
 
     def wait_until_loaded(self) -> None:
@@ -129,6 +129,8 @@ class Worker:
 
     def _reap(self) -> int:
         pid, self._pid = self._pid, 0
+        self._sender.close()
+        self._receiver.close()
         return os.waitpid(pid, 0)[1]
 
     def _work(self, receiver: Receiver, sender: Sender) -> NoReturn:
