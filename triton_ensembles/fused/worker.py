@@ -32,7 +32,11 @@ _LOOK_SECONDS = 1.0  # how often a silent worker is looked at: a child of it may
 
 
 class WorkerDiedError(Exception):
-    """The worker ended by itself; the text says in which step and how."""
+    """The worker ended by itself; the text says in which step and how. ``began``: whether a step had begun."""
+
+    def __init__(self, message: str, *, began: bool) -> None:
+        super().__init__(message)
+        self.began = began
 
 
 class Worker:
@@ -84,21 +88,24 @@ class Worker:
     def ask(self, questions: Sequence[Question]) -> Sequence[Answer]:
         """One answer for each question. A worker that died is started again, before or for the next questions."""
         try:
-            if not self._pid:
-                self.start()
-                self.wait_until_loaded()
             try:
-                self._sender.send(questions)
-            except OSError:  # it died while it had nothing to do
-                self._reap()
-                self.start()
-                self.wait_until_loaded()
-                self._sender.send(questions)
-            answers: Sequence[Answer] = self._receive()
-            return answers
+                return self._asked(questions)
+            except WorkerDiedError as died:
+                if died.began:
+                    raise
+                return self._asked(questions)  # it died before a step began
         except (WorkerDiedError, LoadError) as error:
             name = self._arguments["model_name"]
             return [Failure(f"in ensemble '{name}', {error}")] * len(questions)
+
+    def _asked(self, questions: Sequence[Question]) -> Sequence[Answer]:
+        if not self._pid:
+            self.start()
+            self.wait_until_loaded()
+        with contextlib.suppress(OSError):  # a worker that is gone does not answer
+            self._sender.send(questions)
+        answers: Sequence[Answer] = self._receive()
+        return answers
 
     def stop(self) -> None:
         """Let the steps finish, end the worker, and delete the metrics, some of which would outlive the stub."""
@@ -117,7 +124,8 @@ class Worker:
                     raise EOFError
             return self._receiver.receive()
         except (EOFError, OSError):
-            raise WorkerDiedError(self._end()) from None
+            began = self._step[0] != _NO_STEP
+            raise WorkerDiedError(self._end(), began=began) from None
 
     def _end(self) -> str:
         """How the worker ended."""
