@@ -11,6 +11,7 @@ import pytest
 import tritonclient.http as http
 
 from tests import chain
+from tests.triton.test_server import wait_until
 from triton_ensembles.building.build import Built
 from triton_ensembles.perf.fused_steps import FusedSteps, planned_steps
 from triton_ensembles.perf.report import tables
@@ -31,10 +32,12 @@ def test_every_request_is_counted_in_every_step(fused_chain: Built) -> None:
     with TritonServer([fused_chain.repository]) as server, http.InferenceServerClient(server.http_url) as client:
         steps = FusedSteps(client, server.metrics_url, chain.NAME, planned_steps(fused_chain.repository, chain.NAME))
         ask(client, 1)
+        wait_until(lambda: read_counters(client, chain.NAME).requests == 1)  # Triton counts after it has answered
         before, own_before = steps.read(), read_counters(client, chain.NAME)
         assert {name: step.requests for name, step in before.items()} == dict.fromkeys(chain.STEPS, 1)
         for _ in range(5):
             ask(client, 3)
+        wait_until(lambda: read_counters(client, chain.NAME).requests == 6)
         times = steps.times(before, steps.read())
         own = read_counters(client, chain.NAME) - own_before
     assert [step.step for step in times] == chain.STEPS
