@@ -34,10 +34,6 @@ _LOOK_SECONDS = 1.0  # how often a silent worker is looked at: a child of it may
 class WorkerDiedError(Exception):
     """The worker ended by itself; the text says in which step and how."""
 
-    def __init__(self, message: str, *, in_step: bool) -> None:
-        super().__init__(message)
-        self.in_step = in_step
-
 
 class Worker:
     """A worker and its supervision, in the stub.
@@ -86,24 +82,21 @@ class Worker:
     def ask(self, questions: Sequence[Question]) -> Sequence[Answer]:
         """One answer for each question. A worker that died is started again, before or for the next questions."""
         try:
+            if not self._pid:
+                self.start()
+                self.wait_until_loaded()
             try:
-                return self._ask(questions)
-            except WorkerDiedError as died:
-                if died.in_step:
-                    raise
-                return self._ask(questions)  # it died while it had nothing to do
+                self._sender.send(questions)
+            except OSError:  # it died while it had nothing to do
+                self._reap()
+                self.start()
+                self.wait_until_loaded()
+                self._sender.send(questions)
+            answers: Sequence[Answer] = self._receive()
+            return answers
         except (WorkerDiedError, LoadError) as error:
             name = self._arguments["model_name"]
             return [Failure(f"in ensemble '{name}', {error}")] * len(questions)
-
-    def _ask(self, questions: Sequence[Question]) -> Sequence[Answer]:
-        if not self._pid:
-            self.start()
-            self.wait_until_loaded()
-        with contextlib.suppress(OSError):  # the next line tells how it ended
-            self._sender.send(questions)
-        answers: Sequence[Answer] = self._receive()
-        return answers
 
     def stop(self) -> None:
         """Let the steps finish, and end the worker."""
@@ -121,17 +114,15 @@ class Worker:
                     raise EOFError
             return self._receiver.receive()
         except (EOFError, OSError):
-            raise self._death() from None
+            raise WorkerDiedError(self._end()) from None
 
-    def _death(self) -> WorkerDiedError:
+    def _end(self) -> str:
         """How the worker ended."""
         step, status = self._step[0], self._reap()
         who = f"the step {self._plan.steps[step].name}" if step != _NO_STEP else "the process of the steps"
         if os.WIFSIGNALED(status):
-            how = f"was killed by {signal.Signals(os.WTERMSIG(status)).name}"
-        else:
-            how = f"ended the process with exit code {os.WEXITSTATUS(status)}"
-        return WorkerDiedError(f"{who} {how}", in_step=step != _NO_STEP)
+            return f"{who} was killed by {signal.Signals(os.WTERMSIG(status)).name}"
+        return f"{who} ended the process with exit code {os.WEXITSTATUS(status)}"
 
     def _reap(self) -> int:
         pid, self._pid = self._pid, 0
