@@ -128,7 +128,7 @@ class TritonPythonModel:
         random = np.random.RandomState(np.frombuffer(digest[:16], np.uint32) ^ len(declared["name"]))
         dims = declared["reshape"]["shape"] if "reshape" in declared else declared["dims"]
         variable = digest[3] % 3
-        shape = [(variable or not axis) + 0 if dim == -1 else dim for axis, dim in enumerate(dims)]
+        shape = [max(variable, int(axis == 0)) if dim == -1 else dim for axis, dim in enumerate(dims)]
         if self.config["max_batch_size"]:
             shape.insert(0, max([len(array) for array in given.values()], default=1))
         kind = declared["data_type"]

@@ -118,7 +118,7 @@ def test_the_death_of_an_idle_worker_costs_no_request(hurt: Hurt) -> None:
     (worker,) = descendants(_stub(hurt))
     os.kill(worker, signal.SIGKILL)
     _wait(lambda: not _runs(worker))
-    assert hurt.answers("idle")
+    assert np.array_equal(hurt.ask("idle"), np.full(3, 2, np.float32))
 
 
 def test_restarts_leave_nothing_open(hurt: Hurt) -> None:
@@ -163,7 +163,7 @@ def test_tensors_of_any_size_and_many_requests(hurt: Hurt) -> None:
     hurt.load("sizes")
     for size in (0, 1, 25_000_000, 5):
         array = np.arange(size, dtype=np.float32)
-        assert np.array_equal(hurt.ask("sizes", "", array), array + 2)
+        assert np.array_equal(hurt.ask("sizes", "", array), array + 1 + 1)
     with ThreadPoolExecutor(32) as pool:
         arrays = [np.full(4, number, np.float32) for number in range(1000)]
         found = list(pool.map(lambda array: hurt.ask("sizes", "", array), arrays))
@@ -194,8 +194,7 @@ def test_a_damaged_archive_names_the_file(hurt: Hurt, file: str, damage: str, re
         content[len(content) // 2] ^= 1
         path.write_bytes(content if damage == "flip" else content[:-1000])
     refusal = hurt.refusal(name)
-    assert reason in refusal
-    assert "Traceback" not in refusal and refusal.count("\n") <= 4
+    assert reason in refusal.splitlines()[0]
 
 
 @pytest.mark.parametrize(

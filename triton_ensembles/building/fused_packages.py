@@ -60,6 +60,8 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
     engines = {_ENGINES[step.backend] for step in steps if step.backend in _ENGINES}
     bare = sorted(_engine_requirement(name) for name, whole in engines if not whole and name not in named)
     own += sorted(_engine_requirement(name) for name, whole in engines if whole and name not in named)
+    if any(step.backend == "dali" for step in steps) and "protobuf" not in named:
+        own.append(_engine_requirement("protobuf"))  # the engine reads the pipeline's inputs from its file
     others = [each for each in _PYTHONS if each != target.python.replace(".", "")]
     exclude = (
         *(glob for each in plan.recipe.environments.values() for glob in each.exclude),

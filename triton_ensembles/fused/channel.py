@@ -15,19 +15,26 @@ _NOTICE = struct.Struct("<QQQ")  # size of the memory, number of arrays, length 
 
 
 class _End:
+    """One end of a direction.
+
+    Args:
+        pipe: a descriptor; a notice goes through it for each message.
+        descriptor: of the shared memory.
+    """
+
     def __init__(self, pipe: int, descriptor: int) -> None:
-        self._pipe, self._descriptor = pipe, descriptor
+        self._pipe, self.descriptor = pipe, descriptor
         self._size = 0
         self._memory = mmap.mmap(-1, 1)
 
     def close(self) -> None:
         """This end is the other process's, or that process has ended."""
         os.close(self._pipe)
-        os.close(self._descriptor)
+        os.close(self.descriptor)
 
     def _map(self, size: int) -> None:
         # The old map stays until nothing refers to it.
-        self._size, self._memory = size, mmap.mmap(self._descriptor, size)
+        self._size, self._memory = size, mmap.mmap(self.descriptor, size)
 
 
 class Sender(_End):
@@ -54,7 +61,7 @@ class Sender(_End):
         os.write(self._pipe, _NOTICE.pack(self._size, len(views), len(head)))
 
     def _resize(self, size: int) -> None:
-        os.ftruncate(self._descriptor, size)
+        os.ftruncate(self.descriptor, size)
         self._map(size)
 
 
