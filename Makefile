@@ -40,9 +40,8 @@ serve-local: not-gpu .venv/ready ## Build, then serve on HTTP 8000, gRPC 8001, m
 perf: not-gpu .venv/ready ## Measure every ensemble with perf_analyzer: concurrency sweep, time by step, CSV and a plot
 	@$(CLI) perf $(OPTIONS)
 
-bench: build-ensembles ## Compare ours with the limit, a reference and peers: reports/bench/ and docs/performance.md (half an hour)
+bench: build-ensembles ## Compare ours with the floor, the limit, a reference and peers: reports/bench/ and docs/performance.md (half an hour)
 	@.venv/bin/python -m benchmarks.bench
-	@.venv/bin/python -m benchmarks.start
 	@.venv/bin/python -m benchmarks.page
 
 bench-peers: .venv/ready ## Install the peers of bench (infinity-emb, sentence-transformers behind FastAPI) into .bench-peers/

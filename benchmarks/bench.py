@@ -128,7 +128,8 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(f"stopped; complete rounds and parts are in {options.output}")
     whole = joined(found.values())
-    for table in (*throughput_tables(found), *whole.tables, goals_table(verdicts(whole))):
+    goals = goals_table([each for each in verdicts(whole) if each.met is not None])
+    for table in (*throughput_tables(found), *whole.tables, goals):
         print(f"\n{plain(table)}")
     for name, reason in whole.missing.items():
         print(f"!!! {name} did not take part: {reason} !!!")
