@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import botocore.session
 import pytest
 from click.testing import CliRunner, Result
 
@@ -12,8 +13,11 @@ from triton_ensembles.check.examples import ensemble, python_model, step
 from triton_ensembles.check.registry import RULES
 from triton_ensembles.check.rule import Example, Rule
 from triton_ensembles.check.staging_example import stage
+from triton_ensembles.cli import main
 from triton_ensembles.commands.check import check_command
+from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.paths import ENSEMBLES
+from triton_ensembles.triton.releases import check_instance
 
 
 def run(*arguments: object) -> Result:
@@ -117,6 +121,50 @@ def test_an_unknown_rule_is_refused(name: str, words: str) -> None:
 def test_wrong_usage_exits_2(arguments: list[str]) -> None:
     """Otherwise a script takes a misspelled path for a clean one."""
     assert run(*arguments).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--image", "99.99"), "'99.99' does not name a known release of Triton; the known releases are 22.07, "),
+        (("--image", "24.9"), "did you mean 24.09?"),
+        (("--image", "latest"), "an image of your own is written as name:tag"),
+        (("--image", "nvcr.io/nvidia/tritonserver:99.99-py3"), "does not name a known release"),
+        (("--instance", "ml.nope.xlarge"), "is not a known instance type; the known families are p2, "),
+        (("--instance", "ml.g55.xlarge"), "did you mean ml.g5.xlarge?"),
+        (("--instance", "ml.g5"), "is a family, not an instance type; add the size, as in ml.g5.xlarge"),
+        (("--instance", "ml.g5.huge"), "has no size that SageMaker knows"),
+    ],
+)
+def test_images_and_instances_that_do_not_exist_are_wrong_usage(arguments: tuple[str, ...], words: str) -> None:
+    """Otherwise a misspelled release is checked for nothing, and the check is green."""
+    for command in (["check"], ["build", "--target", "fused"], ["deploy", "--role", "arn"]):
+        result = CliRunner().invoke(main, [*command, *arguments])
+        assert result.exit_code == 2 and words in " ".join(result.output.split()), (command, result.output)
+
+
+def test_every_instance_type_of_sagemaker_is_known() -> None:
+    """Otherwise an instance that AWS has is refused."""
+    model = botocore.session.get_session().get_service_model("sagemaker")
+    for name in model.shape_for("ProductionVariantInstanceType").enum:
+        check_instance(name)
+
+
+def test_an_own_image_is_checked_as_far_as_it_is_known(tmp_path: Path) -> None:
+    """Otherwise the image of this project's own server is unknown to its own checker, or a custom one is refused."""
+    stage(Example(python_model()), tmp_path, "scale")
+    custom = run(tmp_path, "--image", "registry.example.com/mine:prod")
+    assert custom.exit_code == 0 and "warning[image-unknown]" in custom.output
+    assert "no faults" in run(tmp_path, "--image", PIP_SERVER).output
+
+
+def test_strict_fails_for_warnings_and_not_for_notes(tmp_path: Path) -> None:
+    """Otherwise CI passes with warnings that nobody reads, or cannot pass at all."""
+    stage(Example(python_model("version_policy { specific { versions: [ 1, 2 ] } }")), tmp_path / "a", "scale")
+    stage(Example(python_model()), tmp_path / "b", "scale")
+    assert run(tmp_path / "a", "--strict").exit_code == 1
+    noted = run(tmp_path / "b", "--strict", "--image", "23.04")
+    assert "note[image-not-on-sagemaker]" in noted.output and noted.exit_code == 0
 
 
 def test_an_empty_folder_is_wrong_usage(tmp_path: Path) -> None:

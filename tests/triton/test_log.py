@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triton_ensembles.triton.log import failure_reasons, read_records
+from triton_ensembles.triton.log import failure_reasons, read_failure, read_records
 
 PYTHON_ERROR = (
     'I1121 09:44:12.1 1 model_lifecycle.cc:472] "loading: identity:1"\n'
@@ -22,10 +22,7 @@ POLL = (
 
 
 def test_a_python_exception_is_one_line_without_its_traceback() -> None:
-    assert failure_reasons(PYTHON_ERROR) == [
-        "identity: Internal: ValueError: the file of weights is missing",
-        "creating server: Internal - failed to load all models",
-    ]
+    assert failure_reasons(PYTHON_ERROR) == ["identity: Internal: ValueError: the file of weights is missing"]
 
 
 def test_an_invalid_config_is_named() -> None:
@@ -33,7 +30,15 @@ def test_an_invalid_config_is_named() -> None:
 
 
 def test_a_repeated_reason_is_reported_once() -> None:
-    assert len(failure_reasons(PYTHON_ERROR + PYTHON_ERROR)) == 2
+    assert len(failure_reasons(PYTHON_ERROR + PYTHON_ERROR)) == 1
+
+
+def test_a_crash_names_what_was_being_loaded() -> None:
+    """Otherwise the last line of a stack trace is all that people get."""
+    loading = 'I1121 09:44:12.1 1 model_lifecycle.cc:472] "loading: {}:1"\n'
+    log = loading.format("a") + loading.format("b")
+    log += "I1121 09:44:12.2 1 model_lifecycle.cc:839] \"successfully loaded 'a'\"\nSignal (11) received.\n 0# 0x5\n"
+    assert read_failure(log) == ["it crashed with signal 11 while it loaded b"]
 
 
 def test_an_unknown_flag_is_named_without_the_help_after_it() -> None:

@@ -25,6 +25,10 @@ class Report:
     def errors(self) -> int:
         return sum(fault.severity is Severity.ERROR for fault in self.faults)
 
+    @property
+    def warnings(self) -> int:
+        return sum(fault.severity is Severity.WARNING for fault in self.faults)
+
 
 def check(paths: Sequence[Path], destination: Destination = ANYWHERE) -> Report:
     """Every fault of the repositories at ``paths``. Nothing is executed, imported or unpacked.

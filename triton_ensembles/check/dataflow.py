@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.spelling import nearest
+from triton_ensembles.spelling import nearest
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from triton_ensembles.check.formats import fault_lines
 from triton_ensembles.check.registry import RULES, RULES_BY_ID
 from triton_ensembles.check.repository import Form, Repository
 from triton_ensembles.check.rule import Example, Rule, Server
-from triton_ensembles.check.spelling import nearest
 from triton_ensembles.check.staging_example import stage
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.spelling import nearest
 from triton_ensembles.triton.model_config import CONFIG
 
 _TEXT_EXAMPLES = Path(__file__).parent / "rules" / "examples.toml"

@@ -9,6 +9,7 @@ from triton_ensembles.check.checker import check
 from triton_ensembles.check.explanation import explain, rule_list
 from triton_ensembles.check.formats import FORMATS
 from triton_ensembles.commands import options
+from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import NAMES
@@ -17,8 +18,17 @@ from triton_ensembles.triton.targets import NAMES
 @click.command("check")
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--target", type=click.Choice(NAMES), help="Where the models will run.")
-@click.option("--instance", metavar="TYPE", help="The SageMaker instance type, such as ml.g5.xlarge.")
-@click.option("--image", metavar="RELEASE", help="The Triton release or image, such as 24.09.")
+@click.option(
+    "--instance", metavar="TYPE", type=options.INSTANCE, help="The SageMaker instance type, such as ml.g5.xlarge."
+)
+@click.option(
+    "--image",
+    metavar="RELEASE",
+    type=options.IMAGE,
+    help="The Triton release or image, such as 24.09. An image of your own that names no release, such as name:tag, "
+    "gets a warning: what it holds is unknown.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
 @click.option("--format", "style", type=click.Choice(list(FORMATS)), default="text", help="How to print the faults.")
 @click.option(
     "--explain",
@@ -35,6 +45,7 @@ def check_command(
     target: str | None,
     instance: str | None,
     image: str | None,
+    strict: bool,
     style: str,
     explained: str | None,
 ) -> None:
@@ -50,22 +61,25 @@ def check_command(
       check --target fused                       whether each can be fused, and if not, which step is why
       check dist/gpu/a.tar.gz dist/gpu/b.tar.gz  one endpoint of two models
       check --image 25.03 --format github        for another release, as annotations
+      check --strict                             for CI: warnings fail, too
       check --explain step-input-unknown         what this rule means, with examples
 
-    Exits with 0 when there is no error (there may be warnings and notes), 1 when there is one, 2 on wrong usage.
+    Exits with 0 when there is no error (there may be warnings and notes), 1 when there is one, 2 on wrong usage: a path
+    without models, an image or an instance type that does not exist. With --strict, a warning counts as an error does;
+    notes never do.
     Each fault names its rule in brackets; docs/rules.md lists all rules with their sources.
     """
     if explained is not None:
         click.echo(_explanation(explained))
         return
     started = time.perf_counter()
-    destination = Destination(target or "", instance or "", image or "")
+    destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
     try:
         report = check(paths or [options.current_places().ensembles], destination)
     except EnsembleError as error:
         raise click.UsageError(str(error)) from error
     click.echo(FORMATS[style](report, time.perf_counter() - started))
-    context.exit(1 if report.errors else 0)
+    context.exit(1 if report.errors or (strict and report.warnings) else 0)
 
 
 def _explanation(id: str) -> str:

@@ -30,6 +30,8 @@ from triton_ensembles.triton.destination import Destination
 @click.option("--role", required=True, envvar="SAGEMAKER_ROLE", show_envvar=True, help="ARN of the execution role.")
 @click.option(
     "--instance",
+    metavar="TYPE",
+    type=options.INSTANCE,
     help="Instance type.  [default: that which the archives were built for; or else, by target: "
     f"{', '.join(f'{target} {default.instance}' for target, default in DEFAULTS.items())}]",
 )
@@ -37,6 +39,7 @@ from triton_ensembles.triton.destination import Destination
 @click.option(
     "--image",
     metavar="TAG",
+    type=options.IMAGE,
     help="Release (or tag) of SageMaker's Triton image, such as 24.09.  [default: that which the archives were built "
     "for, its -cpu form for an instance type without a GPU]",
 )

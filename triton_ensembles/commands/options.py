@@ -10,7 +10,9 @@ import click
 
 from triton_ensembles.building.places import Places
 from triton_ensembles.deploy.resource_names import check_endpoint_name
+from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ROOT
+from triton_ensembles.triton.releases import check_image, check_instance
 from triton_ensembles.triton.targets import NAMES, Target, target_of
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -24,6 +26,25 @@ def current_places() -> Places:
     or None for this checkout."""
     return Places.of(click.get_current_context().find_object(Path) or ROOT)
 
+
+class _Checked(click.ParamType[str]):
+    """A word that ``check`` refuses with an :class:`EnsembleError`; "" means that the option is not given."""
+
+    def __init__(self, name: str, check: Callable[[str], None]) -> None:
+        self.name = name
+        self._check = check
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            if value:
+                self._check(value)
+        except EnsembleError as error:
+            self.fail(str(error), param, ctx)
+        return value
+
+
+IMAGE = _Checked("image", check_image)
+INSTANCE = _Checked("instance", check_instance)
 
 # Of commands that build.
 names = click.argument("names", nargs=-1, metavar="[ENSEMBLE]...")
@@ -49,6 +70,7 @@ target = click.option(
 image = click.option(
     "--image",
     metavar="RELEASE",
+    type=IMAGE,
     default="",
     show_default=False,
     help="gpu, fused: the Triton release of NVIDIA's image that the archive is for, such as 24.09. "
@@ -57,6 +79,7 @@ image = click.option(
 instance = click.option(
     "--instance",
     metavar="TYPE",
+    type=INSTANCE,
     default="",
     show_default=False,
     help="gpu, fused: the SageMaker instance type, such as ml.g5.xlarge.",

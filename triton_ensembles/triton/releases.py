@@ -4,10 +4,13 @@ An empty cell or a missing row means unknown. Rules do not guess it.
 """
 
 import csv
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 
 _FOLDER = Path(__file__).parent
@@ -23,6 +26,9 @@ _NOT_IN_CPU_BUILDS = frozenset(("dali", "tensorrt"))
 
 # (glibc, libstdc++.so.6.0.N) of the base images, as those Ubuntu releases ship them.
 _UBUNTU = {"20.04": ((2, 31), 28), "22.04": ((2, 35), 30), "24.04": ((2, 39), 33)}
+
+# Of botocore 1.44.5's ProductionVariantInstanceType, in general form.
+_SIZE = re.compile(r"medium|large|\d*xlarge|metal")
 
 
 @dataclass(frozen=True)
@@ -104,12 +110,54 @@ def image_of(target: Destination) -> Release | None:
     return release_of(target) if target.image_names_release else None
 
 
+def check_image(image: str) -> None:
+    """Refuse what cannot be an image.
+
+    A release, a tag of NVIDIA's or AWS's images, and a name of theirs (``…tritonserver:24.09-py3``) have to be in the
+    table. Any other name with a path or a tag is an image of the user's own, of whose content nothing is known.
+
+    Raises:
+        EnsembleError: it is neither.
+    """
+    named = Destination(image=image)
+    known = named.image_names_release and named.release_name in releases()
+    own = re.search("[/:@]", image) and not (named.image_names_release and "tritonserver:" in image)
+    if known or own:
+        return
+    meant = nearest(named.release_name if named.image_names_release else image, releases())
+    raise EnsembleError(
+        f"'{image}' does not name a known release of Triton" + (f" (did you mean {meant}?)" if meant else ""),
+        cure=f"the known releases are {', '.join(releases())}; an image of your own is written as name:tag",
+    )
+
+
+def check_instance(name: str) -> None:
+    """Refuse what is no instance type: its family is not in the table, or its size is none. ``ml.`` is optional.
+
+    Raises:
+        EnsembleError: it is none.
+    """
+    family, _, size = name.removeprefix("ml.").partition(".")
+    if family not in families():
+        meant = nearest(family, families())
+        raise EnsembleError(
+            f"'{name}' is not a known instance type"
+            + (f" (did you mean ml.{meant}.{size or 'xlarge'}?)" if meant else ""),
+            cure=f"the known families are {', '.join(families())}",
+        )
+    if not _SIZE.fullmatch(size):
+        raise EnsembleError(
+            f"'{name}' has no size that SageMaker knows" if size else f"'{name}' is a family, not an instance type",
+            cure=f"add the size, as in ml.{family}.xlarge",
+        )
+
+
 @cache
 def instance_of(name: str) -> Instance | None:
-    """The instance type ``ml.g5.xlarge`` (``ml.`` is optional); None if its family is not in the table."""
+    """The instance type ``ml.g5.xlarge`` (``ml.`` is optional); None if the table does not tell its GPUs."""
     family, _, size = name.removeprefix("ml.").partition(".")
     for row in _rows("instances.csv"):
-        if row["family"] == family:
+        if row["family"] == family and row["gpus"]:
             gpu = "" if row["gpu"] == "none" else row["gpu"]
             return Instance(name, gpu, row["compute_capability"], row["architecture"], _count(row["gpus"], size))
     return None

@@ -19,7 +19,14 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.processes import die_with_parent, has_ended, uninterrupted, wait_for_end
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.leftovers import Leftovers
-from triton_ensembles.triton.log import began_to_load, failure_reasons, read_failure, read_records
+from triton_ensembles.triton.log import (
+    began_to_load,
+    failure_reasons,
+    read_failure,
+    read_log,
+    read_records,
+    unfinished_loads,
+)
 from triton_ensembles.triton.ports import LOOPBACK, Ports
 from triton_ensembles.triton.stubs import prepare_stubs
 
@@ -143,13 +150,14 @@ class ServerProcess:
         try:
             while True:
                 if has_ended(self.pid):
-                    reason = read_failure(self._records())
-                    raise EnsembleError(f"tritonserver stopped while it loaded: {reason}", path=self.log)
+                    raise self._failure("tritonserver stopped while it loaded", read_failure(self._records()))
                 if _answers(url):
                     return
                 now = time.monotonic()
                 if now - started > self._ready_seconds:
-                    raise EnsembleError(f"tritonserver was not ready after {self._ready_seconds:.0f} s", path=self.log)
+                    still = f"tritonserver was not ready after {self._ready_seconds:.0f} s"
+                    loads = unfinished_loads(read_log(self.log, self._log_start))
+                    raise self._failure(f"{still}; it still loaded", loads) if loads else self._failure(still, [])
                 if self._progress and now - reported >= 5:
                     self._progress(now - started)
                     reported = now
@@ -204,6 +212,11 @@ class ServerProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+    def _failure(self, what: str, reasons: list[str]) -> EnsembleError:
+        """A line for each reason; a single one is on the same line."""
+        separator = " " if len(reasons) == 1 else "\n  "
+        return EnsembleError(what + (f":{separator}{separator.join(reasons)}" if reasons else ""), path=self.log)
 
     def _records(self, start: int = 0) -> str:
         return read_records(self.log, max(start, self._log_start), self.pid)

@@ -17,7 +17,7 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import VERSION, server_python
 from triton_ensembles.triton.model_config import ModelInstanceGroup
-from triton_ensembles.triton.releases import Release, releases, version
+from triton_ensembles.triton.releases import Release, check_image, image_of, releases, version
 
 NAMES = ("cpu", "gpu", "fused")
 OLDEST_FUSED_PYTHON = (3, 10)
@@ -134,13 +134,14 @@ def fused(image: str = "", instance: str = "") -> Target:
 
 def _release(image: str) -> Release:
     """The release that an image has, whose Python is known. Raises :class:`EnsembleError`."""
-    choice = Destination(image=image)
-    release = releases().get(choice.release_name) if choice.image_names_release else None
+    if not image:
+        raise EnsembleError("--target gpu needs an image", cure="write --image 24.09 (IMAGE=24.09 with make)")
+    check_image(image)
+    release = image_of(Destination(image=image))
     if release is None:
-        first, *_, last = releases()
         raise EnsembleError(
-            f"{image!r} does not name a known release of Triton" if image else "--target gpu needs an image",
-            cure=f"write --image 24.09 (IMAGE=24.09 with make); known are {first} to {last}",
+            f"'{image}' does not name a release of Triton, and an archive is built for one",
+            cure="write the release that the image was made from, as --image 24.09",
         )
     if not release.python:
         raise EnsembleError(

@@ -11,9 +11,9 @@ from triton_ensembles.check.packages import Packages, packages_of
 from triton_ensembles.check.python_source import UTILS, Import, PythonFile, all_files, is_local, model_files
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.spelling import nearest
 from triton_ensembles.environment import EnvironmentSpec, read_environment_file
 from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, release_of, version
 

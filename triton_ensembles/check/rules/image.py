@@ -8,11 +8,11 @@ from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.rules.endpoint import is_for_own_server
-from triton_ensembles.check.spelling import listed, nearest
+from triton_ensembles.spelling import listed, nearest
 from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelInstanceGroup
-from triton_ensembles.triton.releases import backends_of, families, image_of, instance_of, is_cpu_image, releases
+from triton_ensembles.triton.releases import backends_of, image_of, instance_of, is_cpu_image, releases
 
 
 @rule("The image is one of Triton's releases", source="releases.csv", severity=Severity.WARNING)
@@ -124,19 +124,15 @@ def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Fi
     )
 
 
-@rule("The instance type is known", source="instances.csv", severity=Severity.WARNING)
+@rule("The GPUs of the instance type are known", source="instances.csv", severity=Severity.WARNING)
 def instance_unknown(destination: Destination) -> Iterator[Finding]:
     if not destination.instance or instance_of(destination.instance):
         return
-    family = destination.instance.removeprefix("ml.").partition(".")[0]
-    meant = nearest(family, families())
     yield Finding(
         Place(destination.instance),
-        f"the instance type '{destination.instance}' is unknown",
-        "it is unknown whether it has a GPU, so nothing that depends on the GPU was checked",
-        f"did you mean '{destination.instance.replace(family, meant, 1)}'?"
-        if meant
-        else "write a type such as ml.g5.xlarge",
+        f"the GPUs of the instance type '{destination.instance}' are unknown",
+        "nothing that depends on the GPU was checked",
+        "compare the models with AWS's page of the instance type yourself",
     )
 
 

@@ -10,7 +10,7 @@ from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python_source import ParseError, PythonFile, every_file, model_files
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.spelling import nearest
+from triton_ensembles.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, version
 

@@ -8,7 +8,7 @@ from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, argument, every_file, model_files
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.spelling import listed, nearest
+from triton_ensembles.spelling import listed, nearest
 
 # Measured on 2.51.0, through SageMaker's route.
 _DROPPED = (

@@ -8,7 +8,7 @@ from triton_ensembles.check.examples import SCALE, X, Y, ensemble, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
-from triton_ensembles.check.spelling import choices, listed, nearest
+from triton_ensembles.spelling import choices, listed, nearest
 from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, PLATFORM_OF, PLATFORMS
 from triton_ensembles.triton.destination import Destination
 

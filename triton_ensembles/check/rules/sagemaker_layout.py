@@ -8,7 +8,7 @@ from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.rules.sagemaker import is_archive, is_packed
-from triton_ensembles.check.spelling import listed
+from triton_ensembles.spelling import listed
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
 from triton_ensembles.triton.sagemaker_contract import ENSEMBLE

@@ -12,7 +12,7 @@ from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.sagemaker import for_sagemaker, loaded_models, served_models
 from triton_ensembles.check.rules.tensors import ELEMENT_BYTES, type_name
 from triton_ensembles.check.source_form import ENSEMBLE_FOLDER
-from triton_ensembles.check.spelling import nearest
+from triton_ensembles.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import instance_of
 from triton_ensembles.triton.sagemaker_contract import LARGEST_BODY

@@ -9,7 +9,7 @@ from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.rules.sequence_state import missing_or_short
 from triton_ensembles.check.rules.tensors import same_shape, type_name
-from triton_ensembles.check.spelling import listed, nearest
+from triton_ensembles.spelling import listed, nearest
 
 SOURCE = "core r24.10 backend_model_instance.cc GenerateWarmupData"
 REQUEST = "core r24.10 infer_request.cc Normalize, which warm-up requests pass too"

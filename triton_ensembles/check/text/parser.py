@@ -12,10 +12,10 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from triton_ensembles.check.spelling import choices, nearest
 from triton_ensembles.check.text.parsed import Parsed, Path, TextFault
 from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token, Tokens, brackets_balance
 from triton_ensembles.check.text.values import NOTHING, WrongValueError, read_value
+from triton_ensembles.spelling import choices, nearest
 
 MOST_FAULTS = 100
 

@@ -11,8 +11,8 @@ from typing import Any
 from google.protobuf import text_encoding
 from google.protobuf.descriptor import FieldDescriptor
 
-from triton_ensembles.check.spelling import choices, nearest
 from triton_ensembles.check.text.tokens import Kind, Token
+from triton_ensembles.spelling import choices, nearest
 
 _RANGES = {
     FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),

@@ -1,0 +1,100 @@
+"""Why models do not load: one line for each cause, with the model's name, in the words of the real server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from triton_ensembles.check.examples import IDENTITY, SCALE, ensemble, python_model, step
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.server import TritonServer
+
+ON_CPU = "instance_group [ { count: 1, kind: KIND_CPU } ]"
+CONFIG = python_model(ON_CPU)
+RAISES = 'class TritonPythonModel:\n    def initialize(self, args):\n        raise ValueError("no weights\\nhere")\n'
+DIES = "import os\n\nos._exit(3)\n"
+HANGS = "import time\n\ntime.sleep(1000)\n"
+
+Model = tuple[str, str | None]  # config.pbtxt and 1/model.py
+REFUSED: dict[str, tuple[Model, str]] = {
+    "syntax": ((f"{CONFIG}nonsense\n", IDENTITY), 'failed to read text proto from {}/syntax/config.pbtxt:7:1: Message type "inference.ModelConfig" has no field named "nonsense"'),  # noqa: E501
+    "another": ((f'name: "different"\n{CONFIG}', IDENTITY), "another: unexpected directory name 'another' for model"),
+    "policy": ((python_model("version_policy { specific { versions: [ 7 ] } }"), IDENTITY), "policy: at least one version must be available"),  # noqa: E501
+    "gpu": ((python_model("instance_group [ { kind: KIND_GPU } ]"), IDENTITY), "gpu: Invalid argument: instance group gpu_0 of model gpu has kind KIND_GPU"),  # noqa: E501
+    "backend": ((python_model(ON_CPU, backend='backend: "nope"'), IDENTITY), "backend: Invalid argument: unable to find backend library for backend 'nope'"),  # noqa: E501
+    "raises": ((CONFIG, RAISES), "raises: Internal: ValueError: no weights here"),
+    "imports": ((CONFIG, "import not_there\n"), "imports: Internal: ModuleNotFoundError: No module named 'not_there'"),
+    "dies": ((CONFIG, DIES), "dies: Internal: Stub process 'dies_0_0' is not healthy"),
+    "missing": ((ensemble(step("nothing", {"X": "X"}, {"Y": "Y"})), None), "ensemble missing contains models that are not available or ambiguous: nothing"),  # noqa: E501
+    "unmapped": ((ensemble(step("scale", {"Z": "X"}, {"Y": "Y"})), None), "in ensemble unmapped, ensemble tensor X is mapping to non-existing input Z"),  # noqa: E501
+    "circle-a": ((ensemble(step("circle-b", {"X": "X"}, {"Y": "Y"})), None), "circular dependency between ensembles: circle-a"),  # noqa: E501
+}  # fmt: skip
+# They fail only because others do.
+FOLLOWING = {
+    "circle-b": (ensemble(step("circle-a", {"X": "X"}, {"Y": "Y"})), None),
+    "of-raises": (ensemble(step("raises", {"X": "X"}, {"Y": "Y"})), None),
+    "of-syntax": (ensemble(step("syntax", {"X": "X"}, {"Y": "Y"})), None),
+    "of-those": (ensemble(step("of-raises", {"X": "X"}, {"Y": "Y"})), None),
+}
+GOOD = {"scale": (CONFIG, IDENTITY), "fine": (ensemble(SCALE), None)}
+
+
+def repository(folder: Path, models: dict[str, Model]) -> Path:
+    for name, (config, code) in models.items():
+        (folder / name / "1").mkdir(parents=True)
+        (folder / name / "config.pbtxt").write_text(config)
+        if code is not None:
+            (folder / name / "1" / "model.py").write_text(code)
+    return folder
+
+
+def refusal(*repositories: Path, arguments: tuple[str, ...] = (), seconds: float = 300) -> list[str]:
+    """The lines of the error: the first says that the server did not start."""
+    with (
+        pytest.raises(EnsembleError) as refused,
+        TritonServer(repositories, arguments=arguments, ready_seconds=seconds),
+    ):
+        pass
+    return refused.value.message.splitlines()
+
+
+def test_each_cause_is_one_line_with_the_models_name(tmp_path: Path) -> None:
+    """Otherwise all that people read is: failed to load all models."""
+    models = {name: model for name, (model, _) in REFUSED.items()}
+    first, *lines = refusal(repository(tmp_path, {**models, **FOLLOWING, **GOOD}))
+    assert first == "tritonserver stopped while it loaded:"
+    for _, words in REFUSED.values():
+        assert sum(words.format(tmp_path) in line for line in lines) == 1, (words, lines)
+    assert len(lines) == len(REFUSED)
+
+
+def test_a_version_folder_that_is_missing_is_named(tmp_path: Path) -> None:
+    (repository(tmp_path, {"scale": (CONFIG, None)}) / "scale" / "1").rmdir()
+    (line,) = refusal(tmp_path)
+    assert line.startswith("tritonserver stopped while it loaded: scale: at least one version must be available")
+
+
+def test_a_model_that_two_repositories_have_is_named(tmp_path: Path) -> None:
+    folders = [repository(tmp_path / name, {"twice": (CONFIG, IDENTITY)}) for name in ("a", "b")]
+    assert refusal(*folders) == [
+        "tritonserver stopped while it loaded: twice: not unique across all model repositories"
+    ]
+    explicit = ("--model-control-mode=explicit", "--load-model=twice")
+    assert refusal(*folders, arguments=explicit) == refusal(*folders)
+
+
+def test_a_model_that_is_not_there_is_named(tmp_path: Path) -> None:
+    explicit = ("--model-control-mode=explicit", "--load-model=absent", "--load-model=scale")
+    assert refusal(repository(tmp_path, GOOD), arguments=explicit) == [
+        "tritonserver stopped while it loaded: absent: model not found in any model repository"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "words"), [(HANGS, "hangs"), (None, "hangs: Python model file not found in '{}/hangs/1/model.py'")]
+)
+def test_a_load_that_never_ends_is_named(code: str | None, words: str, tmp_path: Path) -> None:
+    """Otherwise people learn only that it took too long."""
+    (line,) = refusal(repository(tmp_path, {"hangs": (CONFIG, code)}), seconds=10)
+    assert line == f"tritonserver was not ready after 10 s; it still loaded: {words.format(tmp_path)}"
