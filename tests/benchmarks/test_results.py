@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from benchmarks.bf16 import agreement, with_bf16
+
 from benchmarks.cells import percentiles, rate
 from benchmarks.contenders.contender import ALL_CORES, ONE_THREAD, OURS, PEER_NAMES
 from benchmarks.goals import GOALS, start_verdicts, verdicts

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tritonclient.http as http
-
-from benchmarks import start_tables as tables
-from benchmarks.examples import sentences
 from benchmarks.start import size_without_weights
 from benchmarks.start_cold import NO_AUTO_COMPLETE, ColdStart, cold_start
 from benchmarks.start_growth import GrowthPoint, grow
+
+from benchmarks import start_tables as tables
+from benchmarks.examples import sentences
 from tests.endpoint.hosting.archives import ensemble, model, packed
 from triton_ensembles.building.build import Built
 from triton_ensembles.deploy.payload import binary

@@ -91,7 +91,7 @@ def build(
         EnsembleError: anything that the user can fix. The previous archive is unchanged.
     """
     with locked(places.build / target.name / f".{folder.name}.lock", progress):
-        _refuse_faults(folder, target, f"{folder.name} has faults, so nothing was built")
+        refuse_faults(folder, target, f"{folder.name} has faults, so nothing was built")
         plan = plan_build(folder, target, places.root)
         inputs = digest_of_inputs(plan, engines_from)
         built = last_built(plan.name, target.name, places)
@@ -183,7 +183,7 @@ def _write_archive(
         (staged / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
         new = packed / archive.name  # under its final name, which is checked as well
         write_archive(staged, new, progress=progress)
-        _refuse_faults(new, plan.target, f"the new archive has faults, so {shown(archive)} was not replaced", archive)
+        refuse_faults(new, plan.target, f"the new archive has faults, so {shown(archive)} was not replaced", archive)
         new.replace(archive)
         shutil.rmtree(repository, ignore_errors=True)
         staged.replace(repository)
@@ -201,7 +201,7 @@ def _scratch(path: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _refuse_faults(path: Path, target: Target, message: str, final_path: Path | None = None) -> None:
+def refuse_faults(path: Path, target: Target, message: str, final_path: Path | None = None) -> None:
     """Raises :class:`EnsembleError` with everything that ``check`` finds at ``path``, if there is an error.
 
     Args:
