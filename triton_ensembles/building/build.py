@@ -28,9 +28,10 @@ from triton_ensembles.building.tensorrt_plans import find_plans
 from triton_ensembles.check import check
 from triton_ensembles.check.formats import as_text
 from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.files import file_digest, locked, write_whole
+from triton_ensembles.files import file_digest, locked, remove, write_whole
 from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.reader import find_ensembles
+from triton_ensembles.system_errors import naming
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import Target
 
@@ -185,7 +186,7 @@ def _write_archive(
         write_archive(staged, new, progress=progress)
         refuse_faults(new, plan.target, f"the new archive has faults, so {shown(archive)} was not replaced", archive)
         new.replace(archive)
-        shutil.rmtree(repository, ignore_errors=True)
+        remove(repository)
         staged.replace(repository)
 
 
@@ -193,10 +194,11 @@ def _write_archive(
 def _scratch(path: Path) -> Iterator[Path]:
     """An empty hidden folder beside ``path``, on the same file system; one that a killed build left is emptied."""
     folder = path.with_name(f".{path.name}.partial")
-    shutil.rmtree(folder, ignore_errors=True)
+    remove(folder)
     folder.mkdir(parents=True)
     try:
-        yield folder
+        with naming(path):
+            yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

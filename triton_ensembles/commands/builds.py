@@ -10,6 +10,7 @@ from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.building.build import Built, build, choose
 from triton_ensembles.commands import options
 from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.system_errors import explained
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import Target
@@ -38,8 +39,9 @@ def build_all(
                 engines_from=engines_from,
                 progress=timed_progress(folder.name),
             )
-        except EnsembleError as error:
-            if len(folders) == 1:
+        except (EnsembleError, OSError) as caught:
+            error = explained(caught) if isinstance(caught, OSError) else caught
+            if error is None or len(folders) == 1:
                 raise
             click.echo(f"error: {error}", err=True)
             failed[folder.name] = error
