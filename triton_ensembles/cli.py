@@ -1,15 +1,18 @@
 """The command line: its commands, each imported when it is called, and how errors are printed."""
 
+import contextlib
 import importlib
+import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from typing_extensions import override
 
 from triton_ensembles import __version__
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.system_errors import explained
 
 # The modules of commands/, with their lines in --help, for which importing them all would take seconds.
 COMMANDS = {
@@ -61,8 +64,21 @@ class _Commands(click.Group):
         try:
             return super().invoke(context)
         except EnsembleError as error:
-            click.echo(f"error: {error}", err=True)
-            sys.exit(1)
+            _fail(error)
+        except OSError as error:
+            if known := explained(error):
+                _fail(known)
+            raise
+
+
+def _fail(error: EnsembleError) -> NoReturn:
+    with contextlib.suppress(OSError):  # the stream may be what cannot be written
+        click.echo(f"error: {error}", err=True)
+    try:
+        sys.stdout.flush()
+    except OSError:  # Python would flush it once more when it ends, and complain
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(1)
 
 
 @click.group(

@@ -28,10 +28,19 @@ class EnsembleError(Exception):
         self.cure = cure
 
     def __str__(self) -> str:
-        place = ""
-        if self.path is not None:
-            place = f"{shown(self.path)}:{self.line}: " if self.line else f"{shown(self.path)}: "
-        return f"{place}{self.message}" + (f"; {self.cure}" if self.cure else "")
+        return f"{self._place}{self.message}" + (f"; {self.cure}" if self.cure else "")
+
+    @property
+    def headline(self) -> str:
+        """What is wrong, on one line. Of a message of several lines these are the first two: the first of a list of
+        faults is part of it."""
+        return self._place + ": ".join(line.strip() for line in self.message.splitlines()[:2])
+
+    @property
+    def _place(self) -> str:
+        if self.path is None:
+            return ""
+        return f"{shown(self.path)}:{self.line}: " if self.line else f"{shown(self.path)}: "
 
 
 def shown(path: Path) -> str:

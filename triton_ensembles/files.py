@@ -12,6 +12,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from triton_ensembles.progress import Progress
+from triton_ensembles.system_errors import naming
 
 
 @contextmanager
@@ -23,20 +24,22 @@ def write_whole(path: Path) -> Iterator[Path]:
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        yield partial
-        partial.replace(path)
+        with naming(path):
+            yield partial
+            partial.replace(path)
     finally:
-        _remove(partial)
+        remove(partial)
 
 
 def remove_partials(path: Path) -> None:
     """Remove what killed processes left in :func:`write_whole` of ``path``. The caller has the lock of all writers."""
     for partial in path.parent.glob(f".{path.name}.*.partial"):
-        _remove(partial)
+        remove(partial)
 
 
-def _remove(path: Path) -> None:
-    if path.is_dir():
+def remove(path: Path) -> None:
+    """Remove a file, a link or a folder with all that is in it, if it exists."""
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)

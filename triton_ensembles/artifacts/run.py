@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from triton_ensembles.artifacts import Job, load_maker
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.system_errors import explained
 
 
 def main() -> None:
@@ -20,6 +21,10 @@ def main() -> None:
         found = load_maker(maker)[1](job)
     except EnsembleError as error:
         sys.exit(str(error))
+    except OSError as error:
+        if known := explained(error):
+            sys.exit(str(known))
+        raise
     Path(facts).write_text(json.dumps(found))
 
 

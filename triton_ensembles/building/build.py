@@ -28,9 +28,10 @@ from triton_ensembles.building.tensorrt_plans import find_plans
 from triton_ensembles.check import check
 from triton_ensembles.check.formats import as_text
 from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.files import file_digest, locked, write_whole
+from triton_ensembles.files import file_digest, locked, remove, write_whole
 from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.reader import find_ensembles
+from triton_ensembles.system_errors import naming
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import Target
 
@@ -91,7 +92,7 @@ def build(
         EnsembleError: anything that the user can fix. The previous archive is unchanged.
     """
     with locked(places.build / target.name / f".{folder.name}.lock", progress):
-        _refuse_faults(folder, target, f"{folder.name} has faults, so nothing was built")
+        refuse_faults(folder, target, f"{folder.name} has faults, so nothing was built")
         plan = plan_build(folder, target, places.root)
         inputs = digest_of_inputs(plan, engines_from)
         built = last_built(plan.name, target.name, places)
@@ -183,9 +184,9 @@ def _write_archive(
         (staged / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
         new = packed / archive.name  # under its final name, which is checked as well
         write_archive(staged, new, progress=progress)
-        _refuse_faults(new, plan.target, f"the new archive has faults, so {shown(archive)} was not replaced", archive)
+        refuse_faults(new, plan.target, f"the new archive has faults, so {shown(archive)} was not replaced", archive)
         new.replace(archive)
-        shutil.rmtree(repository, ignore_errors=True)
+        remove(repository)
         staged.replace(repository)
 
 
@@ -193,15 +194,16 @@ def _write_archive(
 def _scratch(path: Path) -> Iterator[Path]:
     """An empty hidden folder beside ``path``, on the same file system; one that a killed build left is emptied."""
     folder = path.with_name(f".{path.name}.partial")
-    shutil.rmtree(folder, ignore_errors=True)
+    remove(folder)
     folder.mkdir(parents=True)
     try:
-        yield folder
+        with naming(path):
+            yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _refuse_faults(path: Path, target: Target, message: str, final_path: Path | None = None) -> None:
+def refuse_faults(path: Path, target: Target, message: str, final_path: Path | None = None) -> None:
     """Raises :class:`EnsembleError` with everything that ``check`` finds at ``path``, if there is an error.
 
     Args:

@@ -28,7 +28,9 @@ def build(
 ) -> None:
     """Build ensembles (all of them, or those named) into dist/TARGET/NAME.tar.gz.
 
-    Unchanged files are not made again; their content counts, not their time stamps.
+    Unchanged files are not made again; their content counts, not their time stamps. An ensemble that fails does not
+    stop the others; the last lines then sum up which failed and why, and the exit code is 1. Commands that serve what
+    they build (serve, demo, perf) do not start with a part missing: name the ensembles that are to be served.
 
     \b
       build                                         for the server on this machine, as drawn

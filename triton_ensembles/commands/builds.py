@@ -1,7 +1,7 @@
 """What the commands that build have in common: progress, the server over what was built, and the loud warning."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
@@ -9,7 +9,8 @@ import click
 from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.building.build import Built, build, choose
 from triton_ensembles.commands import options
-from triton_ensembles.errors import shown
+from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.system_errors import explained
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import Target
@@ -18,25 +19,47 @@ from triton_ensembles.triton.targets import Target
 def build_all(
     names: tuple[str, ...], weights: str, weights_dir: Path | None, target: Target, engines_from: Path | None = None
 ) -> list[Built]:
-    """Build the named ensembles, or all of them, and print the progress."""
+    """Build the named ensembles, or all of them, and print the progress. One that fails does not stop the others.
+
+    Raises:
+        EnsembleError: some failed; when there are several ensembles, it sums up which, after all have been tried.
+    """
     places, made = options.current_places(), []
-    for folder in choose(places.ensembles, names):
+    folders = choose(places.ensembles, names)
+    failed: dict[str, EnsembleError] = {}
+    for folder in folders:
         started = time.monotonic()
-        built = build(
-            folder,
-            target,
-            places,
-            allow_random=weights == "auto",
-            weights_dir=weights_dir,
-            engines_from=engines_from,
-            progress=timed_progress(folder.name),
-        )
+        try:
+            built = build(
+                folder,
+                target,
+                places,
+                allow_random=weights == "auto",
+                weights_dir=weights_dir,
+                engines_from=engines_from,
+                progress=timed_progress(folder.name),
+            )
+        except (EnsembleError, OSError) as caught:
+            error = explained(caught) if isinstance(caught, OSError) else caught
+            if error is None or len(folders) == 1:
+                raise
+            click.echo(f"error: {error}", err=True)
+            failed[folder.name] = error
+            continue
         size = built.archive.stat().st_size / 1e6
         result = f"built in {time.monotonic() - started:.1f} s" if built.changed else "unchanged, nothing to do"
         click.echo(f"{shown(built.archive)}  {size:.1f} MB  sha256 {built.sha256[:12]}…  {result}")
         warn_of_random_weights(built)
         made.append(built)
+    if failed:
+        raise EnsembleError(summary_of(failed, len(folders), "could not be built"))
     return made
+
+
+def summary_of(failed: Mapping[str, EnsembleError], count: int, what: str) -> str:
+    """Which of ``count`` ensembles failed, and why: a line for each."""
+    reasons = [f"\n  {name}: {error.headline}" for name, error in failed.items()]
+    return f"{len(failed)} of {count} ensembles {what}:{''.join(reasons)}"
 
 
 def timed_progress(name: str) -> Callable[[str], None]:

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.building.build import choose
+from triton_ensembles.building.build import choose, refuse_faults
 from triton_ensembles.building.fusion import Fusion, fuse
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.commands import options
+from triton_ensembles.commands.builds import summary_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.fused.plan import PLAN
 from triton_ensembles.triton.model_config import CONFIG, format_config
@@ -23,7 +24,7 @@ from triton_ensembles.triton.targets import CPU, NAMES, Target, target_of
 def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
     """Show what differs between two targets: the servers, and the files that are staged for each of them.
 
-    Nothing is built.
+    Nothing is built. An ensemble that cannot be read has its error instead, and the exit code is 1.
 
     \b
       diff cpu gpu --image 24.09   what NVIDIA's image gets instead
@@ -37,16 +38,25 @@ def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
     for property_name, before in old.differences().items():
         change = "" if before == after[property_name] else f"  ->  {after[property_name]}"
         click.echo(f"  {property_name:24} {before}{change}")
-    for folder in choose(options.current_places().ensembles, names):
+    folders, failed = choose(options.current_places().ensembles, names), {}
+    for folder in folders:
         click.secho(f"\n{folder.name}", bold=True)
-        staged, other_staged = (_staged(folder, target) for target in (old, new))
+        try:
+            staged, other_staged = (_staged(folder, target) for target in (old, new))
+        except EnsembleError as error:
+            failed[folder.name] = error
+            click.echo(f"error: {error}")
+            continue
         for line in difflib.unified_diff(staged, other_staged, one, other, lineterm="", n=3):
             click.secho(line, fg={"+": "green", "-": "red", "@": "cyan"}.get(line[0]))
+    if failed:
+        raise EnsembleError(summary_of(failed, len(folders), "cannot be compared"))
 
 
 def _staged(folder: Path, target: Target) -> list[str]:
-    """The artifacts and the configs, as lines."""
-    plan = plan_build(folder, target)
+    """The artifacts and the configs, as lines. Raises :class:`EnsembleError` for an ensemble that is not built."""
+    refuse_faults(folder, target, f"{folder.name} has faults for the target {target.name}")
+    plan = plan_build(folder, target, options.current_places().root)
     lines = [f"{artifact.path}  made by {artifact.maker}" for artifact in plan.artifacts]
     if target.fuses:
         return lines + _fused(fuse(plan), plan.name)

@@ -6,7 +6,7 @@ import click
 
 from triton_ensembles.artifacts.tensorrt_plan import plan_request_for
 from triton_ensembles.building.artifact_builder import ArtifactBuilder
-from triton_ensembles.building.build import choose
+from triton_ensembles.building.build import choose, refuse_faults
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.store import Store
 from triton_ensembles.building.tensorrt_plans import PLAN, plan_name, refuse_fp16
@@ -36,6 +36,7 @@ def engines(names: tuple[str, ...], weights: str, weights_dir: Path | None, imag
     target, places = gpu(image), options.current_places()
     scripts = []
     for folder in choose(places.ensembles, names):
+        refuse_faults(folder, target, f"{folder.name} has faults, so nothing was written for it")
         plan = plan_build(folder, target, places.root)
         builder = ArtifactBuilder(
             plan=plan,

@@ -14,6 +14,7 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.answer import answer_lines
 from triton_ensembles.examples.folder import read_examples
 from triton_ensembles.examples.request import Request
+from triton_ensembles.files import write_whole
 from triton_ensembles.recipe.reader import find_ensembles
 
 
@@ -61,7 +62,9 @@ def invoke(
             tries = "" if answer.tries == 1 else f", {answer.tries} tries"
             click.echo(f"  {example.label if example else 'answered'} in {answer.seconds * 1000:.0f} ms{tries}")
             if output:
-                output.write_bytes(answer.body)
+                output.parent.mkdir(parents=True, exist_ok=True)
+                with write_whole(output) as partial:
+                    partial.write_bytes(answer.body)
             for line in _lines(answer, example):
                 click.echo(f"  {line}")
 

@@ -1,27 +1,46 @@
 """``build.py list``: every ensemble and its archive."""
 
+from pathlib import Path
+
 import click
 
 from triton_ensembles.building.build import Built, choose, last_built
 from triton_ensembles.building.plan import find_ensemble, read_models
 from triton_ensembles.commands import options
-from triton_ensembles.errors import shown
+from triton_ensembles.commands.builds import summary_of
+from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.recipe.reader import read_recipe
 
 
 @click.command("list")
 @options.target
 def listing(target: str) -> None:
-    """Show every ensemble: steps, artifacts, sizes, weights (pretrained or random), environment, digest."""
+    """Show every ensemble: steps, artifacts, sizes, weights (pretrained or random), environment, digest.
+
+    One that cannot be read has its error instead, and the exit code is 1.
+    """
     places = options.current_places()
-    for folder in choose(places.ensembles, ()):
-        click.secho(f"{folder.name}  {read_recipe(folder).description}", bold=True)
-        configs = read_models(folder)
-        names = [step.model_name for step in configs[find_ensemble(folder, configs)].ensemble_scheduling.step]
-        engines = {name: config.backend or config.platform for name, config in configs.items()}
-        steps = [f"{name} ({engines.get(name, 'missing')})" for name in names]
+    folders, failed = choose(places.ensembles, ()), {}
+    for folder in folders:
+        try:
+            description, steps = read_recipe(folder).description, _steps(folder)
+        except EnsembleError as error:
+            failed[folder.name] = error
+            click.secho(folder.name, bold=True)
+            click.echo(f"  error: {error}")
+            continue
+        click.secho(f"{folder.name}  {description}", bold=True)
         click.echo(f"  steps: {' -> '.join(steps)}")
         _describe(last_built(folder.name, target, places), target)
+    if failed:
+        raise EnsembleError(summary_of(failed, len(folders), "cannot be read"))
+
+
+def _steps(folder: Path) -> list[str]:
+    configs = read_models(folder)
+    names = [step.model_name for step in configs[find_ensemble(folder, configs)].ensemble_scheduling.step]
+    engines = {name: config.backend or config.platform for name, config in configs.items()}
+    return [f"{name} ({engines.get(name, 'missing')})" for name in names]
 
 
 def _describe(built: Built | None, target: str) -> None:

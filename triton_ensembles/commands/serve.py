@@ -12,13 +12,15 @@ from triton_ensembles.processes import StopSignals
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
 
+_PORT = click.IntRange(1, 65535)
+
 
 @click.command()
 @options.building
 @options.for_target
-@click.option("--http-port", default=8000, help="KServe v2 over HTTP.")
-@click.option("--grpc-port", default=8001, help="KServe v2 over gRPC.")
-@click.option("--metrics-port", default=8002, help="Prometheus metrics.")
+@click.option("--http-port", type=_PORT, default=8000, help="KServe v2 over HTTP.")
+@click.option("--grpc-port", type=_PORT, default=8001, help="KServe v2 over gRPC.")
+@click.option("--metrics-port", type=_PORT, default=8002, help="Prometheus metrics.")
 def serve(
     names: tuple[str, ...],
     weights: str,
@@ -37,8 +39,10 @@ def serve(
       serve bert_trt --target fused                 the same tensors from one model
       serve bert_trt --target fused --image 24.09   the archive for that image, under its Python
     """
-    built = build_all(names, weights, weights_dir, options.target_served_here(target, image, instance))
+    served = options.target_served_here(target, image, instance)
     ports = Ports(http=http_port, grpc=grpc_port, metrics=metrics_port)
+    ports.refuse_busy(TritonServer.port_names)  # before the build, which may take long
+    built = build_all(names, weights, weights_dir, served)
     with StopSignals() as signals, server_of(built, ports) as server:
         signals.defer()
         click.echo(f"ready: {', '.join(each.name for each in built)}")

@@ -43,9 +43,16 @@ class Ports:
             yield cls(*(each.getsockname()[1] for each in sockets))
 
     def refuse_busy(self, names: Iterable[str]) -> None:
-        """Raise :class:`EnsembleError` for the first of the named ports that is in use."""
+        """Raise :class:`EnsembleError` for the first of the named ports that is in use, or the same as another one."""
+        taken: dict[int, str] = {}
         for name in names:
             port = getattr(self, name)
+            if port in taken:
+                raise EnsembleError(
+                    f"port {port} is given twice, for {taken[port]} and {name}",
+                    cure=f"choose another port with --{name}-port",
+                )
+            taken[port] = name
             with _reusing_socket() as probe:
                 try:
                     probe.bind((LOOPBACK, port))

@@ -1,0 +1,28 @@
+"""Projects of small ensembles, and the command line run in them, in this process and in one of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from triton_ensembles.cli import main
+from triton_ensembles.paths import ROOT
+
+
+def run_in(project: Path, *arguments: str | Path) -> Result:
+    """The command in this process."""
+    return CliRunner().invoke(main, ["--project", str(project), *map(str, arguments)])
+
+
+def command(project: Path, *arguments: str | Path) -> list[str]:
+    """The words that run the command line in a process of its own."""
+    return [sys.executable, os.fspath(ROOT / "build.py"), "--project", str(project), *map(str, arguments)]
+
+
+def done_in(project: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
+    return subprocess.run(command(project, *arguments), capture_output=True, text=True)

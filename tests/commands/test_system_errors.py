@@ -1,0 +1,132 @@
+"""What the system refuses is one line with the file and the cure, and nothing is left half-written."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.commands.projects import command, done_in, run_in
+from tests.test_project import write_ensemble
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write_ensemble(tmp_path, "doubler")
+    return tmp_path
+
+
+def one_line(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line on stderr of a command that failed."""
+    assert done.returncode == 1, done.stdout + done.stderr
+    (line,) = done.stderr.strip().splitlines()
+    assert line.startswith("error: ")
+    return line
+
+
+def add_weights(project: Path, size: int) -> None:
+    """A file that does not shrink when it is compressed, so that the archive is larger than ``size``."""
+    (project / "ensembles" / "doubler" / "double" / "1" / "weights.bin").write_bytes(os.urandom(size))
+
+
+def leftovers(project: Path) -> list[str]:
+    """What is in build/ and dist/ that is not complete."""
+    return [path.name for path in project.rglob("*") if "partial" in path.name]
+
+
+@pytest.mark.parametrize("blocked", ["dist", "dist/cpu", "build", "build/cpu"])
+def test_a_file_where_a_folder_belongs(project: Path, blocked: str) -> None:
+    file = project / blocked
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("precious")
+    line = one_line(done_in(project, "build"))
+    assert line.startswith(f"error: {file}: this is not a folder, and one is needed here; move it away")
+    assert file.read_text() == "precious"
+    assert leftovers(project) == []
+
+
+def test_a_folder_where_the_archive_belongs(project: Path) -> None:
+    archive = project / "dist" / "cpu" / "doubler.tar.gz"
+    archive.mkdir(parents=True)
+    line = one_line(done_in(project, "build"))
+    assert line.startswith(f"error: {archive}: this is a folder, and a file is needed here")
+    assert leftovers(project) == []
+
+
+def test_a_limit_on_the_size_of_files(project: Path) -> None:
+    """The same as a full disk, but for everybody: the write that fails names no file."""
+    add_weights(project, 1 << 20)
+    done = subprocess.run(
+        command(project, "build"),
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 19, 1 << 19)),
+    )
+    line = one_line(done)
+    assert "doubler" in line and "this process may not write a file of that size; raise its limit" in line
+    assert not (project / "dist" / "cpu" / "doubler.tar.gz").exists()
+    assert leftovers(project) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("only root can mount a small disk")
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_a_full_disk(small_disk: Path) -> None:
+    write_ensemble(small_disk, "doubler")
+    assert run_in(small_disk, "build").exit_code == 0
+    archive = small_disk / "dist" / "cpu" / "doubler.tar.gz"
+    before = archive.read_bytes()
+    add_weights(small_disk, 3 << 20)
+    line = one_line(done_in(small_disk, "build"))
+    assert f"error: {small_disk}" in line
+    assert "the disk is full; free some space, and run the command again; build.py prune" in line
+    assert archive.read_bytes() == before
+    assert leftovers(small_disk) == []
+
+
+def test_a_read_only_disk(small_disk: Path) -> None:
+    write_ensemble(small_disk, "doubler")
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    line = one_line(done_in(small_disk, "build"))
+    assert line.startswith(f"error: {small_disk}") and "the file system is read-only; mount it for writing" in line
+
+
+@pytest.mark.parametrize("words", [["list"], ["diff", "cpu", "fused"], ["graph", "doubler"]])
+def test_an_output_that_takes_nothing(project: Path, words: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command(project, *words), stdout=full, stderr=subprocess.PIPE, text=True)
+    done.stdout = ""
+    assert "error: the disk is full, so that a file or the output could not be written" in one_line(done)
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1", "http"])
+def test_no_such_port(project: Path, port: str) -> None:
+    done = run_in(project, "serve", f"--http-port={port}")
+    assert done.exit_code == 2
+    assert "Invalid value for '--http-port'" in done.stderr
+
+
+def test_ports_are_refused_before_anything_is_built(project: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        number = taken.getsockname()[1]
+        busy = run_in(project, "serve", f"--grpc-port={number}")
+    assert busy.stderr.startswith(f"error: port {number} (grpc) of 127.0.0.1 cannot be used: Address already in use")
+    twice = run_in(project, "serve", f"--http-port={number}", f"--metrics-port={number}")
+    assert twice.stderr.startswith(f"error: port {number} is given twice, for http and metrics; choose another")
+    assert not (project / "dist").exists()
