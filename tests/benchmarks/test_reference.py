@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,21 +17,28 @@ from tests.ensembles.clients import embed
 from tests.ensembles.sentences import SENTENCES
 from triton_ensembles.building.build import Built
 from triton_ensembles.paths import ENSEMBLES
-from triton_ensembles.triton.model_config import read_config
+from triton_ensembles.triton.model_config import format_config, read_config
 from triton_ensembles.triton.server import TritonServer
 
 
 @pytest.fixture(scope="module")
 def models() -> Built:
-    """Without the environment that holds torch: the steps run in the project's own, which has torch too."""
+    """Without the environment that holds torch."""
     return built_models(print)
 
 
 @pytest.fixture(scope="module")
 def reference(models: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterator[http.InferenceServerClient]:
-    log = tmp_path_factory.mktemp("reference") / "tritonserver.log"
+    """Its Python steps run in the project's own environment, which has torch too."""
+    folder = tmp_path_factory.mktemp("reference")
+    shutil.copytree(models.repository, folder / "models")
+    for step in ("preprocess", "postprocess"):
+        path = folder / "models" / f"{NAME}.{step}" / "config.pbtxt"
+        config = read_config(path)
+        config.parameters["EXECUTION_ENV_PATH"].string_value = sys.prefix
+        path.write_text(format_config(config))
     with (
-        TritonServer([models.repository], log=log) as server,
+        TritonServer([folder / "models"], log=folder / "tritonserver.log") as server,
         http.InferenceServerClient(server.http_url, network_timeout=300, connection_timeout=300) as client,
     ):
         yield client
