@@ -1,11 +1,13 @@
 """The part "memory": what loaded ensembles take, and how fast they answer when requests go to one after the other.
 
 Each loaded ensemble is an archive of its own, cloned and unpacked, so that no two share a file. All are in one
-tritonserver with SageMaker's routes, and have answered requests before memory is read.
+tritonserver with SageMaker's routes. Memory is read after each has answered the same sentence to several clients, and
+again after different sentences, which touch more of the mapped weights: rows of the table of word embeddings.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import median
 
@@ -26,10 +28,12 @@ from triton_ensembles.endpoint.hosting.extract import extract
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.targets import CPU, fused
 
+ONE_INSTANCE = f"{FUSED}, one instance"
 CONNECTIONS = 8
 TURNS = 16  # loaded ensembles that requests go to in turn
 _TEXTS = 32
 _WARM_UP = 1.0
+_RESERVE = 2 << 30  # bytes of memory that are left to the rest of the machine
 _MIB = 2**20
 
 
@@ -39,6 +43,8 @@ class GrowthPoint:
 
     Attributes:
         load: seconds of POST /models, the median of those loaded since the point before.
+        memory: after requests with the same sentence.
+        varied: after requests with different sentences.
         one: requests per second by round, all of them to one ensemble.
         turns: the same, to all ensembles in turn.
     """
@@ -46,6 +52,7 @@ class GrowthPoint:
     loaded: int
     load: float
     memory: Memory
+    varied: Memory
     one: Rates
     turns: Rates
 
@@ -66,11 +73,10 @@ def measure(results: Results, rounds: int, progress: Progress) -> None:
         for point in grow(form.archive, _payloads(), form.counts, rounds if form.turns else 0, seconds=4.0):
             grown[form.name].append(point)
             progress(f"{form.name}: {point.loaded} loaded: {point.memory.pss / _MIB:.0f} MiB")
+        for count in form.counts[len(grown[form.name]) :]:
+            results.missing[f"{count} loaded, {form.name}"] = "the machine has not enough memory"
     results.tables += [memory_table(grown), turns_table(grown)]
     results.figures |= figures(grown)
-
-
-ONE_INSTANCE = f"{FUSED}, one instance"
 
 
 def _forms(progress: Progress) -> list[_Form]:
@@ -95,7 +101,7 @@ def _payloads() -> list[Payload]:
 def grow(
     archive: Path, payloads: Sequence[Payload], counts: Sequence[int], rounds: int, seconds: float
 ) -> Iterator[GrowthPoint]:
-    """Load clones of ``archive``, and measure when there are as many as one of ``counts``.
+    """Load clones of ``archive``, and measure when there are as many as one of ``counts``; stop when memory runs out.
 
     Args:
         payloads: of the requests that each gets, all of one content type.
@@ -106,6 +112,8 @@ def grow(
         requests: list[list[bytes]] = []
         loads: list[float] = []
         for path in clone(archive, clone_names("clone", max(counts)), scratch / "clones"):
+            if _available() < _RESERVE:
+                return
             hash = f"m{len(requests)}"
             extract(path, scratch / hash, lambda _: None)
             path.unlink()
@@ -114,19 +122,28 @@ def grow(
             invoke = f"/models/{hash}/invoke"
             requests.append([post(host, int(port), invoke, headers, each.body) for each in payloads])
             if len(requests) in counts:
-                # One text goes to every ensemble before the next one does.
-                turns = HttpTarget(
-                    host, int(port), [each[number] for number in range(len(payloads)) for each in requests]
-                )
-                run_load(turns, CONNECTIONS, 2.0, _WARM_UP)
-                memory = memory_of(server.pid)
-                one = HttpTarget(host, int(port), requests[0])
-                measured = [
-                    (_rate(one, seconds), _rate(turns, seconds)) for _ in range(rounds if len(requests) == TURNS else 0)
-                ]
-                alone, every = ({number: pair[side] for number, pair in enumerate(measured)} for side in (0, 1))
-                yield GrowthPoint(len(requests), median(loads), memory, alone, every)
+                same = HttpTarget(host, int(port), [each[0] for each in requests])
+                # A sentence goes to every ensemble before the next one does.
+                turns = HttpTarget(host, int(port), [*chain.from_iterable(zip(*requests, strict=True))])
+                memory, varied = (_memory_after(server.pid, each) for each in (same, turns))
+                one: dict[int, float] = {}
+                in_turn: dict[int, float] = {}
+                for number in range(rounds if len(requests) == TURNS else 0):
+                    one[number] = _rate(HttpTarget(host, int(port), requests[0]), seconds)
+                    in_turn[number] = _rate(turns, seconds)
+                yield GrowthPoint(len(requests), median(loads), memory, varied, one, in_turn)
                 loads.clear()
+
+
+def _memory_after(pid: int, target: HttpTarget) -> Memory:
+    run_load(target, CONNECTIONS, 2.0, _WARM_UP)
+    return memory_of(pid)
+
+
+def _available() -> int:
+    """Bytes of memory that programs can still take."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
 
 
 def _rate(target: HttpTarget, seconds: float) -> float:
@@ -136,7 +153,8 @@ def _rate(target: HttpTarget, seconds: float) -> float:
 def figures(grown: dict[str, list[GrowthPoint]]) -> dict[str, float]:
     """MiB of one, MiB of each of several, and the ratios of speed."""
     single = {point.loaded: point.memory.pss / _MIB / point.loaded for point in grown[ONE_INSTANCE]}
-    found = {"memory_fused_1": single[1], "memory_16": single[TURNS], "memory_64": single[64]}
+    keys = {1: "memory_fused_1", TURNS: "memory_16", 64: "memory_64"}
+    found = {key: single[count] for count, key in keys.items() if count in single}
     for key, form in (("memory_fused_2", FUSED), ("memory_drawn", DRAWN)):
         found[key] = grown[form][0].memory.pss / _MIB
     for key, form in (("turns_fused", ONE_INSTANCE), ("turns_drawn", DRAWN)):
@@ -150,15 +168,17 @@ def memory_table(grown: dict[str, list[GrowthPoint]]) -> Table:
     rows = []
     for name, points in grown.items():
         for point in points:
-            sizes = (point.memory.pss, point.memory.anonymous, point.memory.pss / point.loaded)
+            sizes: list[float] = [point.memory.pss, point.memory.anonymous]
+            sizes += [each.pss / point.loaded for each in (point.memory, point.varied)]
             rows.append([name, str(point.loaded), *(f"{size / _MIB:.0f}" for size in sizes), f"{point.load:.2f}"])
     note = (
-        "PSS of the server and all its processes after each ensemble has answered: a page that several processes share "
-        "counts once among them. What is not anonymous are mapped files, which the kernel can drop and read again."
+        "PSS of the server and all its processes: a page that several processes share counts once among them. What is "
+        "not anonymous are mapped files, which the kernel can drop and read again. The last column is after "
+        f"{_TEXTS} different sentences, the others after the same one."
     )
     return Table(
         "Memory of loaded bert_trt, each with its own files",
-        ["", "loaded", "PSS, MiB", "anonymous, MiB", "PSS of each, MiB", "POST /models, s"],
+        ["", "loaded", "PSS, MiB", "anonymous, MiB", "PSS of each, MiB", "the same, varied, MiB", "POST /models, s"],
         rows,
         note,
     )

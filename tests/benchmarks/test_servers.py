@@ -56,6 +56,7 @@ def test_clones_load_and_answer_in_one_server(
     one, two = grow(archive(tmp_path / "pair.tar.gz"), [payload], (1, 2), rounds=2, seconds=0.5)
     assert (one.loaded, two.loaded) == (1, 2)
     assert two.memory.pss > one.memory.pss > one.memory.anonymous > 0
+    assert one.varied.pss > one.memory.pss / 2
     assert (one.one, one.turns) == ({}, {})
     assert min([*two.one.values(), *two.turns.values()]) > 0
     assert len(two.one) == len(two.turns) == 2
@@ -65,7 +66,8 @@ def test_figures_of_memory_are_of_each_ensemble() -> None:
     """Otherwise 64 ensembles are compared with what one may take."""
 
     def point(loaded: int, mib: int, one: float = 0, turns: float = 0) -> GrowthPoint:
-        return GrowthPoint(loaded, 1.0, Memory(mib * _MIB, _MIB), {1: one} if one else {}, {1: turns} if one else {})
+        memory, rates = Memory(mib * _MIB, _MIB), [{1: rate} if rate else {} for rate in (one, turns)]
+        return GrowthPoint(loaded, 1.0, memory, memory, *rates)
 
     grown = {
         FUSED: [point(1, 230)],
