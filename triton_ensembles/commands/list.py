@@ -12,7 +12,7 @@ from triton_ensembles.recipe.reader import read_recipe
 @click.command("list")
 @options.target
 def listing(target: str) -> None:
-    """Show every ensemble: steps, artifacts, sizes, weights (pretrained or random), environment, digest."""
+    """Show every ensemble: steps, artifacts, sizes, weights (pretrained, provided or random), environment, digest."""
     places = options.current_places()
     for folder in choose(places.ensembles, ()):
         click.secho(f"{folder.name}  {read_recipe(folder).description}", bold=True)
