@@ -15,7 +15,8 @@ HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
 
 def _found(tmp_path: Path, model_py: str | bytes, **more: Content) -> list[tuple[str, int]]:
     path = write(tmp_path / "a.tar.gz", {**members("a"), "a.step/1/model.py": model_py, **more})
-    return [(fault.rule, fault.place.line) for fault in faults(path)]
+    found = [(fault.rule, fault.place.line) for fault in faults(path)]
+    return [each for each in found if each[0] != "import-missing"]  # test_step_imports.py is about packages
 
 
 def _class(body: str) -> str:

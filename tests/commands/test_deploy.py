@@ -58,6 +58,15 @@ def test_from_upload_to_undeploy(run: Run, aws: Aws, archive: Archive) -> None:
     assert run(status, "--endpoint", "an-endpoint").exit_code == 1
 
 
+def test_weights_of_unknown_origin_are_called_that(run: Run, make_archive: MakeArchive) -> None:
+    """Otherwise an endpoint says pretrained of files that somebody put into git."""
+    archive, where = make_archive("toy", weights="provided"), ("--bucket", "some-bucket")
+    run(upload, archive.path, *where)
+    run(deploy, archive.path, *where, "--role", ROLE)
+    shown = run(status).output
+    assert "weights  provided" in shown and f"{archive.key}  0.0 MB, weights provided" in shown
+
+
 def test_random_weights_are_refused_unless_allowed(run: Run, make_archive: MakeArchive) -> None:
     """They are reported when the endpoint is deployed, and later by status."""
     archive, where = make_archive("toy", weights="random"), ("--bucket", "some-bucket")

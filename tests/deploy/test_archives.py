@@ -80,5 +80,9 @@ def test_the_weights_of_several_archives(make_archive: MakeArchive) -> None:
     """One archive with random weights is enough for a warning; archives of other tools say nothing."""
     pretrained, random, unknown = (make_archive(f"with-{each}", weights=each) for each in ("pretrained", "random", ""))
     assert common_weights([pretrained, pretrained]) == "pretrained"
+    provided = make_archive("with-provided", weights="provided")
+    assert common_weights([pretrained, provided]) == "provided"
+    assert common_weights([provided, unknown]) == ""
+    assert common_weights([provided, random]) == "random"
     assert common_weights([pretrained, unknown]) == ""
     assert common_weights([pretrained, unknown, random]) == "random"

@@ -5,6 +5,7 @@ from typing import Any
 
 from triton_ensembles.building.artifact_builder import MadeArtifact
 from triton_ensembles.building.plan import BuildPlan
+from triton_ensembles.building.weights_origin import weights_origin
 
 
 def manifest_of(
@@ -17,7 +18,7 @@ def manifest_of(
     * ``python``: the minor version that its Python code is for; "" if it does not matter
     * ``triton``: the version of Triton
     * ``python``: the minor version of Python that the archive's Python code is for; "" where it does not matter
-    * ``weights``: "random" if any file has random weights, otherwise "pretrained"
+    * ``weights``: "random", "pretrained" or "provided"; see :func:`weights_origin`
     * ``artifacts``: by path in the recipe, ``sha256``, ``size`` in bytes, ``random``, ``made_from`` (maker, options,
       versions of tools, digests of files) and ``facts`` (what the maker measured; see check/rules/image_artifacts.py)
     * ``environments``: by name, ``kind`` (folder, tar or wheels), ``sha256``, ``size``, ``file``, ``python``,
@@ -30,7 +31,7 @@ def manifest_of(
         "instance": plan.target.instance,
         "triton": plan.target.release.triton,
         "python": python,
-        "weights": "random" if any(each.record["random"] for each in artifacts.values()) else "pretrained",
+        "weights": weights_origin(plan, [each.record["random"] for each in artifacts.values()]),
         "artifacts": {path: each.record for path, each in artifacts.items()},
         "environments": dict(environments),
     }

@@ -15,7 +15,7 @@ from triton_ensembles.recipe.reader import read_recipe
 @click.command("list")
 @options.target
 def listing(target: str) -> None:
-    """Show every ensemble: steps, artifacts, sizes, weights (pretrained or random), environment, digest.
+    """Show every ensemble: steps, artifacts, sizes, weights (pretrained, provided or random), environment, digest.
 
     One that cannot be read has its error instead, and the exit code is 1.
     """

@@ -26,7 +26,7 @@ class Archive:
     Attributes:
         name: the file's name without .tar.gz.
         size: in bytes.
-        weights: "pretrained" or "random" as its manifest.json says; "" for an archive without one, as below.
+        weights: "pretrained", "provided" or "random", as its manifest.json says; "" for an archive without one.
         target: "cpu", "gpu" or "fused".
         image: the release that it was built for ("24.09"); "" for the server on this machine.
         instance: the instance type that it was built for.
@@ -89,9 +89,14 @@ def find_archives(folder: Path, ensembles: Iterable[str]) -> list[Archive]:
 
 
 def common_weights(archives: Sequence[Archive]) -> str:
-    """What the weights of all archives are: "random" when one's are, "pretrained" when all are, "" when unknown."""
+    """What the weights of all archives are: "random" when one's are, "pretrained" when all are, "provided" when some
+    came by hand, "" when one's are unknown."""
     found = {each.weights for each in archives}
-    return "random" if "random" in found else "pretrained" if found == {"pretrained"} else ""
+    if "random" in found:
+        return "random"
+    if found <= {"pretrained", "provided"}:
+        return "provided" if "provided" in found else "pretrained" if found else ""
+    return ""
 
 
 def refuse_random(archives: Sequence[Archive], *, allowed: bool) -> list[str]:

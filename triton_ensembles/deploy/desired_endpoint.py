@@ -41,7 +41,7 @@ class DesiredEndpoint:
         instance: the instance type.
         count: the number of instances to start with.
         url: the prefix in S3, ending with a slash.
-        weights: "random" when any archive has random weights, "pretrained" when none has, "" when unknown; kept as a
+        weights: as :func:`triton_ensembles.deploy.archives.common_weights` says, "" when unknown; kept as a
             tag, so that ``status`` can show it.
         cache: ModelCacheSetting; without it SageMaker unloads and deletes a model after each request.
         environment: the container's variables (SAGEMAKER_TRITON_…).

@@ -36,6 +36,8 @@ def _lines(aws: Aws, endpoint: str, found: dict[str, Any]) -> Iterator[str]:
         yield "  not created by this tool"
     if tags.get(WEIGHTS) == "random":
         yield "  weights  RANDOM: the answers mean nothing"
+    elif tags.get(WEIGHTS) == "provided":
+        yield "  weights  provided: some came by hand, so nothing says what they are"
     name = found["EndpointConfigName"]
     config = if_exists(aws.sagemaker.describe_endpoint_config, EndpointConfigName=name)
     variants = {each["VariantName"]: each for each in config["ProductionVariants"]} if config else {}

@@ -35,7 +35,7 @@ def versions(client: http.InferenceServerClient) -> dict[str, str]:
 
 
 def built_as(repository: Path) -> tuple[str, str]:
-    """From the build's manifest: the target, and "pretrained" or "random" weights; "unknown" without a manifest."""
+    """From the build's manifest: the target, and "pretrained", "provided" or "random"; "unknown" without one."""
     try:
         manifest = json.loads((repository / MANIFEST).read_text(encoding="utf-8"))
         return str(manifest["target"]), str(manifest["weights"])

@@ -52,7 +52,7 @@ class Report:
     Args:
         name: of the ensemble.
         target: "cpu" or "fused", according to the repository's manifest; "unknown" without one.
-        weights: "pretrained" or "random", according to it, too.
+        weights: "pretrained", "provided" or "random", according to it, too.
         date: UTC in ISO 8601.
         input: what was sent, in words.
         protocol: "grpc" or "http".

@@ -11,6 +11,8 @@ from triton_ensembles.check.packages import Packages, packages_of
 from triton_ensembles.check.python_source import UTILS, Import, PythonFile, all_files, is_local, model_files
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rules.environment_wheels import python_of
+from triton_ensembles.check.standard_library import standard_library
 from triton_ensembles.environment import EnvironmentSpec, read_environment_file
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.spelling import nearest
@@ -21,9 +23,6 @@ SOURCE = "python_backend r24.10 pb_stub.cc: sys.path is the environment's, then 
 GOOD = with_environment(imports="import json\n")
 # What the stub itself provides: python_backend r24.10 pb_stub.cc.
 _OF_THE_STUB = frozenset({UTILS, "c_python_backend_utils"})
-# In the standard library of a Python that some image has, but perhaps not in the checker's own.
-_ONCE_STANDARD = frozenset({"distutils", "imp", "asynchat", "asyncore", "smtpd", "tomllib"})
-STANDARD = frozenset(sys.stdlib_module_names) | _ONCE_STANDARD
 # Packages that are installed under another name than they are imported.
 PROVIDERS = {
     "PIL": "pillow",
@@ -45,8 +44,8 @@ PROVIDERS = {
     bad=with_environment(imports="import not_installed\n"),
     words="No module named 'not_installed'",
 )
-def environment_import_missing(model: Model) -> Iterator[Finding]:
-    yield from _missing(model, later=False)
+def environment_import_missing(model: Model, destination: Destination) -> Iterator[Finding]:
+    yield from _missing(model, destination, later=False)
 
 
 @rule(
@@ -54,19 +53,20 @@ def environment_import_missing(model: Model) -> Iterator[Finding]:
     bad=with_environment(imports="def later():\n    import not_installed\n\n\n"),
     severity=Severity.WARNING,
 )
-def environment_import_later(model: Model) -> Iterator[Finding]:
-    yield from _missing(model, later=True)
+def environment_import_later(model: Model, destination: Destination) -> Iterator[Finding]:
+    yield from _missing(model, destination, later=True)
 
 
-def _missing(model: Model, later: bool) -> Iterator[Finding]:
+def _missing(model: Model, destination: Destination, later: bool) -> Iterator[Finding]:
     packed = environment_of(model)
     beside = None if reference(model) else next(iter(packages_of(model)), None)
     if beside is None and (packed is None or packed.tree.problems or not packed.has_library):
         return
     where = beside or packed
     assert where is not None
-    for file, found in _imported(model):
-        if found.later is later and not _has(where, found.package):
+    python, _ = python_of(model.repository, destination)
+    for file, found in imported(model):
+        if found.later is later and not _has(where, found.package, python):
             provider = PROVIDERS.get(found.package, found.package)
             meant = nearest(found.package, where.modules)
             when = "when the function is called" if later else "and Triton does not load the model"
@@ -81,9 +81,9 @@ def _missing(model: Model, later: bool) -> Iterator[Finding]:
             )
 
 
-def _has(packed: Environment, package: str) -> bool:
+def _has(packed: Environment, package: str, python: str) -> bool:
     if isinstance(packed, Packages):  # modules beside model.py are the model's own for is_local
-        return package in STANDARD or package == "numpy"
+        return package in standard_library(python) or package == "numpy"
     # Modules compiled into Python have no file: sys, time, math …
     return package in packed.modules or package in sys.builtin_module_names or package in _COMPILED_IN
 
@@ -97,7 +97,7 @@ _COMPILED_IN = frozenset(
 )  # fmt: skip
 
 
-def _imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
+def imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
     """What comes from outside of the model, each package once per file."""
     for first in model_files(model):
         for file in all_files(model, first):
@@ -121,10 +121,11 @@ def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
         named |= {normal_name(re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0]) for text in spec.pip_packages}
         for step in steps:
             model = repository.model(step)
-            for file, found in _imported(model) if model else ():
+            for file, found in imported(model) if model else ():
                 provider = PROVIDERS.get(found.package, found.package)
                 names = {normal_name(found.package), normal_name(provider)}
-                if found.package not in STANDARD and not names & {*named, *(f"python-{name}" for name in named)}:
+                known = names & {*named, *(f"python-{name}" for name in named)}
+                if found.package not in standard_library() and not known:
                     yield Finding(
                         file.place(found),
                         f"{path} does not name '{found.package}'",

@@ -35,7 +35,7 @@ DESTINATION = Destination(image="24.09")
 def environment_wheels_python(model: Model, destination: Destination) -> Iterator[Finding]:
     if has_stub(model):
         return
-    python, whose = _python(model.repository, destination)
+    python, whose = python_of(model.repository, destination)
     for packages in packages_of(model):
         wrong = packages.unsuited(python)
         if wrong:
@@ -72,7 +72,7 @@ def environment_wheels_glibc(model: Model, destination: Destination) -> Iterator
                 )
 
 
-def _python(repository: Repository, destination: Destination) -> tuple[str, str]:
+def python_of(repository: Repository, destination: Destination) -> tuple[str, str]:
     """The Python that imports the packages, and whose it is."""
     if (image := image_of(destination)) and image.python:
         return image.python, f"Triton {image.release}"

@@ -1,0 +1,55 @@
+"""Where the weights of an archive come from, which its manifest, the tags of endpoints and reports say."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from triton_ensembles.building.plan import BuildPlan, written_paths
+from triton_ensembles.recipe.schema import Artifact, Recipe
+from triton_ensembles.triton.model_config import CONFIG
+
+_BLOCK = 1 << 16
+_PIPELINE = ".dali"  # has no weights
+
+
+def weights_origin(plan: BuildPlan, random: Iterable[bool]) -> str:
+    """What is known about all the weights of an archive.
+
+    * ``random``: some are seeded random numbers
+    * ``pretrained``: every file is made from a source of the recipe, whose sha256 was checked
+    * ``provided``: some came by hand (a model file in git), or there is no source at all, so their origin is unknown
+
+    Args:
+        random: for each made file, whether it has random weights.
+    """
+    if any(random):
+        return "random"
+    made = [each for each in plan.artifacts if not each.path.endswith(_PIPELINE)]
+    known = bool(made) and all(_has_source(plan.recipe, each) for each in made)
+    return "pretrained" if known and not any(_in_git(plan)) else "provided"
+
+
+def _has_source(recipe: Recipe, artifact: Artifact) -> bool:
+    if artifact.source is not None:
+        return True
+    return artifact.needs is not None and _has_source(recipe, recipe.artifact(artifact.needs))
+
+
+def _in_git(plan: BuildPlan) -> Iterator[Path]:
+    """The files in version folders that hold weights: whatever a native backend loads, and what is not text."""
+    for path in written_paths(plan.folder):
+        step, *inner = path.relative_to(plan.folder).parts
+        config = plan.configs.get(step)
+        if config is None or len(inner) < 2 or not inner[0].isdecimal() or path.is_dir() or path.suffix == _PIPELINE:
+            continue
+        replaced = "/".join((step, *inner)) in {artifact.path for artifact in plan.recipe.artifacts}
+        if path.name != CONFIG and not replaced and (_is_model(config.backend, path) or not _is_text(path)):
+            yield path
+
+
+def _is_model(backend: str, path: Path) -> bool:
+    return backend != "python" and path.suffix not in (".py", ".md", ".txt")
+
+
+def _is_text(path: Path) -> bool:
+    with path.open("rb") as file:
+        return b"\0" not in file.read(_BLOCK)
