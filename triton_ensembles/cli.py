@@ -26,6 +26,7 @@ COMMANDS = {
     "check": "Check model repositories and archives for faults, without a server.",
     "graph": "Draw an ensemble's DAG as Mermaid, SVG, PNG or PDF.",
     "build": "Build ensembles into dist/TARGET/NAME.tar.gz.",
+    "prune": "Free the disk of what no archive needs.",
     "engines": "Write what another machine needs to build TensorRT plans.",
     "diff": "Show how two targets differ.",
     "clone": "Copy an ensemble's archive many times, under other names.",

@@ -20,6 +20,7 @@ from triton_ensembles.building.fusion import fuse
 from triton_ensembles.building.inputs import digest_of_inputs
 from triton_ensembles.building.manifest import manifest_of
 from triton_ensembles.building.mapped_weights import map_weights
+from triton_ensembles.building.model_selection import with_needs
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.plan import BuildPlan, plan_build
 from triton_ensembles.building.staging import stage
@@ -91,7 +92,7 @@ def build(
     Raises:
         EnsembleError: anything that the user can fix. The previous archive is unchanged.
     """
-    with locked(places.build / target.name / f".{folder.name}.lock", progress):
+    with places.building(progress), locked(places.build / target.name / f".{folder.name}.lock", progress):
         refuse_faults(folder, target, f"{folder.name} has faults, so nothing was built")
         plan = plan_build(folder, target, places.root)
         inputs = digest_of_inputs(plan, engines_from)
@@ -118,7 +119,14 @@ def build(
         manifest = manifest_of(plan, artifacts, content.environments, content.python)
         paths = {path: made.path for path, made in artifacts.items()}
         _write_archive(plan, places, manifest, partial(content.stage, artifacts=paths), progress)
-        state = {"inputs": inputs, "archive": file_digest(places.archive(target.name, plan.name))}
+        sources = {artifact.source for artifact in with_needs(plan.recipe, plan.artifacts)}
+        files = (source.files for name, source in plan.recipe.sources.items() if name in sources)
+        downloads = {sha256 for each in files for sha256 in each.values()}
+        state = {
+            "inputs": inputs,
+            "archive": file_digest(places.archive(target.name, plan.name)),
+            "made_with": sorted(store.used | downloads),  # their names in the store and the downloads
+        }
         with write_whole(places.state(target.name, plan.name)) as written:
             written.write_text(json.dumps(state, indent=2, sort_keys=True))
         return _built(plan.name, target.name, places, state, manifest, changed=True)
@@ -136,7 +144,7 @@ def last_built(name: str, target: str, places: Places) -> Built | None:
 
 
 def _built(
-    name: str, target: str, places: Places, state: Mapping[str, str], manifest: dict[str, Any], *, changed: bool
+    name: str, target: str, places: Places, state: Mapping[str, Any], manifest: dict[str, Any], *, changed: bool
 ) -> Built:
     archive, repository = places.archive(target, name), places.repository(target, name)
     return Built(name, archive, repository, state["archive"], manifest, state["inputs"], changed)
