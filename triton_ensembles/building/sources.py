@@ -10,6 +10,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +30,33 @@ _Download = Callable[[str, Path, Progress], Path]
 
 class SourceUnavailableError(EnsembleError):
     """No place has the file: there is no network, an address has moved, or every copy has a wrong sha256."""
+
+
+@dataclass
+class Sources:
+    """The sources of a run, which may build several ensembles. Each is looked for once, whether it is found or not.
+
+    Attributes:
+        folder: the folder that the user names (WEIGHTS_DIR).
+        cache: where downloaded files are kept.
+    """
+
+    folder: Path | None
+    cache: Path
+    _found: dict[str, dict[str, Path] | SourceUnavailableError] = field(default_factory=dict)
+
+    def files(self, name: str, source: Source, progress: Progress) -> dict[str, Path]:
+        """As :func:`fetch`."""
+        key = f"{name} {source.model_dump_json()}"
+        if key not in self._found:
+            try:
+                self._found[key] = fetch(name, source, folder=self.folder, cache=self.cache, progress=progress)
+            except SourceUnavailableError as error:
+                self._found[key] = error
+        found = self._found[key]
+        if isinstance(found, SourceUnavailableError):
+            raise found
+        return found
 
 
 class _MissingError(Exception):

@@ -8,6 +8,7 @@ from triton_ensembles.artifacts.tensorrt_plan import plan_request_for
 from triton_ensembles.building.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.build import choose, refuse_faults
 from triton_ensembles.building.plan import plan_build
+from triton_ensembles.building.sources import Sources
 from triton_ensembles.building.store import Store
 from triton_ensembles.building.tensorrt_plans import PLAN, plan_name, refuse_fp16
 from triton_ensembles.commands import options
@@ -34,7 +35,7 @@ def engines(names: tuple[str, ...], weights: str, weights_dir: Path | None, imag
     `--engines-from`.
     """
     target, places = gpu(image), options.current_places()
-    scripts = []
+    scripts, sources = [], Sources(weights_dir, places.downloads)
     with places.building(click.echo):
         for folder in choose(places.ensembles, names):
             refuse_faults(folder, target, f"{folder.name} has faults, so nothing was written for it")
@@ -42,10 +43,9 @@ def engines(names: tuple[str, ...], weights: str, weights_dir: Path | None, imag
             builder = ArtifactBuilder(
                 plan=plan,
                 store=Store(places.store),
-                downloads=places.downloads,
+                sources=sources,
                 progress=timed_progress(folder.name),
                 allow_random=weights == "auto",
-                weights_dir=weights_dir,
             )
             artifacts = [artifact for artifact in plan.artifacts if artifact.maker == PLAN]
             refuse_fp16(artifacts, target)
