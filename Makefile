@@ -85,7 +85,8 @@ lint: .venv/ready ## Check style, spelling, layers and types (ruff, codespell, i
 	@.venv/bin/lint-imports --no-logo
 	@.venv/bin/mypy
 
-setup: .venv/ready ## Install everything (.venv and .triton); the other targets do it when needed
+setup: .venv/ready ## Install everything (.venv and .triton), or repair .triton; the other targets do it when needed
+	@$(CLI) setup
 
 .venv/ready: requirements/requirements.txt requirements/torch.txt requirements/triton.txt requirements/bare-python.txt
 	@$(PYTHON) -m triton_ensembles.triton.machine

@@ -12,6 +12,8 @@ if (VENV / "ready").exists() and sys.prefix != os.fspath(VENV):
     os.execv(VENV / "bin" / "python3", [os.fspath(VENV / "bin" / "python3"), *sys.argv])
 try:
     from triton_ensembles.cli import main
+except KeyboardInterrupt:
+    sys.exit(130)
 except ModuleNotFoundError as error:
     sys.exit(f"error: the package {error.name} is missing; run: make setup")
 

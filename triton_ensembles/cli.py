@@ -3,7 +3,11 @@
 import contextlib
 import importlib
 import os
+import shutil
+import signal
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -12,6 +16,7 @@ from typing_extensions import override
 
 from triton_ensembles import __version__
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.processes import StopSignals
 from triton_ensembles.system_errors import explained
 
 # The modules of commands/, with their lines in --help, for which importing them all would take seconds.
@@ -21,6 +26,7 @@ COMMANDS = {
     "check": "Check model repositories and archives for faults, without a server.",
     "graph": "Draw an ensemble's DAG as Mermaid, SVG, PNG or PDF.",
     "build": "Build ensembles into dist/TARGET/NAME.tar.gz.",
+    "prune": "Free the disk of what no archive needs.",
     "engines": "Write what another machine needs to build TensorRT plans.",
     "diff": "Show how two targets differ.",
     "clone": "Copy an ensemble's archive many times, under other names.",
@@ -40,7 +46,8 @@ COMMANDS = {
 class _Commands(click.Group):
     """Imports a command when it is called. An :class:`EnsembleError` is printed as ``error: ...``, with exit code 1.
 
-    Wrong usage has click's exit code, 2.
+    Wrong usage has click's exit code, 2. SIGINT and SIGTERM end any command in the same way, with exit code 130 and
+    143: its children end, and its temporary files are removed.
     """
 
     @override
@@ -62,13 +69,46 @@ class _Commands(click.Group):
     @override
     def invoke(self, context: click.Context) -> Any:
         try:
-            return super().invoke(context)
+            with StopSignals() as signals, _temporary_files(signals):
+                result = super().invoke(context)
+                signals.defer()
+                return result
+        except KeyboardInterrupt as stop:
+            number = signal.Signals(stop.args[0] if stop.args else signal.SIGINT)
+            with contextlib.suppress(OSError):
+                click.echo(f"stopped by {'Ctrl-C' if number == signal.SIGINT else number.name}", err=True)
+            sys.exit(128 + number)
         except EnsembleError as error:
             _fail(error)
         except OSError as error:
             if known := explained(error):
                 _fail(known)
             raise
+
+
+@contextlib.contextmanager
+def _temporary_files(signals: StopSignals) -> Iterator[None]:
+    """A folder for all temporary files of the command and its children, removed at the end whatever happens.
+
+    A signal in the middle of their own cleaning up would otherwise leave some behind.
+    """
+    try:
+        folder = tempfile.mkdtemp(prefix="triton-ensembles-")
+    except OSError:  # many commands need none
+        yield
+        return
+    before = tempfile.tempdir, os.environ.get("TMPDIR")
+    tempfile.tempdir = os.environ["TMPDIR"] = folder
+    try:
+        yield
+    finally:
+        signals.hold()
+        shutil.rmtree(folder, ignore_errors=True)
+        tempfile.tempdir = before[0]
+        if before[1] is None:
+            del os.environ["TMPDIR"]
+        else:
+            os.environ["TMPDIR"] = before[1]
 
 
 def _fail(error: EnsembleError) -> NoReturn:

@@ -1,5 +1,6 @@
 """Atomic writes, digests of files and values, and locks between processes."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -63,6 +64,26 @@ def locked(path: Path, waiting: Progress | None = None) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def shared(path: Path, waiting: Progress, *, alone: bool = False) -> Iterator[None]:
+    """Hold a lock that any number of processes share, or that this one has ``alone``.
+
+    The kernel releases it when a process is killed.
+
+    Args:
+        waiting: called with a line if another process keeps this one from having the lock.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kind = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
+    with path.open("wb") as lock:
+        try:
+            fcntl.flock(lock, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting(f"waiting for {'builds that are running' if alone else 'build.py prune'}, by the lock {path}")
+            fcntl.flock(lock, kind)
+        yield
 
 
 def file_digest(path: Path) -> str:

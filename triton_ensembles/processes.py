@@ -7,31 +7,38 @@ import ctypes
 import os
 import select
 import signal
+import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import Any
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)  # looked up here: a forked child should not import anything
 
 
 class StopSignals:
-    """Handles SIGINT and SIGTERM while a command runs servers; for the main thread, as a context manager.
+    """Handles SIGINT and SIGTERM while a command runs; for the main thread, as a context manager.
 
-    The first signal raises KeyboardInterrupt, later ones do nothing, so that cleaning up is not interrupted. After
-    ``defer`` no signal raises, and ``received`` says whether one came. SIGINT is handled even if it was ignored at the
-    start, as in a background job of a shell or on a CI runner.
+    The first signal raises ``KeyboardInterrupt(number)``, later ones do nothing, so that cleaning up is not
+    interrupted. After ``defer`` no signal raises, and ``received`` has the number of the first that came, or 0. SIGINT
+    is handled even if it was ignored at the start, as in a background job of a shell or on a CI runner.
     """
 
     def __init__(self) -> None:
-        self.received = False  # not an Event: its lock may be held by the very code that the signal interrupts
+        self.received = 0  # not an Event: its lock may be held by the very code that the signal interrupts
         self._deferred = False
 
     def defer(self) -> None:
         """From now on, only note signals in ``received``."""
         if self.received:
-            raise KeyboardInterrupt  # again, in case it was swallowed
+            raise KeyboardInterrupt(self.received)  # again, in case it was swallowed
+        self.hold()
+
+    def hold(self) -> None:
+        """As ``defer``, and nothing is raised for a signal that came before."""
         self._deferred = True
 
     def __enter__(self) -> StopSignals:
@@ -44,10 +51,10 @@ class StopSignals:
         for number, handler in self._before:
             signal.signal(number, handler)
 
-    def _receive(self, _number: int, _frame: FrameType | None) -> None:
-        first, self.received = not self.received, True
+    def _receive(self, number: int, _frame: FrameType | None) -> None:
+        first, self.received = not self.received, self.received or number
         if first and not self._deferred:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt(number)
 
 
 @contextlib.contextmanager
@@ -116,6 +123,35 @@ def descendants(pid: int) -> list[int]:
     except OSError:
         pass
     return found
+
+
+def end(process: subprocess.Popen[Any], seconds: float = 5.0) -> None:
+    """End a child and all processes that it has started, and reap the child. One that has ended is only reaped.
+
+    They get SIGTERM, so that a program such as docker can stop what runs elsewhere, and SIGKILL after ``seconds``.
+    """
+    with contextlib.ExitStack() as opened:
+        handles = []
+        for pid in [] if process.returncode is not None else (process.pid, *descendants(process.pid)):
+            with contextlib.suppress(ProcessLookupError):
+                handles.append(os.pidfd_open(pid))
+                opened.callback(os.close, handles[-1])
+        _send(handles, signal.SIGTERM)
+        limit = time.monotonic() + seconds
+        for handle in handles:
+            waiter = select.poll()
+            waiter.register(handle, select.POLLIN)
+            waiter.poll(max(0.0, limit - time.monotonic()) * 1000)
+        _send(handles, signal.SIGKILL)
+        if process.returncode is None and os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, signal.SIGKILL)  # also those whose parents have ended
+        process.wait()
+
+
+def _send(handles: Iterable[int], number: int) -> None:
+    for handle in handles:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(handle, number)
 
 
 def proportional_set_size(pids: Iterable[int]) -> int:

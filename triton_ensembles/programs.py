@@ -1,12 +1,12 @@
 """Runs one program to its end, as a step of a long build."""
 
 import os
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.processes import end, uninterrupted
 
 _REMOVED = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONOPTIMIZE", "PYTHONPYCACHEPREFIX", "LD_LIBRARY_PATH")
 
@@ -43,24 +43,25 @@ def output_of(
     if environment is None:
         environment = {name: value for name, value in os.environ.items() if name not in _REMOVED}
     try:
-        process = subprocess.Popen(
-            [os.fspath(argument) for argument in arguments],
-            env=dict(environment),
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
+        with uninterrupted():
+            process = subprocess.Popen(
+                [os.fspath(argument) for argument in arguments],
+                env=dict(environment),
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                start_new_session=True,  # Ctrl-C reaches only this process, which ends the program
+            )
     except OSError as error:
         raise ProgramError(arguments, 127, str(error)) from error
     try:
         output, errors = process.communicate()
     except BaseException:
         # pip and conda start child programs, which would go on writing into a folder that is being removed.
-        os.killpg(process.pid, signal.SIGKILL)
+        end(process)
         process.communicate()
         raise
     if process.returncode:

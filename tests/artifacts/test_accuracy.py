@@ -18,6 +18,7 @@ from triton_ensembles.building.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.build import Built
 from triton_ensembles.building.model_selection import select_models
 from triton_ensembles.building.plan import BuildPlan
+from triton_ensembles.building.sources import Sources
 from triton_ensembles.building.store import Store
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest
@@ -129,10 +130,9 @@ def make(folder: Path, recipe: Recipe) -> tuple[dict[str, object], list[str]]:
     builder = ArtifactBuilder(
         plan=BuildPlan(folder, folder, CPU, recipe, selected, recipe.artifacts, {}),
         store=Store(folder / "store"),
-        downloads=folder / "cache",
+        sources=Sources(folder, folder / "cache"),
         progress=said.append,
         allow_random=False,
-        weights_dir=folder,
     )
     return builder.make(recipe.artifacts[0]).record, said
 

@@ -9,6 +9,8 @@ import botocore.session
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.commands.projects import run_in
+from tests.test_project import write_ensemble
 from triton_ensembles.check.examples import ensemble, python_model, step
 from triton_ensembles.check.registry import RULES
 from triton_ensembles.check.rule import Example, Rule
@@ -171,3 +173,19 @@ def test_an_empty_folder_is_wrong_usage(tmp_path: Path) -> None:
     """Otherwise a folder without models passes."""
     result = run(tmp_path)
     assert result.exit_code == 2 and "there is no model here" in result.output
+
+
+def test_an_ensemble_is_checked_by_its_name_and_a_path_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise check is the one command that needs to be told where ensembles/ is."""
+    write_ensemble(tmp_path, "doubler")
+    (tmp_path / "ensembles" / "doubler" / "double" / "config.pbtxt").write_text("max_batch_size: many")
+    monkeypatch.chdir(tmp_path)
+    named = run_in(tmp_path, "check", "doubler")
+    assert named.exit_code == 1
+    assert "ensembles/doubler/double/config.pbtxt" in named.stdout
+    write_ensemble(tmp_path, "elsewhere")
+    (tmp_path / "ensembles" / "elsewhere").rename(tmp_path / "doubler")
+    assert run_in(tmp_path, "check", "doubler").exit_code == 0
+    unknown = run_in(tmp_path, "check", "tripler")
+    assert unknown.exit_code == 2
+    assert "there is no path and no ensemble 'tripler'; the ensembles of this project: doubler" in unknown.stderr

@@ -7,9 +7,11 @@ import signal
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tests.commands.conftest import ROLE, Run
 from tests.deploy.conftest import MakeArchive
+from triton_ensembles.cli import main
 from triton_ensembles.commands.autoscale import autoscale
 from triton_ensembles.commands.deploy import deploy
 from triton_ensembles.commands.status import status
@@ -189,8 +191,8 @@ def test_sigterm_deletes_what_was_created(
         return client
 
     monkeypatch.setattr(Aws, "sagemaker", property(make_interrupting))
-    result = run(deploy, archive.path, "--role", ROLE)
-    assert result.exit_code == 1
+    result = CliRunner().invoke(main, ["deploy", str(archive.path), "--role", ROLE])
+    assert result.exit_code == 143, result.output
     assert "rolling back: deleting the endpoint triton-ensembles" in result.output
     for names in (aws.sagemaker.list_endpoints()["Endpoints"], aws.sagemaker.list_models()["Models"]):
         assert names == []

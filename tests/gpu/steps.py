@@ -17,6 +17,7 @@ import tritonclient.grpc as grpc
 from triton_ensembles.building.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.places import PLACES
 from triton_ensembles.building.plan import plan_build
+from triton_ensembles.building.sources import Sources
 from triton_ensembles.building.staging import stage
 from triton_ensembles.building.store import Store
 from triton_ensembles.recipe.schema import Artifact
@@ -45,7 +46,7 @@ def builder_of(ensemble: str, target: Target) -> ArtifactBuilder:
     return ArtifactBuilder(
         plan=plan_build(PLACES.ensembles / ensemble, target),
         store=Store(PLACES.store),
-        downloads=PLACES.downloads,
+        sources=Sources(None, PLACES.downloads),
         progress=print,
         allow_random=True,
     )

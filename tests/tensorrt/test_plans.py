@@ -13,6 +13,7 @@ from triton_ensembles.building.artifact_builder import ArtifactBuilder, MadeArti
 from triton_ensembles.building.build import build
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.plan import plan_build
+from triton_ensembles.building.sources import Sources
 from triton_ensembles.building.store import Store
 from triton_ensembles.building.tensorrt_plans import find_plans
 from triton_ensembles.cli import main
@@ -32,7 +33,7 @@ def make(places: Places, target: Target, engines_from: Path | None = None) -> Ma
     builder = ArtifactBuilder(
         plan=build_plan,
         store=Store(places.store),
-        downloads=places.downloads,
+        sources=Sources(None, places.downloads),
         progress=print,
         allow_random=False,
         plans=find_plans("bert_trt", [plan], target, engines_from, print),

@@ -14,7 +14,7 @@ from typing import Any
 from triton_ensembles.artifacts import Job
 from triton_ensembles.building.artifact_maker import MakerCall
 from triton_ensembles.building.plan import BuildPlan
-from triton_ensembles.building.sources import SourceUnavailableError, fetch
+from triton_ensembles.building.sources import Sources, SourceUnavailableError
 from triton_ensembles.building.store import Entry, Store
 from triton_ensembles.building.tensorrt_plans import PlanInputs
 from triton_ensembles.files import digest, file_digest
@@ -56,18 +56,16 @@ class ArtifactBuilder:
     """Makes artifacts.
 
     Attributes:
-        downloads: where downloaded files are kept.
+        sources: those of the run.
         allow_random: use seeded random weights if a source is not available (WEIGHTS=auto).
-        weights_dir: a folder of source files that the user already has.
         plans: what the TensorRT plans are made with; see :func:`triton_ensembles.building.tensorrt_plans.find_plans`.
     """
 
     plan: BuildPlan
     store: Store
-    downloads: Path
+    sources: Sources
     progress: Progress
     allow_random: bool
-    weights_dir: Path | None = None
     plans: Mapping[str, PlanInputs] = field(default_factory=dict)
 
     def make(self, artifact: Artifact) -> MadeArtifact:
@@ -106,8 +104,7 @@ class ArtifactBuilder:
         inputs = Inputs({}, {}, artifact.file, random=False)
         if artifact.source:
             source = self.plan.recipe.sources[artifact.source]
-            folder, cache = self.weights_dir, self.downloads
-            files = fetch(artifact.source, source, folder=folder, cache=cache, progress=self.progress)
+            files = self.sources.files(artifact.source, source, self.progress)
             inputs = Inputs(files, source.files, artifact.file, random=False)
         if artifact.needs:
             needed = self.make(self.plan.recipe.artifact(artifact.needs))

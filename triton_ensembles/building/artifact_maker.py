@@ -18,7 +18,7 @@ from triton_ensembles.artifacts import Job, load_maker
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import digest, file_digest
 from triton_ensembles.paths import ROOT
-from triton_ensembles.processes import die_with_parent
+from triton_ensembles.processes import die_with_parent, end, uninterrupted
 from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.schema import Artifact, Options
 from triton_ensembles.triton.targets import Target
@@ -70,7 +70,7 @@ class MakerCall:
         """
         with tempfile.TemporaryDirectory() as scratch:
             facts, log = Path(scratch) / "facts.json", Path(scratch) / "log"
-            with log.open("wb") as stream:
+            with uninterrupted(), log.open("wb") as stream:
                 process = subprocess.Popen(
                     [sys.executable, "-m", "triton_ensembles.artifacts.run", self.name, facts],
                     stdin=subprocess.PIPE,
@@ -78,6 +78,7 @@ class MakerCall:
                     stderr=subprocess.STDOUT,
                     cwd=ROOT,
                     env=os.environ | ({"PYTHONPATH": str(packages.resolve())} if packages else {}),
+                    start_new_session=True,  # Ctrl-C reaches only this process, which ends the maker
                     preexec_fn=die_with_parent(),
                 )
             try:
@@ -92,8 +93,7 @@ class MakerCall:
                     except subprocess.TimeoutExpired:
                         progress(f"{subject}: {self.name} is running, {time.monotonic() - started:.0f} s so far")
             finally:
-                process.kill()
-                process.wait()
+                end(process)
             if process.returncode or not facts.is_file():
                 lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
                 reason = lines[-1] if lines else f"it exited with {process.returncode}"

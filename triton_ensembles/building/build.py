@@ -20,8 +20,10 @@ from triton_ensembles.building.fusion import fuse
 from triton_ensembles.building.inputs import digest_of_inputs
 from triton_ensembles.building.manifest import manifest_of
 from triton_ensembles.building.mapped_weights import map_weights
+from triton_ensembles.building.model_selection import with_needs
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.plan import BuildPlan, plan_build
+from triton_ensembles.building.sources import Sources, SourceUnavailableError
 from triton_ensembles.building.staging import stage
 from triton_ensembles.building.store import Store
 from triton_ensembles.building.tensorrt_plans import find_plans
@@ -31,6 +33,7 @@ from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.files import file_digest, locked, remove, write_whole
 from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.reader import find_ensembles
+from triton_ensembles.recipe.schema import Source
 from triton_ensembles.system_errors import naming
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import Target
@@ -80,6 +83,7 @@ def build(
     progress: Progress,
     weights_dir: Path | None = None,
     engines_from: Path | None = None,
+    sources: Sources | None = None,
 ) -> Built:
     """Build the ensemble in ``folder`` for ``target`` into ``places.archive(target.name, folder.name)``.
 
@@ -87,17 +91,16 @@ def build(
         allow_random: use seeded random weights if a source is not available (WEIGHTS=auto).
         weights_dir: a folder of source files that the user already has.
         engines_from: a folder with TensorRT plans that were built on another machine.
+        sources: what :func:`ask_sources` was called with, if it was.
 
     Raises:
         EnsembleError: anything that the user can fix. The previous archive is unchanged.
     """
-    with locked(places.build / target.name / f".{folder.name}.lock", progress):
+    with places.building(progress), locked(places.build / target.name / f".{folder.name}.lock", progress):
         refuse_faults(folder, target, f"{folder.name} has faults, so nothing was built")
         plan = plan_build(folder, target, places.root)
         inputs = digest_of_inputs(plan, engines_from)
-        built = last_built(plan.name, target.name, places)
-        retry_weights = weights_dir is not None or not allow_random
-        if built and built.inputs == inputs and not (built.random and retry_weights):
+        if built := _unchanged(plan, inputs, places, retry_weights=weights_dir is not None or not allow_random):
             return built
         plans = find_plans(plan.name, plan.artifacts, target, engines_from, progress)
         for line in plan.descriptions():
@@ -106,10 +109,9 @@ def build(
         builder = ArtifactBuilder(
             plan=plan,
             store=store,
-            downloads=places.downloads,
+            sources=sources or Sources(weights_dir, places.downloads),
             progress=progress,
             allow_random=allow_random,
-            weights_dir=weights_dir,
             plans=plans,
         )
         content = _content_of(plan, store, progress)
@@ -118,10 +120,54 @@ def build(
         manifest = manifest_of(plan, artifacts, content.environments, content.python)
         paths = {path: made.path for path, made in artifacts.items()}
         _write_archive(plan, places, manifest, partial(content.stage, artifacts=paths), progress)
-        state = {"inputs": inputs, "archive": file_digest(places.archive(target.name, plan.name))}
+        downloads = {sha256 for source in _sources_of(plan).values() for sha256 in source.files.values()}
+        state = {
+            "inputs": inputs,
+            "archive": file_digest(places.archive(target.name, plan.name)),
+            "made_with": sorted(store.used | downloads),  # their names in the store and the downloads
+        }
         with write_whole(places.state(target.name, plan.name)) as written:
             written.write_text(json.dumps(state, indent=2, sort_keys=True))
         return _built(plan.name, target.name, places, state, manifest, changed=True)
+
+
+def ask_sources(
+    folder: Path, target: Target, places: Places, sources: Sources, *, allow_random: bool, progress: Progress
+) -> None:
+    """Look for all sources that the build of an ensemble will need, before anything long begins.
+
+    Nothing is looked for if the archive is up to date, or if the ensemble has faults, which its build reports.
+
+    Raises:
+        SourceUnavailableError: one is not available, and may not be replaced by random weights.
+    """
+    try:
+        plan = plan_build(folder, target, places.root)
+        retry_weights = sources.folder is not None or not allow_random
+        if _unchanged(plan, digest_of_inputs(plan, None), places, retry_weights=retry_weights):
+            return
+    except EnsembleError:
+        return
+    random = {each.source for each in plan.artifacts if each.random} if allow_random else set()
+    with places.building(progress):
+        for name, source in _sources_of(plan).items():
+            try:
+                sources.files(name, source, progress)
+            except SourceUnavailableError:
+                if name not in random:
+                    raise
+
+
+def _sources_of(plan: BuildPlan) -> dict[str, Source]:
+    """The sources that the plan's artifacts are made from, by name."""
+    needed = {artifact.source for artifact in with_needs(plan.recipe, plan.artifacts)}
+    return {name: source for name, source in plan.recipe.sources.items() if name in needed}
+
+
+def _unchanged(plan: BuildPlan, inputs: str, places: Places, *, retry_weights: bool) -> Built | None:
+    """The archive that was made from these inputs, unless its random weights might be replaced now."""
+    built = last_built(plan.name, plan.target.name, places)
+    return built if built and built.inputs == inputs and not (built.random and retry_weights) else None
 
 
 def last_built(name: str, target: str, places: Places) -> Built | None:
@@ -136,7 +182,7 @@ def last_built(name: str, target: str, places: Places) -> Built | None:
 
 
 def _built(
-    name: str, target: str, places: Places, state: Mapping[str, str], manifest: dict[str, Any], *, changed: bool
+    name: str, target: str, places: Places, state: Mapping[str, Any], manifest: dict[str, Any], *, changed: bool
 ) -> Built:
     archive, repository = places.archive(target, name), places.repository(target, name)
     return Built(name, archive, repository, state["archive"], manifest, state["inputs"], changed)

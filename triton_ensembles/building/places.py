@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_ensembles.files import shared
 from triton_ensembles.paths import ROOT
+from triton_ensembles.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,12 @@ class Places:
     @property
     def downloads(self) -> Path:
         return self.build / "downloads"
+
+    @contextmanager
+    def building(self, waiting: Progress, *, alone: bool = False) -> Iterator[None]:
+        """Keep what is in the store and the downloads from being removed; ``alone``: keep all others from building."""
+        with shared(self.build / ".building.lock", waiting, alone=alone):
+            yield
 
     def repository(self, target: str, name: str) -> Path:
         return self.build / target / name

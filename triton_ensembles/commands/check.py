@@ -11,12 +11,13 @@ from triton_ensembles.check.formats import FORMATS
 from triton_ensembles.commands import options
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.recipe.reader import find_ensembles
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import NAMES
 
 
 @click.command("check")
-@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.argument("paths", nargs=-1, metavar="[PATH|ENSEMBLE]...")
 @click.option("--target", type=click.Choice(NAMES), help="Where the models will run.")
 @click.option(
     "--instance", metavar="TYPE", type=options.INSTANCE, help="The SageMaker instance type, such as ml.g5.xlarge."
@@ -41,7 +42,7 @@ from triton_ensembles.triton.targets import NAMES
 @click.pass_context
 def check_command(
     context: click.Context,
-    paths: tuple[Path, ...],
+    paths: tuple[str, ...],
     target: str | None,
     instance: str | None,
     image: str | None,
@@ -51,12 +52,14 @@ def check_command(
 ) -> None:
     """Find every fault of model repositories and archives, before anything is built or deployed.
 
-    PATHS are model repositories (folders whose folders are the models), folders of such, or .tar.gz archives; several
-    archives are checked as the members of one multi-model endpoint. Without PATHS all of ensembles/ is checked.
+    A PATH is a model repository (a folder whose folders are the models), a folder of such, or a .tar.gz archive;
+    several archives are checked as the members of one multi-model endpoint. An ENSEMBLE is the name of one of the
+    project; a path of the same name wins (write ./NAME to be clear). Without any, all of ensembles/ is checked.
     Nothing is executed, imported or unpacked, and neither a server nor a GPU is needed.
 
     \b
       check                                      all of ensembles/
+      check bert_trt                             one of them
       check path/to/model_repository             any repository that Triton can read
       check --target fused                       whether each can be fused, and if not, which step is why
       check dist/gpu/a.tar.gz dist/gpu/b.tar.gz  one endpoint of two models
@@ -72,14 +75,26 @@ def check_command(
     if explained is not None:
         click.echo(_explanation(explained))
         return
+    ensembles = options.current_places().ensembles
+    chosen = [_path_of(each, ensembles) for each in paths] or [ensembles]
     started = time.perf_counter()
     destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
     try:
-        report = check(paths or [options.current_places().ensembles], destination)
+        report = check(chosen, destination)
     except EnsembleError as error:
         raise click.UsageError(str(error)) from error
     click.echo(FORMATS[style](report, time.perf_counter() - started))
     context.exit(1 if report.errors or (strict and report.warnings) else 0)
+
+
+def _path_of(text: str, ensembles: Path) -> Path:
+    if Path(text).exists():
+        return Path(text)
+    known = {folder.name: folder for folder in find_ensembles(ensembles)}
+    if text not in known:
+        names = ", ".join(known) or "none"
+        raise click.UsageError(f"there is no path and no ensemble '{text}'; the ensembles of this project: {names}")
+    return known[text]
 
 
 def _explanation(id: str) -> str:

@@ -12,7 +12,6 @@ from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.examples.answer import answer_lines
 from triton_ensembles.examples.folder import examples_folder, read_examples
 from triton_ensembles.examples.request import Request
-from triton_ensembles.processes import StopSignals
 
 
 @click.command()
@@ -25,7 +24,7 @@ def demo(
     built = build_all(names, weights, weights_dir, options.target_served_here(target, image, instance))
     ensembles = options.current_places().ensembles
     examples = {each.name: read_examples(ensembles / each.name) for each in built}
-    with StopSignals(), server_of(built) as server, http.InferenceServerClient(server.http_url) as client:
+    with server_of(built) as server, http.InferenceServerClient(server.http_url) as client:
         for each in built:
             click.secho(f"\n{each.name}", bold=True)
             if not examples[each.name].requests:

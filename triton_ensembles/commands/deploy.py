@@ -51,7 +51,6 @@ from triton_ensembles.triton.destination import Destination
 @options.allow_random
 @options.timeout
 @click.option("--dry-run", is_flag=True, help="Check, show what would be created and what it costs, and stop.")
-@options.clean_up_on_sigterm()
 def deploy(
     archives: tuple[Path, ...],
     endpoint: str,

@@ -8,6 +8,7 @@ from triton_ensembles.artifacts.tensorrt_plan import plan_request_for
 from triton_ensembles.building.artifact_builder import ArtifactBuilder
 from triton_ensembles.building.build import choose, refuse_faults
 from triton_ensembles.building.plan import plan_build
+from triton_ensembles.building.sources import Sources
 from triton_ensembles.building.store import Store
 from triton_ensembles.building.tensorrt_plans import PLAN, plan_name, refuse_fp16
 from triton_ensembles.commands import options
@@ -34,27 +35,27 @@ def engines(names: tuple[str, ...], weights: str, weights_dir: Path | None, imag
     `--engines-from`.
     """
     target, places = gpu(image), options.current_places()
-    scripts = []
-    for folder in choose(places.ensembles, names):
-        refuse_faults(folder, target, f"{folder.name} has faults, so nothing was written for it")
-        plan = plan_build(folder, target, places.root)
-        builder = ArtifactBuilder(
-            plan=plan,
-            store=Store(places.store),
-            downloads=places.downloads,
-            progress=timed_progress(folder.name),
-            allow_random=weights == "auto",
-            weights_dir=weights_dir,
-        )
-        artifacts = [artifact for artifact in plan.artifacts if artifact.maker == PLAN]
-        refuse_fp16(artifacts, target)
-        for artifact in artifacts:
-            inputs = builder.inputs_of(artifact)
-            if inputs.file is None:
-                raise EnsembleError(f"{artifact.path} is made from an ONNX file", cure="set `needs` in the recipe")
-            onnx = inputs.files[inputs.file]
-            request = plan_request_for(plan_name(plan.name, artifact), onnx, inputs.files, artifact.options)
-            scripts.append(write_request(request, onnx, output))
+    scripts, sources = [], Sources(weights_dir, places.downloads)
+    with places.building(click.echo):
+        for folder in choose(places.ensembles, names):
+            refuse_faults(folder, target, f"{folder.name} has faults, so nothing was written for it")
+            plan = plan_build(folder, target, places.root)
+            builder = ArtifactBuilder(
+                plan=plan,
+                store=Store(places.store),
+                sources=sources,
+                progress=timed_progress(folder.name),
+                allow_random=weights == "auto",
+            )
+            artifacts = [artifact for artifact in plan.artifacts if artifact.maker == PLAN]
+            refuse_fp16(artifacts, target)
+            for artifact in artifacts:
+                inputs = builder.inputs_of(artifact)
+                if inputs.file is None:
+                    raise EnsembleError(f"{artifact.path} is made from an ONNX file", cure="set `needs` in the recipe")
+                onnx = inputs.files[inputs.file]
+                request = plan_request_for(plan_name(plan.name, artifact), onnx, inputs.files, artifact.options)
+                scripts.append(write_request(request, onnx, output))
     if not scripts:
         raise EnsembleError("none of these ensembles has a TensorRT plan", cure="build them without --engines-from")
     click.echo(f"{len(scripts)} in {shown(output)}: {', '.join(script.name for script in scripts)}")

@@ -10,6 +10,7 @@ from triton_ensembles.deploy.archives import SUFFIX, read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.invocation import PATIENCE, Answer, invoke_model
 from triton_ensembles.deploy.payload import Payload, payload_of, read_answer
+from triton_ensembles.deploy.target_model import find_target_model
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.answer import answer_lines
 from triton_ensembles.examples.folder import read_examples
@@ -41,8 +42,10 @@ def invoke(
 ) -> None:
     """Send models of the endpoint their example requests and print the answers, waiting while a model is being loaded.
 
-    A MODEL is an ensemble whose archive is in dist/TARGET (bert_trt), or a TargetModel as it is (my/model.tar.gz).
-    Without any, all ensembles of the project that have an archive in dist/TARGET are asked.
+    A MODEL is a TargetModel as it is (my/model.tar.gz), or a name without a digest: bert_trt is the endpoint's
+    bert_trt-3009f6f36df9.tar.gz. If the endpoint has several of that name, it is the one in dist/TARGET, or else the
+    one that was uploaded last. Without any MODEL, all ensembles of the project that have an archive in
+    dist/TARGET are asked.
     """
     aws, places = Aws(), options.current_places()
     folder = places.dist / target
@@ -50,7 +53,7 @@ def invoke(
     if output and len(asked) > 1:
         raise click.UsageError("--output takes the answer of one MODEL")
     for name in asked:
-        key = name if name.endswith(SUFFIX) else read_archive(folder / f"{name}{SUFFIX}").key
+        key = name if name.endswith(SUFFIX) else find_target_model(aws, endpoint, name, _built(folder, name))
         click.secho(key, bold=True)
         requests: list[tuple[Payload, Request | None]]
         if body:
@@ -67,6 +70,12 @@ def invoke(
                     partial.write_bytes(answer.body)
             for line in _lines(answer, example):
                 click.echo(f"  {line}")
+
+
+def _built(folder: Path, name: str) -> str:
+    """The key of the archive in dist/TARGET; "" if there is none."""
+    path = folder / f"{name}{SUFFIX}"
+    return read_archive(path).key if path.is_file() else ""
 
 
 def _examples(ensembles: Path, name: str, texts: tuple[str, ...], photo: Path | None) -> tuple[Request, ...]:

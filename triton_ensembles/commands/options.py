@@ -1,8 +1,6 @@
 """The options that several commands share, and the project that they work on."""
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -127,13 +125,3 @@ allow_random = click.option(
     help="Serve archives with random weights anyway, to rehearse the endpoint; the command status then reports them.",
 )
 timeout = click.option("--timeout", default=3600.0, help="Seconds that SageMaker may take to create, change or delete.")
-
-
-@contextmanager
-def clean_up_on_sigterm() -> Iterator[None]:
-    """SIGTERM is like Ctrl-C for the command: what it has created so far is deleted before it ends."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -15,7 +15,6 @@ from triton_ensembles.perf.inputs import UserInputs
 from triton_ensembles.perf.report import tables
 from triton_ensembles.perf.report_files import SUFFIXES
 from triton_ensembles.perf.sweep import CONCURRENCIES, SECONDS, measure
-from triton_ensembles.processes import StopSignals
 
 
 def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
@@ -108,19 +107,18 @@ def perf(
         _refuse_wrong_inputs(choose(places.ensembles, names), shapes)
     built = build_all(names, weights, weights_dir, served)
     output = output or places.reports / "perf" / (served.name if served.fuses else "")
-    with StopSignals():  # so that perf_analyzer and the server are stopped, and no report is half written
-        reports = measure(
-            {each.name: each.repository for each in built},
-            ensembles=places.ensembles,
-            concurrencies=concurrencies,
-            output=output,
-            seconds=seconds,
-            protocol=protocol,
-            batch=batch,
-            user=UserInputs(input_data, shapes),
-            progress=click.echo,
-            log=places.build / "tritonserver.log",
-        )
+    reports = measure(
+        {each.name: each.repository for each in built},
+        ensembles=places.ensembles,
+        concurrencies=concurrencies,
+        output=output,
+        seconds=seconds,
+        protocol=protocol,
+        batch=batch,
+        user=UserInputs(input_data, shapes),
+        progress=click.echo,
+        log=places.build / "tritonserver.log",
+    )
     for report in reports:
         click.secho(f"\n{report.name}", bold=True)
         click.echo(tables(report))

@@ -14,7 +14,6 @@ from triton_ensembles.deploy.removal import undeploy_endpoint
 @options.prefix
 @click.option("--keep-archives", is_flag=True, help="Leave the archives in S3.")
 @options.timeout
-@options.clean_up_on_sigterm()
 def undeploy(endpoint: str, bucket: str | None, prefix: str | None, keep_archives: bool, timeout: float) -> None:
     """Delete all that these commands created: scaling, endpoint, configurations, models, archives and the bucket.
 

@@ -21,7 +21,6 @@ from triton_ensembles.triton.destination import Destination
 @options.prefix
 @options.archive_target
 @options.allow_random
-@options.clean_up_on_sigterm()
 def upload(
     archives: tuple[Path, ...], endpoint: str, bucket: str | None, prefix: str | None, target: str, allow_random: bool
 ) -> None:

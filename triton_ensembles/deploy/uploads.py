@@ -1,6 +1,7 @@
 """The archives in S3: uploaded, listed and deleted."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -67,6 +68,15 @@ def stored_archives(aws: Aws, place: S3Prefix) -> dict[str, int]:
 
     Empty when there is no such bucket. Raises :class:`ClientError` with any other reason of S3.
     """
+    return {key: each["Size"] for key, each in _objects(aws, place).items()}
+
+
+def upload_times(aws: Aws, place: S3Prefix) -> dict[str, datetime]:
+    """As :func:`stored_archives`, with the time of each archive's upload."""
+    return {key: each["LastModified"] for key, each in _objects(aws, place).items()}
+
+
+def _objects(aws: Aws, place: S3Prefix) -> dict[str, Any]:
     pages = aws.s3.get_paginator("list_objects_v2").paginate(Bucket=place.bucket, Prefix=place.folder)
     try:
         found = [each for page in pages for each in page.get("Contents", ()) if each["Key"].endswith(SUFFIX)]
@@ -74,7 +84,7 @@ def stored_archives(aws: Aws, place: S3Prefix) -> dict[str, int]:
         if is_missing(error):
             return {}
         raise
-    return {each["Key"].removeprefix(place.folder): each["Size"] for each in found}
+    return {each["Key"].removeprefix(place.folder): each for each in found}
 
 
 def weights_of(aws: Aws, place: S3Prefix, key: str) -> str:

@@ -6,13 +6,14 @@
                    nvidia_pytriton.libs/                       the libraries that those link to
                    bin/perf_analyzer                           from tritonclient
                    perf_libs/                                  the two libraries that it links to
+                   files.json                                  the digest of each file above
                    backends-3.11/                              the folder for --backend-directory (stubs.py)
 
 The wheels' Python requirements are not installed: they pin packages that the server does not need.
 """
 
+import json
 import os
-import shutil
 import sys
 import tempfile
 import zipfile
@@ -24,6 +25,7 @@ from typing import ClassVar
 from filelock import FileLock
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import file_digest, files_in, remove
 from triton_ensembles.paths import ROOT, TRITON_HOME
 from triton_ensembles.triton.loopback import bind_sagemaker_to_loopback
 from triton_ensembles.triton.machine import check_machine
@@ -31,6 +33,7 @@ from triton_ensembles.triton.wheels import download_wheels
 
 VERSION = "2.51.0"
 STUB = "triton_python_backend_stub"  # the process that runs a Python model; one in the model's folder is preferred
+_FILES = "files.json"
 WHEELS = ROOT / "requirements" / "triton.txt"
 
 # The libraries that perf_analyzer links to, and their hashed names in the server's wheel.
@@ -90,24 +93,41 @@ def find_home(root: Path = TRITON_HOME) -> TritonHome:
 
 
 def install_home(root: Path = TRITON_HOME, progress: Callable[[str], None] = print) -> TritonHome:
-    """Download the two wheels (sha256 in requirements/triton.txt) and unpack their binaries, unless that is done."""
+    """Download the two wheels (sha256 in requirements/triton.txt) and unpack their binaries, unless that is done.
+
+    A home in which a file is missing, or is not as it was unpacked, is made again.
+    """
     check_machine()
     root.mkdir(parents=True, exist_ok=True)
     with FileLock(root / ".lock"):
-        try:
+        target = root / VERSION
+        if _is_whole(target):
             return find_home(root)
-        except EnsembleError:
-            progress(f"installing tritonserver {VERSION} and perf_analyzer into {root.name}/ (from two wheels, 70 MB)")
+        if target.exists():
+            progress(f"{root.name}/{VERSION} is damaged, so it is made again")
+        progress(f"installing tritonserver {VERSION} and perf_analyzer into {root.name}/ (from two wheels, 70 MB)")
         with tempfile.TemporaryDirectory(dir=root) as scratch:
             wheels = Path(scratch) / "wheels"
             download_wheels(WHEELS, wheels, "the wheels of tritonserver")
             made = TritonHome(Path(scratch) / VERSION)
             _unpack(wheels, made)
-            target = root / VERSION
-            if target.exists():
-                shutil.rmtree(target)
+            (made.folder / _FILES).write_text(json.dumps(_digests(made.folder), indent=2))
+            remove(target)
             made.folder.replace(target)
     return find_home(root)
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    return {name: file_digest(path) for name, path in files_in(folder).items()}
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether it has every file as it was unpacked. Others may have been added: the folders of stubs.py."""
+    try:
+        unpacked = json.loads((folder / _FILES).read_text())
+        return all(file_digest(folder / name) == digest for name, digest in unpacked.items())
+    except (OSError, ValueError, AttributeError):
+        return False
 
 
 def _unpack(wheels: Path, home: TritonHome) -> None:

@@ -9,6 +9,7 @@ A stub embeds Python with an isolated configuration: it ignores PYTHONPATH and P
 For a step with EXECUTION_ENV_PATH, Triton puts the packed environment first.
 """
 
+import filecmp
 import os
 import shutil
 import site
@@ -59,7 +60,7 @@ def _copy_backend(home: TritonHome, stub: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for source in (*(home.python_backend / name for name in home.PYTHON_BACKEND), stub):
         copy = folder / source.name
-        if not (copy.is_file() and copy.stat().st_size == source.stat().st_size):
+        if not (copy.is_file() and filecmp.cmp(source, copy, shallow=False)):
             with tempfile.TemporaryDirectory(dir=home.folder) as scratch:  # another server may be starting
                 shutil.copy2(source, scratch)
                 (Path(scratch) / source.name).replace(copy)

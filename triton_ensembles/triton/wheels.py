@@ -1,11 +1,11 @@
 """Wheels of files with pinned versions and sha256, downloaded by pip."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.programs import ProgramError, output_of
 
 
 def download_wheels(requirements: Path, destination: Path, what: str, *options: str) -> list[Path]:
@@ -21,13 +21,14 @@ def download_wheels(requirements: Path, destination: Path, what: str, *options: 
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
     command += ["--disable-pip-version-check", "--only-binary=:all:", *options]
     command += ["-r", os.fspath(requirements), "-d", os.fspath(destination)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-        reason = errors[0] if errors else " ".join(done.stderr.split())
+    try:
+        output_of(command)
+    except ProgramError as error:
+        errors = [line for line in error.output.splitlines() if line.startswith("ERROR")]
+        reason = errors[0] if errors else " ".join(error.output.split())
         raise EnsembleError(
             f"{what} could not be downloaded: {reason}",
             path=requirements,
             cure="connect this machine to a package registry (pip's index-url), and try again",
-        )
+        ) from error
     return sorted(destination.glob("*.whl"))

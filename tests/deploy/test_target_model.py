@@ -1,0 +1,58 @@
+"""A name without a digest stands for one archive of the endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from triton_ensembles.deploy.aws import Aws
+from triton_ensembles.deploy.bucket import S3Prefix
+from triton_ensembles.deploy.target_model import find_target_model
+from triton_ensembles.errors import EnsembleError
+
+ROLE = "arn:aws:iam::123456789012:role/some-role"
+Store = Callable[..., None]
+
+
+@pytest.fixture
+def store(aws: Aws, place: S3Prefix) -> Store:
+    """Puts objects into the bucket of an endpoint, one after the other."""
+    aws.s3.create_bucket(Bucket=place.bucket, CreateBucketConfiguration={"LocationConstraint": aws.region})
+    container = {"Image": "some/image:1", "Mode": "MultiModel", "ModelDataUrl": place.url}
+    aws.sagemaker.create_model(ModelName="m", ExecutionRoleArn=ROLE, PrimaryContainer=container)
+    variant = {"VariantName": "AllTraffic", "ModelName": "m", "InitialInstanceCount": 1, "InstanceType": "ml.c5.large"}
+    aws.sagemaker.create_endpoint_config(EndpointConfigName="c", ProductionVariants=[variant])
+    aws.sagemaker.create_endpoint(EndpointName="e", EndpointConfigName="c")
+
+    def put(*keys: str) -> None:
+        for key in keys:
+            aws.s3.put_object(Bucket=place.bucket, Key=place.folder + key, Body=b"archive")
+
+    return put
+
+
+def test_the_only_one(aws: Aws, store: Store) -> None:
+    store("bert_trt-3009f6f36df9.tar.gz", "bert_trt-large-3009f6f36df9.tar.gz", "team/plain.tar.gz")
+    assert find_target_model(aws, "e", "bert_trt") == "bert_trt-3009f6f36df9.tar.gz"
+    assert find_target_model(aws, "e", "team/plain") == "team/plain.tar.gz"
+
+
+def test_of_several_the_one_in_dist_or_the_newest(aws: Aws, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    from triton_ensembles.deploy import target_model
+
+    store("bert_trt-000000000000.tar.gz", "bert_trt-ffffffffffff.tar.gz")
+    times = dict(zip(("bert_trt-ffffffffffff.tar.gz", "bert_trt-000000000000.tar.gz"), (1, 2), strict=True))
+    monkeypatch.setattr(target_model, "upload_times", lambda *_: times)
+    assert find_target_model(aws, "e", "bert_trt") == "bert_trt-000000000000.tar.gz"
+    built = "bert_trt-ffffffffffff.tar.gz"
+    assert find_target_model(aws, "e", "bert_trt", built) == built
+    assert find_target_model(aws, "e", "bert_trt", "bert_trt-aaaaaaaaaaaa.tar.gz") == "bert_trt-000000000000.tar.gz"
+
+
+def test_none_is_refused_with_what_there_is(aws: Aws, store: Store) -> None:
+    store("bert_trt-3009f6f36df9.tar.gz")
+    with pytest.raises(EnsembleError, match=r"e has no archive of 'bert'; upload it; it has bert_trt-3009f6f36df9"):
+        find_target_model(aws, "e", "bert")
+    with pytest.raises(EnsembleError, match="the endpoint other does not exist"):
+        find_target_model(aws, "other", "bert_trt")

@@ -1,0 +1,45 @@
+"""`make setup` makes what is missing, and repairs what is damaged."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from triton_ensembles.paths import ROOT
+from triton_ensembles.triton.home import install_home
+
+
+@pytest.mark.parametrize("damage", ["shortened", "changed", "missing"])
+def test_a_damaged_home_is_made_again_and_a_whole_one_is_kept(tmp_path: Path, damage: str) -> None:
+    """Otherwise a server fails in strange ways until somebody removes .triton by hand."""
+    said: list[str] = []
+    home = install_home(tmp_path / ".triton", said.append)
+    assert len(said) == 1 and said[0].startswith("installing tritonserver")
+    added = home.folder / "backends-3.11"
+    added.mkdir()
+    assert install_home(tmp_path / ".triton", said.append) == home
+    assert len(said) == 1 and added.is_dir()
+
+    backend = home.python_backend / "libtriton_python.so"
+    whole = backend.read_bytes()
+    if damage == "missing":
+        backend.unlink()
+    else:
+        backend.write_bytes(whole[:-1] if damage == "shortened" else whole[:-1] + bytes([whole[-1] ^ 1]))
+    install_home(tmp_path / ".triton", said.append)
+    assert said[1] == ".triton/2.51.0 is damaged, so it is made again"
+    assert backend.read_bytes() == whole
+
+
+def test_make_setup_looks_at_it_even_when_everything_is_newer(tmp_path: Path) -> None:
+    makefile = tmp_path / "Makefile"
+    makefile.write_text((ROOT / "Makefile").read_text())
+    for name in ("requirements", "torch", "triton", "bare-python"):
+        (tmp_path / "requirements").mkdir(exist_ok=True)
+        (tmp_path / "requirements" / f"{name}.txt").touch()
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "ready").touch()
+    done = subprocess.run(["make", "--dry-run", "setup"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [".venv/bin/python build.py setup"]

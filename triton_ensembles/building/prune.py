@@ -1,0 +1,68 @@
+"""What the store and the downloads hold that no archive needs, and its removal."""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_ensembles.building.places import Places
+from triton_ensembles.files import files_in, remove, size_of
+
+_DAY = 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class Unneeded:
+    """A file or folder that no archive needs.
+
+    Attributes:
+        size: the bytes that its removal frees: files that a staged repository links to are still there.
+    """
+
+    path: Path
+    size: int
+
+
+def find_unneeded(places: Places, days: float | None = None) -> list[Unneeded]:
+    """Entries of the store and downloads that no archive in dist/ was made with, the largest first.
+
+    The caller holds the lock of :meth:`Places.building` alone, so that nothing is being built.
+
+    Args:
+        days: of archives that are older than this, what they were made with is not needed either.
+    """
+    needed = set(_needed(places, days))
+    found = [
+        Unneeded(path, _freed(path))
+        for folder in (places.store, places.downloads)
+        if folder.is_dir()
+        for path in sorted(folder.iterdir())
+        if path.suffix != ".lock" and path.name not in needed
+    ]
+    return sorted(found, key=lambda each: each.size, reverse=True)
+
+
+def prune(unneeded: list[Unneeded]) -> None:
+    """Remove them, with their locks."""
+    for each in unneeded:
+        remove(each.path)
+        remove(each.path.with_name(f"{each.path.name}.lock"))
+
+
+def _needed(places: Places, days: float | None) -> Iterator[str]:
+    """The names, in the store and the downloads, of what the archives were made with."""
+    oldest = 0.0 if days is None else time.time() - days * _DAY
+    for state in places.build.glob("*/*.state.json"):
+        archive = places.archive(state.parent.name, state.name.removesuffix(".state.json"))
+        try:
+            if archive.stat().st_mtime >= oldest:
+                yield from json.loads(state.read_text())["made_with"]
+        except (OSError, ValueError, KeyError):  # there is no archive, or the next build makes it again
+            continue
+
+
+def _freed(path: Path) -> int:
+    if path.is_dir():
+        return sum(file.stat().st_size for file in files_in(path).values() if file.stat().st_nlink == 1)
+    return size_of(path) if path.stat().st_nlink == 1 else 0

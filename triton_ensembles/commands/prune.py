@@ -1,0 +1,32 @@
+"""``build.py prune``: free the disk of what no archive needs."""
+
+import click
+
+from triton_ensembles.building import prune as pruning
+from triton_ensembles.commands import options
+from triton_ensembles.errors import shown
+
+
+@click.command("prune")
+@click.option(
+    "--days",
+    type=click.FloatRange(min=0),
+    show_default=False,
+    help="Keep only what archives of the last DAYS days were made with.  [default: what all archives were made with]",
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be removed, and remove nothing.")
+def prune(days: float | None, dry_run: bool) -> None:
+    """Remove from build/store/ and build/downloads/ what no archive in dist/ was made with, and print what it frees.
+
+    Archives stay, and what they were made with stays too, so that building them again is quick. Files that a staged
+    repository still links to free nothing. It waits until no build is running, and builds wait for it.
+    """
+    places = options.current_places()
+    with places.building(lambda line: click.echo(line, err=True), alone=True):
+        found = pruning.find_unneeded(places, days)
+        for each in found:
+            click.echo(f"{each.size / 1e6:10.1f} MB  {shown(each.path)}")
+        if not dry_run:
+            pruning.prune(found)
+    verb = "would be freed" if dry_run else "freed"
+    click.echo(f"{sum(each.size for each in found) / 1e6:10.1f} MB  {verb}, by {len(found)} files and folders")

@@ -1,0 +1,49 @@
+"""The TargetModel that a name without a digest stands for."""
+
+import re
+from datetime import datetime
+
+from triton_ensembles.deploy.archives import SUFFIX
+from triton_ensembles.deploy.aws import Aws, aws_errors
+from triton_ensembles.deploy.bucket import S3Prefix
+from triton_ensembles.deploy.sagemaker_endpoint import existing_endpoint
+from triton_ensembles.deploy.uploads import upload_times
+from triton_ensembles.errors import EnsembleError
+
+
+def find_target_model(aws: Aws, endpoint: str, name: str, built: str = "") -> str:
+    """The archive of the endpoint that ``name`` stands for: NAME.tar.gz or NAME-DIGEST.tar.gz.
+
+    Of several it is ``built`` if that is one of them, and otherwise the one that was uploaded last.
+
+    Args:
+        built: the key of the archive that is in dist/, if there is one. It is also the answer if the caller may invoke
+            the endpoint, but not look into it.
+
+    Raises:
+        EnsembleError: the endpoint has no such archive, or AWS's reason.
+    """
+    try:
+        with aws_errors(f"list the models of {endpoint}"):
+            times = _archives(aws, endpoint)
+    except EnsembleError:
+        if built:
+            return built
+        raise
+    own = re.compile(rf"{re.escape(name)}(-[0-9a-f]{{12}})?{re.escape(SUFFIX)}")
+    found = {key: time for key, time in times.items() if own.fullmatch(key)}
+    if built in found:
+        return built
+    if not found:
+        known = ", ".join(sorted(times)[:5]) or "none"
+        raise EnsembleError(f"{endpoint} has no archive of {name!r}", cure=f"upload it; it has {known}")
+    return max(found, key=lambda key: found[key])
+
+
+def _archives(aws: Aws, endpoint: str) -> dict[str, datetime]:
+    config = existing_endpoint(aws, endpoint)["EndpointConfigName"]
+    variants = aws.sagemaker.describe_endpoint_config(EndpointConfigName=config)["ProductionVariants"]
+    model = aws.sagemaker.describe_model(ModelName=variants[0]["ModelName"])
+    url = model["PrimaryContainer"].get("ModelDataUrl", "")
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    return upload_times(aws, S3Prefix(bucket, prefix))
