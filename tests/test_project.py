@@ -116,8 +116,10 @@ def test_demo_sends_the_example_and_goes_on_where_there_is_none(run: Run) -> Non
 
 
 def test_perf_sends_the_rows_of_the_example_or_random_data(project: Path, run: Run) -> None:
-    measured = run("perf", "--concurrency", "1", "--seconds", "1")
+    measured = run("perf", "--concurrency", "1", "--seconds", "1", "--format", "json")
     assert measured.exit_code == 0, measured.output
+    reports = json.loads(measured.stdout)["reports"]
+    assert [(report["name"], len(report["points"])) for report in reports] == [("doubler", 1), ("silent", 1)]
     assert "[doubler] sending 2 example rows: NUMBERS FP32 [3]" in measured.output
     assert "[silent] sending random data" in measured.output
     assert (project / "reports" / "perf" / "doubler.csv").is_file()
@@ -141,6 +143,9 @@ def test_invoke_sends_the_example_to_an_endpoint(endpoint: LocalEndpoint, run: R
     asked = run("invoke", "doubler")
     assert asked.exit_code == 0, asked.output
     assert re.search(r"rows\.json in \d+ ms.*\n  DOUBLED FP32 \[2, 3\]\n    twice 6\.0 is 12\.0\n", asked.output)
+    (answer,) = json.loads(run("invoke", "doubler", "--format", "json").stdout)["answers"]
+    (output,) = answer["outputs"]
+    assert output == {"name": "DOUBLED", "datatype": "FP32", "shape": [2, 3], "data": [2, 4, 6, 8, 10, 13]}
     refused = run("invoke", "silent")
     assert refused.exit_code == 1
     assert "there are no example requests for silent; give the request with --body FILE" in refused.output

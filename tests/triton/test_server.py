@@ -14,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -228,11 +229,11 @@ def serve(ports: Ports) -> AbstractContextManager[subprocess.Popen[str]]:
     return running(*command, ignoring=signal.SIGINT, stderr=subprocess.PIPE, start_new_session=True)
 
 
-def read_until(process: subprocess.Popen[str], words: str) -> str:
-    """What the process prints up to the line with these words, and nothing after it."""
-    assert process.stdout is not None
+def read_until(stream: IO[str] | None, words: str) -> str:
+    """What a process prints on one of its streams up to the line with these words, and nothing after it."""
+    assert stream is not None
     text = ""
-    for line in process.stdout:
+    for line in stream:
         text += line
         if words in line:
             return text
@@ -241,16 +242,16 @@ def read_until(process: subprocess.Popen[str], words: str) -> str:
 
 def test_serve_prints_its_addresses_and_ctrl_c_stops_it(built: dict[str, Built]) -> None:
     with Ports.reserved() as ports, serve(ports) as process:
-        text = read_until(process, "metrics  ")
+        text = read_until(process.stdout, "metrics  ")
         assert f"http://127.0.0.1:{ports.http}/v2" in text
         with urllib.request.urlopen(f"http://127.0.0.1:{ports.metrics}/metrics") as reply:
             assert b"nv_inference_count" in reply.read()
         started = descendants(process.pid)
         assert started
-        read_until(process, "Ctrl-C stops it")
+        read_until(process.stdout, "Ctrl-C stops it")
         os.killpg(process.pid, signal.SIGINT)  # what a terminal sends on Ctrl-C
         output, errors = process.communicate(timeout=300)
-        assert (process.returncode, errors) == (0, "")
+        assert (process.returncode, "error" in errors) == (0, False)
         assert output.endswith("stopped\n")
         assert wait_for_end(started) == []
 
@@ -258,7 +259,7 @@ def test_serve_prints_its_addresses_and_ctrl_c_stops_it(built: dict[str, Built])
 def test_ctrl_c_stops_a_server_that_is_loading(built: dict[str, Built]) -> None:
     """Otherwise the signal is lost, and the server keeps running."""
     with Ports.reserved() as ports, serve(ports) as process:
-        read_until(process, "starting tritonserver")
+        read_until(process.stderr, "starting tritonserver")
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=300)
         assert process.returncode == 130, (output, errors)

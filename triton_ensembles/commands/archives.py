@@ -39,4 +39,7 @@ def _report_others(folder: Path, chosen: Sequence[Archive]) -> None:
     others = sorted(set(folder.glob(f"[!.]*{SUFFIX}")) - {each.path for each in chosen})
     if others:
         names = ", ".join(shown(path) for path in others[:3]) + (", …" if len(others) > 3 else "")
-        click.echo(f"note: left out, since no ensemble of this project makes them: {names}; name them to include them")
+        click.echo(
+            f"note: left out, since no ensemble of this project makes them: {names}; name them to include them",
+            err=True,
+        )

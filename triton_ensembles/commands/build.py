@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands import options
+from triton_ensembles.commands import options, output
 from triton_ensembles.commands.builds import build_all
 from triton_ensembles.triton.targets import target_of
 
@@ -12,6 +12,8 @@ from triton_ensembles.triton.targets import target_of
 @click.command()
 @options.building
 @options.for_target
+@output.quiet
+@output.json_format
 @click.option(
     "--engines-from",
     type=options.FOLDER,
@@ -38,7 +40,11 @@ def build(
       build --target fused --image 24.09            the same for NVIDIA's image of Triton 24.09, on CPU instances
       build --target gpu --image 24.09              for a GPU, in NVIDIA's image of Triton 24.09
       build bert_trt --target gpu --image 24.09 --engines-from DIR
+
+    \b
+    --format json: {"archives": [{name, archive, size, sha256, weights, changed}],
+                    "failed": [{name, error}]}
     """
     if engines_from and target != "gpu":
         raise click.UsageError("--engines-from is for --target gpu: no other target uses TensorRT plans")
-    build_all(names, weights, weights_dir, target_of(target, image, instance), engines_from)
+    build_all(names, weights, weights_dir, target_of(target, image, instance), engines_from, is_result=True)

@@ -3,14 +3,14 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.building.build import Built, ask_sources, build, choose
 from triton_ensembles.building.sources import Sources
-from triton_ensembles.commands import options
+from triton_ensembles.commands import options, output
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.system_errors import explained
 from triton_ensembles.triton.ports import Ports
@@ -21,11 +21,20 @@ T = TypeVar("T")
 
 
 def build_all(
-    names: tuple[str, ...], weights: str, weights_dir: Path | None, target: Target, engines_from: Path | None = None
+    names: tuple[str, ...],
+    weights: str,
+    weights_dir: Path | None,
+    target: Target,
+    engines_from: Path | None = None,
+    *,
+    is_result: bool = False,
 ) -> list[Built]:
     """Build the named ensembles, or all of them, and print the progress. One that fails does not stop the others.
 
     The sources of all are looked for first, so that a missing one is known at once.
+
+    Args:
+        is_result: the archives are the result of the command, and not a step on the way to it.
 
     Raises:
         EnsembleError: some failed; when there are several ensembles, it sums up which, after all have been tried.
@@ -33,6 +42,7 @@ def build_all(
     places, allow_random = options.current_places(), weights == "auto"
     folders, sources = choose(places.ensembles, names), Sources(weights_dir, places.downloads)
     failed: dict[str, EnsembleError] = {}
+    report = output.result if is_result else output.progress()
 
     def ask(folder: Path) -> None:
         progress = timed_progress(folder.name)
@@ -52,18 +62,30 @@ def build_all(
         )
         size = built.archive.stat().st_size / 1e6
         result = f"built in {time.monotonic() - started:.1f} s" if built.changed else "unchanged, nothing to do"
-        click.echo(f"{shown(built.archive)}  {size:.1f} MB  sha256 {built.sha256[:12]}…  {result}")
+        report(f"{shown(built.archive)}  {size:.1f} MB  sha256 {built.sha256[:12]}…  {result}")
         warn_of_random_weights(built)
         return built
 
     several = len(folders) > 1
     _each(folders, ask, failed, report=several)
     made = _each([each for each in folders if each.name not in failed], make, failed, report=several)
+    if is_result:
+        output.document(
+            {
+                "archives": [_record(each) for each in made],
+                "failed": [{"name": name, "error": str(error)} for name, error in failed.items()],
+            }
+        )
     if failed and not several:
         raise failed[folders[0].name]
     if failed:
         raise EnsembleError(summary_of(failed, len(folders), "could not be built"))
     return made
+
+
+def _record(built: Built) -> dict[str, Any]:
+    facts = {"name": built.name, "archive": str(built.archive), "size": built.archive.stat().st_size}
+    return facts | {"sha256": built.sha256, "weights": built.manifest["weights"], "changed": built.changed}
 
 
 def _each(
@@ -97,7 +119,8 @@ def summary_of(failed: Mapping[str, EnsembleError], count: int, what: str) -> st
 def timed_progress(name: str) -> Callable[[str], None]:
     """Prints lines with the name and the seconds since now."""
     started = time.monotonic()
-    return lambda line: click.echo(f"[{name} {time.monotonic() - started:5.1f} s] {line}")
+    say = output.progress()
+    return lambda line: say(f"[{name} {time.monotonic() - started:5.1f} s] {line}")
 
 
 def warn_of_random_weights(built: Built) -> None:
@@ -114,11 +137,12 @@ def server_of(built: list[Built], ports: Ports | None = None) -> TritonServer:
         EnsembleError: they are for different Pythons.
     """
     python = python_of({each.name: each.repository for each in built})
-    click.echo(f"starting tritonserver with {', '.join(each.name for each in built)}")
+    say = output.progress()
+    say(f"starting tritonserver with {', '.join(each.name for each in built)}")
     return TritonServer(
         [each.repository for each in built],
         ports=ports,
         log=options.current_places().build / "tritonserver.log",
         python=python,
-        progress=lambda seconds: click.echo(f"  loading, {seconds:.0f} s"),
+        progress=lambda seconds: say(f"  loading, {seconds:.0f} s"),
     )

@@ -9,6 +9,7 @@ from triton_ensembles.archive.clones import clone as write_clones
 from triton_ensembles.archive.clones import clone_names
 from triton_ensembles.building.build import last_built
 from triton_ensembles.commands import options
+from triton_ensembles.commands import output as output_of
 from triton_ensembles.commands.builds import warn_of_random_weights
 from triton_ensembles.errors import EnsembleError, shown
 
@@ -18,6 +19,7 @@ _REPORT_SECONDS = 2.0
 @click.command()
 @click.argument("ensemble")
 @options.target
+@output_of.quiet
 @click.option("--count", type=click.IntRange(min=1), required=True, help="The number of archives.")
 @click.option("--prefix", required=True, help="The beginning of their names: PREFIX_0000.tar.gz and so on.")
 @click.option("--output", type=options.NEW_FOLDER, help="The folder to write them to.  [default: dist/TARGET]")
@@ -36,12 +38,12 @@ def clone(ensemble: str, target: str, count: int, prefix: str, output: Path | No
         )
     folder = output or places.archive(target, ensemble).parent
     began = reported = time.monotonic()
-    size = 0
-    for number, path in enumerate(write_clones(built.archive, clone_names(prefix, count), folder, click.echo), 1):
+    size, say = 0, output_of.progress()
+    for number, path in enumerate(write_clones(built.archive, clone_names(prefix, count), folder, say), 1):
         size += path.stat().st_size
         if (now := time.monotonic()) - reported > _REPORT_SECONDS:
             reported = now
-            click.echo(f"{number} of {count}, {size / 1e9:.1f} GB")
+            say(f"{number} of {count}, {size / 1e9:.1f} GB")
     seconds = time.monotonic() - began
     click.echo(f"{count} archives in {shown(folder)}, {size / 1e9:.2f} GB in {seconds:.1f} s")
     warn_of_random_weights(built)

@@ -6,7 +6,7 @@ import click
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
-from triton_ensembles.commands import options
+from triton_ensembles.commands import options, output
 from triton_ensembles.commands.builds import build_all, server_of, warn_of_random_weights
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.examples.answer import answer_lines
@@ -17,6 +17,7 @@ from triton_ensembles.examples.request import Request
 @click.command()
 @options.building
 @options.for_target
+@output.quiet
 def demo(
     names: tuple[str, ...], weights: str, weights_dir: Path | None, target: str, image: str, instance: str
 ) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands import options
+from triton_ensembles.commands import options, output
 from triton_ensembles.commands.archives import chosen_archives
 from triton_ensembles.deploy.archives import Archive, common_weights, refuse_faulty
 from triton_ensembles.deploy.aws import Aws, aws_errors
@@ -50,6 +50,7 @@ from triton_ensembles.triton.destination import Destination
 )
 @options.allow_random
 @options.timeout
+@output.quiet
 @click.option("--dry-run", is_flag=True, help="Check, show what would be created and what it costs, and stop.")
 def deploy(
     archives: tuple[Path, ...],
@@ -101,7 +102,7 @@ def deploy(
     click.echo(cost(hosting_price(aws, instance), instance, count, count))
     if dry_run:
         return
-    outcome = deploy_endpoint(aws, desired, click.echo, timeout)
+    outcome = deploy_endpoint(aws, desired, output.progress(), timeout)
     click.echo(f"{outcome}; run undeploy to stop the cost")
 
 

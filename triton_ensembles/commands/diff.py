@@ -2,13 +2,14 @@
 
 import difflib
 from pathlib import Path
+from typing import Any
 
 import click
 
 from triton_ensembles.building.build import choose, refuse_faults
 from triton_ensembles.building.fusion import Fusion, fuse
 from triton_ensembles.building.plan import plan_build
-from triton_ensembles.commands import options
+from triton_ensembles.commands import options, output
 from triton_ensembles.commands.builds import summary_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.fused.plan import PLAN
@@ -21,6 +22,7 @@ from triton_ensembles.triton.targets import CPU, NAMES, Target, target_of
 @click.argument("other", type=click.Choice(NAMES))
 @options.names
 @options.image
+@output.json_format
 def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
     """Show what differs between two targets: the servers, and the files that are staged for each of them.
 
@@ -29,26 +31,35 @@ def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
     \b
       diff cpu gpu --image 24.09   what NVIDIA's image gets instead
       diff cpu fused               the DAG, and the one model that it becomes
+
+    \b
+    --format json: {"servers": {property: {before, after}}, "ensembles": [{name, diff: [line]} or {name, error}]}
     """
     if one == other:
         raise EnsembleError(f"both targets are {one}", cure="run: diff cpu gpu --image 24.09")
     old, new = (CPU if name == "cpu" else target_of(name, image) for name in (one, other))
     after = new.differences()
-    click.secho(f"{one} -> {other}", bold=True)
+    output.result(f"{one} -> {other}", bold=True)
     for property_name, before in old.differences().items():
         change = "" if before == after[property_name] else f"  ->  {after[property_name]}"
-        click.echo(f"  {property_name:24} {before}{change}")
+        output.result(f"  {property_name:24} {before}{change}")
     folders, failed = choose(options.current_places().ensembles, names), {}
+    records: list[dict[str, Any]] = []
     for folder in folders:
-        click.secho(f"\n{folder.name}", bold=True)
+        output.result(f"\n{folder.name}", bold=True)
         try:
             staged, other_staged = (_staged(folder, target) for target in (old, new))
         except EnsembleError as error:
             failed[folder.name] = error
-            click.echo(f"error: {error}")
+            records.append({"name": folder.name, "error": str(error)})
+            output.result(f"error: {error}")
             continue
-        for line in difflib.unified_diff(staged, other_staged, one, other, lineterm="", n=3):
-            click.secho(line, fg={"+": "green", "-": "red", "@": "cyan"}.get(line[0]))
+        lines = list(difflib.unified_diff(staged, other_staged, one, other, lineterm="", n=3))
+        records.append({"name": folder.name, "diff": lines})
+        for line in lines:
+            output.result(line, fg={"+": "green", "-": "red", "@": "cyan"}.get(line[0]))
+    servers = {key: {"before": before, "after": after[key]} for key, before in old.differences().items()}
+    output.document({"servers": servers, "ensembles": records})
     if failed:
         raise EnsembleError(summary_of(failed, len(folders), "cannot be compared"))
 

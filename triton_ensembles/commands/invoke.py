@@ -1,10 +1,12 @@
 """``invoke`` on the command line: the example requests of the project's ensembles, or a body of one's own."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from triton_ensembles.commands import options
+from triton_ensembles.commands import output as output_of
 from triton_ensembles.commands.archives import project_archives
 from triton_ensembles.deploy.archives import SUFFIX, read_archive
 from triton_ensembles.deploy.aws import Aws
@@ -28,6 +30,8 @@ from triton_ensembles.recipe.reader import find_ensembles
 @click.option("--body", type=options.FILE, help="Send this file as it is.")
 @click.option("--content-type", default="application/json", help="Of --body.")
 @click.option("--output", type=options.NEW_FILE, help="Write the answer's body here.")
+@output_of.quiet
+@output_of.json_format
 @click.option("--patience", default=PATIENCE, help="Seconds that a cold start may take.")
 def invoke(
     models: tuple[str, ...],
@@ -46,30 +50,37 @@ def invoke(
     bert_trt-3009f6f36df9.tar.gz. If the endpoint has several of that name, it is the one in dist/TARGET, or else the
     one that was uploaded last. Without any MODEL, all ensembles of the project that have an archive in
     dist/TARGET are asked.
+
+    \b
+    --format json: {"answers": [{model, request, seconds, tries, content_type,
+                    outputs: [{name, datatype, shape, data: [value]}] or null}]}
     """
     aws, places = Aws(), options.current_places()
     folder = places.dist / target
     asked = models or tuple(each.name for each in project_archives(target))
     if output and len(asked) > 1:
         raise click.UsageError("--output takes the answer of one MODEL")
+    say, records = output_of.progress(), []
     for name in asked:
         key = name if name.endswith(SUFFIX) else find_target_model(aws, endpoint, name, _built(folder, name))
-        click.secho(key, bold=True)
+        output_of.result(key, bold=True)
         requests: list[tuple[Payload, Request | None]]
         if body:
             requests = [(Payload(body.read_bytes(), content_type), None)]
         else:
             requests = [(payload_of(each), each) for each in _examples(places.ensembles, name, texts, photo)]
         for payload, example in requests:
-            answer = invoke_model(aws, endpoint, key, payload, click.echo, patience)
+            answer = invoke_model(aws, endpoint, key, payload, say, patience)
+            records.append(_record(key, example, answer))
             tries = "" if answer.tries == 1 else f", {answer.tries} tries"
-            click.echo(f"  {example.label if example else 'answered'} in {answer.seconds * 1000:.0f} ms{tries}")
+            output_of.result(f"  {example.label if example else 'answered'} in {answer.seconds * 1000:.0f} ms{tries}")
             if output:
                 output.parent.mkdir(parents=True, exist_ok=True)
                 with write_whole(output) as partial:
                     partial.write_bytes(answer.body)
             for line in _lines(answer, example):
-                click.echo(f"  {line}")
+                output_of.result(f"  {line}")
+    output_of.document({"answers": records})
 
 
 def _built(folder: Path, name: str) -> str:
@@ -89,6 +100,25 @@ def _examples(ensembles: Path, name: str, texts: tuple[str, ...], photo: Path | 
     if photo:
         return (examples.with_file(photo),)
     return (examples.requests[0].with_texts(texts),) if texts else examples.requests
+
+
+def _record(model: str, example: Request | None, answer: Answer) -> dict[str, Any]:
+    """``outputs`` is None for an answer that is not Triton's."""
+    outputs = None
+    if answer.content_type.startswith("application/"):
+        read = read_answer(answer.body, answer.content_type)
+        outputs = [
+            {key: each[key] for key in ("name", "datatype", "shape")} | {"data": _values(read.as_numpy(each["name"]))}
+            for each in read.get_response().get("outputs", [])
+        ]
+    facts = {"model": model, "request": example.label if example else None, "seconds": answer.seconds}
+    return facts | {"tries": answer.tries, "content_type": answer.content_type, "outputs": outputs}
+
+
+def _values(values: Any) -> list[Any]:
+    return [
+        each.decode("utf-8", "replace") if isinstance(each, bytes) else each for each in values.reshape(-1).tolist()
+    ]
 
 
 def _lines(answer: Answer, example: Request | None) -> list[str]:

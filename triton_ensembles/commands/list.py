@@ -1,12 +1,13 @@
 """``build.py list``: every ensemble and its archive."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from triton_ensembles.building.build import Built, choose, last_built
 from triton_ensembles.building.plan import find_ensemble, read_models
-from triton_ensembles.commands import options
+from triton_ensembles.commands import options, output
 from triton_ensembles.commands.builds import summary_of
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.recipe.reader import read_recipe
@@ -14,26 +15,42 @@ from triton_ensembles.recipe.reader import read_recipe
 
 @click.command("list")
 @options.target
+@output.json_format
 def listing(target: str) -> None:
     """Show every ensemble: steps, artifacts, sizes, weights (pretrained, provided or random), environment, digest.
 
     One that cannot be read has its error instead, and the exit code is 1.
+
+    \b
+    --format json: {"ensembles": [{name, error}, or {name, description, steps: [text], archive: null or
+                    {path, size, sha256, manifest}}]}
     """
     places = options.current_places()
     folders, failed = choose(places.ensembles, ()), {}
+    records: list[dict[str, Any]] = []
     for folder in folders:
         try:
             description, steps = read_recipe(folder).description, _steps(folder)
         except EnsembleError as error:
             failed[folder.name] = error
-            click.secho(folder.name, bold=True)
-            click.echo(f"  error: {error}")
+            records.append({"name": folder.name, "error": str(error)})
+            output.result(folder.name, bold=True)
+            output.result(f"  error: {error}")
             continue
-        click.secho(f"{folder.name}  {description}", bold=True)
-        click.echo(f"  steps: {' -> '.join(steps)}")
-        _describe(last_built(folder.name, target, places), target)
+        output.result(f"{folder.name}  {description}", bold=True)
+        output.result(f"  steps: {' -> '.join(steps)}")
+        built = last_built(folder.name, target, places)
+        _describe(built, target)
+        archive = _record(built) if built else None
+        records.append({"name": folder.name, "description": description, "steps": steps, "archive": archive})
+    output.document({"ensembles": records})
     if failed:
         raise EnsembleError(summary_of(failed, len(folders), "cannot be read"))
+
+
+def _record(built: Built) -> dict[str, Any]:
+    facts = {"path": str(built.archive), "size": built.archive.stat().st_size, "sha256": built.sha256}
+    return facts | {"manifest": built.manifest}
 
 
 def _steps(folder: Path) -> list[str]:
@@ -45,7 +62,7 @@ def _steps(folder: Path) -> list[str]:
 
 def _describe(built: Built | None, target: str) -> None:
     if built is None:
-        click.echo(f"  not built, or the archive is damaged: build.py build --target {target}")
+        output.result(f"  not built, or the archive is damaged: build.py build --target {target}")
         return
     manifest = built.manifest
     for path, artifact in manifest["artifacts"].items():
@@ -59,4 +76,4 @@ def _describe(built: Built | None, target: str) -> None:
 
 
 def _row(name: str, size: int, about: str) -> None:
-    click.echo(f"  {name:44} {size / 1e6:8.1f} MB  {about}")
+    output.result(f"  {name:44} {size / 1e6:8.1f} MB  {about}")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ import click
 from triton_ensembles.building.build import choose
 from triton_ensembles.building.plan import find_ensemble, read_models
 from triton_ensembles.commands import options
+from triton_ensembles.commands import output as output_of
 from triton_ensembles.commands.builds import build_all
 from triton_ensembles.errors import shown
 from triton_ensembles.perf.inputs import UserInputs
@@ -48,6 +50,8 @@ def _refuse_wrong_inputs(folders: Sequence[Path], shapes: Sequence[str]) -> None
 @click.command()
 @options.building
 @options.for_target
+@output_of.quiet
+@output_of.json_format
 @click.option(
     "--concurrency",
     "concurrencies",
@@ -100,6 +104,8 @@ def perf(
     """Build, then measure each ensemble with perf_analyzer: concurrency sweep, time by step, CSV, JSON and a plot.
 
     The steps of a drawn ensemble have queues; a fused one has only its own.
+
+    --format json: {"reports": [what NAME.json holds]}
     """
     served = options.target_served_here(target, image, instance)
     places = options.current_places()
@@ -116,10 +122,11 @@ def perf(
         protocol=protocol,
         batch=batch,
         user=UserInputs(input_data, shapes),
-        progress=click.echo,
+        progress=output_of.progress(),
         log=places.build / "tritonserver.log",
     )
+    output_of.document({"reports": [asdict(report) for report in reports]})
     for report in reports:
-        click.secho(f"\n{report.name}", bold=True)
-        click.echo(tables(report))
-        click.echo("  ".join(shown(output / f"{report.name}{suffix}") for suffix in SUFFIXES))
+        output_of.result(f"\n{report.name}", bold=True)
+        output_of.result(tables(report))
+        output_of.result("  ".join(shown(output / f"{report.name}{suffix}") for suffix in SUFFIXES))

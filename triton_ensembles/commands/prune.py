@@ -3,7 +3,7 @@
 import click
 
 from triton_ensembles.building import prune as pruning
-from triton_ensembles.commands import options
+from triton_ensembles.commands import options, output
 from triton_ensembles.errors import shown
 
 
@@ -14,6 +14,7 @@ from triton_ensembles.errors import shown
     show_default=False,
     help="Keep only what archives of the last DAYS days were made with.  [default: what all archives were made with]",
 )
+@output.quiet
 @click.option("--dry-run", is_flag=True, help="Print what would be removed, and remove nothing.")
 def prune(days: float | None, dry_run: bool) -> None:
     """Remove from build/store/ and build/downloads/ what no archive in dist/ was made with, and print what it frees.
@@ -22,7 +23,7 @@ def prune(days: float | None, dry_run: bool) -> None:
     repository still links to free nothing. It waits until no build is running, and builds wait for it.
     """
     places = options.current_places()
-    with places.building(lambda line: click.echo(line, err=True), alone=True):
+    with places.building(output.progress(), alone=True):
         found = pruning.find_unneeded(places, days)
         for each in found:
             click.echo(f"{each.size / 1e6:10.1f} MB  {shown(each.path)}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands import options
+from triton_ensembles.commands import options, output
 from triton_ensembles.commands.builds import build_all, server_of
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.processes import StopSignals
@@ -18,6 +18,7 @@ _PORT = click.IntRange(1, 65535)
 @click.command()
 @options.building
 @options.for_target
+@output.quiet
 @click.option("--http-port", type=_PORT, default=8000, help="KServe v2 over HTTP.")
 @click.option("--grpc-port", type=_PORT, default=8001, help="KServe v2 over gRPC.")
 @click.option("--metrics-port", type=_PORT, default=8002, help="Prometheus metrics.")

@@ -2,13 +2,16 @@
 
 import click
 
+from triton_ensembles.commands import output
 from triton_ensembles.triton.home import install_home
 from triton_ensembles.triton.machine import check_machine
 from triton_ensembles.triton.stubs import prepare_stubs
 
 
 @click.command()
+@output.quiet
 def setup() -> None:
     """Check this machine and install tritonserver, perf_analyzer and the Python of plain steps into .triton/."""
     check_machine()
-    prepare_stubs(install_home(progress=click.echo), progress=click.echo)
+    say = output.progress()
+    prepare_stubs(install_home(progress=say), progress=say)

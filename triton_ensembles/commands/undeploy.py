@@ -2,7 +2,7 @@
 
 import click
 
-from triton_ensembles.commands import options
+from triton_ensembles.commands import options, output
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import archive_prefix
 from triton_ensembles.deploy.removal import undeploy_endpoint
@@ -14,6 +14,7 @@ from triton_ensembles.deploy.removal import undeploy_endpoint
 @options.prefix
 @click.option("--keep-archives", is_flag=True, help="Leave the archives in S3.")
 @options.timeout
+@output.quiet
 def undeploy(endpoint: str, bucket: str | None, prefix: str | None, keep_archives: bool, timeout: float) -> None:
     """Delete all that these commands created: scaling, endpoint, configurations, models, archives and the bucket.
 
@@ -21,5 +22,5 @@ def undeploy(endpoint: str, bucket: str | None, prefix: str | None, keep_archive
     """
     aws = Aws()
     place = None if keep_archives else archive_prefix(aws, endpoint, bucket, prefix)
-    deleted = undeploy_endpoint(aws, endpoint, place, click.echo, timeout)
+    deleted = undeploy_endpoint(aws, endpoint, place, output.progress(), timeout)
     click.echo(f"resources deleted: {deleted}" if deleted else "nothing to delete")

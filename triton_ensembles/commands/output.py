@@ -1,0 +1,52 @@
+"""Where output goes: progress to stderr unless --quiet, results to stdout, as text or as one JSON document."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+_QUIET, _JSON = f"{__name__}.quiet", f"{__name__}.json"
+
+
+def _note(key: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def note(context: click.Context, _parameter: click.Parameter, value: Any) -> None:
+        context.meta[key] = value in (True, "json")
+
+    return note
+
+
+quiet = click.option(
+    "--quiet", is_flag=True, expose_value=False, callback=_note(_QUIET), help="Print no progress on stderr."
+)
+json_format = click.option(
+    "--format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    expose_value=False,
+    callback=_note(_JSON),
+    help="How to print the result. json: one JSON document on stdout, and nothing else there.",
+)
+
+
+def progress() -> Callable[[str], None]:
+    """Prints a line on stderr, from any thread; nothing with --quiet."""
+    silent = _is_set(_QUIET)
+    return lambda line: None if silent else click.echo(line, err=True)
+
+
+def result(line: str, **style: Any) -> None:
+    """Print a line of a result as text; nothing with --format json."""
+    if not _is_set(_JSON):
+        click.secho(line, **style)
+
+
+def document(value: dict[str, Any]) -> None:
+    """Print the result as JSON, with --format json."""
+    if _is_set(_JSON):
+        click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def _is_set(key: str) -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(key))
