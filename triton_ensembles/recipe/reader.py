@@ -57,19 +57,17 @@ def parse_recipe(text: str, path: Path) -> Recipe:
         if first["type"] == "extra_forbidden":
             meant = nearest(names[-1], _keys(Recipe))
             message = "unknown key" + (f"; did you mean {meant!r}?" if meant else "")
-        line_number = _line_naming(text, names or re.findall(r"'([^']+)'", message))
+        line_number = line_naming(text, names or re.findall(r"'([^']+)'", message))
         raise EnsembleError(f"{'.'.join(names)}: {message}".removeprefix(": "), path=path, line=line_number) from error
 
 
 def _keys(model: type[BaseModel]) -> set[str]:
     """Every key of the model, and of the models in it."""
-    keys: set[str] = set()
-    for definition in (schema := model.model_json_schema()).get("$defs", {}).values():
-        keys |= definition.get("properties", {}).keys()
-    return keys | schema["properties"].keys()
+    schema = model.model_json_schema()
+    return {key for each in (schema, *schema.get("$defs", {}).values()) for key in each.get("properties", {})}
 
 
-def _line_naming(text: str, names: list[str]) -> int | None:
+def line_naming(text: str, names: list[str]) -> int | None:
     """The first line that contains the last of ``names`` that the text contains; TOML parsers keep no positions."""
     for name in reversed(names):
         for number, line in enumerate(text.splitlines(), start=1):
