@@ -154,7 +154,7 @@ def test_paths_in_a_recipe_are_relative_to_the_project(tmp_path: Path) -> None:
     recipe.write_text(f'description = "one"\n{environment}')
     missing = CliRunner().invoke(main, ["--project", str(tmp_path), "build"])
     assert missing.exit_code == 1
-    assert "the recipe names envs/own.yml, which does not exist" in missing.output
+    assert f"the recipe names {tmp_path}/envs/own.yml, which does not exist" in missing.output
     (tmp_path / "envs").mkdir()
     (tmp_path / "envs" / "own.yml").write_text("dependencies: [")
     broken = CliRunner().invoke(main, ["--project", str(tmp_path), "build"])

@@ -7,7 +7,7 @@ from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import rule
 from triton_ensembles.environment import read_environment_file
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.recipe.reader import RECIPE, line_naming
 from triton_ensembles.recipe.schema import Recipe
 from triton_ensembles.spelling import choices, nearest
@@ -41,7 +41,7 @@ def recipe_file_missing(repository: Repository) -> Iterator[Finding]:
             meant = nearest(path.rpartition("/")[2], [each.name for each in near.iterdir()] if near.is_dir() else [])
             yield Finding(
                 _place(repository, path),
-                f"the recipe names {path}, which does not exist",
+                f"the recipe names {shown(project / path)}, which does not exist",
                 "the build refuses it",
                 f"did you mean '{meant}'?" if meant else "write the file; its path is relative to the project",
             )
@@ -57,7 +57,12 @@ def recipe_environment_file(repository: Repository) -> Iterator[Finding]:
         try:
             read_environment_file(project / environment.file)
         except EnsembleError as error:
-            yield Finding(Place(environment.file, error.line or 0), error.message, "the build refuses it", error.cure)
+            yield Finding(
+                Place(shown(project / environment.file), error.line or 0),
+                error.message,
+                "the build refuses it",
+                error.cure,
+            )
 
 
 @rule("Every source of a recipe is used", severity=Severity.WARNING)
