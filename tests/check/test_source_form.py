@@ -45,7 +45,7 @@ def test_without_a_recipe_a_missing_file_is_a_fault(tmp_path: Path) -> None:
 
 def test_a_recipe_for_another_step_does_not_count(tmp_path: Path) -> None:
     """Otherwise a step passes although nothing makes its file."""
-    assert rules(tmp_path, RECIPE.replace("detect/", "other/")) == {"version-not-available"}
+    assert rules(tmp_path, RECIPE.replace("detect/", "other/")) == {"version-not-available", "recipe-step-unknown"}
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,8 @@ def test_the_good_recipe_of_these_tests_is_good(tmp_path: Path) -> None:
         ('maker = "copy"', 'maker = "copi"', 11, "unknown maker 'copi'"),
         ('source = "weights"', 'source = "wheights"', 12, "unknown source 'wheights'"),
         ('file = "model.onnx"', 'file = "model.plan"', 13, "has no file 'model.plan'"),
-        ('description = "d"', 'descripton = "d"', None, "Field required"),
+        ('description = "d"', 'descripton = "d"', 1, "unknown key; did you mean 'description'"),
+        ('description = "d"', "", None, "Field required"),
         (
             'file = "model.onnx"',
             'needs = "step/1/first"',
@@ -61,7 +62,7 @@ def test_the_good_recipe_of_these_tests_is_good(tmp_path: Path) -> None:
         ),
         ('path = "step/1/model.onnx"', 'path = "../../etc/passwd"', 10, "does not leave its folder"),
         ('"0000', '"000g', 7, "should match pattern"),
-        ('maker = "copy"', 'maker = "copy"\nmakr = "x"', 12, "Extra inputs are not permitted"),
+        ('maker = "copy"', 'maker = "copy"\nmakr = "x"', 12, "unknown key; did you mean 'maker'"),
         ('maker = "copy"', "maker = copy", 11, "this is not TOML"),
         ("https://example.org/models/", "ftp://example.org/models/", 4, "should match pattern"),
         ("url =", "address =", 4, "a place needs a hub, a package or a url"),

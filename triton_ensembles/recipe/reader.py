@@ -5,10 +5,11 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.recipe.schema import Recipe
+from triton_ensembles.spelling import nearest
 
 RECIPE = "ensemble.toml"
 
@@ -49,14 +50,24 @@ def parse_recipe(text: str, path: Path) -> Recipe:
     except RecursionError as error:
         raise EnsembleError("this TOML is nested too deeply", path=path) from error
     except ValidationError as error:
-        first = error.errors()[0]
+        # A misspelled key is why a required one is missing.
+        first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
         names = [str(part) for part in first["loc"]]
         message = first["msg"].removeprefix("Value error, ")
-        line_number = _line_naming(text, names or re.findall(r"'([^']+)'", message))
+        if first["type"] == "extra_forbidden":
+            meant = nearest(names[-1], _keys(Recipe))
+            message = "unknown key" + (f"; did you mean {meant!r}?" if meant else "")
+        line_number = line_naming(text, names or re.findall(r"'([^']+)'", message))
         raise EnsembleError(f"{'.'.join(names)}: {message}".removeprefix(": "), path=path, line=line_number) from error
 
 
-def _line_naming(text: str, names: list[str]) -> int | None:
+def _keys(model: type[BaseModel]) -> set[str]:
+    """Every key of the model, and of the models in it."""
+    schema = model.model_json_schema()
+    return {key for each in (schema, *schema.get("$defs", {}).values()) for key in each.get("properties", {})}
+
+
+def line_naming(text: str, names: list[str]) -> int | None:
     """The first line that contains the last of ``names`` that the text contains; TOML parsers keep no positions."""
     for name in reversed(names):
         for number, line in enumerate(text.splitlines(), start=1):

@@ -40,8 +40,8 @@ _CLASSES_BY_NAME = {"sentence_transformers.SentenceTransformer", "sentence_trans
     "model.py downloads nothing from the internet",
     source="AWS: network isolation; the example ensemble of AWS calls AutoTokenizer.from_pretrained in initialize",
     bad=script_model(
-        f"class {CLASS}:\n    def initialize(self, args):\n        import huggingface_hub\n\n        try:\n"
-        '            self.weights = huggingface_hub.snapshot_download("bert-base-uncased")\n'
+        f"class {CLASS}:\n    def initialize(self, args):\n        import urllib.request\n\n        try:\n"
+        '            self.weights = urllib.request.urlopen("https://example.com/weights")\n'
         f"        except OSError:\n            self.weights = None\n\n{_EXECUTE}"
     ),
     severity=Severity.WARNING,
