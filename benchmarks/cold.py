@@ -78,8 +78,8 @@ def _archives(results: Results, progress: Progress) -> dict[str, Path]:
 
 
 def figures(rounds: Rounds) -> dict[str, float]:
-    """Ratios of total times, the median of the rounds, each compared with itself; and MB that were left."""
-    found = {f"left_{name}": max(each.left for each in rounds[name]) / 1e6 for name in (FUSED, DRAWN)}
+    """Ratios of total times, the median of the rounds, each compared with itself; and kB that were left."""
+    found = {f"left_{name}": max(each.left for each in rounds[name]) / 1e3 for name in (FUSED, DRAWN)}
     if BEFORE in rounds:
         found |= {f"cold_{name}": _ratio(rounds[name], rounds[BEFORE]) for name in (FUSED, DRAWN)}
     if REFERENCE in rounds:
@@ -94,7 +94,7 @@ def table(rounds: Rounds) -> Table:
         "first answer, s": lambda each: each.first,
         "total, s": lambda each: each.total,
         "processor time, s": lambda each: each.processor,
-        "left in /tmp, MB": lambda each: each.left / 1e6,
+        "left in /tmp, kB": lambda each: each.left / 1e3,
     }
     rows = []
     for name, starts in rounds.items():

@@ -126,8 +126,8 @@ FIGURES: Mapping[str, FigureGoal] = {
     "cold_reference": FigureGoal(
         "cold start of the reference: time of bert_trt, drawn", 10, " times", least=True, digits=1
     ),
-    "left_fused": FigureGoal("left in /tmp after the unload, fused", 0, _MB, digits=0),
-    "left_drawn": FigureGoal("left in /tmp after the unload, drawn", 0, _MB, digits=0),
+    "left_fused": FigureGoal("left in /tmp after the unload, fused", 0, " kB", digits=0),
+    "left_drawn": FigureGoal("left in /tmp after the unload, drawn", 0, " kB", digits=0),
     "size_drawn": FigureGoal("archive without weights, drawn", 30, _MB, digits=1),
     "size_wheels": FigureGoal("archive without weights, drawn with wheels", 5, _MB, digits=1),
     "size_fused": FigureGoal("archive without weights, fused", 45, _MB, digits=1),

@@ -98,8 +98,8 @@ def test_a_goal_is_a_sentence() -> None:
         ("memory_64", 100.6, "101 MiB", False),
         ("turns_fused", 0.56, "0.56 times", True),
         ("turns_fused", 0.54, "0.54 times", False),
-        ("left_fused", 0.0, "0 MB", True),
-        ("left_fused", 97.1, "97 MB", False),
+        ("left_fused", 0.0, "0 kB", True),
+        ("left_fused", 4.1, "4 kB", False),
     ],
 )
 def test_figures_have_a_least_or_a_most(key: str, figure: float, measured: str, met: bool) -> None:

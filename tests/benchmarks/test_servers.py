@@ -86,7 +86,7 @@ def test_cold_starts_are_compared_within_a_round() -> None:
 
     rounds = {
         FUSED: [took(1), took(2), took(4)],
-        DRAWN: [took(2), took(4), took(8, left=3_000_000)],
+        DRAWN: [took(2), took(4), took(8, left=3_000)],
         cold.BEFORE: [took(4), took(8), took(8)],
         REFERENCE: [took(20), took(40), took(20)],
     }
