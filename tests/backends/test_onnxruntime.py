@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +16,7 @@ import tritonclient.grpc as triton
 from onnx import TensorProto, helper
 
 from tests.backends.embedding import TABLE, config, embedding, ids, parameter
+from triton_ensembles.paths import ROOT
 
 if TYPE_CHECKING:
     from tests.backends.conftest import Array, ModelServer
@@ -116,3 +121,13 @@ def test_a_file_without_a_batch_axis_is_refused(model_server: ModelServer) -> No
     """Otherwise every batch would fail."""
     reason = model_server.refusal("bad", config("bad", "onnxruntime"), {"1/model.onnx": embedding(batch=1)})
     assert 'max_batch_size is 16, but input "IDS" of the file has no batch axis of any size in front: [1, -1]' in reason
+
+
+def test_it_does_not_report_to_its_maker(tmp_path: Path) -> None:
+    """Otherwise it leaves a file in /tmp of the container, and sends what it knows of the model."""
+    code = "import triton_ensembles.backends.onnxruntime, onnxruntime"
+    settings = {key: value for key, value in os.environ.items() if key not in ("CI", "ORT_DISABLE_TELEMETRY")}
+    subprocess.run(
+        [sys.executable, "-c", code], env={**settings, "TMPDIR": str(tmp_path)}, cwd=ROOT, check=True, timeout=120
+    )
+    assert not list(tmp_path.iterdir())

@@ -4,6 +4,7 @@ python -m triton_ensembles.artifacts.run MAKER FACTS
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from triton_ensembles.system_errors import explained
 
 
 def main() -> None:
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # see backends/onnxruntime
     maker, facts = sys.argv[1:]
     job = TypeAdapter(Job).validate_json(sys.stdin.read())
     try:
