@@ -20,6 +20,24 @@ from triton_ensembles.triton.server import TritonServer
 
 STEP = Path(__file__).with_name("hurt_step.py").read_text()
 ECHO = STEP.replace("word = request.request_id()", 'word = ""')
+COUNTING = """import threading
+
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def initialize(self, args):
+        self.family = pb_utils.MetricFamily("counting", "", pb_utils.MetricFamily.COUNTER)
+        self.metric = self.family.Metric(labels={})
+        threading.Thread(target=self.count, daemon=True).start()
+
+    def count(self):
+        while True:
+            self.metric.increment(1)
+
+    def execute(self, requests):
+        return []
+"""
 TENSOR = '{{ name: "{}" data_type: TYPE_FP32 dims: [ -1 ] }}'
 MAPS = 'input_map {{ key: "X" value: "{}" }} output_map {{ key: "Y" value: "{}" }}'
 USE = f'{{{{ model_name: "{{}}" model_version: -1 {MAPS} }}}}'
@@ -157,6 +175,30 @@ def test_a_killed_stub_takes_its_worker_with_it(hurt: Hurt) -> None:
     os.kill(stub, signal.SIGKILL)
     _wait(lambda: not _runs(worker))
     hurt.client.unload_model("orphan")
+
+
+def test_what_a_step_started_ends_with_its_worker(hurt: Hurt) -> None:
+    hurt.load("parent")
+    stub = _stub(hurt)
+    hurt.ask("parent", "child")  # which sleeps
+    assert descendants(stub) == []
+    assert hurt.answers("parent")
+    assert len(descendants(stub)) == 1
+
+
+def test_nothing_outlives_a_killed_server(tmp_path: Path) -> None:
+    """Triton's stub hangs when the server ends while it waits for the answer to a metric's increment."""
+    write(tmp_path / "counting", 1, first=COUNTING)
+    repository = tmp_path / "models"
+    repository.mkdir()
+    stage_fused_form(tmp_path / "counting", repository)
+    with TritonServer([repository], log=tmp_path / "log") as server:
+        processes = descendants(server.pid)
+        assert len(processes) == 2
+        os.kill(server.pid, signal.SIGKILL)
+        assert server._process is not None
+        server._process.wait()
+        _wait(lambda: not any(map(_runs, processes)))
 
 
 def test_tensors_of_any_size_and_many_requests(hurt: Hurt) -> None:

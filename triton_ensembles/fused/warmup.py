@@ -28,24 +28,25 @@ def warm_up(place: StepPlace, runner: StepRunner) -> None:
 
 
 def _results(sample: Mapping[str, Any], place: StepPlace, runner: StepRunner) -> Iterator[Any]:
-    question = Question(id="warmup", correlation_id=0, flags=0, timeout=0, parameters="{}", inputs={}, wanted=())
-    rows = int(sample.get("batch_size") or 0)
+    question = Question(id="", correlation_id=0, flags=0, timeout=0, parameters="{}", inputs={}, wanted=())
     batched = int(place.plan.config.get("max_batch_size", 0)) > 0
-    inputs = {name: _array(entry, max(rows, 1) if batched else 0, place) for name, entry in sample["inputs"].items()}
+    inputs = {name: _array(entry, place, batched=batched) for name, entry in sample["inputs"].items()}
+    requests = max(int(sample.get("batch_size") or 0), 1) if batched else 1
     for _ in range(int(sample.get("count") or 1)):
-        yield from runner.run([StepInput(question, inputs)])
+        yield from runner.run(
+            [StepInput(question, {name: array.copy() for name, array in inputs.items()}) for _ in range(requests)]
+        )
 
 
-def _array(entry: Mapping[str, Any], rows: int, place: StepPlace) -> Array:
-    """The array of one input: the data of the sample for each of ``rows`` rows, or once for 0."""
+def _array(entry: Mapping[str, Any], place: StepPlace, *, batched: bool) -> Array:
+    """One input of one request, which has one row: the batch size of a sample is a number of requests."""
     dims = [int(size) for size in entry.get("dims", ())]
     text = entry["data_type"] == "TYPE_STRING"
     dtype = np.dtype(object if text else pb_utils.triton_string_to_numpy(entry["data_type"]))
-    shape = ([rows] if rows else []) + dims
+    shape = [1, *dims] if batched else dims
     if name := entry.get("input_data_file"):
         raw = (place.folder / "warmup" / name).read_bytes()
-        one = pb_utils.deserialize_bytes_tensor(raw) if text else np.frombuffer(raw, dtype)
-        return np.broadcast_to(one.reshape(dims), shape).copy()
+        return (pb_utils.deserialize_bytes_tensor(raw) if text else np.frombuffer(raw, dtype)).reshape(shape)
     if text:
         return np.full(shape, b"", dtype=object)
     if entry.get("random_data"):

@@ -5,7 +5,6 @@ so that a step which is killed (by the kernel for its memory, by a fault in a li
 """
 
 import contextlib
-import ctypes
 import gc
 import os
 import signal
@@ -21,12 +20,11 @@ from typing import Any, NoReturn
 import triton_python_backend_utils as pb_utils
 
 from triton_ensembles.backends.common.model_instance import LoadError
-from triton_ensembles.fused import calls
+from triton_ensembles.fused import calls, kinship
 from triton_ensembles.fused.channel import Receiver, Sender, make_channel
 from triton_ensembles.fused.messages import Answer, Failure, Question
 from triton_ensembles.fused.plan import Plan
 
-_PR_SET_PDEATHSIG = 1
 _NO_STEP = 255  # in the byte that says which step runs
 _LOOK_SECONDS = 1.0  # how often a silent worker is looked at: a child of it may hold its end of the pipe open
 
@@ -50,6 +48,8 @@ class Worker:
 
     def __init__(self, plan: Plan, folder: Path, arguments: Mapping[str, str]) -> None:
         self._plan, self._folder, self._arguments = plan, folder, dict(arguments)
+        self._server = os.getppid()
+        kinship.adopt_orphans()
         self._step = mmap(-1, 1)  # shared with the worker
         self._pid = 0
         self._sender: Sender
@@ -139,13 +139,15 @@ class Worker:
         pid, self._pid = self._pid, 0
         self._sender.close()
         self._receiver.close()
-        return os.waitpid(pid, 0)[1]
+        status = os.waitpid(pid, 0)[1]
+        kinship.end_orphans()  # the steps' own processes: the next worker starts its own
+        return status
 
     def _work(self, receiver: Receiver, sender: Sender) -> NoReturn:
         """What the worker does until the stub closes its end. It must not return into the stub's code."""
         code = 1
         try:
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            kinship.end_with_stub_and_server(self._server)
             self._forget_stub()
             self._serve(receiver, sender)
             code = 0

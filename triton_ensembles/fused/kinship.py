@@ -1,0 +1,66 @@
+"""Whose end is whose: server, stub, worker, and processes that steps started."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_LOOK_SECONDS = 0.5
+
+
+def adopt_orphans() -> None:
+    """From now on this process is the parent of its descendants whose own parent has ended."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def end_orphans() -> None:
+    """Kill all children of this process, and the children that it gets by that."""
+    while children := _children():
+        for child in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        for child in children:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child, 0)
+
+
+def end_with_stub_and_server(server: int) -> None:
+    """Let this process end when the stub, its parent, does, and the stub when the server does.
+
+    The stub itself looks for the server three times a second, but hangs for good when the server ended before it
+    answered a metric or a log line (python_backend r24.10, pb_stub.cc: SendMessage holds a mutex that
+    TerminateStubToParentQueueMonitor waits for). The kernel's own signal would not do for the stub: its parent is a
+    thread of the server, which ends when the model is loaded.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    threading.Thread(target=_watch, args=(server,), daemon=True).start()
+
+
+def _watch(server: int) -> None:
+    while _exists(server):
+        time.sleep(_LOOK_SECONDS)
+    time.sleep(_LOOK_SECONDS)  # a stub that does not hang also cleans up
+    os.kill(os.getppid(), signal.SIGKILL)
+
+
+def _exists(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # of another user
+        return True
+    return True
+
+
+def _children() -> list[int]:
+    found: list[int] = []
+    with contextlib.suppress(OSError):  # a thread that has ended
+        for task in Path("/proc/self/task").iterdir():
+            found += map(int, (task / "children").read_text().split())
+    return found
