@@ -39,7 +39,9 @@ _LEFT_OUT = tuple(
         *("onnxruntime/tools/*", "onnxruntime/transformers/*", "onnxruntime/quantization/*", "onnxruntime/datasets/*"),
         *("onnxruntime/capi/libonnxruntime.so*", "openvino/libs/*_gpu_*", "openvino/libs/*_npu_*"),
         *("openvino/libs/cache.json", "openvino/tools/*", "openvino/include/*", "torch/include/*", "torch/share/*"),
-        *("torch/bin/*", "tensorflow/include/*", "nvidia/*/include/*"),
+        # torch_shm_manager stays: torch is not imported without it.
+        *("torch/bin/test_*", "torch/bin/*Test", "torch/bin/protoc*", "torch/bin/upgrader_models/*"),
+        *("tensorflow/include/*", "nvidia/*/include/*"),
     )
 )
 _PYTHONS = ("38", "39", "310", "311", "312", "313", "314", "314t", "315", "315t")

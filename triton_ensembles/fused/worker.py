@@ -5,6 +5,7 @@ so that a step which is killed (by the kernel for its memory, by a fault in a li
 """
 
 import contextlib
+import ctypes
 import gc
 import os
 import signal
@@ -167,6 +168,8 @@ class Worker:
         except LoadError as error:
             sender.send(str(error))
             return
+        with contextlib.suppress(AttributeError):  # a C library other than glibc
+            ctypes.CDLL(None).malloc_trim(0)  # what reading models took
         counters = Counters(self._arguments, [step.name for step in self._plan.steps])
         self._step[0] = _NO_STEP
         sender.send("")
