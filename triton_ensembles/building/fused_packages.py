@@ -41,7 +41,7 @@ _LEFT_OUT = tuple(
         *("openvino/libs/cache.json", "openvino/tools/*", "openvino/include/*", "torch/include/*", "torch/share/*"),
         # torch_shm_manager stays: torch is not imported without it.
         *("torch/bin/test_*", "torch/bin/*Test", "torch/bin/protoc*", "torch/bin/upgrader_models/*"),
-        *("tensorflow/include/*", "nvidia/*/include/*"),
+        *("torch/test/*", "tensorflow/include/*", "nvidia/*/include/*"),
     )
 )
 _PYTHONS = ("38", "39", "310", "311", "312", "313", "314", "314t", "315", "315t")

@@ -20,13 +20,15 @@ from triton_ensembles.programs import run_step
 
 DESTINATION = "/opt/triton-python-environment"
 
+_STANDARD_LIBRARY = ("test", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data")
+
 #: Globs of conda-pack (``*`` matches ``/`` too) for files that no Python step uses. Byte code is left out because its
 #: time stamps are wrong after unpacking; :mod:`.inspection` writes what is needed.
 DEFAULT_EXCLUDE = (
     *("include/*", "man/*", "share/man/*", "share/doc/*", "share/info/*", "*.a", "*.la", "*/pkgconfig/*"),
-    *("*/__pycache__/*", "lib/python3.*/test/*", "lib/python3.*/idlelib/*", "lib/python3.*/tkinter/*"),
-    *("lib/python3.*/turtledemo/*", "lib/python3.*/ensurepip/*", "lib/python3.*/lib2to3/*"),
-    *("lib/python3.*/pydoc_data/*", "lib/python3.*/config-3.*"),
+    *("*/__pycache__/*", "lib/python3.*/config-3.*"),
+    # Not "lib/python3.*", which would also be the folders of these names in packages: TensorFlow needs its own "test".
+    *(f"lib/python3.{minor}/{name}/*" for minor in ("[0-9]", "[0-9][0-9]") for name in _STANDARD_LIBRARY),
     *("*/site-packages/*/tests/*", "*/site-packages/*.pyi", "*/site-packages/*.pxd", "*/site-packages/*.pyx"),
     *("*/site-packages/numpy/f2py/*", "*/site-packages/numpy/*core/include/*", "*/site-packages/numpy/distutils/*"),
     "*/site-packages/numpy/*core/_simd.*",  # only for its tests; 4 MB
