@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from tests.chain import build_fused_chain
 from triton_ensembles.building.build import Built, build, choose
 from triton_ensembles.building.places import Places
+from triton_ensembles.building.sources import Sources
 from triton_ensembles.paths import BUILD, DIST, ENSEMBLES
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU
@@ -75,5 +76,5 @@ def inception_graph(built: dict[str, Built], places: Places) -> Path:
     from triton_ensembles.building.store import Store
 
     plan = plan_build(places.ensembles / "dali_inception", CPU)
-    builder = ArtifactBuilder(plan, Store(places.store), places.downloads, print, allow_random=True)
+    builder = ArtifactBuilder(plan, Store(places.store), Sources(None, places.downloads), print, allow_random=True)
     return builder.make(plan.selected["inception_graphdef"].file).path

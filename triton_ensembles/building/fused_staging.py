@@ -75,7 +75,7 @@ def _runtime(backends: set[str]) -> Iterator[tuple[Path, Path]]:
 
 def _write_plan(plan: BuildPlan, fusion: Fusion, model: Path, version: Path) -> None:
     ensemble = plan.configs[fusion.ensemble]
-    files = {inner: file_digest(file) for inner, file in files_in(version).items()}
+    files = {inner: (file.stat().st_size, file_digest(file)) for inner, file in files_in(version).items()}
     compiled = Plan(
         batched=ensemble.max_batch_size > 0,
         optional=[tensor.name for tensor in ensemble.input if tensor.optional],

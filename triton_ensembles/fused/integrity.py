@@ -1,11 +1,13 @@
 """Whether the files of a version folder are those of the build, before they are trusted with requests."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from triton_ensembles.backends.common.model_instance import LoadError
+from triton_ensembles.fused.plan import PLAN
 
 _CHUNK = 1 << 20  # hashlib releases the GIL for these
 
@@ -15,14 +17,14 @@ class IntegrityCheck:
 
     Args:
         folder: the version folder.
-        files: the expected sha256 by path.
+        files: the expected sizes and sha256 by path.
     """
 
-    def __init__(self, folder: Path, files: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, files: Mapping[str, tuple[int, str]]) -> None:
         self._pool = ThreadPoolExecutor(2)
-        paths = sorted(files, key=lambda path: (_size(folder / path), path), reverse=True)
+        paths = sorted(files, key=lambda path: (files[path][0], path), reverse=True)
         self._faults: list[Future[str]] = [
-            self._pool.submit(_fault, folder / path, path, files[path]) for path in paths
+            self._pool.submit(_fault, folder / path, path, files[path][1]) for path in paths
         ]
 
     def finish(self) -> None:
@@ -36,11 +38,27 @@ class IntegrityCheck:
             raise LoadError(f"the fused ensemble's file {faults[0]}{others}: build the archive again")
 
 
-def _size(path: Path) -> int:
+def refuse_incomplete(folder: Path) -> None:
+    """Compare the sizes of all files in the version folder with the plan's.
+
+    It is done before anything else is imported: a library that was cut off ends the process that loads it, and a module
+    that is missing says nothing of the archive. A plan that cannot be read is refused later, by its digest.
+
+    Raises:
+        LoadError: it names a file that is missing, or has another size than in the build.
+    """
     try:
-        return path.stat().st_size
-    except OSError:
-        return 0
+        files = json.loads((folder / PLAN).read_bytes())["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    for path, (size, _) in files.items():
+        file = folder / path
+        if not file.is_file():
+            raise LoadError(f"the fused ensemble's file {path} is missing: build the archive again")
+        if file.stat().st_size != size:
+            raise LoadError(
+                f"the fused ensemble's file {path} is damaged, or of another build: build the archive again"
+            )
 
 
 def _fault(path: Path, name: str, sha256: str) -> str:

@@ -9,9 +9,12 @@ from typing import Any
 # Before numpy is imported: the archive's packages, beside this file, are the ones that it was proven with.
 sys.path.insert(0, str(Path(__file__).parent))
 
+from triton_ensembles.fused.integrity import IntegrityCheck, refuse_incomplete
+
+refuse_incomplete(Path(__file__).parent)
+
 import triton_python_backend_utils as pb_utils
 
-from triton_ensembles.fused.integrity import IntegrityCheck
 from triton_ensembles.fused.messages import Answer, Failure, Question
 from triton_ensembles.fused.plan import DIGEST, read_plan
 from triton_ensembles.fused.worker import Worker

@@ -49,14 +49,14 @@ class Plan:
         optional: the ensemble's optional inputs.
         outputs: the dims of the ensemble's outputs by name, with ``reshape`` applied and without the batch axis.
         steps: in an order in which each follows those whose tensors it reads.
-        files: the sha256 of every other file of the version folder, by its path there.
+        files: the size in bytes and the sha256 of every other file of the version folder, by its path there.
     """
 
     batched: bool
     optional: Sequence[str]
     outputs: Mapping[str, Sequence[int]]
     steps: Sequence[StepPlan]
-    files: Mapping[str, str]
+    files: Mapping[str, tuple[int, str]]
 
     def as_json(self) -> str:
         return json.dumps(asdict(self), indent=1, sort_keys=True) + "\n"
