@@ -6,12 +6,15 @@ SENT_EMBED         FP32  [batch, 384]
 """
 
 import numpy as np
-import torch
 import triton_python_backend_utils as pb_utils
 
 
 class TritonPythonModel:
     def initialize(self, args):
+        # Not at the top: the build checks this step before its environment is added (benchmarks/reference/build.py).
+        global torch
+        import torch
+
         on_gpu = args["model_instance_kind"] == "GPU" and torch.cuda.is_available()
         self.device = torch.device(f"cuda:{args['model_instance_device_id']}" if on_gpu else "cpu")
 

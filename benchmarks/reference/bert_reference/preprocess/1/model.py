@@ -10,11 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
-from transformers import AutoTokenizer
 
 
 class TritonPythonModel:
     def initialize(self, args):
+        # Not at the top: the build checks this step before its environment is added (benchmarks/reference/build.py).
+        from transformers import AutoTokenizer
+
         folder = Path(args["model_repository"]) / args["model_version"] / "tokenizer"
         self.tokenizer = AutoTokenizer.from_pretrained(folder)
         config = json.loads(args["model_config"])
