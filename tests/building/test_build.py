@@ -78,6 +78,7 @@ def test_content_decides_and_not_time_stamps(built: dict[str, Built], places: Pl
     """Touching a file builds nothing; changing it builds again, and undoing that gives the first archive again."""
     copied = tmp_path / "ensembles" / "dali_inception"
     shutil.copytree(places.ensembles / "dali_inception", copied)
+    shutil.copytree(ROOT / "pipelines", tmp_path / "pipelines")
     mine = replace(elsewhere(places, tmp_path, keep_artifacts=True), ensembles=copied.parent)
     first, _ = make(mine)
     config = copied / "dali" / "config.pbtxt"
@@ -175,6 +176,7 @@ def test_a_faulty_ensemble_is_refused_with_all_its_faults_before_anything_is_mad
 ) -> None:
     copied = tmp_path / "ensembles" / "dali_inception"
     shutil.copytree(places.ensembles / "dali_inception", copied)
+    shutil.copytree(ROOT / "pipelines", tmp_path / "pipelines")
     config = copied / "ensemble" / "config.pbtxt"
     text = config.read_text().replace('value: "preprocessed_image"', 'value: "preprocessed"', 1)
     config.write_text(text.replace("max_batch_size: 32", "max_batch_size: 64"))
@@ -193,6 +195,7 @@ def test_a_faulty_archive_does_not_replace_the_previous_one(
     """Otherwise an archive that no server loads is uploaded. Only the archive shows it: the build makes the file."""
     copied = tmp_path / "ensembles" / "dali_inception"
     shutil.copytree(places.ensembles / "dali_inception", copied)
+    shutil.copytree(ROOT / "pipelines", tmp_path / "pipelines")
     mine = replace(elsewhere(places, tmp_path, keep_artifacts=True), ensembles=copied.parent)
     first, _ = make(mine)
     config = copied / "dali" / "config.pbtxt"

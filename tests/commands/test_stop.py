@@ -81,7 +81,7 @@ def test_a_signal_ends_a_build_and_all_that_it_has_started(stuck: Stuck, words: 
             assert pipe.read() == ""  # the end of the last program that holds it
         _, errors = process.communicate()
     assert process.returncode == 128 + number, errors
-    assert errors.strip() == f"stopped by {'Ctrl-C' if number == signal.SIGINT else 'SIGTERM'}"
+    assert errors.splitlines()[-1] == f"stopped by {'Ctrl-C' if number == signal.SIGINT else 'SIGTERM'}"
     assert list(stuck.temporary.iterdir()) == []
     assert not (stuck.project / "dist").exists()
 

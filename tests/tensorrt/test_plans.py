@@ -18,6 +18,7 @@ from triton_ensembles.building.store import Store
 from triton_ensembles.building.tensorrt_plans import find_plans
 from triton_ensembles.cli import main
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ROOT
 from triton_ensembles.recipe.reader import read_recipe
 from triton_ensembles.tensorrt.plan_builders import banner_version
 from triton_ensembles.triton.releases import agree
@@ -155,6 +156,7 @@ def test_profiles_that_end_below_the_largest_batch_are_refused_before_any_work(
 ) -> None:
     folder = tmp_path / "ensembles" / "bert_trt"
     shutil.copytree(mine.ensembles / "bert_trt", folder)
+    shutil.copytree(ROOT / "envs", tmp_path / "envs")
     recipe = folder / "ensemble.toml"
     recipe.write_text(recipe.read_text().replace("64x32 64x256", "32x32 32x256"))
     said: list[str] = []

@@ -87,7 +87,8 @@ def reason(messages: str) -> str:
     for line in lines:
         if _THREAD_ERROR in line:
             return line.split(_THREAD_ERROR, 1)[1]
-    if any(line.startswith("No valid requests recorded") for line in lines):
+    # The second: any spread is accepted as stable, so that one of the windows was without an answer.
+    if any(line.startswith(("No valid requests recorded", "Failed to obtain stable measurement")) for line in lines):
         return _NO_ANSWER
     return lines[0].removeprefix("error: ") if lines else ""
 
