@@ -48,7 +48,7 @@ class Ratio:
 
 
 def ratio_of(over: Rates, under: Rates) -> Ratio | None:
-    """The quotient of two rates; None when there is no round that has both.
+    """The quotient of two rates; None when no round has both.
 
     Each round is compared with itself: on a shared machine the speed of all contenders drifts together.
     """

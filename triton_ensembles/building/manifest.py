@@ -15,7 +15,6 @@ def manifest_of(
 
     * ``ensemble``: its name; ``target``: "cpu", "gpu" or "fused"
     * ``image``, ``instance``: what it was built for; "" for the server on this machine
-    * ``python``: the minor version that its Python code is for; "" if it does not matter
     * ``triton``: the version of Triton
     * ``python``: the minor version of Python that the archive's Python code is for; "" where it does not matter
     * ``weights``: "random", "pretrained" or "provided"; see :func:`weights_origin`
