@@ -116,12 +116,11 @@ def wait_for_end(pid: int, seconds: float) -> None:
 def descendants(pid: int) -> list[int]:
     """The process ids of all children of ``pid`` and of their children; empty when it has ended."""
     found: list[int] = []
-    try:
+    with contextlib.suppress(OSError):  # the process has ended
         for task in Path(f"/proc/{pid}/task").iterdir():
-            for child in (task / "children").read_text().split():
-                found += [int(child), *descendants(int(child))]
-    except OSError:
-        pass
+            with contextlib.suppress(OSError):  # a thread has
+                for child in (task / "children").read_text().split():
+                    found += [int(child), *descendants(int(child))]
     return found
 
 

@@ -68,7 +68,7 @@ def test_prepacked_weights_are_mapped_by_every_session_and_instance(
     assert len(processes) == 2
     for maps in processes:
         kilobytes = sizes_of(maps, "/shared/1/model.weights")
-        assert kilobytes["Private_Dirty"] == kilobytes["Anonymous"] == 0
+        assert kilobytes["Anonymous"] == 0  # no page was copied; "dirty" is also one that waits for the disk
         assert kilobytes["Rss"] * 1024 > 2 * 1200 * 1200 * 4  # both matrices are read there
 
 
@@ -81,7 +81,7 @@ def mappings(process: Path) -> str:
 
 def sizes_of(maps: str, file: str) -> dict[str, int]:
     """The sum of each size in /proc/PID/smaps over the mappings of ``file``, in KiB."""
-    sizes = {"Rss": 0, "Private_Dirty": 0, "Anonymous": 0}
+    sizes = {"Rss": 0, "Anonymous": 0}
     inside = False
     for line in maps.splitlines():
         if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):

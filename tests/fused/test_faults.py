@@ -133,7 +133,7 @@ def test_a_step_that_dies_fails_its_request_and_no_other(hurt: Hurt, word: str, 
 
 def test_the_death_of_an_idle_worker_costs_no_request(hurt: Hurt) -> None:
     hurt.load("idle")
-    (worker,) = descendants(_stub(hurt))
+    (worker,) = descendants(_stub(hurt, "idle"))
     os.kill(worker, signal.SIGKILL)
     _wait(lambda: not _runs(worker))
     assert np.array_equal(hurt.ask("idle"), np.full(3, 2, np.float32))
@@ -142,7 +142,7 @@ def test_the_death_of_an_idle_worker_costs_no_request(hurt: Hurt) -> None:
 def test_restarts_leave_nothing_open(hurt: Hurt) -> None:
     """Otherwise a step that often dies ends in "too many open files" of the stub."""
     hurt.load("often")
-    stub = _stub(hurt)
+    stub = _stub(hurt, "often")
 
     def count() -> tuple[int, ...]:
         assert hurt.answers("often")
@@ -170,7 +170,7 @@ def test_nothing_is_left_of_an_unloaded_ensemble(hurt: Hurt) -> None:
 
 def test_a_killed_stub_takes_its_worker_with_it(hurt: Hurt) -> None:
     hurt.load("orphan")
-    stub = _stub(hurt)
+    stub = _stub(hurt, "orphan")
     (worker,) = descendants(stub)
     os.kill(stub, signal.SIGKILL)
     _wait(lambda: not _runs(worker))
@@ -179,7 +179,7 @@ def test_a_killed_stub_takes_its_worker_with_it(hurt: Hurt) -> None:
 
 def test_what_a_step_started_ends_with_its_worker(hurt: Hurt) -> None:
     hurt.load("parent")
-    stub = _stub(hurt)
+    stub = _stub(hurt, "parent")
     hurt.ask("parent", "child")  # which sleeps
     assert descendants(stub) == []
     assert hurt.answers("parent")
@@ -262,9 +262,15 @@ def test_a_step_that_does_not_initialize_is_named(hurt: Hurt, source: str, reaso
     assert "the step broken" in refusal and reason in refusal
 
 
-def _stub(hurt: Hurt) -> int:
-    """The stub that was started last."""
-    return max(stub for stub in descendants(hurt.server.pid) if descendants(stub))
+def _stub(hurt: Hurt, name: str) -> int:
+    """The process of the ensemble's stub, whose command line names its folder."""
+    folder = f"{hurt.repository / name}/".encode()
+    (stub,) = (
+        process
+        for process in descendants(hurt.server.pid)
+        if descendants(process) and folder in Path(f"/proc/{process}/cmdline").read_bytes()
+    )
+    return stub
 
 
 def _runs(process: int) -> bool:

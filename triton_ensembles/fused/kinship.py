@@ -60,7 +60,7 @@ def _exists(process: int) -> bool:
 
 def _children() -> list[int]:
     found: list[int] = []
-    with contextlib.suppress(OSError):  # a thread that has ended
-        for task in Path("/proc/self/task").iterdir():
-            found += map(int, (task / "children").read_text().split())
+    for children in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # a thread that has ended
+            found += map(int, children.read_text().split())
     return found
