@@ -51,7 +51,8 @@ class Counters:
             for sums, count in zip(self._sums, counts, strict=True):
                 for number, value in enumerate((count.rows, count.executions, count.ns / 1000, count.requests)):
                     sums[number] += value
-        self._added.set()
+        if not self._added.is_set():
+            self._added.set()
 
     def close(self) -> None:
         """Send what is left."""

@@ -1,13 +1,12 @@
-"""What the stub and the worker tell each other about requests: plain values that can be pickled."""
+"""What the stub and the worker tell each other about requests, and how it is written for the channel."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from triton_ensembles.backends.common.batching import Array
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """A request to the ensemble.
 
     Attributes:
@@ -30,8 +29,7 @@ class Question:
         return f"[request id: {self.id or '<id_unknown>'}] "
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(NamedTuple):
     """Why a request has no answer: ``code`` is the name of a ``TritonError`` code."""
 
     message: str
@@ -40,3 +38,33 @@ class Failure:
 
 Answer = Mapping[str, Array] | Failure
 """Arrays by the ensemble's output, or the error."""
+
+# A channel takes plain values and a list of arrays: a text below is the name of the next array.
+
+
+def written_questions(questions: Sequence[Question]) -> tuple[list[Any], list[Array]]:
+    arrays: list[Array] = []
+    for question in questions:
+        arrays += question.inputs.values()
+    return [(*each[:5], tuple(each.inputs), tuple(each.wanted)) for each in questions], arrays
+
+
+def read_questions(written: Sequence[Any], arrays: Sequence[Array]) -> list[Question]:
+    following = iter(arrays)
+    return [
+        Question(id_, correlation_id, flags, timeout, parameters, dict(zip(names, following, strict=False)), wanted)
+        for id_, correlation_id, flags, timeout, parameters, names, wanted in written  # the names end before the arrays
+    ]
+
+
+def written_answers(answers: Sequence[Answer]) -> tuple[list[Any], list[Array]]:
+    arrays: list[Array] = []
+    for answer in answers:
+        if not isinstance(answer, Failure):
+            arrays += answer.values()
+    return [(tuple(each), None) if isinstance(each, Failure) else (None, tuple(each)) for each in answers], arrays
+
+
+def read_answers(written: Sequence[Any], arrays: Sequence[Array]) -> list[Answer]:
+    following = iter(arrays)
+    return [Failure(*failure) if failure else dict(zip(names, following, strict=False)) for failure, names in written]

@@ -77,7 +77,7 @@ class PythonStep:
 
     def _execute(self, requests: Sequence[Any]) -> Sequence[Any]:
         returned = self._model.execute(requests)
-        if asyncio.iscoroutine(returned):
+        if not isinstance(returned, list) and asyncio.iscoroutine(returned):
             returned = asyncio.run(returned)
         if not isinstance(returned, list):
             raise WrongReturnError(f"Expected a list in the execute return, found type '{type(returned)}'.")

@@ -4,15 +4,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from triton_ensembles.backends.common.batching import Array
 from triton_ensembles.fused.messages import Failure, Question
 from triton_ensembles.fused.plan import STEPS, StepPlan
 
 
-@dataclass(frozen=True)
-class StepInput:
+class StepInput(NamedTuple):
     """A request to a step.
 
     Attributes:

@@ -26,7 +26,7 @@ class Batching:
 
     def groups(self, requests: Sequence[Mapping[str, Array]]) -> list[list[int]]:
         """The indexes of the requests of each execution."""
-        if not (self.dynamic and self.rows):
+        if len(requests) == 1 or not (self.dynamic and self.rows):
             return [[index] for index in range(len(requests))]
         found: list[list[int]] = []
         last: dict[Hashable, int] = {}  # the group that requests of these shapes go to

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,13 +22,21 @@ _BATCH_NOTE = (
 )
 
 
+_DTYPES = {name: np.dtype(np.object_ if name == "TYPE_STRING" else dtype) for dtype, name in TRITON_TYPES.items()}
+
+
 class RefusedError(Exception):
     """Triton would refuse the request of a step, with this message and INVALID_ARG."""
 
 
 @dataclass(frozen=True)
 class DeclaredTensor:
-    """An input or output in the config of a step's model. ``reshape`` is None without one."""
+    """An input or output in the config of a step's model.
+
+    Attributes:
+        reshape: None without one.
+        dtype: of its arrays; None for a type that numpy does not have.
+    """
 
     name: str
     data_type: str
@@ -36,6 +44,7 @@ class DeclaredTensor:
     reshape: tuple[int, ...] | None
     optional: bool
     ragged: bool
+    dtype: np.dtype[Any] | None
 
 
 def declared(entries: Sequence[Mapping[str, Any]]) -> dict[str, DeclaredTensor]:
@@ -48,13 +57,13 @@ def declared(entries: Sequence[Mapping[str, Any]]) -> dict[str, DeclaredTensor]:
             tuple(entry["reshape"].get("shape", ())) if entry.get("reshape") else None,
             bool(entry.get("optional")),
             bool(entry.get("allow_ragged_batch")),
+            _DTYPES.get(entry["data_type"]),
         )
         for entry in entries
     }
 
 
-@dataclass(frozen=True)
-class Tensor:
+class Tensor(NamedTuple):
     """A tensor of a running request.
 
     Attributes:
@@ -80,6 +89,29 @@ def fitted(array: Array, batch: int, dims: Sequence[int], *, batched: bool) -> A
     if batched:
         return array[None] if _matches(array.shape, dims) else array
     return array[0] if not _matches(array.shape, dims) and batch == 1 else array
+
+
+def is_plain(max_batch_size: int, inputs: Mapping[str, DeclaredTensor], given: Mapping[str, Array]) -> bool:
+    """Whether ``accepted`` would return ``given`` as it is. This answers for most requests, and in less time."""
+    if len(given) < len(inputs):
+        return False
+    batch = 0
+    for name, array in given.items():
+        tensor = inputs[name]
+        shape, dims = array.shape, tensor.dims
+        if array.dtype != tensor.dtype or tensor.reshape is not None:
+            return False
+        if max_batch_size:
+            if not shape or not 0 < shape[0] <= max_batch_size or batch not in (0, shape[0]):
+                return False
+            batch, shape = shape[0], shape[1:]
+        if shape != dims:
+            if len(shape) != len(dims):
+                return False
+            for size, dim in zip(shape, dims, strict=True):
+                if size != dim and dim != -1:
+                    return False
+    return bool(given)
 
 
 def accepted(

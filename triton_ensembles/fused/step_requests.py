@@ -11,17 +11,26 @@ from triton_ensembles.fused import calls
 _CALLS = "a step of a fused ensemble cannot call other models"
 
 
-class StepRequest(pb_utils.InferenceRequest):  # type: ignore[misc]  # pb_utils has no types
+class StepRequest:
     """A request that did not come from the server, so that nothing can be asked of the server about it.
+
+    What steps seldom ask for is answered by a real ``pb_utils.InferenceRequest``, which takes longer to make than some
+    steps run.
 
     Args:
         parameters: as JSON, in the server's own spelling.
         arguments: of ``pb_utils.InferenceRequest``.
     """
 
-    def __init__(self, parameters: str, **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self._parameters = parameters
+    __slots__ = ("_arguments", "_inputs", "_parameters", "_real")
+
+    def __init__(self, parameters: str = "{}", **arguments: Any) -> None:
+        self._parameters, self._arguments = parameters, arguments
+        self._inputs: list[Any] = arguments["inputs"]
+        self._real: Any = None
+
+    def inputs(self) -> list[Any]:
+        return self._inputs[:]
 
     def parameters(self) -> str:
         return self._parameters
@@ -37,6 +46,11 @@ class StepRequest(pb_utils.InferenceRequest):  # type: ignore[misc]  # pb_utils 
 
     def async_exec(self, *_: Any, **__: Any) -> Any:
         raise pb_utils.TritonModelException(_CALLS)
+
+    def __getattr__(self, name: str) -> Any:
+        if self._real is None:
+            self._real = pb_utils.InferenceRequest(**self._arguments)
+        return getattr(self._real, name)
 
 
 def utils_for(folder: str) -> ModuleType:

@@ -20,10 +20,19 @@ from typing import Any, NoReturn
 
 import triton_python_backend_utils as pb_utils
 
+from triton_ensembles.backends.common.batching import Array
 from triton_ensembles.backends.common.model_instance import LoadError
 from triton_ensembles.fused import calls, kinship
 from triton_ensembles.fused.channel import Receiver, Sender, make_channel
-from triton_ensembles.fused.messages import Answer, Failure, Question
+from triton_ensembles.fused.messages import (
+    Answer,
+    Failure,
+    Question,
+    read_answers,
+    read_questions,
+    written_answers,
+    written_questions,
+)
 from triton_ensembles.fused.plan import Plan
 
 _NO_STEP = 255  # in the byte that says which step runs
@@ -80,7 +89,7 @@ class Worker:
     def wait_until_loaded(self) -> None:
         """Raises :class:`LoadError` when the worker cannot load the steps, or dies."""
         try:
-            error = self._receive()
+            error = self._receive()[0]
         except WorkerDiedError as died:
             raise LoadError(str(died)) from None
         if error:
@@ -104,9 +113,8 @@ class Worker:
             self.start()
             self.wait_until_loaded()
         with contextlib.suppress(OSError):  # a worker that is gone does not answer
-            self._sender.send(questions)
-        answers: Sequence[Answer] = self._receive()
-        return answers
+            self._sender.send(*written_questions(questions))
+        return read_answers(*self._receive())
 
     def stop(self) -> None:
         """Let the steps finish, end the worker, and delete the metrics, some of which would outlive the stub."""
@@ -117,7 +125,7 @@ class Worker:
         self._answering.join(_LOOK_SECONDS)
         self._answers.close()
 
-    def _receive(self) -> Any:
+    def _receive(self) -> tuple[Any, list[Array]]:
         """The next message of the worker. Raises :class:`WorkerDiedError`."""
         try:
             while not self._receiver.poll(_LOOK_SECONDS):
@@ -176,7 +184,7 @@ class Worker:
         while (questions := _next(receiver)) is not None:
             answers, counts = ensemble.answer(questions)
             self._step[0] = _NO_STEP
-            sender.send(answers)
+            sender.send(*written_answers(answers))
             counters.add(counts)
         ensemble.close()
         counters.close()
@@ -194,7 +202,7 @@ class Worker:
 def _next(receiver: Receiver) -> Sequence[Question] | None:
     """The next questions; None at the end."""
     try:
-        questions: Sequence[Question] | None = receiver.receive()
-        return questions
+        written, arrays = receiver.receive()
     except EOFError:
         return None
+    return None if written is None else read_questions(written, arrays)
