@@ -61,12 +61,16 @@ def refuse_incomplete(folder: Path) -> None:
             )
 
 
-def _fault(path: Path, name: str, sha256: str) -> str:
+def sha256_of(path: Path) -> str:
     digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _fault(path: Path, name: str, sha256: str) -> str:
     try:
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
+        return "" if sha256_of(path) == sha256 else f"{name} is damaged, or of another build"
     except OSError as error:
         return f"{name} cannot be read: {error.strerror}"
-    return "" if digest.hexdigest() == sha256 else f"{name} is damaged, or of another build"

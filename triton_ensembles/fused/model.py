@@ -13,6 +13,10 @@ from triton_ensembles.fused.integrity import IntegrityCheck, refuse_incomplete
 
 refuse_incomplete(Path(__file__).parent)
 
+from triton_ensembles.fused.shared_files import share_files
+
+SHARED = share_files(Path(__file__).parent)
+
 import triton_python_backend_utils as pb_utils
 
 from triton_ensembles.fused.messages import Answer, Failure, Question
@@ -29,7 +33,8 @@ class TritonPythonModel:
         self._worker.start()
         # The first instance checks for all: Triton does not load a model of which one instance fails.
         first = args["model_instance_name"].endswith("_0_0")
-        files = IntegrityCheck(folder, plan.files if first else {})
+        unchecked = {path: file for path, file in plan.files.items() if path not in SHARED}
+        files = IntegrityCheck(folder, unchecked if first else {})
         try:
             files.finish()  # a damaged file is the better reason when the worker fails, too
             self._worker.wait_until_loaded()
