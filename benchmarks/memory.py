@@ -1,8 +1,10 @@
 """The part "memory": what loaded ensembles take, and how fast they answer when requests go to one after the other.
 
-Each loaded ensemble is an archive of its own, cloned and unpacked, so that no two share a file. All are in one
-tritonserver with SageMaker's routes. Memory is read after each has answered the same sentence to several clients, and
-again after different sentences, which touch more of the mapped weights: rows of the table of word embeddings.
+Each loaded ensemble is an archive of its own, cloned and unpacked, with all its files. All are in one tritonserver with
+SageMaker's routes. The clones' weights are equal, so that fused ones have them in memory once, as libraries (see
+fused/shared_files.py); with weights of its own an ensemble takes more by what the table says is mapped of them. Memory
+is read after each has answered the same sentence to several clients, and again after different sentences, which touch
+more of the mapped weights: rows of the table of word embeddings.
 """
 
 from collections.abc import Iterator, Sequence
@@ -168,17 +170,27 @@ def memory_table(grown: dict[str, list[GrowthPoint]]) -> Table:
     rows = []
     for name, points in grown.items():
         for point in points:
-            sizes: list[float] = [point.memory.pss, point.memory.anonymous]
+            sizes: list[float] = [point.memory.pss, point.memory.anonymous, point.memory.weights]
             sizes += [each.pss / point.loaded for each in (point.memory, point.varied)]
             rows.append([name, str(point.loaded), *(f"{size / _MIB:.0f}" for size in sizes), f"{point.load:.2f}"])
     note = (
         "PSS of the server and all its processes: a page that several processes share counts once among them. What is "
-        "not anonymous are mapped files, which the kernel can drop and read again. The last column is after "
-        f"{_TEXTS} different sentences, the others after the same one."
+        "not anonymous are mapped files, which the kernel can drop and read again. All have equal weights, which fused "
+        "ones have in memory once; an ensemble with weights of its own takes as much more as one alone has mapped of "
+        f"them. The last but one column is after {_TEXTS} different sentences, the others after the same one."
     )
     return Table(
         "Memory of loaded bert_trt, each with its own files",
-        ["", "loaded", "PSS, MiB", "anonymous, MiB", "PSS of each, MiB", "the same, varied, MiB", "POST /models, s"],
+        [
+            "",
+            "loaded",
+            "PSS, MiB",
+            "anonymous, MiB",
+            "mapped weights, MiB",
+            "PSS of each, MiB",
+            "the same, varied, MiB",
+            "POST /models, s",
+        ],
         rows,
         note,
     )

@@ -11,14 +11,17 @@ from triton_ensembles.processes import command_line, descendants
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _STUB = "triton_python_backend_stub"
+_WEIGHTS = "/model.weights"  # what backends/onnxruntime/weights_gate.py maps
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of PSS, in which a shared page counts once among its sharers, and the part of it that no file backs."""
+    """Bytes of PSS, in which a shared page counts once among its sharers; and the parts of it that no file backs, and
+    that are mapped weights."""
 
     pss: int
     anonymous: int
+    weights: int
 
 
 def seconds_of(pid: int, *, with_ended_children: bool = False) -> float:
@@ -42,14 +45,26 @@ def seconds_by_process(pid: int) -> dict[str, float]:
 
 def memory_of(pid: int) -> Memory:
     """What a server and its children take together; processes that have ended count as nothing."""
-    pss = anonymous = 0
+    sizes = dict.fromkeys(("pss", "anonymous", "weights"), 0)
     for each in (pid, *descendants(pid)):
         with suppress(OSError):
             for line in Path(f"/proc/{each}/smaps_rollup").read_text().splitlines():
                 name, _, value = line.partition(":")
-                pss += int(value.split()[0]) * 1024 if name == "Pss" else 0
-                anonymous += int(value.split()[0]) * 1024 if name == "Pss_Anon" else 0
-    return Memory(pss, anonymous)
+                if part := {"Pss": "pss", "Pss_Anon": "anonymous"}.get(name):
+                    sizes[part] += int(value.split()[0]) * 1024
+            sizes["weights"] += _mapped_weights(each)
+    return Memory(**sizes)
+
+
+def _mapped_weights(pid: int) -> int:
+    """The bytes of PSS of the weights that a process has mapped."""
+    size, inside = 0, False
+    for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
+        if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
+            inside = line.endswith(_WEIGHTS)
+        elif inside and line.startswith("Pss:"):
+            size += int(line.split()[1]) * 1024
+    return size
 
 
 def cores(before: Mapping[str, float], after: Mapping[str, float], seconds: float) -> dict[str, float]:

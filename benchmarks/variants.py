@@ -33,8 +33,8 @@ def built_variant(ensemble: str, name: str, edit: Edit, target: Target, progress
     (copy / RECIPE).write_text(edited, encoding="utf-8")
     places.build.mkdir(parents=True, exist_ok=True)
     for ours, theirs in ((places.downloads, PLACES.downloads), (places.store, PLACES.store)):
-        if not ours.exists():
-            ours.symlink_to(theirs)
+        ours.unlink(missing_ok=True)  # it may lead to a checkout that is gone
+        ours.symlink_to(theirs)
     return build(copy, target, places, allow_random=True, weights_dir=None, progress=progress)
 
 

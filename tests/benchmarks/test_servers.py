@@ -66,7 +66,7 @@ def test_figures_of_memory_are_of_each_ensemble() -> None:
     """Otherwise 64 ensembles are compared with what one may take."""
 
     def point(loaded: int, mib: int, one: float = 0, turns: float = 0) -> GrowthPoint:
-        memory, rates = Memory(mib * _MIB, _MIB), [{1: rate} if rate else {} for rate in (one, turns)]
+        memory, rates = Memory(mib * _MIB, _MIB, 0), [{1: rate} if rate else {} for rate in (one, turns)]
         return GrowthPoint(loaded, 1.0, memory, memory, *rates)
 
     grown = {
