@@ -32,7 +32,10 @@ def built_variant(ensemble: str, name: str, edit: Edit, target: Target, progress
         raise EnsembleError(f"the recipe has no table in which {name} could be set", path=original / RECIPE)
     (copy / RECIPE).write_text(edited, encoding="utf-8")
     places.build.mkdir(parents=True, exist_ok=True)
-    for ours, theirs in ((places.downloads, PLACES.downloads), (places.store, PLACES.store)):
+    project = PLACES.ensembles.parent
+    linked = {places.downloads: PLACES.downloads, places.store: PLACES.store}
+    linked |= {FOLDER / name: project / name for name in ("envs", "pipelines")}  # the recipe names files in them
+    for ours, theirs in linked.items():
         ours.unlink(missing_ok=True)  # it may lead to a checkout that is gone
         ours.symlink_to(theirs)
     return build(copy, target, places, allow_random=True, weights_dir=None, progress=progress)
