@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -129,6 +130,13 @@ def test_a_step_that_dies_fails_its_request_and_no_other(hurt: Hurt, word: str, 
         assert "first" in found
         assert hurt.answers(name)
     assert hurt.answers(name)
+
+
+def test_the_log_has_the_place_where_a_step_crashed(hurt: Hurt) -> None:
+    hurt.load("crashing")
+    hurt.ask("crashing", "SIGSEGV")
+    log = hurt.server.log.read_text()
+    assert re.search(r"Fatal Python error: Segmentation fault(.*\n)+?.*/crashing/1/steps/first/1/model.py", log)
 
 
 def test_the_death_of_an_idle_worker_costs_no_request(hurt: Hurt) -> None:

@@ -42,15 +42,18 @@ def refuse_incomplete(folder: Path) -> None:
     """Compare the sizes of all files in the version folder with the plan's.
 
     It is done before anything else is imported: a library that was cut off ends the process that loads it, and a module
-    that is missing says nothing of the archive. A plan that cannot be read is refused later, by its digest.
+    that is missing says nothing of the archive. A damaged plan is refused later, by its digest.
 
     Raises:
         LoadError: it names a file that is missing, or has another size than in the build.
     """
     try:
-        files = json.loads((folder / PLAN).read_bytes())["files"]
-    except (OSError, ValueError, KeyError, TypeError):
+        content = (folder / PLAN).read_bytes()
+        if hashlib.sha256(content).hexdigest() not in (folder.parent / "config.pbtxt").read_text(encoding="utf-8"):
+            return
+    except (OSError, ValueError):
         return
+    files = json.loads(content)["files"]
     for path, (size, _) in files.items():
         file = folder / path
         if not file.is_file():

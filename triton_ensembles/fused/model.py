@@ -1,10 +1,13 @@
 """What Triton calls of a fused ensemble: load, answer batches, unload. The steps run in the worker."""
 
+import faulthandler
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+faulthandler.enable()  # a library or step that kills its process leaves its place in the log
 
 # Before numpy is imported: the archive's packages, beside this file, are the ones that it was proven with.
 sys.path.insert(0, str(Path(__file__).parent))
