@@ -1,6 +1,7 @@
 """What an instance reports: metrics, events, and recent errors for the status page."""
 
 from collections import deque
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from triton_ensembles.endpoint.events import RecentEvents
@@ -51,4 +52,11 @@ class Report:
         self.event("warning", f"{text}; {cure}" if cure else text)
 
     def _remember(self, target_model: str, text: str, cure: str) -> None:
-        self._errors.appendleft(RecentError(datetime.now(UTC), self._instance, target_model, text, cure))
+        """Put it first, once however often it comes: a client that tries again must not push all others out."""
+        error = RecentError(datetime.now(UTC), self._instance, target_model, text, cure)
+        for old in self._errors:
+            if replace(old, time=error.time, times=1) == error:
+                error = replace(error, times=old.times + 1)
+                self._errors.remove(old)
+                break
+        self._errors.appendleft(error)

@@ -15,6 +15,7 @@ class InstanceStatus:
     pid: int | None
     restarts: int
     in_flight: int
+    not_ready: int  # requests that were answered with 429, since their model was not loaded in time
     memory_bytes: int  # proportional set size of the server and its Python processes
     disk_bytes: int  # of models and of environments
     environment_bytes: int  # of environments that the server has unpacked into /tmp
@@ -24,13 +25,14 @@ class InstanceStatus:
 
 @dataclass(frozen=True)
 class RecentError:
-    """An error or a warning, and how to fix it."""
+    """An error or a warning, how to fix it, and how often it came; ``time`` is the last one's."""
 
     time: datetime
     instance: int
     target_model: str
     text: str
     cure: str = ""
+    times: int = 1
 
 
 @dataclass(frozen=True)
