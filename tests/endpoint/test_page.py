@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import urllib.request
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.endpoint.browser import CHROMIUM, Browser
+from tests.endpoint.browser import Browser
 from tests.endpoint.conftest import Deployer
 from tests.endpoint.hosting import archives
 from triton_ensembles.endpoint.local import LocalEndpoint
 
 Put = Callable[[str, Any], None]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        warnings.warn("NO CHROMIUM: the status page is NOT TESTED. Install it: apt-get install chromium", stacklevel=1)
-        pytest.skip("no chromium on this machine: the status page is not tested")
-    with Browser() as browser:
-        yield browser
 
 
 def test_the_page_is_whole_without_a_script(local: LocalEndpoint, shared: str) -> None:

@@ -10,6 +10,7 @@ from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.errors import EnsembleError
 
 RECENT_ERRORS = 50  # kept of one variant
+_OTHERS = 100  # names that are kept of one error
 
 
 class Report:
@@ -52,11 +53,17 @@ class Report:
         self.event("warning", f"{text}; {cure}" if cure else text)
 
     def _remember(self, target_model: str, text: str, cure: str) -> None:
-        """Put it first, once however often it comes: a client that tries again must not push all others out."""
+        """Put it first. What comes again, or for many models, stays one error: it must not push all others out."""
         error = RecentError(datetime.now(UTC), self._instance, target_model, text, cure)
         for old in self._errors:
-            if replace(old, time=error.time, times=1) == error:
-                error = replace(error, times=old.times + 1)
+            if _kind(old) == _kind(error):
+                others = [name for name in (old.target_model, *old.others) if name != target_model]
+                error = replace(error, times=old.times + 1, others=tuple(others[:_OTHERS]))
                 self._errors.remove(old)
                 break
         self._errors.appendleft(error)
+
+
+def _kind(error: RecentError) -> tuple[int, str, str]:
+    text = error.text.replace(error.target_model, "") if error.target_model else error.text
+    return error.instance, text, error.cure

@@ -25,7 +25,12 @@ class InstanceStatus:
 
 @dataclass(frozen=True)
 class RecentError:
-    """An error or a warning, how to fix it, and how often it came; ``time`` is the last one's."""
+    """An error or a warning, and how to fix it.
+
+    Attributes:
+        times: how often it came; everything else is the last one's.
+        others: the target models that it came for before, the last one first.
+    """
 
     time: datetime
     instance: int
@@ -33,6 +38,7 @@ class RecentError:
     text: str
     cure: str = ""
     times: int = 1
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
