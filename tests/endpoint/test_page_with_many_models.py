@@ -86,7 +86,9 @@ def test_totals_come_first_then_errors_then_twenty_rows_and_the_rest_is_folded(p
     assert browser.evaluate(ROWS) == sorted(browser.evaluate(ROWS))
 
 
-def test_the_same_error_of_many_models_is_one_line(page: Any, browser: Browser) -> None:
+def test_the_same_error_of_many_models_is_one_line(
+    page: Any, browser: Browser, many: Ask, put: Callable[[str, Any], None]
+) -> None:
     page()
     assert browser.evaluate("document.querySelector('.errors').children.length") == 1
     errors = browser.evaluate("document.querySelector('.errors').innerText")
@@ -94,6 +96,12 @@ def test_the_same_error_of_many_models_is_one_line(page: Any, browser: Browser) 
     browser.evaluate("document.querySelector('.errors summary').click()")
     names = ", ".join(f"missing-{number}" for number in reversed(range(7)))
     assert names in browser.evaluate("document.querySelector('.errors').innerText")
+    # Another error comes first then, and what was unfolded stays so.
+    put("many/text.tar.gz", b"no archive")
+    many("text.tar.gz")
+    browser.wait("document.querySelector('.errors').children.length == 2")
+    assert "text.tar.gz" in browser.evaluate("document.querySelector('.errors').children[0].innerText")
+    assert names in browser.evaluate("document.querySelector('.errors').children[1].innerText")
 
 
 def test_a_model_that_waits_says_so(page: Any, browser: Browser) -> None:

@@ -56,14 +56,9 @@ class Report:
         """Put it first. What comes again, or for many models, stays one error: it must not push all others out."""
         error = RecentError(datetime.now(UTC), self._instance, target_model, text, cure)
         for old in self._errors:
-            if _kind(old) == _kind(error):
+            if old.kind == error.kind:
                 others = [name for name in (old.target_model, *old.others) if name != target_model]
                 error = replace(error, times=old.times + 1, others=tuple(others[:_OTHERS]))
                 self._errors.remove(old)
                 break
         self._errors.appendleft(error)
-
-
-def _kind(error: RecentError) -> tuple[int, str, str]:
-    text = error.text.replace(error.target_model, "") if error.target_model else error.text
-    return error.instance, text, error.cure

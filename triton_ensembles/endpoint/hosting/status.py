@@ -40,6 +40,12 @@ class RecentError:
     times: int = 1
     others: tuple[str, ...] = ()
 
+    @property
+    def kind(self) -> tuple[int, str, str]:
+        """Errors of one kind differ only in the model that they are about."""
+        text = self.text.replace(self.target_model, "") if self.target_model else self.text
+        return self.instance, text, self.cure
+
 
 @dataclass(frozen=True)
 class VariantStatus:

@@ -1,5 +1,6 @@
-"""Numbers and times as the status page writes them."""
+"""Numbers, times and ids as the status page writes them."""
 
+import zlib
 from datetime import datetime
 
 
@@ -27,3 +28,8 @@ def milliseconds(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def identifier(value: tuple[object, ...]) -> str:
+    """An id for what is the same thing after an update of the page."""
+    return f"k{zlib.crc32(repr(value).encode()):08x}"

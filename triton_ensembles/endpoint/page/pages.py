@@ -16,7 +16,7 @@ from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.metrics.triton import STEP_TIMES, Source, StepTimes, scrape, step_times
 from triton_ensembles.endpoint.page.choice import FOLDED, Choice
-from triton_ensembles.endpoint.page.formats import ago, milliseconds, size
+from triton_ensembles.endpoint.page.formats import ago, identifier, milliseconds, size
 from triton_ensembles.endpoint.page.rows import Order
 from triton_ensembles.endpoint.page.view import EndpointView, latencies, view
 
@@ -73,7 +73,7 @@ class Pages:
         self._closing = False
         loader = jinja2.FileSystemLoader(_HERE)
         self._templates = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-        self._templates.filters |= {"size": size, "ago": ago, "milliseconds": milliseconds}
+        self._templates.filters |= {"size": size, "ago": ago, "milliseconds": milliseconds, "id": identifier}
 
     def find(self, method: str, path: str) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] | None:
         """The handler of an unsigned request, or None when it is not for a page. No bucket's name begins with "-"."""

@@ -8,15 +8,24 @@ let source, typing;
 // Changes only what differs, so that focus, selection, scroll positions and open folds stay.
 function update(old, fresh) {
   if (old.isEqualNode(fresh)) return;
-  if (old.nodeType !== Node.ELEMENT_NODE || old.nodeName !== fresh.nodeName || old.id !== fresh.id) {
+  if (old.nodeType !== Node.ELEMENT_NODE || old.nodeName !== fresh.nodeName) {
     old.replaceWith(fresh);
     return;
   }
   for (const { name } of [...old.attributes]) if (name !== "open" && !fresh.hasAttribute(name)) old.removeAttribute(name);
   for (const { name, value } of fresh.attributes) if (name !== "open" && old.getAttribute(name) !== value) old.setAttribute(name, value);
-  const before = [...old.childNodes], after = [...fresh.childNodes];
-  after.forEach((node, at) => before[at] ? update(before[at], node) : old.append(node));
-  before.slice(after.length).forEach((node) => node.remove());
+  const wanted = [...fresh.childNodes];
+  wanted.forEach((node, at) => {
+    const there = old.childNodes[at] ?? null;
+    if (there && (there.id ?? "") === (node.id ?? "")) {
+      update(there, node);
+      return;
+    }
+    const moved = node.id ? old.querySelector(`:scope > #${CSS.escape(node.id)}`) : null;
+    old.insertBefore(moved ?? node, there);
+    if (moved) update(moved, node);
+  });
+  while (old.childNodes.length > wanted.length) old.lastChild.remove();
 }
 
 function listen() {
