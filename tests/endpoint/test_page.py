@@ -88,3 +88,28 @@ def test_a_server_that_stops_is_noticed(browser: Browser, tmp_path: Path) -> Non
         browser.wait("document.getElementById('connection').textContent == 'live'")
         assert "There is no endpoint yet" in browser.text()
     browser.wait("document.getElementById('connection').className == 'lost'")
+
+
+def test_a_model_whose_process_has_ended_is_shown_as_broken_with_the_cure(
+    browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Put
+) -> None:
+    put("mortal/dies.tar.gz", archives.model("dies", execute="os._exit(1)"))
+    put("mortal/lives.tar.gz", archives.model("lives"))
+    deployer.multi_model("mortal")
+    runtime.invoke_endpoint(EndpointName="mortal", TargetModel="mortal/lives.tar.gz", Body=archives.body(1))
+    with pytest.raises(runtime.exceptions.ModelError):
+        runtime.invoke_endpoint(EndpointName="mortal", TargetModel="mortal/dies.tar.gz", Body=archives.body(1))
+    browser.open(local.url)
+    card = "document.querySelector('[data-endpoint=mortal]')"
+    browser.wait(f"{card}.querySelector('.totals .broken dd')?.innerText == '1'")
+    row = f"{card}.querySelector('.models tbody tr')"  # the first one
+    assert browser.evaluate(f"{row}.dataset.model") == "mortal/dies.tar.gz"
+    assert "broken" in browser.evaluate(f"{row}.innerText")
+    fault, cure = (
+        browser.evaluate(f"{it}?.innerText")
+        for it in (f"{row}.querySelector('.fault')", f"{card}.querySelector('.errors .cure')")
+    )
+    assert "has ended" in fault
+    assert cure
+    healthy = f"{card}.querySelector('[data-model=\"mortal/lives.tar.gz\"]').innerText"
+    assert "broken" not in browser.evaluate(healthy)

@@ -184,15 +184,12 @@ class MemoryCache:
         victim = least_recently_used(loaded)
         if victim is None:
             return False
-        await self._unload(victim, evicted=why)
+        await self._unload(victim)
+        self._report.event("model-evicted", f"{victim.target_model} is unloaded: {why}")
         return True
 
-    async def _unload(self, model: Model, evicted: str = "") -> None:
-        """Unload, and wait until the memory is freed. A container that cannot unload is restarted.
-
-        Args:
-            evicted: why, when it makes room for something else.
-        """
+    async def _unload(self, model: Model) -> None:
+        """Unload, and wait until the memory is freed. A container that cannot unload is restarted."""
         api = model.api
         assert api is not None, "only a loaded model is unloaded"
         model.state = ModelState.UNLOADING
@@ -214,8 +211,7 @@ class MemoryCache:
         finally:
             model.state = ModelState.ON_DISK
         self._report.metric("ModelUnloadingTime", (time.monotonic() - began) * 1e6, model.target_model)
-        kind, why = ("model-evicted", f": {evicted}") if evicted else ("model-unloaded", "")
-        self._report.event(kind, f"{model.target_model} is unloaded{why}")
+        self._report.event("model-unloaded", f"{model.target_model} is unloaded")
         self._report_count()
 
     def _report_count(self) -> None:
