@@ -105,11 +105,8 @@ def test_a_model_whose_process_has_ended_is_shown_as_broken_with_the_cure(
     row = f"{card}.querySelector('.models tbody tr')"  # the first one
     assert browser.evaluate(f"{row}.dataset.model") == "mortal/dies.tar.gz"
     assert "broken" in browser.evaluate(f"{row}.innerText")
-    fault, cure = (
-        browser.evaluate(f"{it}?.innerText")
-        for it in (f"{row}.querySelector('.fault')", f"{card}.querySelector('.errors .cure')")
-    )
+    fault, cure = (browser.evaluate(f"{row}.querySelector('.{it}')?.innerText") for it in ("fault", "cure"))
     assert "has ended" in fault
-    assert cure
+    assert cure and cure in browser.evaluate(f"{card}.querySelector('.errors').innerText")
     healthy = f"{card}.querySelector('[data-model=\"mortal/lives.tar.gz\"]').innerText"
     assert "broken" not in browser.evaluate(healthy)

@@ -34,6 +34,11 @@ class VariantView:
         """The target models whose latencies are shown."""
         return sorted({row.model.target_model for row in self.rows[:FOLDED]})
 
+    def cure(self, row: Row) -> str:
+        """Of a broken model, from the errors; "" where there is none."""
+        broken = row.model.broken
+        return next((error.cure for error in self.status.errors if broken and broken in error.text), "")
+
 
 @dataclass(frozen=True)
 class Totals:
@@ -85,7 +90,7 @@ def latencies(endpoint: str, view: VariantView, metrics: Metrics, steps: Iterabl
         for metric, step in _LATENCIES.items():
             if found := metrics.latencies.of(endpoint, variant, model, metric):
                 yield StepTimes(model, step, found.count, p50=found.p50, p90=found.p90, p99=found.p99)
-        for each in steps:
+        for each in sorted(steps, key=lambda each: (each.step != model, each.step)):
             if each.target_model == model:
                 yield replace(each, step="total in Triton") if each.step == model else each
 
