@@ -1,7 +1,6 @@
 """What an instance reports: metrics, events, and recent errors for the status page."""
 
 from collections import deque
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from triton_ensembles.endpoint.events import RecentEvents
@@ -10,7 +9,6 @@ from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.errors import EnsembleError
 
 RECENT_ERRORS = 50  # kept of one variant
-_OTHERS = 100  # names that are kept of one error
 
 
 class Report:
@@ -57,8 +55,7 @@ class Report:
         error = RecentError(datetime.now(UTC), self._instance, target_model, text, cure)
         for old in self._errors:
             if old.kind == error.kind:
-                others = [name for name in (old.target_model, *old.others) if name != target_model]
-                error = replace(error, times=old.times + 1, others=tuple(others[:_OTHERS]))
+                error = error.after(old)
                 self._errors.remove(old)
                 break
         self._errors.appendleft(error)

@@ -1,9 +1,13 @@
 """The state of a variant at one moment, as frozen copies."""
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from triton_ensembles.endpoint.hosting.model import Model
+
+_OTHERS = 100  # names that are kept of one error
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,11 @@ class RecentError:
         """Errors of one kind differ only in the model that they are about."""
         text = self.text.replace(self.target_model, "") if self.target_model else self.text
         return self.instance, text, self.cure
+
+    def after(self, earlier: RecentError) -> RecentError:
+        """This one, counted together with earlier ones of its kind."""
+        others = [name for name in (earlier.target_model, *earlier.others) if name != self.target_model]
+        return replace(self, times=earlier.times + 1, others=tuple(others[:_OTHERS]))
 
 
 @dataclass(frozen=True)
