@@ -45,7 +45,9 @@ class Model:
     api: TritonApi | None = None  # of the server that loaded it; no other server knows the model
     state: ModelState = ModelState.WAITING
     disk_bytes: int = 0
-    load_bytes: int = 0  # what its last load added to the server's memory
+    load_bytes: int = 0  # the memory that it takes while it is loaded
+    stubs: int = 0  # processes of its Python steps when it was loaded
+    broken: str = ""  # why a loaded model fails every request until its server restarts; "" while nothing is known
     in_use: int = 0  # requests that wait for it or that it is answering
     hits: int = 0  # invocations that found it loaded
     misses: int = 0
@@ -66,6 +68,14 @@ class Model:
     @property
     def idle_on_disk(self) -> bool:
         return self.state is ModelState.ON_DISK and self.load_task is None
+
+    @property
+    def condition(self) -> str:
+        """The state as people call it: "broken", "queued" (for disk, for memory or for other loads), or as it is."""
+        if self.broken and self.loaded:
+            return "broken"
+        waits = self.state is ModelState.WAITING or (self.state is ModelState.ON_DISK and self.load_task is not None)
+        return "queued" if waits else self.state.value
 
     def touch(self) -> None:
         self.last_use = time.monotonic()
