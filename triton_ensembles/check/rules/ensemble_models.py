@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from triton_ensembles.check.examples import SCALE, ensemble, step
-from triton_ensembles.check.fault import Finding
+from triton_ensembles.check.examples import SCALE, X, ensemble, io_tensor, step
+from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.spelling import listed, nearest
@@ -136,6 +136,35 @@ def step_input_not_mapped(model: Model) -> Iterator[Finding]:
                 f"the input '{tensor.name}' of '{item.message.model_name}' is not mapped",
                 cure=f'write input_map {{ key: "{tensor.name}" value: "…" }}, or make it optional in its model',
             )
+
+
+@rule(
+    "An optional input of an ensemble goes only to optional inputs of its steps",
+    source="core r24.10 ensemble_scheduler.cc sends a step what it has; measured on 2.51.0",
+    severity=Severity.WARNING,
+    bad=ensemble(
+        step("join", {"A": "X", "B": "Z"}, {"SUM": "Y"}), inputs=f"{X}, {io_tensor('Z', more='optional: true')}"
+    ),
+    good=ensemble(
+        step("join", {"A": "X", "B": "X", "HINT": "Z"}, {"SUM": "Y"}),
+        inputs=f"{X}, {io_tensor('Z', 'INT32', '1', 'optional: true')}",
+    ),
+)
+def ensemble_input_optional(model: Model) -> Iterator[Finding]:
+    optional = {tensor.name: index for index, tensor in enumerate(model.config.input) if tensor.optional}
+    for item in steps(model) if optional else ():
+        if item.model is None or not item.tensors_known:
+            continue
+        for tensor in item.model.config.input:
+            name = item.message.input_map.get(tensor.name, "")
+            if name in optional and not tensor.optional:
+                yield Finding(
+                    model.at("input", optional[name], "optional"),
+                    f"the input '{name}' is optional here, and '{item.message.model_name}' needs it as '{tensor.name}'",
+                    "Triton loads it and refuses every request without the input: expected … inputs but got …",
+                    f"delete optional: true, or write it for '{tensor.name}' in {item.message.model_name} too and let "
+                    "the model do without",
+                )
 
 
 @rule(
