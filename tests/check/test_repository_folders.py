@@ -11,6 +11,7 @@ from tests.check.packing import MODEL_PY, Content, ensemble_of, members, python_
 from triton_ensembles.check import check
 from triton_ensembles.check.examples import IDENTITY
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.server import TritonServer
 
 GOOD = {"step/config.pbtxt": python_step(), "step/1/model.py": MODEL_PY}
@@ -87,3 +88,16 @@ def test_folders_of_other_tools_are_not_read(tmp_path: Path) -> None:
     """Otherwise a checkout's .git is taken for text, which takes minutes."""
     lay(tmp_path, {".git/config.pbtxt": "not a config", "step/1/__pycache__/model.py": "not Python"})
     assert {fault.rule for fault in check([tmp_path]).faults} == {"folder-not-a-model"}
+
+
+LOST = "in its default mode the server does not start, so the other 2 models are lost too"
+
+
+@pytest.mark.parametrize(("instance", "said"), [("", True), ("ml.c5.xlarge", False)])
+def test_one_bad_model_is_said_to_cost_all(instance: str, said: bool, tmp_path: Path) -> None:
+    """Otherwise people deploy the good ones beside it, and nothing is served. SageMaker loads them one by one."""
+    bad = {"bad/config.pbtxt": python_step().replace("max_batch_size: 8", "max_batch_size: -8"), "bad/1/model.py": ""}
+    lay(tmp_path, {**bad, "fine/config.pbtxt": ensemble_of("step"), "fine/1": None})
+    faults = check([tmp_path], Destination(instance=instance)).faults
+    effect = next(fault.effect for fault in faults if fault.rule == "max-batch-size-negative")
+    assert effect.endswith(LOST) is said

@@ -53,8 +53,8 @@ def folder_not_a_model(model: Model) -> Iterator[Finding]:
     yield Finding(
         model.place(),
         f"this folder is not a model: it has neither a {CONFIG} nor {lacks}",
-        "Triton takes every folder for a model, and in its default mode the whole server does not start through this "
-        "one: failed to load all models (in explicit mode it is ignored)",
+        "Triton takes every folder for a model: in its default mode the server does not start, and no model is served "
+        "(failed to load all models); in explicit mode it is ignored",
         _OF_TOOLS.get(model.folder, "move it out of the repository"),
     )
 
