@@ -15,9 +15,15 @@ from triton_ensembles.triton.destination import Destination
 RECIPE = """\
 description = "An example"
 
+[sources.detector]
+from = [{ url = "https://example.com/" }]
+files = { "model.onnx" = "0000000000000000000000000000000000000000000000000000000000000000" }
+
 [[artifacts]]
 path = "detect/1/model.onnx"
 maker = "copy"
+source = "detector"
+file = "model.onnx"
 """
 DETECT = python_model("instance_group [ { count: 1, kind: KIND_GPU } ]", backend='platform: "onnxruntime_onnx"')
 
@@ -51,8 +57,8 @@ def test_a_recipe_for_another_step_does_not_count(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("recipe", "line", "words"),
     [
-        (RECIPE + "path = \n", 6, "this is not TOML"),
-        (RECIPE.replace("copy", "copi"), 5, "unknown maker 'copi'"),
+        (RECIPE + "path = \n", 12, "this is not TOML"),
+        (RECIPE.replace("copy", "copi"), 9, "unknown maker 'copi'"),
         ('description = "d"\nartifacts = 3', 2, "valid tuple"),
         ('description = "d"\nenvironments = []', 2, "valid dictionary"),
         ("a = " + "[" * 9000, 0, "nested too deeply"),
