@@ -90,6 +90,14 @@ def test_folders_of_other_tools_are_not_read(tmp_path: Path) -> None:
     assert {fault.rule for fault in check([tmp_path]).faults} == {"folder-not-a-model"}
 
 
+def test_a_folder_whose_only_config_has_another_name_is_no_riddle(tmp_path: Path) -> None:
+    """Otherwise people read that there is no model, and see one."""
+    (tmp_path / "step").mkdir()
+    (tmp_path / "step" / "Config.pbtxt").write_text(python_step())
+    with pytest.raises(EnsembleError, match=r"rename .*step/Config.pbtxt to config.pbtxt"):
+        check([tmp_path])
+
+
 LOST = "in its default mode the server does not start, so the other 2 models are lost too"
 
 

@@ -10,8 +10,10 @@ from triton_ensembles.check.fault import Fault, Place, Severity
 from triton_ensembles.check.registry import RULES
 from triton_ensembles.check.repository import Form, Model, Repository, find_repositories
 from triton_ensembles.check.rule import ANYWHERE, Rule, Scope, Server
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.check.rules.repository_folders import is_near_config
+from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.model_config import CONFIG
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,7 @@ def check(paths: Sequence[Path], destination: Destination = ANYWHERE) -> Report:
             raise EnsembleError("there is no such file or folder", path=path, cure="name a repository or a .tar.gz")
         found = list(find_repositories(path))
         if not found:
-            raise EnsembleError(
-                "there is no model here: neither this folder nor one in it has a config.pbtxt",
-                path=path,
-                cure="name the model repository (the folder whose folders are the models) or a .tar.gz",
-            )
+            raise _no_model(path)
         repositories += found
     faults = sorted(set(check_repositories(repositories, destination)), key=Fault.sort_key)
     return Report(tuple(faults), len(repositories))
@@ -63,6 +61,17 @@ def check_repositories(
     for each in rules:
         for subject, place in _subjects(each.scope, repositories, destination):
             yield from _guarded(each, subject, destination, place)
+
+
+def _no_model(path: Path) -> EnsembleError:
+    near = [file for pattern in ("*", "*/*") for file in sorted(path.glob(pattern)) if is_near_config(file.name)]
+    return EnsembleError(
+        f"there is no model here: neither this folder nor one in it has a {CONFIG}",
+        path=path,
+        cure=f"rename {shown(near[0])} to {CONFIG}"
+        if near
+        else "name the model repository (the folder whose folders are the models) or a .tar.gz",
+    )
 
 
 def _subjects(
