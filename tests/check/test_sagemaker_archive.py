@@ -91,6 +91,8 @@ def test_a_single_python_model_cannot_have_shell_characters_in_its_name(
 ) -> None:
     """Otherwise its stub does not start, or releases from 25.08 refuse it as an invalid stub name."""
     assert rules(write(tmp_path / f"{name}.tar.gz", STEP)) == found
+    alone = {path.removeprefix("step/"): text for path, text in STEP.items()}
+    assert rules(write(tmp_path / f"{name}.tar.gz", alone)) == found
     assert rules(write(tmp_path / f"{name}.tar.gz", members())) == set()
 
 
@@ -128,3 +130,10 @@ def test_junk_is_a_fault_and_does_not_crash(tmp_path: Path) -> None:
         path = tmp_path / f"{number}.tar.gz"
         path.write_bytes(data)
         assert not any("this rule itself failed" in fault.message for fault in faults(path))
+
+
+@pytest.mark.parametrize("files", [{"one.step/README.md": "x"}, {"one.step/1": None}])
+def test_a_step_that_is_not_a_model_is_a_fault(files: dict[str, Content], tmp_path: Path) -> None:
+    """Otherwise it counts as a folder that SageMaker ignores."""
+    kept = {path: text for path, text in members().items() if not path.startswith("one.step/")}
+    assert rules(write(tmp_path / "one.tar.gz", {**kept, **files})) == {"step-not-a-model"}

@@ -83,3 +83,15 @@ def test_a_step_may_have_another_file_for_an_image_that_lacks_its_backend(tmp_pa
     assert "image-backend" in {fault.rule for fault in check([tmp_path], image).faults}
     recipe.write_text(RECIPE)
     assert "image-backend" not in {fault.rule for fault in check([tmp_path], image).faults}
+
+
+def test_what_the_build_leaves_out_is_said(tmp_path: Path) -> None:
+    """Otherwise the archive lacks a step, and check says 'no faults'. Folders that are no models do no harm here."""
+    for folder in (".git", "notes", "__pycache__"):
+        (tmp_path / "mine" / folder).mkdir(parents=True)
+    assert rules(tmp_path, RECIPE) == set()
+    config = tmp_path / "mine" / "scale" / "config.pbtxt"
+    config.rename(config.with_name("kept.txt"))
+    assert [fault.rule for fault in check([tmp_path]).faults] == ["step-not-a-model"]
+    config.with_name("kept.txt").rename(config.with_name("Config.pbtxt"))
+    assert [fault.rule for fault in check([tmp_path]).faults] == ["config-misnamed"]

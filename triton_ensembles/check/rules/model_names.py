@@ -29,9 +29,15 @@ def _named(name: str) -> Example:
     return Example(ensemble(step(name, {"X": "X"}, {"Y": "Y"})), beside=files)
 
 
+def _is_named_python(model: Model) -> bool:
+    """Whether this is a Python model whose name is that of a folder, and not that of an archive."""
+    named = model.root != "" or model.repository.form is not Form.ARCHIVE
+    return named and backend_of(model).name == "python"
+
+
 def _shell_syntax(model: Model) -> re.Match[str] | None:
     """What a shell does not leave alone in the name of a Python model."""
-    return SHELL_SYNTAX.search(model.folder) if backend_of(model).name == "python" else None
+    return SHELL_SYNTAX.search(model.folder) if _is_named_python(model) else None
 
 
 @rule(
@@ -59,7 +65,7 @@ def python_model_name(model: Model) -> Iterator[Finding]:
 )
 def python_model_name_ascii(model: Model) -> Iterator[Finding]:
     strange = next((letter for letter in model.folder if not letter.isascii()), None)
-    if strange and backend_of(model).name == "python" and not _shell_syntax(model):
+    if strange and _is_named_python(model) and not _shell_syntax(model):
         yield Finding(
             model.place(),
             f"the name of this Python model contains {strange!r}, which is not ASCII",
@@ -77,7 +83,7 @@ def python_model_name_ascii(model: Model) -> Iterator[Finding]:
 )
 def python_model_name_future(model: Model, destination: Destination) -> Iterator[Finding]:
     match = SHELL_CHARACTERS.search(model.folder)
-    if match and backend_of(model).name == "python" and model.folder.isascii() and not _shell_syntax(model):
+    if match and _is_named_python(model) and model.folder.isascii() and not _shell_syntax(model):
         since = "" if destination.release >= STUBS_WITHOUT_SHELL else " since release 25.08"
         older = ", and for older ones it is a pattern that may match other folders" if match.group() in "*?[" else ""
         yield Finding(

@@ -3,12 +3,16 @@
 import re
 from collections.abc import Iterator
 
-from triton_ensembles.check.backend import backend_of
+from triton_ensembles.check.backend import backend_of, has_library
 from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import Form, Model
+from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rules.ensemble_models import steps
+from triton_ensembles.check.rules.sagemaker import is_packed
 from triton_ensembles.spelling import nearest
+from triton_ensembles.triton.backends import BACKENDS
+from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
 
 SOURCE = "core r24.10 model_repository_manager.cc Poll, InitializeModelInfo; measured on 2.51.0"
@@ -46,8 +50,8 @@ def config_misnamed(model: Model) -> Iterator[Finding]:
     bad=Example(GOOD, beside={"bad_docs/README.md": "Our models.\n"}),
     server=Server.UNTESTED,  # here: the tests load single models; test_folders_served.py loads the whole repository
 )
-def folder_not_a_model(model: Model) -> Iterator[Finding]:
-    if model.repository.form is not Form.FOLDER or model.has_config or _is_loadable(model) or misnamed_config(model):
+def folder_not_a_model(model: Model, destination: Destination) -> Iterator[Finding]:
+    if model.repository.form is not Form.FOLDER or is_packed(model.repository, destination) or not _is_stray(model):
         return
     lacks = "a version folder" if not model.versions else "a model file in its version folder"
     yield Finding(
@@ -64,8 +68,8 @@ def folder_not_a_model(model: Model) -> Iterator[Finding]:
     source="server r24.10 src/sagemaker_server.cc loads the ensemble and its steps; measured on 2.51.0",
     severity=Severity.WARNING,
 )
-def sagemaker_folder_not_a_model(model: Model) -> Iterator[Finding]:
-    if model.repository.form is not Form.ARCHIVE or model.has_config or _is_loadable(model) or misnamed_config(model):
+def sagemaker_folder_not_a_model(model: Model, destination: Destination) -> Iterator[Finding]:
+    if not is_packed(model.repository, destination) or not _is_stray(model) or model.folder in _named(model.repository):
         return
     if model.repository.ensembles:  # otherwise sagemaker-no-ensemble reports it
         yield Finding(
@@ -77,6 +81,24 @@ def sagemaker_folder_not_a_model(model: Model) -> Iterator[Finding]:
 
 
 @rule(
+    "A step of an ensemble is a model",
+    source="the build leaves folders without config.pbtxt out; core r24.10 ConnectDependencyGraph",
+)
+def step_not_a_model(model: Model, destination: Destination) -> Iterator[Finding]:
+    source = model.repository.form is Form.SOURCE
+    for item in steps(model) if source or is_packed(model.repository, destination) else ():
+        found = item.model
+        if found and not found.has_config and not misnamed_config(found) and (source or _is_stray(found)):
+            yield Finding(
+                model.at(*item.path, "model_name"),
+                f"the folder '{found.folder}' has no {CONFIG}",
+                f"{'the build leaves it out, and ' if source else ''}Triton refuses the ensemble: it contains models "
+                f"that are not available or ambiguous: {found.folder}",
+                f"write {found.folder}/{CONFIG}",
+            )
+
+
+@rule(
     "Every model has a config.pbtxt",
     severity=Severity.WARNING,
     bad=Example(None, {"1/model.py": IDENTITY}),
@@ -85,6 +107,8 @@ def sagemaker_folder_not_a_model(model: Model) -> Iterator[Finding]:
 def model_without_config(model: Model) -> Iterator[Finding]:
     if model.has_config or not _is_loadable(model) or misnamed_config(model):
         return
+    if model.repository.form is Form.SOURCE and model.folder in _named(model.repository):
+        return  # step-not-a-model reports it
     yield Finding(
         model.place(),
         "this model has no config.pbtxt, so nothing of it can be checked",
@@ -112,9 +136,21 @@ def is_near_config(name: str) -> bool:
     """Whether a file's name is a misspelling of config.pbtxt, or what editors and browsers make of it."""
     letters = re.sub(r"[^a-z]", "", name.lower())
     known = letters.startswith(("configpb", "configproto")) or letters in ("config", "configtxt", "copyofconfigpbtxt")
-    return name != CONFIG and (known or name.lower().endswith(".pbtxt") or nearest(name, [CONFIG]) is not None)
+    if name == CONFIG or name.startswith("."):
+        return False
+    return known or name.lower().endswith(".pbtxt") or nearest(name, [CONFIG]) is not None
+
+
+def _named(repository: Repository) -> set[str]:
+    """The names of all steps."""
+    return {item.message.model_name for model in repository.ensembles for item in steps(model)}
+
+
+def _is_stray(model: Model) -> bool:
+    return not (model.has_config or _is_loadable(model) or misnamed_config(model))
 
 
 def _is_loadable(model: Model) -> bool:
     """Whether a server that completes configurations could load a folder without one."""
-    return bool(model.versions) and bool(backend_of(model).name)
+    name = backend_of(model).name  # of the model's file, or what follows the dot of the folder's name
+    return bool(model.versions) and (name in BACKENDS or has_library(model, f"libtriton_{name}.so"))
