@@ -153,9 +153,7 @@ def step_input_not_mapped(model: Model) -> Iterator[Finding]:
 def ensemble_input_optional(model: Model) -> Iterator[Finding]:
     optional = {tensor.name: index for index, tensor in enumerate(model.config.input) if tensor.optional}
     for item in steps(model) if optional else ():
-        if item.model is None or not item.tensors_known:
-            continue
-        for tensor in item.model.config.input:
+        for tensor in item.model.config.input if item.model else ():
             name = item.message.input_map.get(tensor.name, "")
             if name in optional and not tensor.optional:
                 yield Finding(

@@ -22,9 +22,11 @@ _BACKENDS = ("python", "dali", "fil", "openvino")
 )
 def tensors_missing(model: Model) -> Iterator[Finding]:
     entry = model.get(CONFIG)
-    if entry is None or entry.data is None or model.is_ensemble or backend_of(model).name not in _BACKENDS:
+    if entry is None or entry.data is None or model.file.faults:  # what seems to be missing may be there
         return
-    missing = [kind for kind in ("input", "output") if not (getattr(model.config, kind) or model.file.damaged(kind))]
+    if model.is_ensemble or backend_of(model).name not in _BACKENDS:
+        return
+    missing = [kind for kind in ("input", "output") if not getattr(model.config, kind)]
     if missing:
         yield Finding(
             model.at(),
