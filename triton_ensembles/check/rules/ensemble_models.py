@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 
 from triton_ensembles.check.examples import SCALE, X, ensemble, io_tensor, step
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import Model
+from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.spelling import listed, nearest
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorMapping"
 GOOD = ensemble(SCALE)
+_NAMES = "names of steps"  # in Repository.cache
 
 
 class Step(NamedTuple):
@@ -37,6 +38,15 @@ class Step(NamedTuple):
 def steps(model: Model) -> list[Step]:
     found = model.config.ensemble_scheduling.step
     return [Step(number, item, model.repository.model(item.model_name)) for number, item in enumerate(found)]
+
+
+def step_names(repository: Repository) -> frozenset[str]:
+    """The model_name of every step of every ensemble."""
+    if _NAMES not in repository.cache:
+        found = (item.message.model_name for model in repository.ensembles for item in steps(model))
+        repository.cache[_NAMES] = frozenset(found)
+    names: frozenset[str] = repository.cache[_NAMES]
+    return names
 
 
 @rule(

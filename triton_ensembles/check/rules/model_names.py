@@ -8,6 +8,7 @@ from triton_ensembles.check.examples import IDENTITY, ensemble, python_model, st
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rules.ensemble_models import step_names
 from triton_ensembles.check.rules.sagemaker import served_models
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.sagemaker_contract import SHELL_CHARACTERS
@@ -108,8 +109,7 @@ def model_name_in_url(model: Model) -> Iterator[Finding]:
         return
     if backend_of(model).name == "python" and (_shell_syntax(model) or not _is_stub_name(model.folder)):
         return  # the rules above report it
-    steps = {step.model_name for each in model.repository.ensembles for step in each.config.ensemble_scheduling.step}
-    if model.folder in steps:
+    if model.folder in step_names(model.repository):
         return
     yield Finding(
         model.place(),

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from triton_ensembles.check.backend import backend_of, has_library
 from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.repository import Form, Model, Repository
+from triton_ensembles.check.repository import Form, Model
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.ensemble_models import steps
+from triton_ensembles.check.rules.ensemble_models import step_names, steps
 from triton_ensembles.check.rules.sagemaker import is_packed
 from triton_ensembles.spelling import nearest
 from triton_ensembles.triton.backends import BACKENDS
@@ -69,7 +69,11 @@ def folder_not_a_model(model: Model, destination: Destination) -> Iterator[Findi
     severity=Severity.WARNING,
 )
 def sagemaker_folder_not_a_model(model: Model, destination: Destination) -> Iterator[Finding]:
-    if not is_packed(model.repository, destination) or not _is_stray(model) or model.folder in _named(model.repository):
+    if (
+        not is_packed(model.repository, destination)
+        or not _is_stray(model)
+        or model.folder in step_names(model.repository)
+    ):
         return
     if model.repository.ensembles:  # otherwise sagemaker-no-ensemble reports it
         yield Finding(
@@ -107,7 +111,7 @@ def step_not_a_model(model: Model, destination: Destination) -> Iterator[Finding
 def model_without_config(model: Model) -> Iterator[Finding]:
     if model.has_config or not _is_loadable(model) or misnamed_config(model):
         return
-    if model.repository.form is Form.SOURCE and model.folder in _named(model.repository):
+    if model.repository.form is Form.SOURCE and model.folder in step_names(model.repository):
         return  # step-not-a-model reports it
     yield Finding(
         model.place(),
@@ -139,11 +143,6 @@ def is_near_config(name: str) -> bool:
     if name == CONFIG or name.startswith("."):
         return False
     return known or name.lower().endswith(".pbtxt") or nearest(name, [CONFIG]) is not None
-
-
-def _named(repository: Repository) -> set[str]:
-    """The names of all steps."""
-    return {item.message.model_name for model in repository.ensembles for item in steps(model)}
 
 
 def _is_stray(model: Model) -> bool:
