@@ -69,13 +69,10 @@ def folder_not_a_model(model: Model, destination: Destination) -> Iterator[Findi
     severity=Severity.WARNING,
 )
 def sagemaker_folder_not_a_model(model: Model, destination: Destination) -> Iterator[Finding]:
-    if (
-        not is_packed(model.repository, destination)
-        or not _is_stray(model)
-        or model.folder in step_names(model.repository)
-    ):
+    if not is_packed(model.repository, destination) or not _is_stray(model):
         return
-    if model.repository.ensembles:  # otherwise sagemaker-no-ensemble reports it
+    steps_of_ensembles = step_names(model.repository)
+    if steps_of_ensembles and model.folder not in steps_of_ensembles:  # sagemaker-no-ensemble, step-not-a-model
         yield Finding(
             model.place(),
             f"this folder is not a model: it has neither a {CONFIG} nor a version folder with a model file",
