@@ -35,7 +35,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelLoader]:
     stage(Example(ensemble(SCALE, size=0)), folder / "models", "no-batching")
     over = ensemble(step("double", {"X": "X"}, {"Y": "X"}), step("double", {"X": "X"}, {"Y": "Y"}))
     stage(Example(over), folder / "models", "overwritten")
-    for rule in ("ensemble-batch-of-one", "ensemble-shape-clash-hidden", "input-name-twice"):
+    for rule in (
+        "ensemble-batch-of-one",
+        "ensemble-shape-clash-hidden",
+        "input-name-twice",
+        "enum-number-unknown",
+        "tensors-missing",
+        "ensemble-input-optional",
+    ):
         example = BY_ID[rule].bad
         assert example
         stage(example, folder / "models", rule)
@@ -78,6 +85,19 @@ def test_a_hidden_shape_clash_refuses_every_request(server: ModelLoader, length:
 def test_two_inputs_of_one_name_refuse_every_request(server: ModelLoader) -> None:
     """Otherwise the checker refuses a model that works."""
     assert "expected 2 inputs but got 1" in ask(server, "input-name-twice", [1, 4])
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("enum-number-unknown", "but model 'enum-number-unknown' expects '<invalid>'"),
+        ("tensors-missing", "expected 0 inputs but got 1 inputs"),
+        ("ensemble-input-optional", "but got 1 inputs for model 'join'"),
+    ],
+)
+def test_what_loads_and_refuses_every_such_request(server: ModelLoader, model: str, words: str) -> None:
+    """Otherwise the checker warns of a model that works."""
+    assert words in ask(server, model, [1, 4])
 
 
 def test_an_input_that_a_step_overwrites_hangs_every_request(server: ModelLoader) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from triton_ensembles.artifacts import MAKERS, NEEDS
 from triton_ensembles.check import check
 from triton_ensembles.check.examples import SCALE, ensemble
 from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
+from triton_ensembles.triton.home import STUB_PYTHONS, find_home
 
 RECIPE = f"""\
 description = "An example"
@@ -22,6 +25,7 @@ files = {{ "labels.txt" = "{"0" * 64}" }}
 path = "scale/labels.txt"
 maker = "copy"
 source = "weights"
+file = "labels.txt"
 reads = ["pipelines/mine.py"]
 
 [environments.processing]
@@ -52,12 +56,21 @@ def recipe_faults(folder: Path) -> list[tuple[str, int, str]]:
 @pytest.mark.parametrize(
     ("old", "new", "rule", "line", "cure"),
     [
-        ('steps = ["scale"]', 'steps = ["scal"]', "recipe-step-unknown", 15, "did you mean 'scale'?"),
+        ('steps = ["scale"]', 'steps = ["scal"]', "recipe-step-unknown", 16, "did you mean 'scale'?"),
         ("scale/labels.txt", "scales/labels.txt", "recipe-step-unknown", 8, "did you mean 'scale'?"),
-        ("envs/processing.yml", "envs/procesing.yml", "recipe-file-missing", 14, "did you mean 'processing.yml'?"),
-        ("pipelines/mine.py", "pipelines/other.py", "recipe-file-missing", 11, "relative to the project"),
-        ('source = "weights"\n', "", "recipe-source-unused", 3, 'write source = "weights" into'),
-        ("maker =", "makr =", "recipe-unreadable", 9, ""),
+        ("envs/processing.yml", "envs/procesing.yml", "recipe-file-missing", 15, "did you mean 'processing.yml'?"),
+        ("pipelines/mine.py", "pipelines/other.py", "recipe-file-missing", 12, "relative to the project"),
+        ("maker =", "makr =", "recipe-unreadable", 9, "correct the line"),
+        ('maker = "copy"', 'maker = "copi"', "recipe-unreadable", 9, "did you mean 'copy'?"),
+        ('source = "weights"', 'source = "wheights"', "recipe-unreadable", 10, "did you mean 'weights'?"),
+        ('file = "labels.txt"', 'file = "label.txt"', "recipe-unreadable", 11, "did you mean 'labels.txt'?"),
+        ('["scale"]', '["scale"]\nkind = "wheel"', "recipe-unreadable", 17, "did you mean 'wheels'?"),
+        ('file = "labels.txt"\n', "", "recipe-maker-files", 8, 'write file = "labels.txt"'),
+        ('maker = "copy"', 'maker = "copy"\noptions.seed = 1', "recipe-maker-options", 10, "delete it"),
+        ('maker = "copy"', 'maker = "member"', "recipe-maker-options", 8, "write options = { member = … }"),
+        ('maker = "copy"', 'maker = "member"\noptions.membr = "x"', "recipe-maker-options", 10, "'member'?"),
+        ("scale/labels.txt", "scale/config.pbtxt", "recipe-artifact-path", 8, "give it another path"),
+        ('["scale"]', '["ensemble"]', "recipe-environment-step", 16, "name the Python steps only"),
     ],
 )
 def test_what_the_build_refuses_is_a_fault(old: str, new: str, rule: str, line: int, cure: str, tmp_path: Path) -> None:
@@ -70,3 +83,44 @@ def test_what_the_build_refuses_is_a_fault(old: str, new: str, rule: str, line: 
 def test_an_environment_file_that_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
     found = recipe_faults(project(tmp_path, RECIPE, "dependencies: {\n"))
     assert [rule for rule, *_ in found] == ["recipe-environment-file"]
+
+
+@pytest.mark.parametrize(("python", "known"), [("3.7", False), ("3.14", False), ("3.8", True), ("3.13", True)])
+def test_a_python_that_no_stub_exists_for_is_a_fault(python: str, known: bool, tmp_path: Path) -> None:
+    """Otherwise a build of minutes ends in: Triton has no stub for Python 3.7."""
+    found = recipe_faults(project(tmp_path, RECIPE, ENVIRONMENT.replace("3.10", python)))
+    assert [(rule, line) for rule, line, _ in found] == ([] if known else [("recipe-environment-python", 3)])
+
+
+def test_the_pythons_with_a_stub_are_those_of_the_wheel() -> None:
+    """Otherwise the rule refuses a Python that Triton runs."""
+    stubs = find_home().stub("3.10").parents[1]
+    assert {folder.name for folder in stubs.iterdir()} == set(STUB_PYTHONS)
+
+
+def test_every_fault_of_a_recipe_is_named_at_once(tmp_path: Path) -> None:
+    """Otherwise people fix one key only to hear of the next."""
+    recipe = RECIPE.replace("maker =", "makr =").replace("steps =", "step =").replace("0" * 64, "0" * 63)
+    assert [line for _, line, _ in recipe_faults(project(tmp_path, recipe))] == [5, 9, 16]
+
+
+def test_a_pipeline_that_is_not_there_is_a_fault(tmp_path: Path) -> None:
+    pipeline = 'maker = "dali_pipeline"\noptions = { pipeline = "pipelines/other.py" }\nreads = ["pipelines/mine.py"]'
+    recipe = re.sub(r'maker = "copy"\n(.*\n){3}', f"{pipeline}\n", RECIPE)
+    assert [rule for rule, *_ in recipe_faults(project(tmp_path, recipe))] == [
+        "recipe-source-unused",
+        "recipe-maker-files",
+    ]
+    good = recipe.replace("other.py", "mine.py")
+    assert [rule for rule, *_ in recipe_faults(project(tmp_path / "good", good))] == ["recipe-source-unused"]
+
+
+def test_an_artifact_that_is_no_file_of_a_step_is_a_fault(tmp_path: Path) -> None:
+    """Otherwise the build ends in a traceback."""
+    found = recipe_faults(project(tmp_path, RECIPE.replace('"scale/labels.txt"', '"scale"')))
+    assert [(rule, line) for rule, line, _ in found] == [("recipe-artifact-path", 8)]
+
+
+def test_every_maker_says_what_it_reads() -> None:
+    """Otherwise a recipe with that maker ends the check."""
+    assert NEEDS.keys() == MAKERS.keys()

@@ -77,10 +77,23 @@ def test_a_name_that_no_request_can_contain(name: str, ok: bool, tmp_path: Path)
     assert ("sagemaker-target-model" in rules(write(tmp_path / name, members()))) is not ok
 
 
-def test_a_single_python_model_cannot_have_shell_characters_in_its_name(tmp_path: Path) -> None:
-    """Otherwise releases from 25.08 refuse the model as an invalid stub name."""
-    assert "sagemaker-stub-name" in rules(write(tmp_path / "model (1).tar.gz", STEP))
-    assert "sagemaker-stub-name" not in rules(write(tmp_path / "model-1.tar.gz", STEP))
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("model (1)", {"sagemaker-stub-name-in-shell"}),
+        ("my model", {"sagemaker-stub-name-in-shell"}),
+        ("model[1]", {"sagemaker-stub-name"}),
+        ("model-1", set()),
+    ],
+)
+def test_a_single_python_model_cannot_have_shell_characters_in_its_name(
+    name: str, found: set[str], tmp_path: Path
+) -> None:
+    """Otherwise its stub does not start, or releases from 25.08 refuse it as an invalid stub name."""
+    assert rules(write(tmp_path / f"{name}.tar.gz", STEP)) == found
+    alone = {path.removeprefix("step/"): text for path, text in STEP.items()}
+    assert rules(write(tmp_path / f"{name}.tar.gz", alone)) == found
+    assert rules(write(tmp_path / f"{name}.tar.gz", members())) == set()
 
 
 def test_a_decoupled_step_makes_its_ensemble_decoupled(tmp_path: Path) -> None:
@@ -117,3 +130,10 @@ def test_junk_is_a_fault_and_does_not_crash(tmp_path: Path) -> None:
         path = tmp_path / f"{number}.tar.gz"
         path.write_bytes(data)
         assert not any("this rule itself failed" in fault.message for fault in faults(path))
+
+
+@pytest.mark.parametrize("files", [{"one.step/README.md": "x"}, {"one.step/1": None}])
+def test_a_step_that_is_not_a_model_is_a_fault(files: dict[str, Content], tmp_path: Path) -> None:
+    """Otherwise it counts as a folder that SageMaker ignores."""
+    kept = {path: text for path, text in members().items() if not path.startswith("one.step/")}
+    assert rules(write(tmp_path / "one.tar.gz", {**kept, **files})) == {"step-not-a-model"}

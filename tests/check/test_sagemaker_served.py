@@ -88,6 +88,21 @@ def test_a_wrapped_archive_is_refused(endpoint: Endpoint) -> None:
     assert "sagemaker-wrapped-archive" in endpoint.rules
 
 
+def test_other_folders_beside_an_ensemble_are_ignored(endpoint: Endpoint) -> None:
+    """Otherwise a warning about them is an error, or should be one."""
+    files = {**members("tidy"), ".git/HEAD": "x", "docs/README.md": "x", "empty": None}
+    assert endpoint.load("tidy", files)[0] == 200
+    assert endpoint.rules == {"sagemaker-folder-not-a-model"}
+    assert endpoint.invoke()[0] == 200
+
+
+def test_a_blank_in_the_name_of_a_single_python_model_is_refused(endpoint: Endpoint) -> None:
+    """Otherwise the rule about names of archives is wrong: the stub gets two words for its name."""
+    status, body = endpoint.load("my model", {"blank/config.pbtxt": python_step(), "blank/1/model.py": MODEL_PY})
+    assert status == 400 and "No module named 'model'" in body
+    assert endpoint.rules == {"sagemaker-stub-name-in-shell"}
+
+
 def test_of_two_ensembles_one_is_served(endpoint: Endpoint) -> None:
     """Otherwise the rule about several ensembles is wrong."""
     files = {**members("two"), "two_more/config.pbtxt": ensemble_of("two.step"), "two_more/1/README.md": ""}

@@ -15,9 +15,15 @@ from triton_ensembles.triton.destination import Destination
 RECIPE = """\
 description = "An example"
 
+[sources.detector]
+from = [{ url = "https://example.com/" }]
+files = { "model.onnx" = "0000000000000000000000000000000000000000000000000000000000000000" }
+
 [[artifacts]]
 path = "detect/1/model.onnx"
 maker = "copy"
+source = "detector"
+file = "model.onnx"
 """
 DETECT = python_model("instance_group [ { count: 1, kind: KIND_GPU } ]", backend='platform: "onnxruntime_onnx"')
 
@@ -51,8 +57,8 @@ def test_a_recipe_for_another_step_does_not_count(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("recipe", "line", "words"),
     [
-        (RECIPE + "path = \n", 6, "this is not TOML"),
-        (RECIPE.replace("copy", "copi"), 5, "unknown maker 'copi'"),
+        (RECIPE + "path = \n", 12, "this is not TOML"),
+        (RECIPE.replace("copy", "copi"), 9, "unknown maker 'copi'"),
         ('description = "d"\nartifacts = 3', 2, "valid tuple"),
         ('description = "d"\nenvironments = []', 2, "valid dictionary"),
         ("a = " + "[" * 9000, 0, "nested too deeply"),
@@ -77,3 +83,15 @@ def test_a_step_may_have_another_file_for_an_image_that_lacks_its_backend(tmp_pa
     assert "image-backend" in {fault.rule for fault in check([tmp_path], image).faults}
     recipe.write_text(RECIPE)
     assert "image-backend" not in {fault.rule for fault in check([tmp_path], image).faults}
+
+
+def test_what_the_build_leaves_out_is_said(tmp_path: Path) -> None:
+    """Otherwise the archive lacks a step, and check says 'no faults'. Folders that are no models do no harm here."""
+    for folder in (".git", "notes", "__pycache__"):
+        (tmp_path / "mine" / folder).mkdir(parents=True)
+    assert rules(tmp_path, RECIPE) == set()
+    config = tmp_path / "mine" / "scale" / "config.pbtxt"
+    config.rename(config.with_name("kept.txt"))
+    assert [fault.rule for fault in check([tmp_path]).faults] == ["step-not-a-model"]
+    config.with_name("kept.txt").rename(config.with_name("Config.pbtxt"))
+    assert [fault.rule for fault in check([tmp_path]).faults] == ["config-misnamed"]

@@ -91,6 +91,13 @@ def test_a_model_that_is_not_there_is_named(tmp_path: Path) -> None:
     ]
 
 
+def test_an_exception_that_ends_the_server_is_named(tmp_path: Path) -> None:
+    """Otherwise the last line of the log is all that people get."""
+    (repository(tmp_path, {"scale": (CONFIG, IDENTITY)}) / "scale" / "20260101000000000000").mkdir()
+    (line,) = refusal(tmp_path)
+    assert line == "tritonserver stopped while it loaded: it crashed with std::out_of_range: stoll"
+
+
 @pytest.mark.parametrize(
     ("code", "words"), [(HANGS, "hangs"), (None, "hangs: Python model file not found in '{}/hangs/1/model.py'")]
 )

@@ -20,7 +20,7 @@ from triton_ensembles.archive.tree import (
     text_budgets,
 )
 
-# Files of other tools, which Triton ignores.
+# Files of other tools. Triton ignores what is in them, but not the folders themselves: it takes them for models.
 _SKIPPED = frozenset({".git", "__pycache__", ".ipynb_checkpoints", ".DS_Store"})
 
 
@@ -39,13 +39,15 @@ def read_folder(root: Path) -> Tree:
             continue
         for item in found:
             path = join(folder, item.name)
-            if item.name in _SKIPPED:
-                continue
             if len(members) >= MOST_ENTRIES:
                 message = f"there are more than {MOST_ENTRIES} files and folders here; the rest is not checked"
                 problems.append(Problem("repository-too-large", "", message))
                 return Tree(members, problems)
             entry = _entry(item, path)
+            if item.name in _SKIPPED:
+                if entry.is_folder:
+                    members.append(entry)
+                continue
             if entry.kind is Kind.FOLDER:
                 waiting.append(path)
             elif entry.size <= budgets[path.endswith(CONFIG_SUFFIX)] and is_text(path, entry.size) and _is_file(item):

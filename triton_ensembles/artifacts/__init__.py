@@ -32,6 +32,38 @@ MAKERS = {
 }
 """Module and function of each maker, by the name that recipes use."""
 
+
+@dataclass(frozen=True)
+class MakerNeeds:
+    """What a maker reads of an artifact's entry in the recipe.
+
+    Attributes:
+        options: those that it cannot do without.
+        optional: other options that it knows.
+        file: whether it reads one file, which ``file`` or ``needs`` names.
+        files: whether it reads all files of the source.
+    """
+
+    options: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    file: bool = False
+    files: bool = False
+
+
+NEEDS = {
+    "copy": MakerNeeds(file=True),
+    "member": MakerNeeds(("member",), file=True),
+    "numbered_labels": MakerNeeds(("count",)),
+    "bert_onnx": MakerNeeds(files=True),
+    "dali_pipeline": MakerNeeds(("pipeline",)),
+    "graphdef_onnx": MakerNeeds(("input", "output"), file=True),
+    "inception_v3_random": MakerNeeds(("seed",)),
+    "tensorrt_plan": MakerNeeds(("profiles", "accuracy"), ("precision",), file=True),
+    "resnet50_torchscript": MakerNeeds(file=True),
+    "resnet50_random": MakerNeeds(("seed",)),
+}
+"""What each maker reads of the recipe, by its name."""
+
 ACCURACY_CHECKS = {"sentences": "accuracy_on_sentences:make", "photographs": "accuracy_on_photographs:make"}
 """Functions of the same form that compare a model in a lower precision with fp32, and fail when it is too different."""
 

@@ -2,16 +2,18 @@
 
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from triton_ensembles.check.fault import Fault, Place, Severity
 from triton_ensembles.check.registry import RULES
-from triton_ensembles.check.repository import Repository, find_repositories
-from triton_ensembles.check.rule import ANYWHERE, Rule, Scope
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.check.repository import Form, Model, Repository, find_repositories
+from triton_ensembles.check.rule import ANYWHERE, Rule, Scope, Server
+from triton_ensembles.check.rules.repository_folders import is_near_config
+from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.model_config import CONFIG
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,7 @@ def check(paths: Sequence[Path], destination: Destination = ANYWHERE) -> Report:
             raise EnsembleError("there is no such file or folder", path=path, cure="name a repository or a .tar.gz")
         found = list(find_repositories(path))
         if not found:
-            raise EnsembleError(
-                "there is no model here: neither this folder nor one in it has a config.pbtxt",
-                path=path,
-                cure="name the model repository (the folder whose folders are the models) or a .tar.gz",
-            )
+            raise _no_model(path)
         repositories += found
     faults = sorted(set(check_repositories(repositories, destination)), key=Fault.sort_key)
     return Report(tuple(faults), len(repositories))
@@ -63,6 +61,17 @@ def check_repositories(
     for each in rules:
         for subject, place in _subjects(each.scope, repositories, destination):
             yield from _guarded(each, subject, destination, place)
+
+
+def _no_model(path: Path) -> EnsembleError:
+    near = [file for pattern in ("*", "*/*") for file in sorted(path.glob(pattern)) if is_near_config(file.name)]
+    return EnsembleError(
+        f"there is no model here: neither this folder nor one in it has a {CONFIG}",
+        path=path,
+        cure=f"rename {shown(near[0])} to {CONFIG}"
+        if near
+        else "name the model repository (the folder whose folders are the models) or a .tar.gz",
+    )
 
 
 def _subjects(
@@ -84,7 +93,8 @@ def _subjects(
 def _guarded(each: Rule, subject: Any, destination: Destination, place: Place) -> Iterator[Fault]:
     """A rule that fails on odd input must not hide what the others found."""
     try:
-        yield from each.faults(subject, destination)
+        for fault in each.faults(subject, destination):
+            yield _with_loss(fault, subject) if _loses_others(each, subject, destination) else fault
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         yield Fault(
@@ -95,3 +105,19 @@ def _guarded(each: Rule, subject: Any, destination: Destination, place: Place) -
             "the fault that it looks for may be here or not",
             f"this is a bug of the checker ({Path(where.filename).name}:{where.lineno}): please report it",
         )
+
+
+def _loses_others(each: Rule, subject: Any, destination: Destination) -> bool:
+    """Whether a tritonserver in its default mode, which loads every folder, serves no other model through this fault:
+    it stops with 'failed to load all models'. SageMaker loads models one by one."""
+    refused = each.server is Server.REFUSES and each.severity is Severity.ERROR
+    if not refused or not isinstance(subject, Model) or destination.instance:
+        return False
+    return subject.repository.form is Form.FOLDER and len(subject.repository.models) > 1
+
+
+def _with_loss(fault: Fault, subject: Model) -> Fault:
+    others = len(subject.repository.models) - 1
+    models = "the other model" if others == 1 else f"the other {others:,} models"
+    loss = f"in its default mode the server does not start, so {models} {'is' if others == 1 else 'are'} lost too"
+    return replace(fault, effect=f"{fault.effect}; {loss}" if fault.effect else loss)

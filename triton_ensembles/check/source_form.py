@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.recipe.reader import RECIPE, parse_recipe
+from triton_ensembles.recipe.reader import RECIPE, recipe_and_faults
 from triton_ensembles.recipe.schema import Recipe
 from triton_ensembles.triton.targets import GPU_BACKENDS
 
@@ -24,11 +24,11 @@ class SourceRecipe:
 
     Attributes:
         recipe: None when it is not valid; the build may then make anything that is missing.
-        fault: line (0 when it is unknown) and message, when it is not valid.
+        faults: why it is not valid.
     """
 
     recipe: Recipe | None
-    fault: tuple[int, str] | None = None
+    faults: tuple[EnsembleError, ...] = ()
 
     def versions_of(self, model: str) -> set[str]:
         """The version folders of ``model`` that the build puts a file into."""
@@ -56,7 +56,5 @@ class SourceRecipe:
 
 def read_source_recipe(text: str) -> SourceRecipe:
     """The recipe in ``text``, valid or not."""
-    try:
-        return SourceRecipe(parse_recipe(text, Path(RECIPE)))
-    except EnsembleError as error:
-        return SourceRecipe(None, (error.line or 0, error.message))
+    recipe, faults = recipe_and_faults(text, Path(RECIPE))
+    return SourceRecipe(recipe, tuple(faults))

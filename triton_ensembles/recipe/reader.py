@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.recipe.schema import Recipe
+from triton_ensembles.recipe.schema import Recipe, UnknownNameError
 from triton_ensembles.spelling import nearest
 
 RECIPE = "ensemble.toml"
@@ -39,26 +40,57 @@ def parse_recipe(text: str, path: Path) -> Recipe:
     """The recipe in ``text``; ``path`` is for messages only.
 
     Raises:
-        EnsembleError: it is not TOML, or has unknown keys, wrong values or unknown names.
+        EnsembleError: the first fault of :func:`recipe_and_faults`.
     """
+    recipe, faults = recipe_and_faults(text, path)
+    if recipe is None:
+        raise faults[0]
+    return recipe
+
+
+def recipe_and_faults(text: str, path: Path) -> tuple[Recipe | None, list[EnsembleError]]:
+    """The recipe in ``text`` if it is valid, or why not: it is not TOML, or has unknown keys, wrong values or unknown
+    names. ``path`` is for messages only."""
     try:
-        return Recipe.model_validate(tomllib.loads(text))
+        return Recipe.model_validate(tomllib.loads(text)), []
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+)", str(error))
         line = int(found[1]) if found else text.count("\n") + 1
-        raise EnsembleError(f"this is not TOML: {error}", path=path, line=line) from error
-    except RecursionError as error:
-        raise EnsembleError("this TOML is nested too deeply", path=path) from error
+        return None, [EnsembleError(f"this is not TOML: {error}", path=path, line=line)]
+    except RecursionError:
+        return None, [EnsembleError("this TOML is nested too deeply", path=path)]
     except ValidationError as error:
-        # A misspelled key is why a required one is missing.
-        first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
-        names = [str(part) for part in first["loc"]]
-        message = first["msg"].removeprefix("Value error, ")
-        if first["type"] == "extra_forbidden":
-            meant = nearest(names[-1], _keys(Recipe))
-            message = "unknown key" + (f"; did you mean {meant!r}?" if meant else "")
-        line_number = line_naming(text, names or re.findall(r"'([^']+)'", message))
-        raise EnsembleError(f"{'.'.join(names)}: {message}".removeprefix(": "), path=path, line=line_number) from error
+        return None, [_fault(each, text, path) for each in _causes(error.errors())]
+
+
+def _causes(errors: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Without the required keys that are only missing because they are misspelled there, and the lists that are only
+    too short because their items are wrong."""
+    unknown = {each["loc"][:-1] for each in errors if each["type"] == "extra_forbidden"}
+    inner = {each["loc"][:length] for each in errors for length in range(len(each["loc"]))}
+    causes = [
+        each
+        for each in errors
+        if not (each["type"] == "missing" and each["loc"][:-1] in unknown)
+        and not (each["type"] == "too_short" and each["loc"] in inner)
+    ]
+    return sorted(causes, key=lambda each: each["type"] != "extra_forbidden")
+
+
+def _fault(error: ErrorDetails, text: str, path: Path) -> EnsembleError:
+    names = [str(part) for part in error["loc"]]
+    message, cure = error["msg"].removeprefix("Value error, "), ""
+    if error["type"] == "extra_forbidden":
+        meant = nearest(names[-1], _keys(Recipe))
+        message = "unknown key" + (f"; did you mean {meant!r}?" if meant else "")
+    elif error["type"] == "literal_error":
+        given, known = str(error["input"]), re.findall(r"'([^']+)'", message)
+        meant = nearest(given, known) or next((name for name in known if given and name.startswith(given)), None)
+        cure = f"did you mean {meant!r}?" if meant else ""
+    elif isinstance(unknown := error.get("ctx", {}).get("error"), UnknownNameError):
+        cure = unknown.cure
+    line = line_naming(text, names or re.findall(r"'([^']+)'", message))
+    return EnsembleError(f"{'.'.join(names)}: {message}".removeprefix(": "), path=path, line=line, cure=cure)
 
 
 def _keys(model: type[BaseModel]) -> set[str]:

@@ -7,12 +7,14 @@ runs in. The docstring under a field is its description in the JSON schema of :c
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from triton_ensembles.artifacts import ACCURACY_CHECKS, MAKERS
+from triton_ensembles.spelling import listed, nearest
 
 MODEL_FILES = {
     "tensorrt": (".plan",),
@@ -26,6 +28,16 @@ MODEL_FILES = {
 the target decide which of them is staged."""
 
 _MODEL_SUFFIXES = frozenset(suffix for suffixes in MODEL_FILES.values() for suffix in suffixes)
+
+
+class UnknownNameError(ValueError):
+    """A name in the recipe that nothing has; ``known`` are those that there are."""
+
+    def __init__(self, message: str, name: str, known: Iterable[str]) -> None:
+        super().__init__(f"{message} {name!r}")
+        meant = nearest(name, known := list(known))
+        there_are = f"there {'is' if len(known) == 1 else 'are'} {listed(known)}" if known else "there is none"
+        self.cure = f"did you mean {meant!r}?" if meant else there_are
 
 
 def _stays_inside(path: str) -> str:
@@ -201,22 +213,21 @@ class Recipe(_Frozen):
         made: set[str] = set()
         for artifact in self.artifacts:
             if artifact.needs is not None and artifact.needs not in made:
-                raise ValueError(f"{artifact.path}: no artifact before this one has the path {artifact.needs!r}")
+                raise UnknownNameError(
+                    f"{artifact.path}: no artifact before this one has the path", artifact.needs, made
+                )
             made.add(artifact.path)
             makers = [artifact.maker] + ([artifact.random.maker] if artifact.random else [])
             for maker in makers:
                 if maker not in MAKERS:
-                    raise ValueError(f"{artifact.path}: unknown maker {maker!r}; the makers are {', '.join(MAKERS)}")
+                    raise UnknownNameError(f"{artifact.path}: unknown maker", maker, MAKERS)
             if artifact.source is not None and artifact.source not in self.sources:
-                raise ValueError(f"{artifact.path}: unknown source {artifact.source!r}")
+                raise UnknownNameError(f"{artifact.path}: unknown source", artifact.source, self.sources)
             files = self.sources[artifact.source].files if artifact.source is not None else {}
             if artifact.file is not None and artifact.file not in files:
-                raise ValueError(f"{artifact.path}: source {artifact.source!r} has no file {artifact.file!r}")
+                raise UnknownNameError(f"{artifact.path}: source {artifact.source!r} has no file", artifact.file, files)
             if artifact.accuracy is not None and artifact.accuracy not in ACCURACY_CHECKS:
-                raise ValueError(
-                    f"{artifact.path}: unknown accuracy check {artifact.accuracy!r}; there are "
-                    f"{' and '.join(ACCURACY_CHECKS)}"
-                )
+                raise UnknownNameError(f"{artifact.path}: unknown accuracy check", artifact.accuracy, ACCURACY_CHECKS)
         return self
 
     @model_validator(mode="after")

@@ -38,6 +38,8 @@ WHEELS = ROOT / "requirements" / "triton.txt"
 
 # The libraries that perf_analyzer links to, and their hashed names in the server's wheel.
 PERF_LIBRARIES = {"libb64.so.0d": "libb64-*.so.0d", "libcudart.so.12": "libcudart-*.so.12*"}
+STUB_PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
+"""The Pythons that the wheel has stubs for."""
 
 
 @dataclass(frozen=True)

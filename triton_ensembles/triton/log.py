@@ -51,6 +51,9 @@ _LOADING = re.compile(r"\] \"loading: (?P<model>.+):-?\d+\"")
 _LOADED = re.compile(r"\] \"(?:successfully loaded|failed to load) '(?P<model>.+?)'")
 _WITHOUT_CODE = re.compile(r" pb_stub\.cc:\d+\] +Failed to preinitialize Python stub: (?P<reason>.*)")
 _CRASH = re.compile(r"^Signal \((?P<signal>\d+)\) received", re.MULTILINE)
+_ABORTED = re.compile(
+    r"^terminate called after throwing an instance of '(?P<type>[^']+)'(?:\n +what\(\): +(?P<what>.*))?", re.M
+)
 _WRITER = re.compile(r"[IWEF]\d{4} \d\d:\d\d:\d\d\S* (\d+) ")
 _NEW_RECORD = re.compile(
     r"^(\S*tritonserver: |[IWEF]\d{4} \d\d:\d\d:\d\d|error: |Error: |\[libprotobuf |Signal \(\d+\)|\+---|\| )"
@@ -103,9 +106,12 @@ def read_failure(log: str) -> list[str]:
     """The reasons in this log, or that the server crashed, or its last line if it says neither."""
     if reasons := failure_reasons(log):
         return reasons
+    models = ", ".join(unfinished_loads(log))
+    during = f" while it loaded {models}" if models else ""
+    if aborted := _ABORTED.search(log):
+        return [f"it crashed with {': '.join(filter(None, (aborted['type'], aborted['what'])))}{during}"]
     if crash := _CRASH.search(log):
-        models = ", ".join(unfinished_loads(log))
-        return [f"it crashed with signal {crash['signal']}" + (f" while it loaded {models}" if models else "")]
+        return [f"it crashed with signal {crash['signal']}{during}"]
     lines = [line for line in log.splitlines() if line.strip()]
     return [lines[-1] if lines else "the server wrote no log"]
 

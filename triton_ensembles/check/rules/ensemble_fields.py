@@ -72,3 +72,19 @@ def _missing(field: str, bad: str, cure: str) -> None:
 _missing("model_name", ensemble(SCALE.replace('model_name: "scale"\n      ', "")), 'write model_name: "…"')
 _missing("input_map", ensemble(step("scale", {}, {"Y": "Y"})), 'write input_map { key: "…" value: "…" }')
 _missing("output_map", ensemble(step("scale", {"X": "X"}, {})), 'write output_map { key: "…" value: "…" }')
+
+
+def _without(kind: str, bad: str, words: str) -> None:
+    @rule(f"An ensemble has {kind}s", id=f"ensemble-without-{kind}s", bad=bad, words=words)
+    def find(model: Model) -> Iterator[Finding]:
+        if model.config.ensemble_scheduling.step and not getattr(model.config, kind):
+            verb = "read" if kind == "input" else "write"
+            yield Finding(
+                model.at(),
+                f"this ensemble has no {kind}s",
+                cure=f'write {kind} [ {{ name: "…", data_type: TYPE_…, dims: [ … ] }} ] for what its steps {verb}',
+            )
+
+
+_without("input", ensemble(SCALE, inputs=""), "… is not written: at least one of its depending tensors, …")
+_without("output", ensemble(SCALE, outputs=""), "ensemble tensor '…' is unused in ensemble '…'")

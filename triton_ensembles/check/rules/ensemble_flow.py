@@ -40,6 +40,8 @@ def _place(model: Model, use: Use, kind: str) -> Place:
 def ensemble_tensor_not_written(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
     for name, guess in flow.never_written.items():
+        if not flow.inputs and not guess:
+            continue  # ensemble-without-inputs reports it
         known = [*flow.inputs, *flow.writers]
         yield Finding(
             _place(model, flow.readers[name][0], "input_map"),
@@ -147,7 +149,7 @@ def ensemble_input_unused(model: Model) -> Iterator[Finding]:
 )
 def ensemble_tensor_unused(model: Model) -> Iterator[Finding]:
     flow = _flow(model)
-    for name in flow.unused_tensors:
+    for name in flow.unused_tensors if flow.outputs else ():  # ensemble-without-outputs reports it
         use = flow.writers[name][0]
         yield Finding(
             _place(model, use, "output_map"),

@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from triton_ensembles.check.examples import SCALE, ensemble, step
-from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.repository import Model
+from triton_ensembles.check.examples import SCALE, X, ensemble, io_tensor, step
+from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.spelling import listed, nearest
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorMapping"
 GOOD = ensemble(SCALE)
+_NAMES = "names of steps"  # in Repository.cache
 
 
 class Step(NamedTuple):
@@ -37,6 +38,15 @@ class Step(NamedTuple):
 def steps(model: Model) -> list[Step]:
     found = model.config.ensemble_scheduling.step
     return [Step(number, item, model.repository.model(item.model_name)) for number, item in enumerate(found)]
+
+
+def step_names(repository: Repository) -> frozenset[str]:
+    """The model_name of every step of every ensemble."""
+    if _NAMES not in repository.cache:
+        found = (item.message.model_name for model in repository.ensembles for item in steps(model))
+        repository.cache[_NAMES] = frozenset(found)
+    names: frozenset[str] = repository.cache[_NAMES]
+    return names
 
 
 @rule(
@@ -136,6 +146,33 @@ def step_input_not_mapped(model: Model) -> Iterator[Finding]:
                 f"the input '{tensor.name}' of '{item.message.model_name}' is not mapped",
                 cure=f'write input_map {{ key: "{tensor.name}" value: "…" }}, or make it optional in its model',
             )
+
+
+@rule(
+    "An optional input of an ensemble goes only to optional inputs of its steps",
+    source="core r24.10 ensemble_scheduler.cc sends a step what it has; measured on 2.51.0",
+    severity=Severity.WARNING,
+    bad=ensemble(
+        step("join", {"A": "X", "B": "Z"}, {"SUM": "Y"}), inputs=f"{X}, {io_tensor('Z', more='optional: true')}"
+    ),
+    good=ensemble(
+        step("join", {"A": "X", "B": "X", "HINT": "Z"}, {"SUM": "Y"}),
+        inputs=f"{X}, {io_tensor('Z', 'INT32', '1', 'optional: true')}",
+    ),
+)
+def ensemble_input_optional(model: Model) -> Iterator[Finding]:
+    optional = {tensor.name: index for index, tensor in enumerate(model.config.input) if tensor.optional}
+    for item in steps(model) if optional else ():
+        for tensor in item.model.config.input if item.model else ():
+            name = item.message.input_map.get(tensor.name, "")
+            if name in optional and not tensor.optional:
+                yield Finding(
+                    model.at("input", optional[name], "optional"),
+                    f"the input '{name}' is optional here, and '{item.message.model_name}' needs it as '{tensor.name}'",
+                    "Triton loads it and refuses every request without the input: expected … inputs but got …",
+                    f"delete optional: true, or write it for '{tensor.name}' in {item.message.model_name} too and let "
+                    "the model do without",
+                )
 
 
 @rule(

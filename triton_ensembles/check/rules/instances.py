@@ -46,6 +46,22 @@ def instance_group_gpus(model: Model) -> Iterator[Finding]:
 
 
 @rule(
+    "The ids in gpus are those of GPUs: 0 or more",
+    bad=_group("count: 1, kind: KIND_GPU, gpus: [ -1 ]"),
+    words="instance group … of model … specifies invalid or unsupported gpu id …",
+)
+def instance_group_gpu_negative(model: Model) -> Iterator[Finding]:
+    for index, group in _groups(model):
+        for number, gpu in enumerate(group.gpus):
+            if gpu < 0 and group.kind not in (CPU, WHOLE):  # instance-group-gpus reports those
+                yield Finding(
+                    model.at("instance_group", index, "gpus", number),
+                    f"there is no GPU {gpu}",
+                    cure="delete gpus (Triton then uses every GPU), or write kind: KIND_CPU for the CPU",
+                )
+
+
+@rule(
     "The kind of an instance group exists",
     bad=_group("count: 1, kind: 9"),
     words="instance group … of model … has unexpected kind",

@@ -1,16 +1,22 @@
 """What the build refuses in a recipe that is valid by itself: steps and files that are not there."""
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rules.environment_imports import environment_files
 from triton_ensembles.environment import read_environment_file
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.recipe.reader import RECIPE, line_naming
 from triton_ensembles.recipe.schema import Recipe
-from triton_ensembles.spelling import choices, nearest
+from triton_ensembles.spelling import choices, listed, nearest
+from triton_ensembles.triton.backends import KNOWN
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.home import STUB_PYTHONS
 
 SOURCE = "the build refuses it, or makes nothing of it"
 
@@ -31,7 +37,7 @@ def recipe_step_unknown(repository: Repository) -> Iterator[Finding]:
 
 @rule("The files of the project that a recipe names exist")
 def recipe_file_missing(repository: Repository) -> Iterator[Finding]:
-    recipe, project = _recipe(repository), _project(repository)
+    recipe, project = recipe_of(repository), project_of(repository)
     if recipe is None or project is None:
         return
     read = {path for artifact in recipe.artifacts for path in artifact.reads}
@@ -40,7 +46,7 @@ def recipe_file_missing(repository: Repository) -> Iterator[Finding]:
             near = (project / path).parent
             meant = nearest(path.rpartition("/")[2], [each.name for each in near.iterdir()] if near.is_dir() else [])
             yield Finding(
-                _place(repository, path),
+                place_of(repository, path),
                 f"the recipe names {shown(project / path)}, which does not exist",
                 "the build refuses it",
                 f"did you mean '{meant}'?" if meant else "write the file; its path is relative to the project",
@@ -49,7 +55,7 @@ def recipe_file_missing(repository: Repository) -> Iterator[Finding]:
 
 @rule("The environment files of a recipe can be read")
 def recipe_environment_file(repository: Repository) -> Iterator[Finding]:
-    recipe, project = _recipe(repository), _project(repository)
+    recipe, project = recipe_of(repository), project_of(repository)
     for environment in recipe.environments.values() if recipe and project else ():
         assert project is not None
         if not (project / environment.file).is_file():  # recipe-file-missing reports it
@@ -65,14 +71,52 @@ def recipe_environment_file(repository: Repository) -> Iterator[Finding]:
             )
 
 
+@rule(
+    "The Python of an environment is one that Triton has a stub for", source="python_backend_stubs of nvidia-pytriton"
+)
+def recipe_environment_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    """An image has one stub, and the build takes its Python; wheels beside model.py are for the server's."""
+    recipe = recipe_of(repository)
+    wheels = [list(each.steps) for each in recipe.environments.values() if each.kind == "wheels"] if recipe else []
+    for path, spec, steps in environment_files(repository) if not destination.image else ():
+        if spec.python and spec.python not in STUB_PYTHONS and steps not in wheels:
+            yield Finding(
+                Place(path, _line_of_python(spec.text)),
+                f"this requires Python {spec.python}, and Triton has no stub for it",
+                f"{listed(steps)} would not start: the build refuses it, or takes another Python",
+                f"write one of python={', '.join(STUB_PYTHONS)}",
+            )
+
+
+def _line_of_python(text: str) -> int:
+    lines = text.splitlines()
+    return next((number for number, line in enumerate(lines, 1) if re.search(r"\bpython\s*[=<>]", line)), 0)
+
+
+@rule("Only Python steps have an environment", severity=Severity.WARNING)
+def recipe_environment_step(repository: Repository) -> Iterator[Finding]:
+    recipe = recipe_of(repository)
+    for step in [step for each in recipe.environments.values() for step in each.steps] if recipe else ():
+        model = repository.model(step)
+        backend = backend_of(model).name if model and model.has_config else ""
+        if model and (model.is_ensemble or (backend in KNOWN and backend != "python")):
+            yield Finding(
+                place_of(repository, step),
+                f"'{step}' gets an environment, and it is "
+                + ("an ensemble" if model.is_ensemble else f"a model of the {backend} backend"),
+                "Triton does not use it",
+                "name the Python steps only",
+            )
+
+
 @rule("Every source of a recipe is used", severity=Severity.WARNING)
 def recipe_source_unused(repository: Repository) -> Iterator[Finding]:
-    recipe = _recipe(repository)
+    recipe = recipe_of(repository)
     used = {artifact.source for artifact in recipe.artifacts} if recipe else set()
     for name in recipe.sources if recipe else ():
         if name not in used:
             yield Finding(
-                _place(repository, name),
+                place_of(repository, name),
                 f"no artifact uses the source '{name}'",
                 "the build downloads nothing from it",
                 f'write source = "{name}" into the artifact that it is for, or remove it',
@@ -80,24 +124,24 @@ def recipe_source_unused(repository: Repository) -> Iterator[Finding]:
 
 
 def _steps(repository: Repository) -> Mapping[str, Place]:
-    recipe = _recipe(repository)
+    recipe = recipe_of(repository)
     if recipe is None:
         return {}
     named = {artifact.step for artifact in recipe.artifacts} | {*recipe.engines, *recipe.parameters}
     named |= {*recipe.gpu.parameters, *(step for each in recipe.environments.values() for step in each.steps)}
-    return {step: _place(repository, step) for step in sorted(named)}
+    return {step: place_of(repository, step) for step in sorted(named)}
 
 
-def _project(repository: Repository) -> Path | None:
+def project_of(repository: Repository) -> Path | None:
     """The folder that paths in the recipe are relative to; None for a folder that is not in an ensembles/."""
     ensembles = repository.path.resolve().parent
     return ensembles.parent if ensembles.name == "ensembles" else None
 
 
-def _recipe(repository: Repository) -> Recipe | None:
+def recipe_of(repository: Repository) -> Recipe | None:
     return repository.recipe.recipe if repository.recipe else None
 
 
-def _place(repository: Repository, name: str) -> Place:
+def place_of(repository: Repository, name: str) -> Place:
     entry = repository.tree.get(RECIPE)
     return Place(repository.place(RECIPE).path, line_naming((entry.text if entry else None) or "", [name]) or 0)

@@ -35,33 +35,6 @@ def model_name_differs_from_folder(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "Every model has a config.pbtxt",
-    source="core r24.10 model_repository_manager.cc InitializeModelInfo",
-    severity=Severity.WARNING,
-    bad=Example(None, {"1/model.py": IDENTITY}),
-    words="failed to open text file for read",
-)
-def model_without_config(model: Model) -> Iterator[Finding]:
-    if model.has_config:
-        return
-    if model.versions:
-        yield Finding(
-            model.place(),
-            "this model has no config.pbtxt, so nothing of it can be checked",
-            "a server with auto-completion (as on SageMaker) asks the backend for it; "
-            "one with --disable-auto-complete-config fails to open the file",
-            "write one: GET /v2/models/<name>/config of a running server prints the completed configuration",
-        )
-    else:
-        yield Finding(
-            model.place(),
-            "this folder is not a model: it has neither a config.pbtxt nor a version folder",
-            "Triton treats every folder of a repository as a model and fails to load this one",
-            "move it out of the repository",
-        )
-
-
-@rule(
     "A model has a version folder that its version policy selects",
     bad=Example(python_model(), {"01/model.py": IDENTITY}),
     good=Example(python_model(), {"10/model.py": IDENTITY}),
@@ -198,7 +171,7 @@ def model_file_missing(model: Model) -> Iterator[Finding]:
 
 
 def _filename_cure(model: Model, folder: str) -> str:
-    files = [name for name in model.children(folder) if not name.startswith((".", "README"))]
+    files = [name for name in model.children(folder) if not name.startswith((".", "_", "README"))]
     return f'default_model_filename: "{files[0] if len(files) == 1 else "…"}"'
 
 

@@ -8,6 +8,7 @@ from triton_ensembles.check.environments import used_environments
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rules.model_names import SHELL_SYNTAX
 from triton_ensembles.check.rules.sagemaker import is_archive, is_packed, served_models
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.sagemaker_contract import LONGEST_TARGET_MODEL, SHELL_CHARACTERS, TARGET_MODEL
@@ -175,7 +176,7 @@ def sagemaker_target_model(repository: Repository) -> Iterator[Finding]:
 def sagemaker_stub_name(repository: Repository, destination: Destination) -> Iterator[Finding]:
     name = repository.path.name
     match = SHELL_CHARACTERS.search(name)
-    if not is_archive(repository) or not match:
+    if not is_archive(repository) or not match or SHELL_SYNTAX.search(name):  # sagemaker-stub-name-in-shell
         return
     if any(model.get("1/model.py") and not model.is_ensemble for model in served_models(repository)):
         since = destination.release >= (25, 8)

@@ -40,11 +40,11 @@ def sagemaker_gpus(model: Model, destination: Destination) -> Iterator[Finding]:
         return
     instance = instance_of(destination.instance)
     for number, group in enumerate(model.config.instance_group):
-        ids = list(group.gpus)
+        ids = [gpu for gpu in group.gpus if gpu >= 0]  # instance-group-gpu-negative reports the others
         if not ids or model.is_damaged("instance_group", number, "gpus"):
             continue
         available = instance.gpus if instance and instance.gpus else 1
-        if max(ids) < available and min(ids) >= 0:
+        if max(ids) < available:
             continue
         yield Finding(
             model.at("instance_group", number, "gpus", 0),

@@ -60,6 +60,6 @@ _problem(
 
 @rule("ensemble.toml is a valid recipe", source="the build of this project reads it: triton_ensembles/recipe")
 def recipe_unreadable(repository: Repository) -> Iterator[Finding]:
-    if repository.recipe and repository.recipe.fault:
-        line, message = repository.recipe.fault
-        yield Finding(Place(repository.place(RECIPE).path, line), message, "the build stops here", "correct the line")
+    for error in repository.recipe.faults if repository.recipe else ():
+        place = Place(repository.place(RECIPE).path, error.line or 0)
+        yield Finding(place, error.message, "the build stops here", error.cure or "correct the line")

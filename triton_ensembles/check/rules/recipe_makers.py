@@ -1,0 +1,105 @@
+"""What a recipe gives its makers: options, files, and places in the staged repository that they may write."""
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from triton_ensembles.artifacts import NEEDS
+from triton_ensembles.check.fault import Finding
+from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rules.recipe import place_of, project_of, recipe_of
+from triton_ensembles.errors import shown
+from triton_ensembles.recipe.schema import Options
+from triton_ensembles.spelling import listed, nearest
+from triton_ensembles.triton.model_config import CONFIG
+
+SOURCE = "the build refuses it, or makes nothing of it"
+PIPELINE = "pipeline"
+
+
+@rule("A maker gets the options that it needs, and no others")
+def recipe_maker_options(repository: Repository) -> Iterator[Finding]:
+    for path, maker, options in _calls(repository):
+        needs = NEEDS[maker]
+        known = (*needs.options, *needs.optional)
+        unknown = [name for name in options if name not in known]
+        for name in unknown:
+            meant = nearest(name, known)
+            yield Finding(
+                place_of(repository, name),
+                f"{path}: the maker {maker} has no option '{name}'",
+                "the build ignores it",
+                f"did you mean '{meant}'?" if meant else f"its options are {listed(known)}" if known else "delete it",
+            )
+        for name in needs.options:
+            if name not in options and not nearest(name, unknown):
+                yield Finding(
+                    place_of(repository, path),
+                    f"{path}: the maker {maker} needs an option '{name}', and the recipe gives none",
+                    "the build fails",
+                    f"write options = {{ {name} = … }}",
+                )
+
+
+@rule("A maker gets the files that it reads")
+def recipe_maker_files(repository: Repository) -> Iterator[Finding]:
+    recipe, project = recipe_of(repository), project_of(repository)
+    for artifact in recipe.artifacts if recipe else ():
+        needs = NEEDS[artifact.maker]
+        files = sorted(recipe.sources[artifact.source].files) if recipe and artifact.source else []
+        if needs.file and artifact.file is None and artifact.needs is None:
+            yield Finding(
+                place_of(repository, artifact.path),
+                f"{artifact.path}: the maker {artifact.maker} reads one file, and the recipe names none",
+                "the build refuses it",
+                f'write file = "{files[0]}"' if len(files) == 1 else 'write file = "…", a file of the source',
+            )
+        elif (needs.files or (needs.file and artifact.needs is None)) and artifact.source is None:
+            yield Finding(
+                place_of(repository, artifact.path),
+                f"{artifact.path}: the maker {artifact.maker} reads the files of a source, and the recipe names none",
+                "the build fails",
+                'write source = "…", a name in [sources]',
+            )
+    for path, _, options in _calls(repository):
+        script = options.get(PIPELINE)
+        if project is not None and isinstance(script, str) and not (project / script).is_file():
+            yield Finding(
+                place_of(repository, script),
+                f"{path}: there is no pipeline {shown(project / script)}",
+                "the build refuses it",
+                "write the script; its path is relative to the project",
+            )
+
+
+@rule("An artifact is a file of a step that nothing else writes")
+def recipe_artifact_path(repository: Repository) -> Iterator[Finding]:
+    recipe, seen = recipe_of(repository), set[str]()
+    for artifact in recipe.artifacts if recipe else ():
+        parts = PurePosixPath(artifact.path).parts
+        why = (
+            "is not a file of a step"
+            if len(parts) < 2
+            else f"is the {CONFIG} of the step, which the build writes"
+            if parts[1:] == (CONFIG,)
+            else "is made twice"
+            if artifact.path in seen
+            else ""
+        )
+        seen.add(artifact.path)
+        if why:
+            yield Finding(
+                place_of(repository, artifact.path),
+                f"the artifact '{artifact.path}' {why}",
+                "the build fails" if len(parts) < 2 else "the last one written wins",
+                "write <step>/<version>/<file>" if len(parts) < 2 else "remove it, or give it another path",
+            )
+
+
+def _calls(repository: Repository) -> Iterator[tuple[str, str, Options]]:
+    """(path of the artifact, maker, options) of every artifact, and of its random replacement."""
+    recipe = recipe_of(repository)
+    for artifact in recipe.artifacts if recipe else ():
+        yield artifact.path, artifact.maker, artifact.options
+        if artifact.random:
+            yield artifact.path, artifact.random.maker, artifact.random.options
