@@ -9,7 +9,7 @@ from triton_ensembles.endpoint.api.errors import NotSupportedLocally, ServiceUna
 from triton_ensembles.endpoint.api.resources import Resources
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.api.validation import refuse_unsupported
-from triton_ensembles.endpoint.endpoint_state import Endpoint, Status
+from triton_ensembles.endpoint.endpoint_state import Endpoint, Share, Status
 from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.settings import Settings
 
@@ -84,6 +84,29 @@ class Endpoints(Resources[Endpoint]):
         if endpoint.in_progress:
             raise ValidationException(f'Cannot update in-progress endpoint "{endpoint.arn}".')
         endpoint.update(request["EndpointConfigName"], plans)
+        return {"EndpointArn": endpoint.arn}
+
+    def rescale(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """UpdateEndpointWeightsAndCapacities."""
+        shares = {}
+        for wanted in request["DesiredWeightsAndCapacities"]:
+            supported = {"VariantName", "DesiredWeight", "DesiredInstanceCount"}
+            refuse_unsupported("UpdateEndpointWeightsAndCapacities", wanted, supported, "DesiredWeightsAndCapacities")
+            name = wanted["VariantName"]
+            if name in shares:
+                raise ValidationException(f'The variant "{name}" is given twice')
+            shares[name] = Share(wanted.get("DesiredWeight"), wanted.get("DesiredInstanceCount"))
+        endpoint = self._changeable(request["EndpointName"])
+        weights = {each.plan.name: each.plan.weight for each in endpoint.running}
+        for name, share in shares.items():
+            if name not in weights:
+                raise ValidationException(f'The endpoint "{endpoint.arn}" has no variant "{name}"')
+            if share.instance_count == 0:
+                raise ValidationException(f'The DesiredInstanceCount of the variant "{name}" is 0')
+            weights[name] = weights[name] if share.weight is None else share.weight
+        if not sum(weights.values()):
+            raise ValidationException("The weight of every production variant would be 0")
+        endpoint.rescale(shares)
         return {"EndpointArn": endpoint.arn}
 
     def delete(self, request: Mapping[str, Any]) -> dict[str, Any]:
