@@ -13,6 +13,7 @@ from triton_ensembles.endpoint.api.configs import Configs
 from triton_ensembles.endpoint.api.control import ControlPlane
 from triton_ensembles.endpoint.api.endpoints import Endpoints
 from triton_ensembles.endpoint.api.models import Models
+from triton_ensembles.endpoint.api.refusal import refusal
 from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.api.tags import Tags
@@ -25,7 +26,6 @@ from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.page.pages import Pages
 from triton_ensembles.endpoint.router import Router
 from triton_ensembles.endpoint.s3.forward import Forward
-from triton_ensembles.endpoint.s3.forward import error as s3_error
 from triton_ensembles.endpoint.settings import Settings
 
 _PUT_AT_ONCE = 500  # metrics of one PutMetricData
@@ -98,7 +98,7 @@ class Platform:
         service = signed_service(request.raw_path, request.headers)
         if service in ("s3", None) and self._settings.s3_url:
             message = f"S3 is at {self._settings.s3_url}: export AWS_ENDPOINT_URL_S3={self._settings.s3_url}"
-            return s3_error("NotImplemented", message, 501)
+            return refusal(request, service, "NotImplemented", message, 501)
         if service == "monitoring":
             await self._publish()
         return await self._forward.handle(request)

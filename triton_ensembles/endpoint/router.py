@@ -1,6 +1,7 @@
 """Decides which part of the platform a request is for: all of them share one URL.
 
-boto3 signs every request for a service, so that one address can serve SageMaker, its runtime, S3, CloudWatch and STS.
+boto3 signs every request for a service, so that one address can serve SageMaker, its runtime, Application Auto Scaling,
+S3, CloudWatch and STS.
 Unsigned requests come from a browser, Prometheus or curl.
 """
 
@@ -10,8 +11,9 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from triton_ensembles.endpoint.api.control import ControlPlane, error_reply, reply
+from triton_ensembles.endpoint.api.control import ControlPlane
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally
+from triton_ensembles.endpoint.api.refusal import refusal
 from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.page.pages import Pages
@@ -37,20 +39,24 @@ class Router:
         self._pages = pages
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        if refusal := _foreign(request):
-            return refusal
+        if foreign := _foreign(request):
+            return foreign
+        service = signed_service(request.raw_path, request.headers)
+        if not request.raw_path.startswith("/"):
+            message = f"the request is for {request.raw_path[:200]}, as for a proxy; send the path alone"
+            return refusal(request, service, "InvalidRequest", message)
         try:
-            return await self._handler(request)(request)
+            return await self._handler(request, service)(request)
         except NotSupportedLocally as error:
-            return error_reply(error)
+            return refusal(request, service, error.code, error.message)
         except Exception as error:
             if request.transport is None or request.transport.is_closing():
                 raise  # it failed because the client is gone: aiohttp deals with that
             _log.exception("%s %s failed", request.method, request.raw_path)
-            return reply(500, {"__type": "InternalFailure", "message": f"{type(error).__name__}: {error}"})
+            message = f"the server failed ({type(error).__name__}); platform.log says where"
+            return refusal(request, service, "InternalFailure", message, 500)
 
-    def _handler(self, request: web.BaseRequest) -> Handler:
-        service = signed_service(request.raw_path, request.headers)
+    def _handler(self, request: web.BaseRequest, service: str | None) -> Handler:
         if service == "sagemaker" or (service is None and "X-Amz-Target" in request.headers):
             return self._control.handle if "X-Amz-Target" in request.headers else self._runtime.handle
         if service in _MOTO:

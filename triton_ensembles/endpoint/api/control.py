@@ -42,6 +42,7 @@ class ControlPlane:
             "CreateEndpoint": endpoints.create,
             "ListEndpoints": endpoints.list,
             "UpdateEndpoint": endpoints.update,
+            "UpdateEndpointWeightsAndCapacities": endpoints.rescale,
             "DeleteEndpoint": endpoints.delete,
             "AddTags": tags.add,
             "ListTags": tags.list,
@@ -86,9 +87,17 @@ def error_reply(error: ApiError) -> web.Response:
 
 def _parsed(body: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(body or b"{}")
+        value = json.loads(body or b"{}", parse_constant=_refuse_constant)
+        json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair is no character
     except ValueError as error:
         raise SerializationException(f"the body is not JSON: {error}") from error
+    except RecursionError:
+        raise SerializationException("the body is not JSON that can be read: it is nested too deeply") from None
     if not isinstance(value, dict):
         raise SerializationException("the body is not a JSON object")
     return value
+
+
+def _refuse_constant(name: str) -> Any:
+    """NaN, Infinity and -Infinity, which Python's reader takes for numbers."""
+    raise ValueError(f"{name} is not a JSON value")

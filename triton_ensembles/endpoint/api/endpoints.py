@@ -1,7 +1,8 @@
-"""CreateEndpoint, DescribeEndpoint, ListEndpoints, UpdateEndpoint, DeleteEndpoint."""
+"""The operations on endpoints: Create, Describe, List, Update (the weights and instance counts, too), Delete."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from triton_ensembles.endpoint.api.configs import Configs
@@ -10,6 +11,7 @@ from triton_ensembles.endpoint.api.resources import Resources
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.api.validation import refuse_unsupported
 from triton_ensembles.endpoint.endpoint_state import Endpoint, Share, Status
+from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.settings import Settings
 
@@ -47,7 +49,9 @@ class Endpoints(Resources[Endpoint]):
         return iter(sorted(self._resources.values(), key=lambda endpoint: endpoint.created))
 
     def find(self, name: str) -> Endpoint | None:
-        return self._resources.get(name)
+        """For InvokeEndpoint, where the case of the name must match (the API reference of CreateEndpoint)."""
+        endpoint = self._resources.get(name.lower())
+        return endpoint if endpoint is not None and endpoint.name == name else None
 
     def create(self, request: Mapping[str, Any]) -> dict[str, Any]:
         refuse_unsupported("CreateEndpoint", request, {"EndpointName", "EndpointConfigName", "Tags"})
@@ -74,15 +78,14 @@ class Endpoints(Resources[Endpoint]):
 
     def update(self, request: Mapping[str, Any]) -> dict[str, Any]:
         supported = {"EndpointName", "EndpointConfigName", "DeploymentConfig"}
-        # Weights and counts only ever come from the configuration here, so there is nothing to retain.
         supported |= {"RetainAllVariantProperties", "ExcludeRetainedVariantProperties"}
         refuse_unsupported("UpdateEndpoint", request, supported)
         _check_deployment(request.get("DeploymentConfig") or {})
-        self._refuse_when_stopping()
-        endpoint = self.get(request["EndpointName"])
+        endpoint = self._changeable(request["EndpointName"])
         plans = self._configs.plan(request["EndpointConfigName"])
-        if endpoint.in_progress:
-            raise ValidationException(f'Cannot update in-progress endpoint "{endpoint.arn}".')
+        if request.get("RetainAllVariantProperties"):
+            excluded = request.get("ExcludeRetainedVariantProperties") or []
+            plans = _retained(endpoint, plans, {each["VariantPropertyType"] for each in excluded})
         endpoint.update(request["EndpointConfigName"], plans)
         return {"EndpointArn": endpoint.arn}
 
@@ -110,21 +113,32 @@ class Endpoints(Resources[Endpoint]):
         return {"EndpointArn": endpoint.arn}
 
     def delete(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        endpoint = self.get(request["EndpointName"])
-        if endpoint.status is Status.DELETING:
-            raise ValidationException(f'Cannot delete in-progress endpoint "{endpoint.arn}".')
+        """As on AWS, only of an endpoint that is not being created, updated or deleted."""
+        self._begin_deletion(self._settled(request["EndpointName"]))
+        return {}
+
+    def _begin_deletion(self, endpoint: Endpoint) -> None:
         task = asyncio.get_running_loop().create_task(self._delete(endpoint))
         self._deletions.add(task)
         task.add_done_callback(self._deletions.discard)
-        return {}
 
     async def stop(self) -> None:
         """Delete all endpoints at once and wait until they are gone. From now on none can be created or updated."""
         self._stopping = True
         for endpoint in self:
             if endpoint.status is not Status.DELETING:
-                self.delete({"EndpointName": endpoint.name})
+                self._begin_deletion(endpoint)
         await asyncio.gather(*self._deletions, return_exceptions=True)
+
+    def _changeable(self, name: str) -> Endpoint:
+        self._refuse_when_stopping()
+        return self._settled(name)
+
+    def _settled(self, name: str) -> Endpoint:
+        endpoint = self.get(name)
+        if endpoint.in_progress:
+            raise ValidationException(f'Cannot update in-progress endpoint "{endpoint.arn}".')
+        return endpoint
 
     def _refuse_when_stopping(self) -> None:
         if self._stopping:
@@ -144,15 +158,31 @@ class Endpoints(Resources[Endpoint]):
 
 def _variant(running: Variant, endpoint: Endpoint) -> dict[str, Any]:
     plan = running.plan
+    desired = endpoint.desired.get(plan.name, Share())
     deployed = {"SpecifiedImage": plan.spec.image, "ResolvedImage": plan.spec.image, "ResolutionTime": endpoint.created}
     return {
         "VariantName": plan.name,
         "DeployedImages": [deployed],
         "CurrentWeight": plan.weight,
-        "DesiredWeight": plan.weight,
+        "DesiredWeight": plan.weight if desired.weight is None else desired.weight,
         "CurrentInstanceCount": plan.instance_count,
-        "DesiredInstanceCount": plan.instance_count,
+        "DesiredInstanceCount": desired.instance_count or plan.instance_count,
     }
+
+
+def _retained(endpoint: Endpoint, plans: tuple[VariantPlan, ...], excluded: set[str]) -> tuple[VariantPlan, ...]:
+    """The plans with the weights and instance counts that the running variants of the same names have."""
+    running = {each.plan.name: each.plan for each in endpoint.running}
+
+    def retained(plan: VariantPlan) -> VariantPlan:
+        old = running.get(plan.name, plan)
+        return replace(
+            plan,
+            weight=plan.weight if "DesiredWeight" in excluded else old.weight,
+            instance_count=plan.instance_count if "DesiredInstanceCount" in excluded else old.instance_count,
+        )
+
+    return tuple(map(retained, plans))
 
 
 def _check_deployment(config: Mapping[str, Any]) -> None:

@@ -27,7 +27,7 @@ _PYTHON = {
     "list": list,
     "map": dict,
     "structure": dict,
-    "timestamp": (int, float, str),
+    "timestamp": (int, float),  # seconds since 1970
 }
 
 

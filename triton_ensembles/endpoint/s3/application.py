@@ -1,0 +1,82 @@
+"""moto's services as one WSGI application, which keeps requests as they are.
+
+moto also looks for a service in the path and in the body of an unsigned request. It takes some objects for other
+services then, and a body of the type application/x-www-form-urlencoded is used up: with curl's default type, an upload
+to a presigned URL would be empty. Here the signature alone says which service it is, and only a form that is posted to
+a bucket is read as a form.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import Any
+from xml.sax.saxutils import escape
+
+from flask import Flask
+from moto.moto_server.werkzeug_app import BackendRequest, create_backend_app
+
+from triton_ensembles.endpoint.api.signature import signed_service
+from triton_ensembles.endpoint.s3.forms import FormFault, read_form
+
+_log = logging.getLogger(__name__)
+_MODULES = {"monitoring": "cloudwatch", "sts": "sts", "application-autoscaling": "applicationautoscaling"}
+Start = Callable[..., Any]
+
+
+class S3Request(BackendRequest):  # type: ignore[misc]
+    """A request whose body is a form only where S3 takes one."""
+
+    def _load_form_data(self) -> None:
+        boundary = self.mimetype_params.get("boundary", "")
+        if "form" in self.__dict__ or self.method != "POST" or self.mimetype != "multipart/form-data" or not boundary:
+            super()._load_form_data()
+            return
+        form, files = read_form(self.stream, boundary.encode())
+        self.__dict__.update(form=form, files=files)
+
+    @property
+    def want_form_data_parsed(self) -> bool:
+        return False
+
+
+class Application:
+    """The WSGI application."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._services: dict[str, Flask] = {}
+
+    def __call__(self, environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
+        headers = {"Authorization": environ.get("HTTP_AUTHORIZATION", "")}
+        service = signed_service(f"?{environ.get('QUERY_STRING', '')}", headers) or "s3"
+        try:
+            return self._service(_MODULES.get(service, "s3"))(environ, start_response)
+        except FormFault as fault:
+            return _error(start_response, "400 Bad Request", fault.code, fault.message)
+        except NotImplementedError:
+            return _failure(start_response, "501 Not Implemented")
+        except Exception:
+            _log.exception("%s %s failed", environ.get("REQUEST_METHOD"), environ.get("PATH_INFO"))
+            return _failure(start_response, "500 Internal Server Error")
+
+    def _service(self, module: str) -> Flask:
+        with self._lock:
+            if module not in self._services:
+                application = create_backend_app(module)
+                if module == "s3":
+                    application.request_class = S3Request
+                self._services[module] = application
+            return self._services[module]
+
+
+def _error(start_response: Start, status: str, code: str, message: str) -> list[bytes]:
+    start_response(status, [("Content-Type", "application/xml")])
+    return [f"<Error><Code>{code}</Code><Message>{escape(message)}</Message></Error>".encode()]
+
+
+def _failure(start_response: Start, status: str) -> list[bytes]:
+    """An answer without words: forward.py writes them, in the format of the service."""
+    start_response(status, [("Content-Type", "text/html")])
+    return []
