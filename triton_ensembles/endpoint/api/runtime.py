@@ -1,4 +1,8 @@
-"""InvokeEndpoint: POST /endpoints/{EndpointName}/invocations, in the shapes of botocore's sagemaker-runtime model."""
+"""InvokeEndpoint and InvokeEndpointWithResponseStream, in the shapes of botocore's sagemaker-runtime model.
+
+POST /endpoints/{EndpointName}/invocations
+POST /endpoints/{EndpointName}/invocations-response-stream
+"""
 
 import json
 import logging
@@ -13,6 +17,7 @@ from urllib.parse import unquote
 
 from aiohttp import web
 
+from triton_ensembles.endpoint.api import response_stream
 from triton_ensembles.endpoint.api.validation import operation_model, string_faults, summary
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.hosting.errors import HostingError, ModelError, ValidationError
@@ -24,6 +29,7 @@ from triton_ensembles.endpoint.settings import ACCOUNT, Settings
 
 _log = logging.getLogger(__name__)
 _PATH = re.compile(r"/endpoints/(?P<name>[^/?]*)/(?P<operation>[^/?]*)/?")
+_INVOKE, _STREAM = "invocations", "invocations-response-stream"
 _WHOLE_BYTES = 256 * 1024  # smaller bodies are read whole, which is faster, and can be sent a second time
 _SUPPORTED = {"EndpointName", "Body", "ContentType", "Accept", "CustomAttributes", "TargetModel", "TargetVariant"}
 _SUPPORTED |= {"InferenceId"}
@@ -46,7 +52,7 @@ _HEADERS, _CONSTRAINTS, BODY_BYTES = _header_members()
 
 
 class Runtime:
-    """Answers InvokeEndpoint.
+    """Answers InvokeEndpoint, and InvokeEndpointWithResponseStream in one part, as Triton's SageMaker front end answers.
 
     Args:
         find: returns the endpoint of a name.
@@ -74,7 +80,7 @@ class Runtime:
         return response
 
     async def _answer(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
-        name, parameters = _read(request)
+        name, operation, parameters = _read(request)
         endpoint = self._find(name)
         if endpoint is None:
             raise ValidationError(f"Endpoint {name} of account {ACCOUNT} not found.")
@@ -95,6 +101,8 @@ class Runtime:
             variant = _choose(endpoint, parameters, call)
         reply = await variant.invoke(invocation)
         call.model_status, call.model_seconds = reply.status, reply.model_seconds
+        if operation == _STREAM:
+            return await response_stream.send(request, reply, call.variant, _request_id())
         return await _send(request, reply, call.variant)
 
 
@@ -104,10 +112,10 @@ def _choose(endpoint: Endpoint, parameters: Mapping[str, str], call: Call) -> Va
     return variant
 
 
-def _read(request: web.BaseRequest) -> tuple[str, dict[str, str]]:
-    """EndpointName and the other members, validated. Raises ValidationError."""
+def _read(request: web.BaseRequest) -> tuple[str, str, dict[str, str]]:
+    """EndpointName, the end of the path, and the other members, validated. Raises ValidationError."""
     found = _PATH.fullmatch(request.rel_url.raw_path)
-    if found is None or found["operation"] != "invocations":
+    if found is None or found["operation"] not in (_INVOKE, _STREAM):
         raise ValidationError(f"{request.rel_url.raw_path} is not supported locally", cure="use InvokeEndpoint")
     name = unquote(found["name"])
     given = {"EndpointName": name}
@@ -120,7 +128,7 @@ def _read(request: web.BaseRequest) -> tuple[str, dict[str, str]]:
     for member in given:
         if member not in _SUPPORTED:
             raise ValidationError(f"{member} is not supported locally")
-    return name, given
+    return name, found["operation"], given
 
 
 @lru_cache(4096)  # most requests of a client differ only in the body

@@ -2,7 +2,8 @@
 
 process.py       starts and stops it
 serve.py         what runs in it
-application.py   the services, chosen by the signature alone; forms.py: what browsers post to a bucket
+application.py   the services, chosen by the signature alone
+uploads.py       bodies without their chunks, compared with their checksums; forms.py: what browsers post to a bucket
 disk.py          keeps moto's objects on disk and sends them from there
 bucket_names.py  AWS's rules of names
 percentiles.py   CloudWatch's statistics such as p99

@@ -16,9 +16,12 @@ from xml.sax.saxutils import escape
 
 from flask import Flask
 from moto.moto_server.werkzeug_app import BackendRequest, create_backend_app
+from werkzeug.utils import cached_property
 
 from triton_ensembles.endpoint.api.signature import signed_service
-from triton_ensembles.endpoint.s3.forms import FormFault, read_form
+from triton_ensembles.endpoint.s3.fault import Fault
+from triton_ensembles.endpoint.s3.forms import read_form
+from triton_ensembles.endpoint.s3.uploads import received
 
 _log = logging.getLogger(__name__)
 _MODULES = {"monitoring": "cloudwatch", "sts": "sts", "application-autoscaling": "applicationautoscaling"}
@@ -29,16 +32,27 @@ class S3Request(BackendRequest):  # type: ignore[misc]
     """A request whose body is a form only where S3 takes one."""
 
     def _load_form_data(self) -> None:
-        boundary = self.mimetype_params.get("boundary", "")
-        if "form" in self.__dict__ or self.method != "POST" or self.mimetype != "multipart/form-data" or not boundary:
+        if "form" in self.__dict__ or not self._posts_form():
             super()._load_form_data()
             return
+        boundary = self.mimetype_params.get("boundary", "")
+        if self.mimetype != "multipart/form-data" or not boundary:
+            message = "Bucket POST must be of the enclosure-type multipart/form-data"
+            raise Fault("PreconditionFailed", message, "412 Precondition Failed")
         form, files = read_form(self.stream, boundary.encode())
         self.__dict__.update(form=form, files=files)
+
+    def _posts_form(self) -> bool:
+        return self.method == "POST" and self.path.strip("/").count("/") == 0 and "delete" not in self.args
 
     @property
     def want_form_data_parsed(self) -> bool:
         return False
+
+    @cached_property
+    def data(self) -> bytes:
+        body = super().data
+        return received(body, self.environ) if self.method == "PUT" else body
 
 
 class Application:
@@ -53,8 +67,8 @@ class Application:
         service = signed_service(f"?{environ.get('QUERY_STRING', '')}", headers) or "s3"
         try:
             return self._service(_MODULES.get(service, "s3"))(environ, start_response)
-        except FormFault as fault:
-            return _error(start_response, "400 Bad Request", fault.code, fault.message)
+        except Fault as fault:
+            return _error(start_response, fault)
         except NotImplementedError:
             return _failure(start_response, "501 Not Implemented")
         except Exception:
@@ -71,9 +85,9 @@ class Application:
             return self._services[module]
 
 
-def _error(start_response: Start, status: str, code: str, message: str) -> list[bytes]:
-    start_response(status, [("Content-Type", "application/xml")])
-    return [f"<Error><Code>{code}</Code><Message>{escape(message)}</Message></Error>".encode()]
+def _error(start_response: Start, fault: Fault) -> list[bytes]:
+    start_response(fault.status, [("Content-Type", "application/xml")])
+    return [f"<Error><Code>{fault.code}</Code><Message>{escape(fault.message)}</Message></Error>".encode()]
 
 
 def _failure(start_response: Start, status: str) -> list[bytes]:

@@ -12,26 +12,19 @@ from typing import IO
 from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
 
+from triton_ensembles.endpoint.s3.fault import Fault
+
 _PIECE = 256 * 1024
 _IN_MEMORY = 1 << 20
 _FIELD_BYTES = 20 << 10  # S3's limit of all fields before the file
 _FILE = "file"
 
 
-class FormFault(Exception):  # noqa: N818 (a fact about the body)
-    """The form is not one that S3 takes. ``code``: of S3's error."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-
-
 def read_form(stream: IO[bytes], boundary: bytes) -> tuple[MultiDict[str, str], MultiDict[str, FileStorage]]:
     """The fields by their names in lower case, as S3 reads them, and the file. What comes after the file is left out.
 
     Raises:
-        FormFault: it breaks off, its fields are too long, or it has no key or no file.
+        Fault: it breaks off, its fields are too long, or it has no key or no file.
     """
     decoder = MultipartDecoder(boundary)
     fields: MultiDict[str, str] = MultiDict()
@@ -49,15 +42,15 @@ def read_form(stream: IO[bytes], boundary: bytes) -> tuple[MultiDict[str, str], 
             value += event.data
             size += len(event.data)
             if size > _FIELD_BYTES:
-                raise FormFault(
-                    "MaxPostPreDataLengthExceeded", f"The fields before the file exceed {_FIELD_BYTES} bytes"
-                )
+                raise Fault("MaxPostPreDataLengthExceeded", f"The fields before the file exceed {_FIELD_BYTES} bytes")
             if not event.more_data:
                 fields.add(name, value.decode("utf-8", "replace"))
     if "key" not in fields:
-        raise FormFault("InvalidArgument", "Bucket POST must contain a field named 'key', before the file.")
+        raise Fault("InvalidArgument", "Bucket POST must contain a field named 'key', before the file.")
     if file is None:
-        raise FormFault("InvalidArgument", "POST requires exactly one file upload per request.")
+        raise Fault("InvalidArgument", "POST requires exactly one file upload per request.")
+    if fields.get("success_action_status") not in ("200", "201", "204"):
+        fields.poplist("success_action_status")
     file.stream.seek(0)
     return fields, MultiDict([(_FILE, file)])
 
@@ -67,5 +60,5 @@ def _next(decoder: MultipartDecoder, stream: IO[bytes]) -> Field | File | Data |
         while isinstance(event := decoder.next_event(), NeedData):
             decoder.receive_data(stream.read(_PIECE) or None)
     except (ValueError, io.UnsupportedOperation) as error:
-        raise FormFault("MalformedPOSTRequest", f"The body is not multipart/form-data: {error}") from error
+        raise Fault("MalformedPOSTRequest", f"The body is not multipart/form-data: {error}") from error
     return event
