@@ -3,7 +3,7 @@
 from aiohttp import web
 
 
-class Connection(web.RequestHandler[web.BaseRequest]):
+class Connection(web.RequestHandler):
     """aiohttp's, which otherwise takes a client that has sent everything for one that has hung up.
 
     TCP does not tell the two apart: work for a client that is gone ends when the answer cannot be sent.
@@ -27,7 +27,7 @@ class Connection(web.RequestHandler[web.BaseRequest]):
         return True
 
 
-class Server(web.Server[web.BaseRequest]):
+class Server(web.Server):
     """aiohttp's low-level server with these connections."""
 
     def __call__(self) -> Connection:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
+from triton_ensembles.endpoint.api.autoscaling import AutoscalingApi
 from triton_ensembles.endpoint.api.control import ControlPlane
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally
 from triton_ensembles.endpoint.api.refusal import refusal
@@ -28,13 +29,17 @@ class Router:
     """Passes each request on to its handler.
 
     Args:
+        scaling: handles requests for Application Auto Scaling.
         moto: handles requests for S3, STS and CloudWatch.
         pages: the status page and the metrics.
     """
 
-    def __init__(self, control: ControlPlane, runtime: Runtime, moto: Handler, pages: Pages) -> None:
+    def __init__(
+        self, control: ControlPlane, runtime: Runtime, scaling: AutoscalingApi, moto: Handler, pages: Pages
+    ) -> None:
         self._control = control
         self._runtime = runtime
+        self._scaling = scaling
         self._moto = moto
         self._pages = pages
 
@@ -59,12 +64,16 @@ class Router:
     def _handler(self, request: web.BaseRequest, service: str | None) -> Handler:
         if service == "sagemaker" or (service is None and "X-Amz-Target" in request.headers):
             return self._control.handle if "X-Amz-Target" in request.headers else self._runtime.handle
+        if service == "application-autoscaling":
+            return self._scaling.handle
         if service in _MOTO:
             return self._moto
         if service is not None:
             operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
             what = f"{service}:{operation}" if operation else service
-            raise NotSupportedLocally(what, "SageMaker, its runtime, S3, STS and CloudWatch are")
+            raise NotSupportedLocally(
+                what, "SageMaker, its runtime, Application Auto Scaling, S3, STS and CloudWatch are"
+            )
         path = request.raw_path.split("?")[0]
         if page := self._pages.find(request.method, path):
             return page

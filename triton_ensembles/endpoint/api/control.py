@@ -66,7 +66,7 @@ class ControlPlane:
         if run is None and operation != "DescribeEndpoint":
             raise NotSupportedLocally(operation, f"supported are DescribeEndpoint, {', '.join(self._operations)}")
         try:
-            parameters = _parsed(await Body(request, _MOST_BYTES).whole())
+            parameters = parsed(await Body(request, _MOST_BYTES).whole())
         except BodyTooLarge as error:
             raise SerializationException(f"the body is larger than {_MOST_BYTES} bytes") from error
         validate(model.input_shape, parameters)
@@ -85,7 +85,8 @@ def error_reply(error: ApiError) -> web.Response:
     return reply(error.status, {"__type": error.code, "message": error.message})
 
 
-def _parsed(body: bytes) -> dict[str, Any]:
+def parsed(body: bytes) -> dict[str, Any]:
+    """The JSON object of a body. Raises SerializationException."""
     try:
         value = json.loads(body or b"{}", parse_constant=_refuse_constant)
         json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair is no character

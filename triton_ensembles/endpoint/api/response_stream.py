@@ -3,11 +3,13 @@
 The format: https://smithy.io/2.0/aws/amazon-eventstream.html
 """
 
+import json
 import struct
 import zlib
 
 from aiohttp import web
 
+from triton_ensembles.endpoint.hosting.errors import HostingError
 from triton_ensembles.endpoint.hosting.request import Reply
 
 _PART_BYTES = 16 << 20  # botocore 1.44.5 reads messages of up to 24 MiB
@@ -37,6 +39,10 @@ async def send(request: web.BaseRequest, reply: Reply, variant: str, request_id:
                     del part[:_PART_BYTES]
         await response.write(payload_part(part))
         await response.write_eof()
+    except HostingError as error:  # the answer broke off
+        body = json.dumps({"Message": str(error)}).encode()
+        await response.write(_message("exception", "InternalStreamFailure", "application/json", body))
+        await response.write_eof()
     finally:
         if not isinstance(reply.body, bytes):
             await reply.body.aclose()
@@ -44,9 +50,14 @@ async def send(request: web.BaseRequest, reply: Reply, variant: str, request_id:
 
 
 def payload_part(payload: bytes | bytearray) -> bytes:
-    """One event: lengths and their checksum, headers, payload, checksum of all."""
-    named = {":event-type": "PayloadPart", ":content-type": "application/octet-stream", ":message-type": "event"}
-    headers = b"".join(_header(name, value) for name, value in named.items())
+    """One event with a part of the answer."""
+    return _message("event", "PayloadPart", "application/octet-stream", payload)
+
+
+def _message(kind: str, name: str, content_type: str, payload: bytes | bytearray) -> bytes:
+    """The lengths and their checksum, the headers, the payload, and the checksum of all."""
+    named = {f":{kind}-type": name, ":content-type": content_type, ":message-type": kind}
+    headers = b"".join(_header(key, value) for key, value in named.items())
     prelude = struct.pack("!II", 12 + len(headers) + len(payload) + 4, len(headers))
     message = prelude + struct.pack("!I", zlib.crc32(prelude)) + headers + payload
     return message + struct.pack("!I", zlib.crc32(message))

@@ -52,7 +52,7 @@ _HEADERS, _CONSTRAINTS, BODY_BYTES = _header_members()
 
 
 class Runtime:
-    """Answers InvokeEndpoint, and InvokeEndpointWithResponseStream in one part, as Triton's SageMaker front end answers.
+    """Answers InvokeEndpoint, and InvokeEndpointWithResponseStream in one part: Triton's SageMaker port has no other.
 
     Args:
         find: returns the endpoint of a name.
