@@ -8,6 +8,7 @@ Unsigned requests come from a browser, Prometheus or curl.
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from urllib.parse import parse_qs
 
 from aiohttp import web
 
@@ -18,9 +19,11 @@ from triton_ensembles.endpoint.api.refusal import refusal
 from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.page.pages import Pages
+from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 
 _log = logging.getLogger(__name__)
 _LOCAL = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]|[a-z0-9.-]+\.localhost)(:\d+)?", re.IGNORECASE)
+_FORM_BYTES = 1 << 20
 _MOTO = ("s3", "sts", "monitoring")
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -54,6 +57,8 @@ class Router:
             return await self._handler(request, service)(request)
         except NotSupportedLocally as error:
             return refusal(request, service, error.code, error.message)
+        except BodyTooLarge:
+            return refusal(request, service, "RequestEntityTooLarge", "the request is too large", 413)
         except Exception as error:
             if request.transport is None or request.transport.is_closing():
                 raise  # it failed because the client is gone: aiohttp deals with that
@@ -80,6 +85,16 @@ class Router:
         if request.method == "POST" and path.startswith("/endpoints/"):
             return self._runtime.handle
         return self._moto
+
+
+async def _refuse(request: web.BaseRequest, service: str) -> web.StreamResponse:
+    """Raise NotSupportedLocally with the operation, where the request names it."""
+    operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
+    if request.content_type == "application/x-www-form-urlencoded":
+        form = parse_qs((await Body(request, _FORM_BYTES).whole()).decode(errors="replace"))
+        operation = form.get("Action", [""])[0]
+    what = f"{service}:{operation}" if operation else service
+    raise NotSupportedLocally(what, "SageMaker, its runtime, Application Auto Scaling, S3, STS and CloudWatch are")
 
 
 def _foreign(request: web.BaseRequest) -> web.Response | None:

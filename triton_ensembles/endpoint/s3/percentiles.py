@@ -50,14 +50,18 @@ class Statistics(_Statistics):  # type: ignore[misc]
 
     def percentile(self, name: str) -> float | None:
         """None where a datum is a set of statistics only, as CloudWatch has no percentile of those."""
-        if not _PERCENTILE.fullmatch(name):
-            raise InvalidParameterValue(f"The value {name} for parameter ExtendedStatistics is not supported.")
+        _check(name)
         counted: list[tuple[float, float]] = [(value, 1) for value in self.metric_single_values_list]
         for datum in self.metric_aggregated_list:
             if not isinstance(datum, Distribution):
                 return None
             counted += datum.counted
         return nearest_rank(counted, float(name[1:]) / 100)
+
+
+def _check(name: str) -> None:
+    if not _PERCENTILE.fullmatch(name):
+        raise InvalidParameterValue(f"The value {name} for parameter ExtendedStatistics is not supported.")
 
 
 def nearest_rank(counted: Iterable[tuple[float, float]], share: float) -> float | None:
@@ -85,9 +89,12 @@ def install() -> None:
         put(self, namespace, [datum for datum in metric_data if not datum.get("Values")])
 
     def get_metric_statistics(self: Any) -> Any:
+        names = self._get_param("ExtendedStatistics") or []
+        for name in names:
+            _check(name)
         found = get(self)
         for point in found.result["Datapoints"]:
-            point.stats = [*point.stats, *(self._get_param("ExtendedStatistics") or [])]
+            point.stats = [*point.stats, *names]
         return found
 
     models.CloudWatchBackend.put_metric_data = put_metric_data
