@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from triton_ensembles.endpoint.container_paths import on_aws
 from triton_ensembles.endpoint.deployment import Deployment, MakeVariant
 from triton_ensembles.endpoint.hosting.errors import ValidationError
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
@@ -177,6 +178,10 @@ class Endpoint:
 
 
 def _reason(error: Exception) -> str:
-    """FailureReason: the message of our own errors; for any other error, its type as well."""
+    """FailureReason: the message of our own errors; for any other error, its type as well.
+
+    Only single models are loaded at the start, so the paths are theirs.
+    """
     text = str(error) if isinstance(error, EnsembleError) else f"{type(error).__name__}: {error}"
+    text = on_aws(text, multi_model=False)
     return text if len(text) <= _REASON_LENGTH else text[: _REASON_LENGTH - 1] + "…"

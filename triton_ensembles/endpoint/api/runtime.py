@@ -19,6 +19,7 @@ from aiohttp import web
 
 from triton_ensembles.endpoint.api import response_stream
 from triton_ensembles.endpoint.api.validation import operation_model, string_faults, summary
+from triton_ensembles.endpoint.container_paths import on_aws
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.hosting.errors import HostingError, ModelError, ValidationError
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
@@ -74,7 +75,7 @@ class Runtime:
         except HostingError as error:
             call.model_status = error.original_status if isinstance(error, ModelError) else 0
             call.failed = error.status >= 500
-            response = _error_response(error, self._settings.log(call.endpoint))
+            response = _error_response(error, self._settings.log(call.endpoint), multi_model=bool(call.target_model))
         if call.endpoint:
             self._metrics.invocation(call, time.perf_counter() - call.started)
         return response
@@ -156,11 +157,12 @@ async def _send(request: web.BaseRequest, reply: Reply, variant: str) -> web.Str
     return response
 
 
-def _error_response(error: HostingError, log: Path) -> web.Response:
+def _error_response(error: HostingError, log: Path, *, multi_model: bool) -> web.Response:
     """A HostingError in the shape of InvokeEndpoint's errors. ``log`` is the endpoint's log file."""
-    body: dict[str, Any] = {"Message": str(error)}
+    body: dict[str, Any] = {"Message": on_aws(str(error), multi_model=multi_model)}
     if isinstance(error, ModelError):
-        body |= {"OriginalStatusCode": error.original_status, "OriginalMessage": error.original_message}
+        message = on_aws(error.original_message, multi_model=multi_model)
+        body |= {"OriginalStatusCode": error.original_status, "OriginalMessage": message}
         body |= {"LogStreamArn": log.absolute().as_uri()}
     return _json(error.status, body, error.code)
 

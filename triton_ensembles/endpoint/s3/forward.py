@@ -13,6 +13,13 @@ from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 
 # Hop-by-hop headers (RFC 9110, 7.6.1). Expect is answered here.
 _HOP = {"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect", "proxy-connection"}
+_FAILURES = {
+    403: ("AccessDenied", "Access Denied"),
+    404: ("NotFound", "there is nothing at this path"),
+    405: ("MethodNotAllowed", "the method is not allowed here"),
+    411: ("MissingContentLength", "You must provide the Content-Length HTTP header."),
+    501: ("NotImplemented", "this operation is not supported locally"),
+}
 _MOST_BYTES = 5 << 30  # S3's limit of one PUT
 _VIRTUAL_HOST = re.compile(r"(?P<bucket>[a-z0-9][a-z0-9.-]+)\.localhost(:\d+)?")
 
@@ -41,18 +48,17 @@ class Forward:
                 data=body.pieces() if request.body_exists else None,
                 allow_redirects=False,
             ) as answer:
-                if answer.status >= 400 and answer.content_type == "text/html":  # not an answer of the service's own
+                unnamed = answer.status >= 400 and answer.content_type == "text/html"  # not the service's own answer
+                if unnamed and request.method != "HEAD":
                     return _failure(request, answer.status)
                 return await _send_back(request, answer)
-        except aiohttp.ClientConnectionError as gone:
-            return _error(request, "ServiceUnavailable", f"the local S3 server has stopped: {gone}", 503)
+        except aiohttp.ClientConnectionError:
+            return _error(request, "ServiceUnavailable", "the local S3 server has stopped; s3.log says why", 503)
 
 
 def _failure(request: web.BaseRequest, status: int) -> web.Response:
-    if status == 501:
-        return _error(request, "NotImplemented", "this operation is not supported locally", status)
-    if status < 500:
-        return _error(request, "MethodNotAllowed", f"{request.method} is not possible here", status)
+    if status in _FAILURES:
+        return _error(request, *_FAILURES[status], status)
     message = "the local server of S3, STS, CloudWatch and Application Auto Scaling failed; s3.log says why"
     service = signed_service(request.raw_path, request.headers)
     return _error(request, "InternalError" if service in ("s3", None) else "InternalFailure", message, status)
