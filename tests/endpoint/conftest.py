@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, WaiterError
 
 from tests.endpoint.hosting import archives
 from triton_ensembles.endpoint.local import LocalEndpoint
@@ -99,6 +99,8 @@ def deployer(local: LocalEndpoint, sagemaker: Any) -> Iterator[Deployer]:
     deployer = Deployer(local, sagemaker, [])
     yield deployer
     for name in deployer.made:
+        with suppress(ClientError, WaiterError):  # not before it is in service, or has failed
+            sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name)
         with suppress(ClientError):
             sagemaker.delete_endpoint(EndpointName=name)
     for name in deployer.made:

@@ -74,11 +74,7 @@ class Router:
         if service in _MOTO:
             return self._moto
         if service is not None:
-            operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
-            what = f"{service}:{operation}" if operation else service
-            raise NotSupportedLocally(
-                what, "SageMaker, its runtime, Application Auto Scaling, S3, STS and CloudWatch are"
-            )
+            return lambda request: _refuse(request, service)
         path = request.raw_path.split("?")[0]
         if page := self._pages.find(request.method, path):
             return page
