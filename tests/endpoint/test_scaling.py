@@ -43,9 +43,12 @@ def test_instances_come_and_go_while_the_endpoint_answers(
     ended = threading.Event()
 
     def ask() -> None:
+        call = {"EndpointName": "sized", "TargetModel": "one.tar.gz", "Body": archives.body(1)}
+        answers.append(archives.values(runtime.invoke_endpoint(**call)["Body"].read()))
+
+    def ask_on() -> None:
         while not ended.is_set():
-            call = {"EndpointName": "sized", "TargetModel": "one.tar.gz", "Body": archives.body(1)}
-            answers.append(archives.values(runtime.invoke_endpoint(**call)["Body"].read()))
+            ask()
 
     def change(count: int) -> None:
         share = {"VariantName": VARIANT, "DesiredInstanceCount": count}
@@ -54,7 +57,8 @@ def test_instances_come_and_go_while_the_endpoint_answers(
         assert settle(sagemaker, "sized") == (count, count)
         wait_until(lambda: servers(local, "sized") == count)
 
-    thread = threading.Thread(target=ask)
+    ask()  # the model is loaded
+    thread = threading.Thread(target=ask_on)
     thread.start()
     try:
         change(3)
@@ -127,6 +131,7 @@ def test_auto_scaling_changes_the_number_of_instances(
         ({"TargetTrackingScalingPolicyConfiguration": {"TargetValue": 1.0}}, "ValidationException"),
     ):
         assert refused(scaling.put_scaling_policy, **(policy | wrong))[0] == code
+    assert refused(scaling.delete_scaling_policy, **target, PolicyName="other")[0] == "ObjectNotFoundException"
     scaling.deregister_scalable_target(**target)
     assert not scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"]
 

@@ -70,9 +70,14 @@ class AutoscalingApi:
                 f"No scalable target found for service namespace: {NAMESPACE}, resource ID: {given['ResourceId']}, "
                 f"scalable dimension: {DIMENSION}"
             )
+        if operation == "DeleteScalingPolicy" and given["PolicyName"] not in await self._policies(given):
+            raise ObjectNotFoundException(
+                f"No scaling policy found for service namespace: {NAMESPACE}, resource ID: {given['ResourceId']}, "
+                f"scalable dimension: {DIMENSION}, policy name: {given['PolicyName']}"
+            )
         if operation == "DeregisterScalableTarget":  # its policies go with it
-            for policy in (await self._describe("DescribeScalingPolicies", given))["ScalingPolicies"]:
-                await self._ask("DeleteScalingPolicy", {**_scope(given), "PolicyName": policy["PolicyName"]})
+            for policy in await self._policies(given):
+                await self._ask("DeleteScalingPolicy", {**_scope(given), "PolicyName": policy})
         status, answer = await self._ask(operation, given)
         if operation in _CHANGING and status == 200:
             self._autoscaler.look()
@@ -96,9 +101,10 @@ class AutoscalingApi:
         _, answer = await self._ask("DescribeScalableTargets", request)
         return next(iter(answer["ScalableTargets"]), None)
 
-    async def _describe(self, operation: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        _, answer = await self._ask(operation, _scope(given))
-        return answer
+    async def _policies(self, given: Mapping[str, Any]) -> list[str]:
+        """The names of a target's policies."""
+        _, answer = await self._ask("DescribeScalingPolicies", _scope(given))
+        return [each["PolicyName"] for each in answer["ScalingPolicies"] if each["ResourceId"] == given["ResourceId"]]
 
     async def _ask(self, operation: str, given: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         """moto's status and answer."""

@@ -51,7 +51,7 @@ class S3Request(BackendRequest):  # type: ignore[misc]
 
     @cached_property
     def data(self) -> bytes:
-        body = super().data
+        body: bytes = self.get_data(cache=False, parse_form_data=True)  # not kept beside what is received
         return received(body, self.environ) if self.method == "PUT" else body
 
 

@@ -42,7 +42,7 @@ def received(body: bytes, environ: dict[str, Any]) -> bytes:
 
 
 def _joined(body: bytes, environ: dict[str, Any]) -> bytes:
-    place, pieces = 0, []
+    place, view, pieces = 0, memoryview(body), []
     while True:
         head = _HEAD.match(body, place)
         if head is None:
@@ -50,7 +50,7 @@ def _joined(body: bytes, environ: dict[str, Any]) -> bytes:
         size = int(head["size"], 16)
         if not size:
             break
-        pieces.append(body[head.end() : head.end() + size])
+        pieces.append(view[head.end() : head.end() + size])
         place = head.end() + size + 2
         if place > len(body):
             raise Fault("IncompleteBody", _INCOMPLETE)

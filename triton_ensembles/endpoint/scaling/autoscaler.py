@@ -17,6 +17,7 @@ from triton_ensembles.endpoint.scaling.policy import IN_MINUTES, Metric, TargetT
 
 NAMESPACE, DIMENSION = "sagemaker", "sagemaker:variant:DesiredInstanceCount"
 _PAUSE_SECONDS = 10.0
+_SETTLE_SECONDS = 3600.0  # at most; AWS's limit of a start is as long
 _KEPT = 100  # activities
 
 _log = logging.getLogger(__name__)
@@ -135,7 +136,7 @@ class Autoscaler:
         activity = Activity(resource, count, cause)
         self.activities.appendleft(activity)
         endpoint.rescale({variant: Share(instance_count=count)})
-        await endpoint.wait_until_settled(float("inf"))
+        await endpoint.wait_until_settled(_SETTLE_SECONDS)
         self._changed[resource] = time.monotonic()
         activity.ended, activity.failure = time.time(), endpoint.failure
 
