@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 
 import pytest
+import requests
 
 from tests.endpoint.conftest import BUCKET
 from tests.endpoint.hosting import archives
@@ -54,3 +55,30 @@ def test_requests_as_for_a_proxy_are_bad(local: LocalEndpoint, target: str) -> N
     answer = exchange(local, line.encode())
     assert answer.startswith(b"HTTP/1.1 400")
     assert b"send the path alone" in answer
+
+
+SIGNED = "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/{}/aws4_request, SignedHeaders=host, Signature=0"
+STATISTICS = "Action=GetMetricStatistics&Namespace=a&MetricName=b&EndTime=2026-01-01T00:00:00Z&Period=60"
+
+
+@pytest.mark.parametrize(
+    ("service", "path", "target", "body", "code"),
+    [
+        ("monitoring", "/", None, f"{STATISTICS}&StartTime=yesterday&Statistics.member.1=Sum", "<Code>InvalidRequest<"),
+        ("monitoring", "/", "GraniteServiceVersion20100801.GetMetricStatistics", "[" * 100_000, '"InvalidRequest"'),
+        ("sts", "/", None, "Action=FlyToTheMoon&Version=2011-06-15", "<Code>InvalidRequest<"),
+        ("application-autoscaling", "/", "AnyScaleFrontendService.X", "{}", '"NotSupportedLocally"'),
+        ("s3", f"/{BUCKET}?delete", None, "<Delete>" * 50_000, "<Code>InvalidRequest<"),
+        ("s3", f"/{BUCKET}/x?partNumber=a&uploadId=b", None, "", "<Code>"),
+    ],
+)
+def test_what_cannot_be_read_is_a_bad_request_in_the_format_of_its_service(
+    local: LocalEndpoint, service: str, path: str, target: str | None, body: str, code: str
+) -> None:
+    headers = {"Authorization": SIGNED.format(service), "Content-Type": "application/x-www-form-urlencoded"}
+    if target is not None:
+        headers |= {"X-Amz-Target": target, "Content-Type": "application/x-amz-json-1.1"}
+    reply = requests.post(local.url + path, body, headers=headers, timeout=30)
+    assert 400 <= reply.status_code < 500
+    assert code in reply.text
+    assert "/moto/" not in reply.text

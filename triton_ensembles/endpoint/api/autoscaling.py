@@ -115,7 +115,10 @@ class AutoscalingApi:
             "Authorization": f"AWS4-HMAC-SHA256 {credential}, SignedHeaders=host, Signature=0",
         }
         async with self._session.post(f"{self._base}/", data=json.dumps(given), headers=headers) as answer:
-            return answer.status, json.loads(await answer.read() or b"{}")
+            body = await answer.read()
+            if answer.status >= 400 and not body:  # not an answer of the service's own
+                raise ValidationException("A value of the request has the wrong format")
+            return answer.status, json.loads(body or b"{}")
 
     def _activities(self, given: Mapping[str, Any]) -> dict[str, Any]:
         resource = given.get("ResourceId")

@@ -58,10 +58,11 @@ class Endpoints(Resources[Endpoint]):
         self._refuse_when_stopping()
         name = request["EndpointName"]
         self._refuse_existing(name)
-        plans = self._configs.plan(request["EndpointConfigName"])
+        config = self._configs.get(request["EndpointConfigName"]).name
+        plans = self._configs.plan(config)
         endpoint = self._make(name, self._arn(name))
         reply = self._add(endpoint, request)
-        endpoint.create(request["EndpointConfigName"], plans)
+        endpoint.create(config, plans)
         return reply
 
     async def describe(self, request: Mapping[str, Any], *, waiter: bool = False) -> dict[str, Any]:
@@ -82,11 +83,12 @@ class Endpoints(Resources[Endpoint]):
         refuse_unsupported("UpdateEndpoint", request, supported)
         _check_deployment(request.get("DeploymentConfig") or {})
         endpoint = self._changeable(request["EndpointName"])
-        plans = self._configs.plan(request["EndpointConfigName"])
+        config = self._configs.get(request["EndpointConfigName"]).name
+        plans = self._configs.plan(config)
         if request.get("RetainAllVariantProperties"):
             excluded = request.get("ExcludeRetainedVariantProperties") or []
             plans = _retained(endpoint, plans, {each["VariantPropertyType"] for each in excluded})
-        endpoint.update(request["EndpointConfigName"], plans)
+        endpoint.update(config, plans)
         return {"EndpointArn": endpoint.arn}
 
     def rescale(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,10 @@ import logging
 from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Any
+from xml.parsers.expat import ExpatError
 from xml.sax.saxutils import escape
 
+from botocore.model import OperationNotFoundError
 from flask import Flask
 from moto.moto_server.werkzeug_app import BackendRequest, create_backend_app
 from werkzeug.utils import cached_property
@@ -69,6 +71,8 @@ class Application:
             return self._service(_MODULES.get(service, "s3"))(environ, start_response)
         except Fault as fault:
             return _error(start_response, fault)
+        except (ValueError, RecursionError, ExpatError, OperationNotFoundError):
+            return _failure(start_response, "400 Bad Request")
         except NotImplementedError:
             return _failure(start_response, "501 Not Implemented")
         except Exception:

@@ -14,6 +14,7 @@ from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 # Hop-by-hop headers (RFC 9110, 7.6.1). Expect is answered here.
 _HOP = {"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect", "proxy-connection"}
 _FAILURES = {
+    400: ("InvalidRequest", "the request cannot be read: its operation is unknown, or a value has the wrong format"),
     403: ("AccessDenied", "Access Denied"),
     404: ("NotFound", "there is nothing at this path"),
     405: ("MethodNotAllowed", "the method is not allowed here"),

@@ -19,6 +19,7 @@ from triton_ensembles.endpoint.s3.fault import Fault
 _HEAD = re.compile(rb"(?P<size>[0-9A-Fa-f]{1,16})(;[^\r\n]*)?\r\n")
 _TRAILER = re.compile(rb"(?P<name>x-amz-checksum-[a-z0-9]+):[ \t]*(?P<value>[^\r\n]*?)[ \t]*\r?\n")
 _KIND = "HTTP_X_AMZ_CONTENT_SHA256"
+_CODING = "HTTP_CONTENT_ENCODING"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _INCOMPLETE = "You did not provide the number of bytes specified by the Content-Length HTTP header"
 _CHECKSUMS: dict[str, Callable[[bytes], bytes]] = {
@@ -37,6 +38,8 @@ def received(body: bytes, environ: dict[str, Any]) -> bytes:
     if environ.get(_KIND, "").startswith("STREAMING-"):
         body = _joined(body, environ)
         del environ[_KIND]
+        codings = [coding.strip() for coding in environ.get(_CODING, "").split(",")]
+        environ[_CODING] = ",".join(coding for coding in codings if coding.lower() != "aws-chunked")
     _compare(body, environ)
     return body
 
