@@ -69,7 +69,7 @@ STATISTICS = "Action=GetMetricStatistics&Namespace=a&MetricName=b&EndTime=2026-0
         ("sts", "/", None, "Action=FlyToTheMoon&Version=2011-06-15", "<Code>InvalidRequest<"),
         ("application-autoscaling", "/", "AnyScaleFrontendService.X", "{}", '"NotSupportedLocally"'),
         ("s3", f"/{BUCKET}?delete", None, "<Delete>" * 50_000, "<Code>InvalidRequest<"),
-        ("s3", f"/{BUCKET}/x?partNumber=a&uploadId=b", None, "", "<Code>"),
+        ("s3", f"/{BUCKET}/x?uploadId=gone", None, "<CompleteMultipartUpload/>", "<Code>NoSuchUpload<"),
     ],
 )
 def test_what_cannot_be_read_is_a_bad_request_in_the_format_of_its_service(

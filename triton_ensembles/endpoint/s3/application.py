@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Any
+from urllib.parse import parse_qs
 from xml.parsers.expat import ExpatError
 from xml.sax.saxutils import escape
 
@@ -66,12 +67,16 @@ class Application:
 
     def __call__(self, environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
         headers = {"Authorization": environ.get("HTTP_AUTHORIZATION", "")}
-        service = signed_service(f"?{environ.get('QUERY_STRING', '')}", headers) or "s3"
+        query = environ.get("QUERY_STRING", "")
+        service = signed_service(f"?{query}", headers) or "s3"
         try:
             return self._service(_MODULES.get(service, "s3"))(environ, start_response)
         except Fault as fault:
             return _error(start_response, fault)
-        except (ValueError, RecursionError, ExpatError, OperationNotFoundError):
+        except (ValueError, KeyError, RecursionError, ExpatError, OperationNotFoundError) as error:
+            if isinstance(error, KeyError) and error.args[0] in parse_qs(query).get("uploadId", []):
+                message = "The specified upload does not exist: it was completed or aborted, or has never been."
+                return _error(start_response, Fault("NoSuchUpload", message, "404 Not Found"))
             return _failure(start_response, "400 Bad Request")
         except NotImplementedError:
             return _failure(start_response, "501 Not Implemented")
