@@ -119,10 +119,13 @@ def test_percentiles_are_those_of_the_values_that_came(
     dimensions = [{"Name": "EndpointName", "Value": "ranked"}, {"Name": "VariantName", "Value": "AllTraffic"}]
     metric: dict[str, Any] = {"Namespace": "AWS/SageMaker", "MetricName": "ModelLatency", "Dimensions": dimensions}
     window = {"StartTime": now - timedelta(hours=1), "EndTime": now + timedelta(minutes=1)}
-    (point,) = cloudwatch.get_metric_statistics(
-        **metric, **window, Period=7200, Statistics=["Minimum", "Maximum"], ExtendedStatistics=["p0", "p50", "p100"]
-    )["Datapoints"]
-    ranks = point["ExtendedStatistics"]
+
+    def statistics(**names: list[str]) -> dict[str, Any]:
+        (point,) = cloudwatch.get_metric_statistics(**metric, **window, Period=7200, **names)["Datapoints"]
+        return dict(point)
+
+    ranks = statistics(ExtendedStatistics=["p0", "p50", "p100"])["ExtendedStatistics"]
+    point = statistics(Statistics=["Minimum", "Maximum"])
     assert (ranks["p0"], ranks["p100"]) == (point["Minimum"], point["Maximum"])
     assert point["Minimum"] <= ranks["p50"] <= point["Maximum"]
     query = {"Id": "q", "MetricStat": {"Metric": metric, "Period": 7200, "Stat": "p50"}}

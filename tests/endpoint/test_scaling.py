@@ -115,7 +115,8 @@ def test_auto_scaling_changes_the_number_of_instances(
 
     minute = datetime.now(UTC).replace(second=0, microsecond=0)
     for ago in range(-2, 17):  # the test may run over the end of a minute
-        datum = {"MetricName": "Load", "Value": 100.0, "Timestamp": minute - timedelta(minutes=ago)}
+        moment = minute - timedelta(minutes=ago) + timedelta(seconds=ago * 7 % 60)
+        datum = {"MetricName": "Load", "Value": 100.0, "Timestamp": moment}
         cloudwatch.put_metric_data(Namespace="Own", MetricData=[datum])
     track(70)
     wait_until(lambda: counts(sagemaker, "scaled") == (3, 3))  # no more than MaxCapacity

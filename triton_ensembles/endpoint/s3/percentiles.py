@@ -1,6 +1,7 @@
 """CloudWatch's percentiles, which moto does not compute: ExtendedStatistics, and "p99" as a Stat of GetMetricData.
 
-moto keeps each value of PutMetricData as often as it is counted. Here the values and counts of one call stay one datum.
+moto keeps each value of PutMetricData as often as it is counted. Here the values and counts of one call stay one datum,
+and a datum belongs to the minute in which it was measured: moto's periods begin with the first one.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from moto.cloudwatch import models, responses
-from moto.cloudwatch.exceptions import InvalidParameterValue
+from moto.cloudwatch.exceptions import InvalidParameterCombination, InvalidParameterValue
+from moto.core.utils import utcnow
 
 _PERCENTILE = re.compile(r"p(\d{1,2}(\.\d{1,10})?|100)")
 _PLAIN = {"Sum", "Average", "Minimum", "Maximum", "SampleCount"}
@@ -59,6 +61,11 @@ class Statistics(_Statistics):  # type: ignore[misc]
         return nearest_rank(counted, float(name[1:]) / 100)
 
 
+def _of_minute(datum: dict[str, Any]) -> dict[str, Any]:
+    when = datum.get("Timestamp") or utcnow()
+    return datum | {"Timestamp": when.replace(second=0, microsecond=0)}
+
+
 def _check(name: str) -> None:
     if not _PERCENTILE.fullmatch(name):
         raise InvalidParameterValue(f"The value {name} for parameter ExtendedStatistics is not supported.")
@@ -85,11 +92,14 @@ def install() -> None:
     def put_metric_data(self: Any, namespace: str, metric_data: list[dict[str, Any]]) -> None:
         for number, datum in enumerate(metric_data, 1):
             self._validate_parameters_put_metric_data(datum, number)
-        self.metric_data += [Distribution(namespace, datum) for datum in metric_data if datum.get("Values")]
-        put(self, namespace, [datum for datum in metric_data if not datum.get("Values")])
+        data = [datum if datum.get("StorageResolution") == 1 else _of_minute(datum) for datum in metric_data]
+        self.metric_data += [Distribution(namespace, datum) for datum in data if datum.get("Values")]
+        put(self, namespace, [datum for datum in data if not datum.get("Values")])
 
     def get_metric_statistics(self: Any) -> Any:
         names = self._get_param("ExtendedStatistics") or []
+        if names and self._get_param("Statistics"):
+            raise InvalidParameterCombination("Specify either Statistics or ExtendedStatistics, not both")
         for name in names:
             _check(name)
         found = get(self)
