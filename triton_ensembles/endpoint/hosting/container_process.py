@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from triton_ensembles.endpoint.hosting.cpu import CpuMeter
 from triton_ensembles.endpoint.hosting.environment_sizes import EnvironmentSizes
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 from triton_ensembles.errors import EnsembleError
@@ -43,6 +44,7 @@ class Container:
         self._startup_seconds = startup_seconds
         self._python = python
         self._sizes = EnvironmentSizes()
+        self._meter = CpuMeter()
         self.on_death: Callable[[str], None] = lambda _: None
         self.on_restart: Callable[[], None] = lambda: None
         self.stuck = False
@@ -116,6 +118,10 @@ class Container:
         """Bytes that the server and its Python processes use (PSS)."""
         return await asyncio.to_thread(self._memory)
 
+    async def cpu(self) -> float:
+        """Percent of one core that the server and its Python processes have used since the last call."""
+        return await asyncio.to_thread(self._cpu)
+
     async def environment_bytes(self) -> int:
         """Bytes of the disk that the environments take which the server has unpacked into /tmp; it keeps them until it
         ends. To be called while it loads nothing."""
@@ -145,6 +151,9 @@ class Container:
             return 0
         self.server.note_environments()
         return proportional_set_size([self.server.pid, *descendants(self.server.pid)])
+
+    def _cpu(self) -> float:
+        return self._meter.look([self.server.pid, *descendants(self.server.pid)] if self._up.is_set() else [])
 
     def _environment_bytes(self) -> int:
         return self._sizes.total(self.server.note_environments()) if self._up.is_set() else 0

@@ -65,6 +65,7 @@ class Instance:
         """Measure the memory, and unload idle models while it exceeds the budget."""
         if self._container.ready:
             self._memory_bytes = used = await self._container.memory()
+            self._report.metric("CPUUtilization", await self._container.cpu())
             self._report.metric("MemoryUtilization", 100 * used / self._budgets.memory_bytes)
             self._report.metric("DiskUtilization", self._disk.utilization)
             self._report.metric("UnpackedEnvironments", self._disk.environment_bytes)
