@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -15,9 +16,12 @@ from tritonclient.grpc.model_config_pb2 import ModelConfig
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.archive.tar import read_archive
 from triton_ensembles.archive.tree import Entry, Tree, is_archive, join
+from triton_ensembles.check.completion import completed
 from triton_ensembles.check.config_file import ConfigFile
 from triton_ensembles.check.fault import Place
 from triton_ensembles.check.source_form import SourceRecipe, read_source_recipe
+from triton_ensembles.check.text.parsed import Path as FieldPath
+from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.errors import shown as shown_path
 from triton_ensembles.recipe.reader import RECIPE
 from triton_ensembles.triton.model_config import CONFIG
@@ -51,6 +55,10 @@ class Model:
     shown: str
     repository: Repository = field(repr=False, compare=False)
 
+    @cached_property
+    def _completed(self) -> set[FieldPath]:
+        return set() if self.repository.builds else completed(self)
+
     @property
     def tree(self) -> Tree:
         """The files of the whole repository."""
@@ -58,8 +66,17 @@ class Model:
 
     @property
     def config(self) -> ModelConfig:
-        """The ModelConfig, empty when there is no config.pbtxt (see :attr:`has_config`)."""
-        return self.file.config
+        """The ModelConfig that Triton uses, empty when there is no config.pbtxt (see :attr:`has_config`).
+
+        Asking for a part that could not be read, or that Triton completes, raises :class:`UnknownValueError`, which
+        ends the rule.
+        """
+        return self.file.known(self._completed)
+
+    @property
+    def written(self) -> ModelConfig:
+        """The ModelConfig as the text has it; asking for what could not be read raises, too."""
+        return self.file.known()
 
     @property
     def has_config(self) -> bool:
@@ -68,7 +85,7 @@ class Model:
     @cached_property
     def file(self) -> ConfigFile:
         entry = self.tree.get(join(self.root, CONFIG))
-        return ConfigFile(f"{self.shown}/{CONFIG}", (entry.text if entry else None) or "")
+        return ConfigFile(f"{self.shown}/{CONFIG}", entry.text if entry else "")
 
     def at(self, *path: str | int | bool) -> Place:
         """The place of a field of config.pbtxt; see :meth:`ConfigFile.at`."""
@@ -87,12 +104,14 @@ class Model:
 
     @property
     def name(self) -> str:
-        """The name the model goes by: the config may leave it out."""
-        return self.config.name or self.folder
+        """The name the model goes by: the config may leave it out, or be unreadable."""
+        with suppress(UnknownValueError):
+            return self.config.name or self.folder
+        return self.folder
 
     @property
     def is_ensemble(self) -> bool:
-        return bool(self.config.HasField("ensemble_scheduling")) or self.config.platform == "ensemble"
+        return bool(self.written.HasField("ensemble_scheduling")) or self.written.platform == "ensemble"
 
     @cached_property
     def versions(self) -> dict[int, str]:
@@ -165,6 +184,11 @@ class Repository:
         if self.form is Form.SOURCE:
             names = [name for name in names if not name.startswith((".", "_"))]
         return tuple(Model(name, name, f"{self.shown}{self._separator}{name}", self) for name in names)
+
+    @property
+    def builds(self) -> bool:
+        """Whether the build of this project writes the config.pbtxt that Triton reads, and turns completion off."""
+        return self.form is Form.SOURCE
 
     @property
     def is_one_model(self) -> bool:

@@ -26,6 +26,10 @@ def _refused(id: str, title: str, bad: str, good: str = GOOD) -> None:
 
 
 _refused("config-not-text", "config.pbtxt is a text file", GOOD + "\0")
+_refused("config-other-format", "config.pbtxt is protobuf text, not JSON, YAML or a merge conflict", "{ }\n" + GOOD)
+_refused(
+    "config-template", "A template is filled in", GOOD.replace("max_batch_size: 8", "max_batch_size: ${max_batch_size}")
+)
 _refused(
     "config-syntax",
     "config.pbtxt follows the grammar of protobuf's text format",
@@ -78,6 +82,16 @@ _refused(
 )
 def config_map_key_twice(model: Model) -> Iterator[Finding]:
     return _text_faults(model, "config-map-key-twice", "Triton silently takes the last one")
+
+
+@rule(
+    "A template is filled in, also in strings",
+    severity=Severity.WARNING,
+    bad=python_model(parameter("tokenizer_dir", "${tokenizer_dir}")),
+    good=python_model(parameter("tokenizer_dir", "/models/tokenizer")),
+)
+def config_template_in_string(model: Model) -> Iterator[Finding]:
+    return _text_faults(model, "config-template-in-string", "Triton takes the placeholder for the value itself")
 
 
 @rule(

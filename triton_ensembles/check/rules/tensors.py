@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from triton_ensembles.check.backend import backend_of
@@ -9,6 +10,7 @@ from triton_ensembles.check.examples import X, Y, io_tensor, plan_model, python_
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
+from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
 from triton_ensembles.triton.model_config import DataType
 
@@ -27,8 +29,9 @@ _SHAPE_TENSOR = io_tensor("X", "INT32", "1", "is_shape_tensor: true")
 def tensors(model: Model) -> Iterator[tuple[str, int, Any]]:
     """("input" or "output", index, ModelInput or ModelOutput) of every tensor of the config."""
     for kind in ("input", "output"):
-        for index, tensor in enumerate(getattr(model.config, kind)):
-            yield kind, index, tensor
+        with suppress(UnknownValueError):
+            for index, tensor in enumerate(getattr(model.config, kind)):
+                yield kind, index, tensor
 
 
 def type_name(data_type: int) -> str:
@@ -48,9 +51,10 @@ def element_count(dims: Sequence[int]) -> int:
 def _each(model: Model, is_wrong: Callable[[Any], bool], field: str, message: str, cure: str) -> Iterator[Finding]:
     """A finding for each tensor that ``is_wrong``; ``message`` may use {kind} and {name}."""
     for kind, index, tensor in tensors(model):
-        if is_wrong(tensor) and not model.is_damaged(kind, index, field):
-            text = message.format(kind=kind, name=tensor.name or f"number {index + 1}")
-            yield Finding(model.at(kind, index, field), text, cure=cure)
+        with suppress(UnknownValueError):
+            if is_wrong(tensor):
+                text = message.format(kind=kind, name=tensor.name or f"number {index + 1}")
+                yield Finding(model.at(kind, index, field), text, cure=cure)
 
 
 @rule(

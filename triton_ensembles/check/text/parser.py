@@ -12,7 +12,13 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
+from triton_ensembles.check.text.foreign import RULE as OTHER_FORMAT
+from triton_ensembles.check.text.foreign import other_format
+from triton_ensembles.check.text.map_pairs import as_entries, read_pairs
 from triton_ensembles.check.text.parsed import Parsed, Path, TextFault
+from triton_ensembles.check.text.placeholders import Placeholders
+from triton_ensembles.check.text.strays import ValueForm, fields_meant, form_of
+from triton_ensembles.check.text.template import in_brackets, in_quotes, is_statement
 from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token, Tokens, brackets_balance
 from triton_ensembles.check.text.values import NOTHING, WrongValueError, read_value
 from triton_ensembles.spelling import choices, nearest
@@ -24,12 +30,22 @@ class _TooManyError(Exception):
     pass
 
 
+class _NotThisFormatError(Exception):
+    """What follows makes no sense; the fault says why."""
+
+
 def parse(text: str, message: Message) -> Parsed:
     """Read ``text`` into ``message`` (empty before)."""
+    if fault := other_format(text):
+        return Parsed(message, [fault], damaged={()})
     parser = _Parser(text, message)
     try:
         parser.read()
+    except _NotThisFormatError:
+        parser.parsed.damaged.add(())
+        parser.parsed.faults += parser.placeholders.faults()
     except _TooManyError:
+        parser.parsed.damaged.add(())
         parser.parsed.faults.append(
             TextFault(
                 "config-syntax",
@@ -49,22 +65,27 @@ class _Parser:
         self._balanced = brackets_balance(text)
         self._closers: list[str] = []  # what would close the brackets that are open, the outermost first
         self._outer: list[Descriptor] = []  # the messages around the current one, the outermost first
+        self._strays: list[set[ValueForm]] = []  # for each of these, its fields of unknown names
         self._unwind_to: int | None = None
+        self._structure_lost = False  # a bracket is missing, so that what follows may belong elsewhere
+        self._equals: list[Token] = []
+        self.placeholders = Placeholders()
 
     def read(self) -> None:
         self._fields(self.parsed.message, (), None)
-        for offset in self.tokens.odd_spaces[:1]:
-            name = unicodedata.name(self.text[offset], f"U+{ord(self.text[offset]):04X}").lower()
-            more = len(self.tokens.odd_spaces) - 1
-            self.parsed.faults.append(
-                TextFault(
-                    "config-syntax",
-                    offset,
-                    f"there is an invisible character here: {name}"
-                    + (f" (and {more} more further down)" if more else ""),
-                    "save the file as UTF-8 without a byte order mark" if offset == 0 else "write an ordinary space",
-                )
-            )
+        if self._structure_lost:
+            self.parsed.damaged.add(())
+        self.parsed.faults += self.placeholders.faults()
+        for places, what, cure in (
+            ([token.offset for token in self._equals], "'=' is not protobuf text", "write ':' instead"),
+            (self.tokens.odd_spaces, "there is an invisible character here: {}", "write an ordinary space"),
+        ):
+            if places:
+                name = unicodedata.name(self.text[places[0]], f"U+{ord(self.text[places[0]]):04X}").lower()
+                more = f" (and {len(places) - 1} more further down)" if len(places) > 1 else ""
+                mark = self.text[places[0]] == "\ufeff" and places[0] == 0
+                fix = "save the file as UTF-8 without a byte order mark" if mark else cure
+                self.parsed.faults.append(TextFault("config-syntax", places[0], what.format(name) + more, fix))
 
     # --- messages ------------------------------------------------------------------------------------------------
 
@@ -72,6 +93,7 @@ class _Parser:
         """Fields up to the bracket that closes ``opening``, which is taken too (or up to the end of the text)."""
         closer = PAIRS[opening.text] if opening else ""
         self._outer.append(message.DESCRIPTOR)
+        self._strays.append(set())
         if closer:
             self._closers.append(closer)
         while not self._leaves():
@@ -86,10 +108,15 @@ class _Parser:
                     break
             elif self.tokens.now.kind is Kind.NAME:
                 self._field(message, path)
+            elif self.tokens.now.kind is Kind.PLACEHOLDER:
+                self._placeholder(path)
+                self.tokens.skip_value()
             else:
-                self._junk(message)
+                self._junk(message, path)
         if closer:
             self._closers.pop()
+        for name in fields_meant(message, self._strays.pop()):
+            self._damage(path, name)
         self._outer.pop()
 
     def _leaves(self) -> bool:
@@ -107,27 +134,35 @@ class _Parser:
         if closer and token.text in self._closers[:-1]:
             message = f"'{token.text}' comes before the '{closer}' that is still missing"
             self._fault("config-unclosed", token, message, f"write {closer} before it")
+            self._structure_lost = True
             return True
         cure = f"write {closer} for it, or delete it" if closer else "delete it"
         self._fault("config-syntax", token, f"this '{token.text}' closes nothing", cure)
+        self._structure_lost = True
         self.tokens.take()
         return False
 
-    def _junk(self, message: Message) -> None:
+    def _junk(self, message: Message, path: Path | None) -> None:
         first = self.tokens.now
+        if first.kind is Kind.STRING and self.tokens.next_is(":", "="):
+            text = f"{first.text[:40]} is a field in quotes, as JSON and Python have it"
+            self._fault(OTHER_FORMAT, first, text, "write the names of fields without quotes: name: …")
+            raise _NotThisFormatError
         cure = f"a field of {message.DESCRIPTOR.name} is {choices(message.DESCRIPTOR.fields_by_name)}"
-        if first.text == "/":
+        if first.text.startswith("/"):
             cure = "a comment begins with #"
         self._fault("config-syntax", first, f"expected the name of a field, found '{first.text.strip()[:40]}'", cure)
-        if first.text == "/":
+        if first.text.startswith("/"):
             self.tokens.skip_line()
             return
+        if path is not None and not self.tokens.at(",", ";", ":"):
+            self.parsed.damaged.add(path)
         while not self.tokens.ended and self.tokens.now.kind is not Kind.NAME and not self.tokens.at("}", ">", "]"):
             self.tokens.skip_one()
 
     def _field(self, message: Message, path: Path | None) -> None:
         name = self.tokens.now
-        descriptor = self._named(message, name, path)
+        descriptor = self._named(message, name)
         if self._unwind_to is not None:
             return
         self.tokens.take()
@@ -139,7 +174,7 @@ class _Parser:
             self._scalars(message, descriptor, name, path)
         self.tokens.take_mark(",", ";")
 
-    def _named(self, message: Message, name: Token, path: Path | None) -> FieldDescriptor | None:
+    def _named(self, message: Message, name: Token) -> FieldDescriptor | None:
         """The field called ``name``, or the one that was probably meant; reports all that is wrong with the name."""
         fields = message.DESCRIPTOR.fields_by_name
         if name.text in fields:
@@ -154,6 +189,7 @@ class _Parser:
                 f"'{name.text}' is a field of {self._outer[levels[-1] - 1].name}, and a bracket is still open",
                 f"write {' '.join(reversed(self._closers[levels[-1] - 1 :]))} before it",
             )
+            self._structure_lost = True
             return None
         guess = nearest(name.text, fields)
         if guess:
@@ -164,14 +200,14 @@ class _Parser:
             cure = f"a field of {kind} is {choices(fields, 40)}"
         self._fault("config-unknown-field", name, f"{kind} has no field '{name.text[:60]}'", cure)
         if guess is None:
-            self._damage(path, name.text)
+            self._strays[-1].add(form_of(self.text, name.offset + len(name.text)))
             return None
         return None if not fields[guess].is_repeated and _present(message, fields[guess]) else fields[guess]
 
     # --- values --------------------------------------------------------------------------------------------------
 
     def _messages(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
-        self.tokens.take_mark(":")
+        self._colon()
         start = None if path is None else (*path, descriptor.name)
         self._place(start, name.offset)
         if descriptor.is_repeated and self.tokens.at("["):
@@ -181,6 +217,9 @@ class _Parser:
 
     def _message(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None) -> None:
         opening = self.tokens.take_mark("{", "<")
+        if opening is None and self.tokens.now.kind is Kind.PLACEHOLDER:
+            self._placeholder(None if path is None else (*path, descriptor.name))
+            return
         if opening is None:
             self._fault(
                 "config-wrong-type",
@@ -198,7 +237,7 @@ class _Parser:
             here = None if path is None else (*path, descriptor.name, len(items))
             self._place(here, place.offset)
             self._fields(items.add(), here, opening)
-        elif self._may_set(message, descriptor, place):
+        elif self._may_set(message, descriptor, place, path):
             getattr(message, descriptor.name).SetInParent()
             here = None if path is None else (*path, descriptor.name)
             self._fields(getattr(message, descriptor.name), here, opening)
@@ -209,12 +248,22 @@ class _Parser:
         self, message: Message, descriptor: FieldDescriptor, place: Token, opening: Token, path: Path | None
     ) -> None:
         """``parameters { key: … value: … }``: its places are known by the key, which may come last."""
+        if pairs := read_pairs(self.text, opening.offset + 1, PAIRS[opening.text]):
+            cure = f"write {as_entries(descriptor, pairs.values)}"
+            self._fault("config-syntax", opening, f"an entry of '{descriptor.name}' has a key and a value", cure)
+            for key, text in pairs.values.items():
+                self._put(message, descriptor, key, text, None if path is None else (*path, descriptor.name, key))
+            self.tokens.go_to(pairs.end)
+            return
         entry: Any = GetMessageClass(descriptor.message_type)()
         outside, self.parsed.offsets = self.parsed.offsets, {}
         damage, self.parsed.damaged = self.parsed.damaged, set()
         self._fields(entry, (), opening)
         inside, self.parsed.offsets = self.parsed.offsets, outside
         hurt, self.parsed.damaged = self.parsed.damaged, damage
+        if any(each[:1] in ((), ("key",)) for each in hurt):
+            self._damage(path, descriptor.name)
+            return
         entries = getattr(message, descriptor.name)
         if entry.key in entries:
             self._fault(
@@ -235,7 +284,7 @@ class _Parser:
 
     def _scalars(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
         start = None if path is None else (*path, descriptor.name)
-        if not self.tokens.take_mark(":"):
+        if not self._colon() and self.tokens.now.kind is not Kind.PLACEHOLDER:
             self._fault(
                 "config-syntax", self.tokens.now, f"':' is missing after '{name.text}'", f"write {name.text}: …"
             )
@@ -253,10 +302,20 @@ class _Parser:
     def _scalar(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
         minus = self.tokens.take_mark("-")
         first = self.tokens.now
-        if first.kind not in SCALARS:
+        here = None if path is None else (*path, descriptor.name)
+        if first.kind is Kind.PLACEHOLDER:
+            self._placeholder(here)
+            self._skip_rest(first)
+            return
+        if self.tokens.at("{", "<") and (placeholder := in_brackets(self.text, first.offset)):
+            self.placeholders.bare(placeholder, first.offset)
+            self._damage(path, descriptor.name)
+            self.tokens.go_to(first.offset + len(placeholder))
+            return
+        if first.kind not in SCALARS or self._next_field(name):
             self._fault(
                 "config-wrong-type" if self.tokens.at("{", "<", "[") else "config-syntax",
-                first,
+                name if first.kind is Kind.NAME else first,
                 f"'{descriptor.name}' has no value here",
                 f"write {descriptor.name}: and its value",
             )
@@ -267,11 +326,17 @@ class _Parser:
         taken = [self.tokens.take()]
         while taken[0].kind is Kind.STRING and self.tokens.now.kind in (Kind.STRING, Kind.BAD_STRING):
             taken.append(self.tokens.take())
+        if placeholder := in_quotes("".join(part.text[1:-1] for part in taken if part.kind is Kind.STRING)):
+            self.placeholders.quoted(placeholder, first.offset, descriptor, path)
+            self._damage(path, descriptor.name)
+            return
         try:
             value = read_value(descriptor, minus is not None, taken)
         except WrongValueError as error:
-            self._fault(error.rule, minus or first, error.message, error.cure)
-            value = error.meant
+            value = NOTHING if self._skip_rest(taken[-1]) else error.meant
+            self._fault(error.rule, minus or first, error.message, error.cure if value is error.meant else "")
+            if error.swallowed:
+                self._structure_lost = True
         if value is NOTHING:
             self._damage(path, descriptor.name)
             return
@@ -282,11 +347,11 @@ class _Parser:
                 self._place(start, name.offset)
                 self._place((*start, len(values)), first.offset)
             values.append(value)
-        elif self._may_set(message, descriptor, name):
+        elif self._may_set(message, descriptor, name, path):
             self._place(None if path is None else (*path, descriptor.name), (minus or first).offset)
             setattr(message, descriptor.name, value)
 
-    def _may_set(self, message: Message, descriptor: FieldDescriptor, place: Token) -> bool:
+    def _may_set(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None) -> bool:
         """False, with a fault, when a singular field comes again or another member of its oneof is there already."""
         if _present(message, descriptor):
             self._fault(
@@ -295,6 +360,7 @@ class _Parser:
                 f"'{descriptor.name}' was already given in this {message.DESCRIPTOR.name}",
                 "keep one of the two",
             )
+            self._damage(path, descriptor.name)
             return False
         oneof = descriptor.containing_oneof
         other = message.WhichOneof(oneof.name) if oneof is not None else None
@@ -305,6 +371,8 @@ class _Parser:
                 f"'{descriptor.name}' cannot be combined with '{other}' in one {message.DESCRIPTOR.name}",
                 "keep one of the two",
             )
+            self._damage(path, descriptor.name)
+            self._damage(path, other)
             return False
         return True
 
@@ -313,6 +381,7 @@ class _Parser:
         self._closers.append("]")
         level = len(self._outer)
         first = True
+        before = Kind.END
         while True:
             if self._unwind_to is not None and self._unwind_to <= level:
                 break
@@ -326,15 +395,17 @@ class _Parser:
                 break
             if not first:
                 comma = self.tokens.take_mark(",")
-                if comma is None:
+                if comma is None and Kind.PLACEHOLDER in (before, self.tokens.now.kind):
+                    pass  # which becomes several items, or none
+                elif comma is None:
                     self._missing_comma()
                 elif self.tokens.at("]"):
                     self._fault("config-syntax", comma, "there is a comma before ']'", "delete it")
                     continue
             first = False
-            before = self.tokens.now.offset
+            before, start = self.tokens.now.kind, self.tokens.now.offset
             item()
-            stuck = self.tokens.now.offset == before and self._unwind_to is None
+            stuck = self.tokens.now.offset == start and self._unwind_to is None
             if stuck and not self.tokens.ended and not self.tokens.at("]", "}", ">"):
                 self.tokens.take()
         self._closers.pop()
@@ -356,6 +427,40 @@ class _Parser:
             f"this '{opening.text}' is never closed",
             f"write {PAIRS[opening.text]} where it ends",
         )
+        self._structure_lost = True
+
+    def _placeholder(self, path: Path | None) -> None:
+        """Take the current token, a placeholder for all of ``path``."""
+        token = self.tokens.take()
+        self.placeholders.bare(token.text, token.offset)
+        if is_statement(token.text):
+            self.parsed.faults.clear()
+            raise _NotThisFormatError
+        if path is not None:
+            self.parsed.damaged.add(path)
+
+    def _next_field(self, name: Token) -> bool:
+        """Whether the value of ``name`` is missing, so that the current token is the next field."""
+        now = self.tokens.now
+        known = any(now.text in outer.fields_by_name for outer in self._outer)
+        later = self.tokens.line_ends_before(name.offset)
+        return now.kind is Kind.NAME and known and later and self.tokens.next_is(":", "=", "{", "[", "<")
+
+    def _skip_rest(self, last: Token) -> bool:
+        """Take what belongs to a wrong value whose last token is ``last``: "8 or 16". Whether there was anything."""
+        skipped = False
+        while self.tokens.now.kind in SCALARS and not self.tokens.line_ends_before(last.offset):
+            if self.tokens.now.kind is Kind.NAME and self.tokens.next_is(":", "=", "{", "[", "<"):
+                break
+            self.tokens.take()
+            skipped = True
+        return skipped
+
+    def _colon(self) -> Token | None:
+        mark = self.tokens.take_mark(":", "=")
+        if mark and mark.text == "=":
+            self._equals.append(mark)
+        return mark
 
     # --- notes ---------------------------------------------------------------------------------------------------
 
@@ -367,6 +472,18 @@ class _Parser:
     def _damage(self, path: Path | None, name: str) -> None:
         if path is not None:
             self.parsed.damaged.add((*path, name))
+
+    def _put(self, message: Message, field: FieldDescriptor, key: str, text: str, path: Path | None) -> None:
+        """Set ``key`` of a map; a text becomes the string_value of a parameter, and nothing else of other messages."""
+        entries = getattr(message, field.name)
+        value = field.message_type.fields_by_name["value"]
+        self._place(path, self.tokens.now.offset)
+        if value.cpp_type == FieldDescriptor.CPPTYPE_STRING:
+            entries[key] = text
+        elif value.message_type is not None and "string_value" in value.message_type.fields_by_name:
+            entries[key].string_value = text
+        elif path is not None:
+            self.parsed.damaged.add(path[:-1])
 
     def _place(self, path: Path | None, offset: int) -> None:
         if path is not None:

@@ -10,6 +10,8 @@ from bisect import bisect_right
 from enum import Enum, auto
 from typing import NamedTuple
 
+from triton_ensembles.check.text.template import PLACEHOLDER
+
 
 class Kind(Enum):
     """What a token is."""
@@ -20,6 +22,7 @@ class Kind(Enum):
     STRING = auto()
     BAD_STRING = auto()  # a quote that its own line does not close
     MARK = auto()
+    PLACEHOLDER = auto()  # of a template that was never filled in, with what it is glued to: TYPE_${x}
     JUNK = auto()
     END = auto()
 
@@ -36,20 +39,22 @@ _SPACE = re.compile(r"(?:[ \t\r\n\v\f]+|#[^\n]*)+")
 # Spaces that only look like one: no-break spaces and byte order marks come with text that was pasted or exported.
 _ODD_SPACE = re.compile(r"[\ufeff\x1c-\x1f\x85\xa0\u1680\u2000-\u200d\u2028\u2029\u202f\u205f\u3000]+")
 _TOKEN = re.compile(
-    r"""(?P<NAME>[A-Za-z_][A-Za-z0-9_]*)
+    rf"(?P<PLACEHOLDER>(?:-?[\w.]{{0,60}}(?:{PLACEHOLDER}))+[\w.-]*)"
+    + r"""
+      | (?P<NAME>[A-Za-z_][A-Za-z0-9_]*)
       | (?P<FLOAT>(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fF]?(?![A-Za-z0-9_.])
                  |[0-9]+(?:[eE][+-]?[0-9]+[fF]?|[fF])(?![A-Za-z0-9_.]))
       | (?P<INTEGER>(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)(?![A-Za-z0-9_.]))
       | (?P<STRING>"(?:[^"\n\\]|\\[^\n])*"|'(?:[^'\n\\]|\\[^\n])*')
       | (?P<BAD_STRING>"[^\n]*|'[^\n]*)
-      | (?P<MARK>[][{}<>:;,-])
-      | (?P<JUNK>[0-9.][A-Za-z0-9_.]*|[^\x00-\x7f][^\s,;:{}<>[\]]*|.)""",
+      | (?P<MARK>[][{}<>:;,=-])
+      | (?P<JUNK>[0-9.][A-Za-z0-9_.]*|[^\x00-\x7f][^\s,;:{}<>[\]]*|[^\s\w"'\[\]{}<>:;,=#-]+|.)""",
     re.VERBOSE | re.DOTALL,
 )
 _KINDS: dict[str | None, Kind] = {kind.name: kind for kind in Kind}
 PAIRS = {"{": "}", "[": "]", "<": ">"}
 _CLOSE = frozenset(PAIRS.values())
-SCALARS = (Kind.NAME, Kind.INTEGER, Kind.FLOAT, Kind.STRING, Kind.BAD_STRING, Kind.JUNK)
+SCALARS = (Kind.NAME, Kind.INTEGER, Kind.FLOAT, Kind.STRING, Kind.BAD_STRING, Kind.PLACEHOLDER, Kind.JUNK)
 
 
 class Tokens:
@@ -76,6 +81,22 @@ class Tokens:
             self.now = Token(_KINDS[match.lastgroup], match.group(), self._next)
             self._next = match.end()
         return taken
+
+    def go_to(self, offset: int) -> None:
+        """Look at the first token at or after ``offset``."""
+        self._next = offset
+        self.take()
+
+    def next_is(self, *marks: str) -> bool:
+        """Whether one of ``marks`` follows the current token."""
+        end = self._next
+        while space := _SPACE.match(self._text, end):
+            end = space.end()
+        return self._text.startswith(marks, end)
+
+    def line_ends_before(self, start: int) -> bool:
+        """Whether the current token is on a later line than the one at ``start``."""
+        return self._text.find("\n", start, self.now.offset) >= 0
 
     def skip_line(self) -> None:
         """Look at the first token of the next line."""

@@ -28,11 +28,14 @@ NOTHING: Any = object()
 
 
 class WrongValueError(Exception):
-    """``rule`` is the id to report; ``meant`` the likely value, or :data:`NOTHING`."""
+    """``rule`` is the id to report; ``meant`` the likely value, or :data:`NOTHING`.
 
-    def __init__(self, rule: str, message: str, cure: str = "", meant: Any = NOTHING) -> None:
+    ``swallowed``: an open string may have taken fields or brackets with it.
+    """
+
+    def __init__(self, rule: str, message: str, cure: str = "", meant: Any = NOTHING, swallowed: bool = False) -> None:
         super().__init__(message)
-        self.rule, self.message, self.cure, self.meant = rule, message, cure, meant
+        self.rule, self.message, self.cure, self.meant, self.swallowed = rule, message, cure, meant, swallowed
 
 
 def read_value(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> Any:
@@ -170,11 +173,13 @@ def _string(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> str
     for part in tokens:
         if part.kind is Kind.BAD_STRING:
             inner = part.text[1:].strip().rstrip(",").strip()
+            plain = re.fullmatch(r"[\w./$-]*", inner) is not None
             raise WrongValueError(
                 "config-bad-string",
                 f"the string {part.text.strip()[:60]} is not closed on its line",
-                f'write {field.name}: "{inner}"' if '"' not in inner and "\\" not in inner else "close the quotes",
-                inner if "\\" not in inner else NOTHING,
+                f'write {field.name}: "{inner}"' if plain else "close the quotes",
+                inner if plain else NOTHING,
+                swallowed=not plain,
             )
         parts.append(_unescape(field, part.text[1:-1]))
     value = b"".join(parts)
