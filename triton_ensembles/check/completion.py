@@ -33,12 +33,11 @@ def completes(model: Written) -> bool:
         return True
 
 
-def completed(model: Written) -> set[Path]:
-    """The paths of the config that are not given and that Triton may complete."""
-    return set(_completed(model)) if completes(model) else set()
+def left_out(model: Written) -> Iterator[Path]:
+    """The paths of the config that are not given and that Triton may complete, of a model that it asks for them.
 
-
-def _completed(model: Written) -> Iterator[Path]:
+    A max_batch_size of 0 is among them: Triton may set it to its default of 4.
+    """
     config = model.file.config
     if config.max_batch_size == 0:
         yield ("max_batch_size",)

@@ -1,6 +1,6 @@
 """A config.pbtxt with the place of everything in it."""
 
-from collections.abc import Iterable, Set
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -66,15 +66,6 @@ class ConfigFile:
         """Whether the text has this field, also when its value is the default."""
         return path in self._parsed.offsets
 
-    def damaged(self, *path: str | int | bool) -> bool:
-        """Whether the text at, around or below ``path`` has a fault, so that its value cannot be relied on."""
-        return any(_overlap(path, damaged) for damaged in self._parsed.damaged)
-
-    @property
-    def damaged_paths(self) -> set[Path]:
-        """The paths whose value is lost because no guess could fix their text."""
-        return self._parsed.damaged
-
     def line_text(self, place: Place) -> str:
         """The line that ``place`` is on, without its indentation."""
         lines = self.text.splitlines()
@@ -93,7 +84,3 @@ class ConfigFile:
     @cached_property
     def _lines(self) -> Lines:
         return Lines(self.text)
-
-
-def _overlap(one: Path, other: Iterable[str | int | bool]) -> bool:
-    return all(a == b for a, b in zip(one, other, strict=False))

@@ -16,7 +16,7 @@ from tritonclient.grpc.model_config_pb2 import ModelConfig
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.archive.tar import read_archive
 from triton_ensembles.archive.tree import Entry, Tree, is_archive, join
-from triton_ensembles.check.completion import completed
+from triton_ensembles.check.completion import completes, left_out
 from triton_ensembles.check.config_file import ConfigFile
 from triton_ensembles.check.fault import Place
 from triton_ensembles.check.source_form import SourceRecipe, read_source_recipe
@@ -57,7 +57,7 @@ class Model:
 
     @cached_property
     def _completed(self) -> set[FieldPath]:
-        return set() if self.repository.builds else completed(self)
+        return set(left_out(self)) if self.is_completed else set()
 
     @property
     def tree(self) -> Tree:
@@ -149,8 +149,10 @@ class Model:
         # latest { } without a number means num_versions 0, that is, none.
         return newest_first[: policy.latest.num_versions if kind == "latest" else 1]
 
-    def is_damaged(self, *path: str | int | bool) -> bool:
-        return self.file.damaged(*path)
+    @cached_property
+    def is_completed(self) -> bool:
+        """Whether Triton asks the backend for inputs, outputs and more of what the config lacks."""
+        return not self.repository.builds and completes(self)
 
 
 @dataclass(frozen=True)

@@ -66,8 +66,7 @@ def batch_io_source_count(model: Model) -> Iterator[Finding]:
 )
 def batch_input_data_type(model: Model) -> Iterator[Finding]:
     for index, item in enumerate(model.config.batch_input):
-        damaged = model.is_damaged("batch_input", index, "data_type")
-        if item.data_type not in (DataType.TYPE_INT32, DataType.TYPE_FP32) and not damaged:
+        if item.data_type not in (DataType.TYPE_INT32, DataType.TYPE_FP32):
             yield Finding(
                 model.at("batch_input", index, "data_type"),
                 f"batch_input {index} is neither TYPE_INT32 nor TYPE_FP32",
@@ -83,6 +82,8 @@ def batch_input_data_type(model: Model) -> Iterator[Finding]:
 )
 def batch_io_source_unknown(model: Model) -> Iterator[Finding]:
     inputs = [item.name for item in model.config.input]
+    if model.is_completed:
+        return
     for name, index, item in _both(model):
         for number, source in enumerate(item.source_input):
             if source not in inputs:
@@ -98,6 +99,8 @@ def batch_io_source_unknown(model: Model) -> Iterator[Finding]:
 )
 def batch_output_target_unknown(model: Model) -> Iterator[Finding]:
     outputs = [item.name for item in model.config.output]
+    if model.is_completed:
+        return
     for index, item in enumerate(model.config.batch_output):
         for number, wanted in enumerate(item.target_name):
             if wanted not in outputs:

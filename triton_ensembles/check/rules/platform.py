@@ -26,7 +26,7 @@ SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
 )
 def backend_missing(model: Model) -> Iterator[Finding]:
     config = model.config
-    if model.is_damaged("backend") or model.is_damaged("platform") or not model.has_config or model.is_ensemble:
+    if not model.has_config or model.is_ensemble:
         return
     if backend_of(model).name or config.platform:
         return
@@ -47,7 +47,7 @@ def backend_missing(model: Model) -> Iterator[Finding]:
 )
 def platform_unknown(model: Model) -> Iterator[Finding]:
     platform = model.config.platform
-    if not platform or platform == ENSEMBLE or backend_of(model).name or model.is_damaged("platform"):
+    if not platform or platform == ENSEMBLE or backend_of(model).name:
         return
     if model.config.HasField("ensemble_scheduling"):
         return  # ensemble-platform reports it
@@ -116,7 +116,7 @@ def backend_unknown(model: Model, destination: Destination) -> Iterator[Finding]
 def _is_available(model: Model) -> bool:
     """Whether the model names no backend, a published one, or one whose library is in its own folder."""
     config = model.config
-    if not config.backend or config.backend in BACKENDS or config.runtime or model.is_damaged("backend"):
+    if not config.backend or config.backend in BACKENDS or config.runtime:
         return True
     return has_library(model, f"libtriton_{config.backend}.so")
 
@@ -130,7 +130,7 @@ def _is_available(model: Model) -> bool:
 )
 def runtime_missing(model: Model) -> Iterator[Finding]:
     runtime = model.config.runtime
-    if not runtime or model.is_damaged("runtime") or model.is_ensemble:
+    if not runtime or model.is_ensemble:
         return
     python_itself = runtime == "model.py" and backend_of(model).name == "python"
     if not python_itself and (runtime == "model.py" or _LIBRARY.fullmatch(runtime) or has_library(model, runtime)):
@@ -188,7 +188,7 @@ def ensemble_backend(model: Model) -> Iterator[Finding]:
 def ensemble_scheduling_missing(model: Model) -> Iterator[Finding]:
     config = model.config
     missing = config.platform == ENSEMBLE and not config.HasField("ensemble_scheduling")
-    if missing and not model.is_damaged("ensemble_scheduling"):
+    if missing:
         other = config.WhichOneof("scheduling_choice")
         yield Finding(
             model.at(other) if other else model.at("platform"),

@@ -26,7 +26,7 @@ def model_name_differs_from_folder(model: Model) -> Iterator[Finding]:
     name = model.config.name
     # SageMaker's front end maps the folder of the ensemble to the TargetModel, and then core does not compare.
     mapped = model.repository.form is Form.ARCHIVE and (model.is_ensemble or model.root == "")
-    if name and name != model.folder and not mapped and not model.is_damaged("name"):
+    if name and name != model.folder and not mapped:
         yield Finding(
             model.at("name"),
             f"the model's name is '{name}', but its folder is '{model.folder}'",
@@ -180,8 +180,6 @@ def model_file_missing(model: Model) -> Iterator[Finding]:
     recipe = model.repository.recipe
     config = model.config
     if not model.has_config or not backend.file or model.is_ensemble or config.cc_model_filenames:
-        return
-    if any(model.is_damaged(name) for name in ("backend", "platform", "default_model_filename", "version_policy")):
         return
     for number in model.served_versions():
         folder = model.versions[number]

@@ -33,7 +33,7 @@ def _initial_states(model: Model) -> Iterator[tuple[tuple[str | int, ...], Any, 
     """(path, state, initial_state) of every state that has exactly one initial_state."""
     for index, state in enumerate(model.config.sequence_batching.state):
         path = ("sequence_batching", "state", index, "initial_state")
-        if len(state.initial_state) == 1 and not model.is_damaged(*path):
+        if len(state.initial_state) == 1:
             yield (*path, 0), state, state.initial_state[0]
 
 

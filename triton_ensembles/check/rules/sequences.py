@@ -48,7 +48,7 @@ def _kind(control: Any) -> str:
 def sequence_control_name_missing(model: Model) -> Iterator[Finding]:
     for number, tensor in enumerate(model.config.sequence_batching.control_input):
         path = ("sequence_batching", "control_input", number)
-        if not tensor.name and not model.is_damaged(*path):
+        if not tensor.name:
             yield Finding(model.at(*path), f"control_input {number} has no name", cure='write name: "…"')
 
 
@@ -91,7 +91,7 @@ def sequence_control_kind_twice(model: Model) -> Iterator[Finding]:
 def sequence_control_values(model: Model) -> Iterator[Finding]:
     for path, _, control in _controls(model):
         given = [name for name in _VALUES if len(getattr(control, name))]
-        if control.kind not in (0, 1, 2) or model.is_damaged(*path):  # START, READY, END: the true-or-false kinds
+        if control.kind not in (0, 1, 2):  # START, READY, END: the true-or-false kinds
             continue
         kind = _kind(control)
         if len(given) == 1 and len(getattr(control, given[0])) == 2:
@@ -133,8 +133,7 @@ def sequence_corrid_values(model: Model) -> Iterator[Finding]:
 def sequence_corrid_data_type(model: Model) -> Iterator[Finding]:
     allowed = {DataType.Value(name) for name in _CORRID_TYPES}
     for path, _, control in _controls(model):
-        unknown = control.kind == control.CONTROL_SEQUENCE_CORRID and control.data_type not in allowed
-        if unknown and not model.is_damaged(*path):
+        if control.kind == control.CONTROL_SEQUENCE_CORRID and control.data_type not in allowed:
             yield Finding(
                 model.at(*path, "data_type"),
                 "the data_type of CONTROL_SEQUENCE_CORRID is not valid for a correlation ID",

@@ -6,11 +6,13 @@ from contextlib import suppress
 from typing import Any
 
 from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.examples import X, Y, io_tensor, plan_model, python_model
+from triton_ensembles.check.completion import left_out
+from triton_ensembles.check.examples import COMPLETING, X, Y, io_tensor, plan_model, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.text.unknown import UnknownValueError
+from triton_ensembles.spelling import listed
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
 from triton_ensembles.triton.model_config import DataType
 
@@ -27,11 +29,15 @@ _SHAPE_TENSOR = io_tensor("X", "INT32", "1", "is_shape_tensor: true")
 
 
 def tensors(model: Model) -> Iterator[tuple[str, int, Any]]:
-    """("input" or "output", index, ModelInput or ModelOutput) of every tensor of the config."""
+    """("input" or "output", index, ModelInput or ModelOutput) of every tensor of the config, as far as it is known."""
     for kind in ("input", "output"):
         with suppress(UnknownValueError):
-            for index, tensor in enumerate(getattr(model.config, kind)):
-                yield kind, index, tensor
+            yield from enumerated(model, kind)
+
+
+def enumerated(model: Model, kind: str) -> Iterator[tuple[str, int, Any]]:
+    for index, tensor in enumerate(getattr(model.config, kind)):
+        yield kind, index, tensor
 
 
 def type_name(data_type: int) -> str:
@@ -98,6 +104,27 @@ def tensor_dims_missing(model: Model) -> Iterator[Finding]:
 
 
 @rule(
+    "Inputs and outputs that a config leaves out are those of the model's file",
+    source="backends r24.10 AutoCompleteConfig; model.cc Model::Init validates the completed config",
+    severity=Severity.NOTE,
+    bad=Example(python_model(inputs='{ name: "X" }'), {"1/model.py": COMPLETING}),
+    good=Example(python_model(), {"1/model.py": COMPLETING}),
+    words="model … '…' must specify 'data_type'",
+)
+def config_completed(model: Model) -> Iterator[Finding]:
+    paths = left_out(model) if model.is_completed and model.has_config else ()
+    fields = list(dict.fromkeys(str(path[-1]) for path in paths if path != ("max_batch_size",)))
+    if fields:
+        yield Finding(
+            model.at(),
+            f"this config leaves {listed(fields)} to the {backend_of(model).name} backend, so they are not checked",
+            "Triton completes the config by default; with --disable-auto-complete-config it refuses the model, or "
+            "every request to it",
+            "write them; GET /v2/models/<name>/config of a running server prints the completed configuration",
+        )
+
+
+@rule(
     "A dimension is at least 1, or -1 for one of variable size",
     bad=python_model(inputs=io_tensor("X", dims="0, 4")),
     good=python_model(inputs=io_tensor("X", dims="-1, 4")),
@@ -146,7 +173,7 @@ def reshape_size_differs(model: Model) -> Iterator[Finding]:
         shape = list(tensor.reshape.shape)
         if not tensor.HasField("reshape") or (not shape and model.config.max_batch_size == 0):
             continue
-        if any(dim < 1 and dim != VARIABLE for dim in (*tensor.dims, *shape)) or model.is_damaged(kind, index):
+        if any(dim < 1 and dim != VARIABLE for dim in (*tensor.dims, *shape)):
             continue
         if not reshapes(list(tensor.dims), shape):
             yield Finding(
