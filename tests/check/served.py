@@ -8,7 +8,7 @@ import re
 import select
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import TracebackType
@@ -41,9 +41,10 @@ class ModelLoader:
     warm-up: one of nine with one core busy, two of ten with both, five of six with three programs on two cores.
     """
 
-    def __init__(self, repository: Path, logs: Path) -> None:
+    def __init__(self, repository: Path, logs: Path, completes: bool = False) -> None:
         self._repository = repository
         self._logs = logs
+        self._completes = completes  # as Triton does unless it is told not to
         self._servers = 0
         self._server: TritonServer | None = None
 
@@ -90,8 +91,12 @@ class ModelLoader:
     def _start(self) -> TritonServer:
         self._servers += 1
         log = self._logs / f"triton-{self._servers}.log"
-        self._server = TritonServer([self._repository], log=log, arguments=["--model-control-mode=explicit"]).start()
-        return self._server
+        server = TritonServer([self._repository], log=log, arguments=["--model-control-mode=explicit"])
+        if self._completes:
+            kept = [each for each in server.command.arguments if each != "--disable-auto-complete-config"]
+            server.command = replace(server.command, arguments=tuple(kept))
+        self._server = server.start()
+        return server
 
     def kill(self) -> None:
         """End a server that no longer answers; the next load starts another one."""

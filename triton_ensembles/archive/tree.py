@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
-LARGEST_TEXT = 256 * 1024  # bytes: more than any config, model.py or list of labels needs
+LARGEST_TEXT = 256 * 1024  # bytes: more than any model.py or list of labels needs
+LARGEST_CONFIG = 4 * 1024 * 1024  # bytes: Triton reads any length, and a config may list thousands of tensors
 MOST_TEXT = 64 * 1024 * 1024  # bytes of text kept for one repository
 MOST_ENTRIES = 200_000
 
 CONFIG_SUFFIX = ".pbtxt"
-_TEXT_SUFFIXES = (CONFIG_SUFFIX, ".py", ".toml", ".json", ".txt", ".pth", ".cfg", ".yml", ".yaml")
+_TEXT_SUFFIXES = (".py", ".toml", ".json", ".txt", ".pth", ".cfg", ".yml", ".yaml")
 _TEXT_NAMES = ("activate", "METADATA", "RECORD", "WHEEL")
 
 
@@ -137,6 +138,8 @@ def text_budgets() -> dict[bool, int]:
 def is_text(path: str, size: int) -> bool:
     """Whether rules read this file, so that its content is kept. ``size`` in bytes."""
     name = path.rpartition("/")[2]
+    if name.endswith(CONFIG_SUFFIX):
+        return size <= LARGEST_CONFIG
     return size <= LARGEST_TEXT and (name.endswith(_TEXT_SUFFIXES) or name in _TEXT_NAMES)
 
 

@@ -192,13 +192,25 @@ class Repository:
         """Whether the build of this project writes the config.pbtxt that Triton reads, and turns completion off."""
         return self.form is Form.SOURCE
 
-    @property
+    @cached_property
     def is_one_model(self) -> bool:
-        return self.tree.get(CONFIG) is not None
+        """Whether the path is a model itself: it has a config.pbtxt, or a version folder and no model below."""
+        if self.tree.get(CONFIG) is not None:
+            return True
+        names = [name for name in self.tree.folders() if self.tree.get(join(name, CONFIG)) is None]
+        files = [file for name in names if name.isdecimal() for file in self.tree.children(name)]
+        return self.form is Form.FOLDER and any(file.startswith("model.") for file in files)
 
     def model(self, name: str) -> Model | None:
-        """The model that an ensemble's ``model_name`` means."""
-        return self._by_name.get(name)
+        """The model that an ensemble's ``model_name`` means.
+
+        Raises:
+            UnknownValueError: a model folder was given by itself, and what is beside it is not looked at.
+        """
+        found = self._by_name.get(name)
+        if found is None and self.is_one_model and self.form is Form.FOLDER:
+            raise UnknownValueError
+        return found
 
     @property
     def ensembles(self) -> list[Model]:
@@ -238,7 +250,7 @@ def find_repositories(path: Path) -> Iterator[Repository]:
 
 def is_repository(folder: Path) -> bool:
     """Whether ``folder`` is a model, contains one, or has a recipe."""
-    if (folder / RECIPE).is_file() or (folder / CONFIG).is_file():
+    if (folder / RECIPE).is_file() or (folder / CONFIG).is_file() or any(folder.glob("[0-9]*/model.*")):
         return True
     return any(_is_model(child) for child in folder.iterdir() if child.is_dir())
 

@@ -36,7 +36,7 @@ def max_batch_size_negative(model: Model) -> Iterator[Finding]:
     words="dynamic batching preferred size must be <= max batch size",
 )
 def preferred_batch_size(model: Model) -> Iterator[Finding]:
-    config = model.config
+    config = model.written  # this is validated before Triton completes the config
     lists = (
         (("dynamic_batching",), config.dynamic_batching.preferred_batch_size, "dynamic batching preferred size"),
         (

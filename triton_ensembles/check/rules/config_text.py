@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from triton_ensembles.archive.tree import LARGEST_CONFIG
 from triton_ensembles.check.examples import IDENTITY, X, io_tensor, parameter, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
@@ -116,15 +117,31 @@ def config_not_utf8(model: Model) -> Iterator[Finding]:
         yield Finding(model.file.place(offset), "this is not UTF-8", effect, "save the file as UTF-8")
 
 
-@rule("config.pbtxt is at most 256 KiB", source="a limit of this checker, which keeps its running time short")
+@rule(
+    "config.pbtxt is at most 4 MiB",
+    source="a limit of this checker, which keeps its running time short",
+    severity=Severity.WARNING,
+)
 def config_too_large(model: Model) -> Iterator[Finding]:
     entry = model.get("config.pbtxt")
-    if entry is not None and not entry.is_folder and entry.data is None:
+    if entry is not None and entry.size > LARGEST_CONFIG:
         yield Finding(
             model.place("config.pbtxt"),
-            f"config.pbtxt is {entry.size} bytes long" if entry.size else "config.pbtxt is not a readable file",
-            "nothing of this model is checked",
+            f"config.pbtxt is {entry.size} bytes long",
+            "Triton reads it, but this checker does not: nothing of this model is checked",
             "put labels and weights into separate files",
+        )
+
+
+@rule("config.pbtxt is a readable file", source="core r24.10 filesystem/implementations/local.h ReadTextFile")
+def config_unreadable(model: Model) -> Iterator[Finding]:
+    entry = model.get("config.pbtxt")
+    if entry is not None and not entry.is_folder and entry.data is None and entry.size <= LARGEST_CONFIG:
+        yield Finding(
+            model.place("config.pbtxt"),
+            "config.pbtxt is not a readable file",
+            "Triton fails to open it; nothing of this model is checked",
+            "put the file itself there",
         )
 
 

@@ -11,8 +11,9 @@ from typing import Any
 from google.protobuf import text_encoding
 from google.protobuf.descriptor import FieldDescriptor
 
+from triton_ensembles.check.text.enum_names import likely_name, meant_name
 from triton_ensembles.check.text.tokens import Kind, Token
-from triton_ensembles.spelling import choices, nearest
+from triton_ensembles.spelling import choices
 
 _RANGES = {
     FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
@@ -147,19 +148,14 @@ def _enum(field: FieldDescriptor, minus: bool, token: Token) -> int:
     if token.text in names:
         return int(names[token.text].number)
     # People write FP32 or GPU for TYPE_FP32 and KIND_GPU: compare without the prefix that all names share, too.
-    guess = nearest(token.text, names) or _without_prefix(token.text, names)
+    certain = meant_name(token.text, names)
+    guess = certain or likely_name(token.text, names)
     raise WrongValueError(
         "config-unknown-enum",
         f"'{token.text[:60]}' is not a valid value of '{field.name}'",
         f"did you mean {field.name}: {guess}?" if guess else f"write {_wanted(field)}",
-        int(names[guess].number) if guess else NOTHING,
+        int(names[certain].number) if certain else NOTHING,
     )
-
-
-def _without_prefix(word: str, names: Sequence[str]) -> str | None:
-    short = {name.partition("_")[2]: name for name in names if "_" in name}
-    found = nearest(word, short) or (word if word in short else None)
-    return short[found] if found else None
 
 
 def _string(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> str | bytes:
