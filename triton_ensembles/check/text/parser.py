@@ -6,7 +6,7 @@ number), the meaning goes into the message, so that later rules see what was mea
 
 import unicodedata
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
@@ -69,6 +69,8 @@ class _Parser:
         self._unwind_to: int | None = None
         self._structure_lost = False  # a bracket is missing, so that what follows may belong elsewhere
         self._equals: list[Token] = []
+        self._pairs: set[tuple[Path | None, str]] = set()  # maps that are written as pairs
+        self._swallowed = False  # an open string has taken brackets with it
         self.placeholders = Placeholders()
 
     def read(self) -> None:
@@ -144,12 +146,14 @@ class _Parser:
 
     def _junk(self, message: Message, path: Path | None) -> None:
         first = self.tokens.now
+        if self.tokens.at("{") and self.text[first.offset - 1 : first.offset] == "{":
+            self._template("{{", first.offset)
         if first.kind is Kind.STRING and self.tokens.next_is(":", "="):
             text = f"{first.text[:40]} is a field in quotes, as JSON and Python have it"
             self._fault(OTHER_FORMAT, first, text, "write the names of fields without quotes: name: …")
             raise _NotThisFormatError
         cure = f"a field of {message.DESCRIPTOR.name} is {choices(message.DESCRIPTOR.fields_by_name)}"
-        if first.text.startswith("/"):
+        if first.text.startswith("/") or first.text in (";", "-"):
             cure = "a comment begins with #"
         self._fault("config-syntax", first, f"expected the name of a field, found '{first.text.strip()[:40]}'", cure)
         if first.text.startswith("/"):
@@ -159,6 +163,7 @@ class _Parser:
             self.parsed.damaged.add(path)
         while not self.tokens.ended and self.tokens.now.kind is not Kind.NAME and not self.tokens.at("}", ">", "]"):
             self.tokens.skip_one()
+        self._skip_rest(first)
 
     def _field(self, message: Message, path: Path | None) -> None:
         name = self.tokens.now
@@ -168,6 +173,7 @@ class _Parser:
         self.tokens.take()
         if descriptor is None:
             self.tokens.skip_value()
+            self._skip_rest(name)
         elif descriptor.message_type is not None:
             self._messages(message, descriptor, name, path)
         else:
@@ -228,7 +234,9 @@ class _Parser:
                 f"write {descriptor.name} {{ … }}",
             )
             self._damage(path, descriptor.name)
-            self.tokens.skip_value()
+            if not self.tokens.line_ends_before(place.offset):
+                self.tokens.skip_value()
+                self._skip_rest(place)
             return
         if descriptor.message_type.GetOptions().map_entry:
             self._entry(message, descriptor, place, opening, path)
@@ -250,7 +258,9 @@ class _Parser:
         """``parameters { key: … value: … }``: its places are known by the key, which may come last."""
         if pairs := read_pairs(self.text, opening.offset + 1, PAIRS[opening.text]):
             cure = f"write {as_entries(descriptor, pairs.values)}"
-            self._fault("config-syntax", opening, f"an entry of '{descriptor.name}' has a key and a value", cure)
+            if (path, descriptor.name) not in self._pairs:
+                self._fault("config-syntax", opening, f"an entry of '{descriptor.name}' has a key and a value", cure)
+            self._pairs.add((path, descriptor.name))
             for key, text in pairs.values.items():
                 self._put(message, descriptor, key, text, None if path is None else (*path, descriptor.name, key))
             self.tokens.go_to(pairs.end)
@@ -284,7 +294,7 @@ class _Parser:
 
     def _scalars(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
         start = None if path is None else (*path, descriptor.name)
-        if not self._colon() and self.tokens.now.kind is not Kind.PLACEHOLDER:
+        if not self._colon() and self.tokens.now.kind is not Kind.PLACEHOLDER and not self._next_field(name):
             self._fault(
                 "config-syntax", self.tokens.now, f"':' is missing after '{name.text}'", f"write {name.text}: …"
             )
@@ -336,7 +346,7 @@ class _Parser:
             value = NOTHING if self._skip_rest(taken[-1]) else error.meant
             self._fault(error.rule, minus or first, error.message, error.cure if value is error.meant else "")
             if error.swallowed:
-                self._structure_lost = True
+                self._structure_lost = self._swallowed = True
         if value is NOTHING:
             self._damage(path, descriptor.name)
             return
@@ -434,10 +444,16 @@ class _Parser:
         token = self.tokens.take()
         self.placeholders.bare(token.text, token.offset)
         if is_statement(token.text):
-            self.parsed.faults.clear()
-            raise _NotThisFormatError
+            self._template("", 0)
         if path is not None:
             self.parsed.damaged.add(path)
+
+    def _template(self, text: str, offset: int) -> NoReturn:
+        """Nothing but the placeholders is reported of a template whose structure is unknown."""
+        if text:
+            self.placeholders.bare(text, offset)
+        self.parsed.faults.clear()
+        raise _NotThisFormatError
 
     def _next_field(self, name: Token) -> bool:
         """Whether the value of ``name`` is missing, so that the current token is the next field."""
@@ -449,7 +465,11 @@ class _Parser:
     def _skip_rest(self, last: Token) -> bool:
         """Take what belongs to a wrong value whose last token is ``last``: "8 or 16". Whether there was anything."""
         skipped = False
-        while self.tokens.now.kind in SCALARS and not self.tokens.line_ends_before(last.offset):
+        in_list = self._closers[-1:] == ["]"]
+        while not self.tokens.ended and not self.tokens.line_ends_before(last.offset):
+            more = self.tokens.at(",") and not in_list and not self.tokens.next_is_name()
+            if not (self.tokens.now.kind in SCALARS or more or self.tokens.at(":", "=", "-")):
+                break
             if self.tokens.now.kind is Kind.NAME and self.tokens.next_is(":", "=", "{", "[", "<"):
                 break
             self.tokens.take()
@@ -458,6 +478,8 @@ class _Parser:
 
     def _colon(self) -> Token | None:
         mark = self.tokens.take_mark(":", "=")
+        while mark and self.tokens.at("=", ":") and self.tokens.now.offset == mark.offset + 1:  # := and ==
+            mark = self.tokens.take()._replace(text="=")
         if mark and mark.text == "=":
             self._equals.append(mark)
         return mark
@@ -465,6 +487,8 @@ class _Parser:
     # --- notes ---------------------------------------------------------------------------------------------------
 
     def _fault(self, rule: str, token: Token, message: str, cure: str) -> None:
+        if self._swallowed and self._structure_lost and rule in ("config-unclosed", "config-syntax"):
+            return  # which may only follow from it
         if len(self.parsed.faults) >= MOST_FAULTS:
             raise _TooManyError
         self.parsed.faults.append(TextFault(rule, token.offset, message, cure))

@@ -8,6 +8,7 @@ PLACEHOLDER = r"""\$\{\{[^{}\n]{0,200}\}\} | \$\{[^{}\n]{0,200}\} | \$\([^()\n]{
     | %\([A-Za-z_]\w{0,200}\)[sdrif] | %[A-Za-z_]\w{0,200}% | @[A-Za-z_]\w{0,200}@ | __[A-Za-z]\w{0,200}?__(?!\w)"""
 # Statements that leave parts out or repeat them: what such a text becomes is not known at all.
 _STATEMENT = re.compile(r"\{[%#]|<%(?!=)|\{\{-?\s*(?:[#/^!>]|(?:if|else|end|range|with|define|include|template)\b)")
+_DOUBLED = re.compile(r"\{\{\s*[A-Za-z_]\w*\s*[:\[]\s|\{\{\s*\}\}")
 # In quotes only what is nothing else: "<pad>" is a token, and a chat template is a value.
 _QUOTED = re.compile(r"\$\{[A-Za-z_][\w.]{0,99}\}|\A\s*(?:\{\{\s*[A-Za-z_][\w.]{0,99}\s*\}\}|%[A-Za-z_]\w{0,99}%)\s*\Z")
 # <x> and {x} (str.format of Python), where a number or a string belongs.
@@ -15,8 +16,8 @@ _BRACKETED = re.compile(r"<[ \t]*[A-Za-z_][\w .-]{0,100}>|\{[ \t]*(?:[A-Za-z_][\
 
 
 def is_statement(placeholder: str) -> bool:
-    """Whether it is ``{% if … %}`` or the like instead of a value."""
-    return _STATEMENT.search(placeholder) is not None
+    """Whether it is ``{% if … %}`` or ``{{ name: "X" }}`` (str.format of Python) instead of a value."""
+    return _STATEMENT.search(placeholder) is not None or _DOUBLED.search(placeholder) is not None
 
 
 def in_quotes(text: str) -> str:

@@ -51,6 +51,7 @@ _TOKEN = re.compile(
       | (?P<JUNK>[0-9.][A-Za-z0-9_.]*|[^\x00-\x7f][^\s,;:{}<>[\]]*|[^\s\w"'\[\]{}<>:;,=#-]+|.)""",
     re.VERBOSE | re.DOTALL,
 )
+_NAME_NEXT = re.compile(r"\s*(?:[A-Za-z_{}\[\]<>]|\Z)")
 _KINDS: dict[str | None, Kind] = {kind.name: kind for kind in Kind}
 PAIRS = {"{": "}", "[": "]", "<": ">"}
 _CLOSE = frozenset(PAIRS.values())
@@ -93,6 +94,10 @@ class Tokens:
         while space := _SPACE.match(self._text, end):
             end = space.end()
         return self._text.startswith(marks, end)
+
+    def next_is_name(self) -> bool:
+        """Whether a name or a bracket follows the current token."""
+        return _NAME_NEXT.match(self._text, self._next) is not None
 
     def line_ends_before(self, start: int) -> bool:
         """Whether the current token is on a later line than the one at ``start``."""
