@@ -221,7 +221,10 @@ def format_needs_3_dims(model: Model) -> Iterator[Finding]:
 
 
 def _is_plan(model: Model) -> bool:
-    return backend_of(model).platform == TENSORRT_PLATFORM
+    backend = backend_of(model)
+    return backend.platform == TENSORRT_PLATFORM or not (
+        backend.name or model.is_ensemble
+    )  # backend-missing reports it
 
 
 @rule(
