@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 
 LARGEST_TEXT = 256 * 1024  # bytes: more than any model.py or list of labels needs
-LARGEST_CONFIG = 4 * 1024 * 1024  # bytes: Triton reads any length, and a config may list thousands of tensors
+LARGEST_CONFIG = 1024 * 1024  # bytes: Triton reads any length, and a config may list thousands of tensors
 MOST_TEXT = 64 * 1024 * 1024  # bytes of text kept for one repository
 MOST_ENTRIES = 200_000
 

@@ -7,6 +7,7 @@ from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rules.tensors import repeated
 from triton_ensembles.spelling import choices, listed, nearest
 from triton_ensembles.triton.model_config import DataType
 
@@ -116,14 +117,12 @@ def batch_output_target_unknown(model: Model) -> Iterator[Finding]:
 )
 def batch_output_target_twice(model: Model) -> Iterator[Finding]:
     for index, item in enumerate(model.config.batch_output):
-        names = list(item.target_name)
-        for number, name in enumerate(names):
-            if name in names[:number]:
-                yield Finding(
-                    model.at("batch_output", index, "target_name", number),
-                    f"target '{name}' is named twice",
-                    cure="delete one of the two",
-                )
+        for number, name in repeated(item.target_name):
+            yield Finding(
+                model.at("batch_output", index, "target_name", number),
+                f"target '{name}' is named twice",
+                cure="delete one of the two",
+            )
 
 
 def _unknown(place: Place, kind: str, name: str, known: list[str]) -> Finding:

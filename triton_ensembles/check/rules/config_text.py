@@ -118,7 +118,7 @@ def config_not_utf8(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "config.pbtxt is at most 4 MiB",
+    "config.pbtxt is at most 1 MiB",
     source="a limit of this checker, which keeps its running time short",
     severity=Severity.WARNING,
 )

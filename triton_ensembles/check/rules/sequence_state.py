@@ -7,7 +7,7 @@ from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
-from triton_ensembles.check.rules.tensors import ELEMENT_BYTES, element_count, type_name
+from triton_ensembles.check.rules.tensors import ELEMENT_BYTES, element_count, repeated, type_name
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 sequence_batch_scheduler.cc GenerateInitialStateData"
@@ -62,8 +62,8 @@ def initial_state_count(model: Model) -> Iterator[Finding]:
 def initial_state_twice(model: Model) -> Iterator[Finding]:
     states = model.config.sequence_batching.state
     names = [state.input_name if len(state.initial_state) == 1 else "" for state in states]
-    for index, name in enumerate(names):
-        if name and name in names[:index]:
+    for index, name in repeated(names):
+        if name:
             yield Finding(
                 model.at("sequence_batching", "state", index, "input_name"),
                 f"two states give the input '{name}' its initial value",

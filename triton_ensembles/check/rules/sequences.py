@@ -7,6 +7,7 @@ from triton_ensembles.check.examples import parameter, python_model
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rules.tensors import repeated
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 model_config_utils.cc GetBooleanSequenceControlProperties, GetTypedSequenceControlProperties"
@@ -60,8 +61,8 @@ def sequence_control_name_missing(model: Model) -> Iterator[Finding]:
 )
 def sequence_control_tensor_twice(model: Model) -> Iterator[Finding]:
     names = [tensor.name for tensor in model.config.sequence_batching.control_input]
-    for number, name in enumerate(names):
-        if name and name in names[:number]:
+    for number, name in repeated(names):
+        if name:
             yield Finding(
                 model.at("sequence_batching", "control_input", number, "name"),
                 f"control_input '{name}' is given twice",

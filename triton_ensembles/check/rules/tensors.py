@@ -1,7 +1,7 @@
 """Inputs and outputs of a model: core r24.10 model_config_utils.cc ValidateModelIOConfig and what it calls."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -38,6 +38,15 @@ def tensors(model: Model) -> Iterator[tuple[str, int, Any]]:
 def enumerated(model: Model, kind: str) -> Iterator[tuple[str, int, Any]]:
     for index, tensor in enumerate(getattr(model.config, kind)):
         yield kind, index, tensor
+
+
+def repeated(names: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """(index, name) of each that has come before."""
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if name in seen:
+            yield index, name
+        seen.add(name)
 
 
 def type_name(data_type: int) -> str:
@@ -303,8 +312,7 @@ def output_name_twice(model: Model) -> Iterator[Finding]:
 
 
 def _twice(model: Model, kind: str, effect: str) -> Iterator[Finding]:
-    names = [tensor.name for tensor in getattr(model.config, kind)]
-    for index, name in enumerate(names):
-        if name and name in names[:index]:
+    for index, name in repeated(tensor.name for tensor in getattr(model.config, kind)):
+        if name:
             message = f"there are two {kind}s called '{name}'"
             yield Finding(model.at(kind, index, "name"), message, effect, "give it another name, or delete it")

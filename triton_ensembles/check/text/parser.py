@@ -6,6 +6,7 @@ number), the meaning goes into the message, so that later rules see what was mea
 
 import unicodedata
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NoReturn
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -62,7 +63,6 @@ class _Parser:
         self.text = text
         self.tokens = Tokens(text)
         self.parsed = Parsed(message)
-        self._balanced = brackets_balance(text)
         self._closers: list[str] = []  # what would close the brackets that are open, the outermost first
         self._outer: list[Descriptor] = []  # the messages around the current one, the outermost first
         self._strays: list[set[ValueForm]] = []  # for each of these, its fields of unknown names
@@ -72,6 +72,10 @@ class _Parser:
         self._pairs: set[tuple[Path | None, str]] = set()  # maps that are written as pairs
         self._swallowed = False  # an open string has taken brackets with it
         self.placeholders = Placeholders()
+
+    @cached_property
+    def _balanced(self) -> bool:
+        return brackets_balance(self.text)
 
     def read(self) -> None:
         self._fields(self.parsed.message, (), None)
@@ -117,8 +121,9 @@ class _Parser:
                 self._junk(message, path)
         if closer:
             self._closers.pop()
-        for name in fields_meant(message, self._strays.pop()):
-            self._damage(path, name)
+        if forms := self._strays.pop():
+            for name in fields_meant(message, forms):
+                self._damage(path, name)
         self._outer.pop()
 
     def _leaves(self) -> bool:
@@ -458,9 +463,10 @@ class _Parser:
     def _next_field(self, name: Token) -> bool:
         """Whether the value of ``name`` is missing, so that the current token is the next field."""
         now = self.tokens.now
+        if now.kind is not Kind.NAME or not self.tokens.line_ends_before(name.offset):
+            return False
         known = any(now.text in outer.fields_by_name for outer in self._outer)
-        later = self.tokens.line_ends_before(name.offset)
-        return now.kind is Kind.NAME and known and later and self.tokens.next_is(":", "=", "{", "[", "<")
+        return known and self.tokens.next_is(":", "=", "{", "[", "<")
 
     def _skip_rest(self, last: Token) -> bool:
         """Take what belongs to a wrong value whose last token is ``last``: "8 or 16". Whether there was anything."""

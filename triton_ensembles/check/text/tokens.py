@@ -10,7 +10,7 @@ from bisect import bisect_right
 from enum import Enum, auto
 from typing import NamedTuple
 
-from triton_ensembles.check.text.template import PLACEHOLDER
+from triton_ensembles.check.text.template import PLACEHOLDER, may_have_placeholders
 
 
 class Kind(Enum):
@@ -38,18 +38,18 @@ class Token(NamedTuple):
 _SPACE = re.compile(r"(?:[ \t\r\n\v\f]+|#[^\n]*)+")
 # Spaces that only look like one: no-break spaces and byte order marks come with text that was pasted or exported.
 _ODD_SPACE = re.compile(r"[\ufeff\x1c-\x1f\x85\xa0\u1680\u2000-\u200d\u2028\u2029\u202f\u205f\u3000]+")
-_TOKEN = re.compile(
-    rf"(?P<PLACEHOLDER>(?:-?[\w.]{{0,60}}(?:{PLACEHOLDER}))+[\w.-]*)"
-    + r"""
-      | (?P<NAME>[A-Za-z_][A-Za-z0-9_]*)
+_PLAIN = r"""
+        (?P<NAME>[A-Za-z_][A-Za-z0-9_]*)
       | (?P<FLOAT>(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fF]?(?![A-Za-z0-9_.])
                  |[0-9]+(?:[eE][+-]?[0-9]+[fF]?|[fF])(?![A-Za-z0-9_.]))
       | (?P<INTEGER>(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)(?![A-Za-z0-9_.]))
       | (?P<STRING>"(?:[^"\n\\]|\\[^\n])*"|'(?:[^'\n\\]|\\[^\n])*')
       | (?P<BAD_STRING>"[^\n]*|'[^\n]*)
       | (?P<MARK>[][{}<>:;,=-])
-      | (?P<JUNK>[0-9.][A-Za-z0-9_.]*|[^\x00-\x7f][^\s,;:{}<>[\]]*|[^\s\w"'\[\]{}<>:;,=#-]+|.)""",
-    re.VERBOSE | re.DOTALL,
+      | (?P<JUNK>[0-9.][A-Za-z0-9_.]*|[^\x00-\x7f][^\s,;:{}<>[\]]*|[^\s\w"'\[\]{}<>:;,=#-]+|.)"""
+_TOKEN = re.compile(_PLAIN, re.VERBOSE | re.DOTALL)
+_OF_TEMPLATE = re.compile(
+    rf"(?P<PLACEHOLDER>(?:-?[\w.]{{0,60}}(?:{PLACEHOLDER}))+[\w.-]*) | {_PLAIN}", re.VERBOSE | re.DOTALL
 )
 _NAME_NEXT = re.compile(r"\s*(?:[A-Za-z_{}\[\]<>]|\Z)")
 _KINDS: dict[str | None, Kind] = {kind.name: kind for kind in Kind}
@@ -63,6 +63,7 @@ class Tokens:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._token = _OF_TEMPLATE if may_have_placeholders(text) else _TOKEN
         self._next = 0
         self.odd_spaces: list[int] = []  # offsets; protobuf refuses them
         self.now = Token(Kind.END, "", 0)
@@ -75,7 +76,7 @@ class Tokens:
             if space.re is _ODD_SPACE:
                 self.odd_spaces.append(self._next)
             self._next = space.end()
-        match = _TOKEN.match(self._text, self._next)
+        match = self._token.match(self._text, self._next)
         if match is None:
             self.now = Token(Kind.END, "", len(self._text))
         else:
