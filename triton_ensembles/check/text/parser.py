@@ -4,12 +4,10 @@ Where the text says something that protobuf refuses but whose meaning is plain (
 number), the meaning goes into the message, so that later rules see what was meant and do not report consequences.
 """
 
-import unicodedata
 from collections.abc import Callable
-from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
@@ -17,22 +15,12 @@ from triton_ensembles.check.text.foreign import RULE as OTHER_FORMAT
 from triton_ensembles.check.text.foreign import other_format
 from triton_ensembles.check.text.map_pairs import as_entries, read_pairs
 from triton_ensembles.check.text.parsed import Parsed, Path, TextFault
-from triton_ensembles.check.text.placeholders import Placeholders
-from triton_ensembles.check.text.strays import ValueForm, fields_meant, form_of
-from triton_ensembles.check.text.template import in_brackets, in_quotes, is_statement
-from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token, Tokens, brackets_balance
+from triton_ensembles.check.text.reading import MOST_FAULTS, NotThisFormatError, Reading, TooManyFaultsError, present
+from triton_ensembles.check.text.strays import fields_meant, form_of
+from triton_ensembles.check.text.template import in_brackets, in_quotes
+from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token
 from triton_ensembles.check.text.values import NOTHING, WrongValueError, read_value
 from triton_ensembles.spelling import choices, nearest
-
-MOST_FAULTS = 100
-
-
-class _TooManyError(Exception):
-    pass
-
-
-class _NotThisFormatError(Exception):
-    """What follows makes no sense; the fault says why."""
 
 
 def parse(text: str, message: Message) -> Parsed:
@@ -42,10 +30,10 @@ def parse(text: str, message: Message) -> Parsed:
     parser = _Parser(text, message)
     try:
         parser.read()
-    except _NotThisFormatError:
+    except NotThisFormatError:
         parser.parsed.damaged.add(())
         parser.parsed.faults += parser.placeholders.faults()
-    except _TooManyError:
+    except TooManyFaultsError:
         parser.parsed.damaged.add(())
         parser.parsed.faults.append(
             TextFault(
@@ -58,40 +46,13 @@ def parse(text: str, message: Message) -> Parsed:
     return parser.parsed
 
 
-class _Parser:
-    def __init__(self, text: str, message: Message) -> None:
-        self.text = text
-        self.tokens = Tokens(text)
-        self.parsed = Parsed(message)
-        self._closers: list[str] = []  # what would close the brackets that are open, the outermost first
-        self._outer: list[Descriptor] = []  # the messages around the current one, the outermost first
-        self._strays: list[set[ValueForm]] = []  # for each of these, its fields of unknown names
-        self._unwind_to: int | None = None
-        self._structure_lost = False  # a bracket is missing, so that what follows may belong elsewhere
-        self._equals: list[Token] = []
-        self._pairs: set[tuple[Path | None, str]] = set()  # maps that are written as pairs
-        self._swallowed = False  # an open string has taken brackets with it
-        self.placeholders = Placeholders()
-
-    @cached_property
-    def _balanced(self) -> bool:
-        return brackets_balance(self.text)
-
+class _Parser(Reading):
     def read(self) -> None:
         self._fields(self.parsed.message, (), None)
         if self._structure_lost:
             self.parsed.damaged.add(())
         self.parsed.faults += self.placeholders.faults()
-        for places, what, cure in (
-            ([token.offset for token in self._equals], "'=' is not protobuf text", "write ':' instead"),
-            (self.tokens.odd_spaces, "there is an invisible character here: {}", "write an ordinary space"),
-        ):
-            if places:
-                name = unicodedata.name(self.text[places[0]], f"U+{ord(self.text[places[0]]):04X}").lower()
-                more = f" (and {len(places) - 1} more further down)" if len(places) > 1 else ""
-                mark = self.text[places[0]] == "\ufeff" and places[0] == 0
-                fix = "save the file as UTF-8 without a byte order mark" if mark else cure
-                self.parsed.faults.append(TextFault("config-syntax", places[0], what.format(name) + more, fix))
+        self._report_habits()
 
     # --- messages ------------------------------------------------------------------------------------------------
 
@@ -126,29 +87,6 @@ class _Parser:
                 self._damage(path, name)
         self._outer.pop()
 
-    def _leaves(self) -> bool:
-        """Whether a missing bracket was noticed further in, so that this message ends here."""
-        if self._unwind_to is None:
-            return False
-        if self._unwind_to == len(self._outer):
-            self._unwind_to = None
-            return False
-        return True
-
-    def _stray_closer(self, closer: str) -> bool:
-        """A closing bracket of another kind. True when it closes something further out, so that we end here."""
-        token = self.tokens.now
-        if closer and token.text in self._closers[:-1]:
-            message = f"'{token.text}' comes before the '{closer}' that is still missing"
-            self._fault("config-unclosed", token, message, f"write {closer} before it")
-            self._structure_lost = True
-            return True
-        cure = f"write {closer} for it, or delete it" if closer else "delete it"
-        self._fault("config-syntax", token, f"this '{token.text}' closes nothing", cure)
-        self._structure_lost = True
-        self.tokens.take()
-        return False
-
     def _junk(self, message: Message, path: Path | None) -> None:
         first = self.tokens.now
         if self.tokens.at("{") and self.text[first.offset - 1 : first.offset] == "{":
@@ -156,7 +94,7 @@ class _Parser:
         if first.kind is Kind.STRING and self.tokens.next_is(":", "="):
             text = f"{first.text[:40]} is a field in quotes, as JSON and Python have it"
             self._fault(OTHER_FORMAT, first, text, "write the names of fields without quotes: name: …")
-            raise _NotThisFormatError
+            raise NotThisFormatError
         cure = f"a field of {message.DESCRIPTOR.name} is {choices(message.DESCRIPTOR.fields_by_name)}"
         if first.text.startswith("/") or first.text in (";", "-"):
             cure = "a comment begins with #"
@@ -213,7 +151,7 @@ class _Parser:
         if guess is None:
             self._strays[-1].add(form_of(self.text, name.offset + len(name.text)))
             return None
-        return None if not fields[guess].is_repeated and _present(message, fields[guess]) else fields[guess]
+        return None if not fields[guess].is_repeated and present(message, fields[guess]) else fields[guess]
 
     # --- values --------------------------------------------------------------------------------------------------
 
@@ -366,31 +304,6 @@ class _Parser:
             self._place(None if path is None else (*path, descriptor.name), (minus or first).offset)
             setattr(message, descriptor.name, value)
 
-    def _may_set(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None) -> bool:
-        """False, with a fault, when a singular field comes again or another member of its oneof is there already."""
-        if _present(message, descriptor):
-            self._fault(
-                "config-field-twice",
-                place,
-                f"'{descriptor.name}' was already given in this {message.DESCRIPTOR.name}",
-                "keep one of the two",
-            )
-            self._damage(path, descriptor.name)
-            return False
-        oneof = descriptor.containing_oneof
-        other = message.WhichOneof(oneof.name) if oneof is not None else None
-        if other is not None:
-            self._fault(
-                "config-oneof-twice",
-                place,
-                f"'{descriptor.name}' cannot be combined with '{other}' in one {message.DESCRIPTOR.name}",
-                "keep one of the two",
-            )
-            self._damage(path, descriptor.name)
-            self._damage(path, other)
-            return False
-        return True
-
     def _list(self, item: Callable[[], None], messages: bool = False) -> None:
         opening = self.tokens.take()
         self._closers.append("]")
@@ -424,107 +337,6 @@ class _Parser:
             if stuck and not self.tokens.ended and not self.tokens.at("]", "}", ">"):
                 self.tokens.take()
         self._closers.pop()
-
-    def _missing_comma(self) -> None:
-        now = self.tokens.now
-        if now.kind is Kind.MARK and now.text in ",:;":
-            self._fault("config-syntax", now, f"expected ',' or ']', found '{now.text}'", "write a comma")
-            self.tokens.take()
-        else:
-            self._fault("config-syntax", now, "a comma is missing between two items of a list", "write a comma")
-
-    # --- recovery ------------------------------------------------------------------------------------------------
-
-    def _unclosed(self, opening: Token) -> None:
-        self._fault(
-            "config-unclosed",
-            opening,
-            f"this '{opening.text}' is never closed",
-            f"write {PAIRS[opening.text]} where it ends",
-        )
-        self._structure_lost = True
-
-    def _placeholder(self, path: Path | None) -> None:
-        """Take the current token, a placeholder for all of ``path``."""
-        token = self.tokens.take()
-        self.placeholders.bare(token.text, token.offset)
-        if is_statement(token.text):
-            self._template("", 0)
-        if path is not None:
-            self.parsed.damaged.add(path)
-
-    def _template(self, text: str, offset: int) -> NoReturn:
-        """Nothing but the placeholders is reported of a template whose structure is unknown."""
-        if text:
-            self.placeholders.bare(text, offset)
-        self.parsed.faults.clear()
-        raise _NotThisFormatError
-
-    def _next_field(self, name: Token) -> bool:
-        """Whether the value of ``name`` is missing, so that the current token is the next field."""
-        now = self.tokens.now
-        if now.kind is not Kind.NAME or not self.tokens.line_ends_before(name.offset):
-            return False
-        known = any(now.text in outer.fields_by_name for outer in self._outer)
-        return known and self.tokens.next_is(":", "=", "{", "[", "<")
-
-    def _skip_rest(self, last: Token) -> bool:
-        """Take what belongs to a wrong value whose last token is ``last``: "8 or 16". Whether there was anything."""
-        skipped = False
-        in_list = self._closers[-1:] == ["]"]
-        while not self.tokens.ended and not self.tokens.line_ends_before(last.offset):
-            more = self.tokens.at(",") and not in_list and not self.tokens.next_is_name()
-            if not (self.tokens.now.kind in SCALARS or more or self.tokens.at(":", "=", "-")):
-                break
-            if self.tokens.now.kind is Kind.NAME and self.tokens.next_is(":", "=", "{", "[", "<"):
-                break
-            self.tokens.take()
-            skipped = True
-        return skipped
-
-    def _colon(self) -> Token | None:
-        mark = self.tokens.take_mark(":", "=")
-        while mark and self.tokens.at("=", ":") and self.tokens.now.offset == mark.offset + 1:  # := and ==
-            mark = self.tokens.take()._replace(text="=")
-        if mark and mark.text == "=":
-            self._equals.append(mark)
-        return mark
-
-    # --- notes ---------------------------------------------------------------------------------------------------
-
-    def _fault(self, rule: str, token: Token, message: str, cure: str) -> None:
-        if self._swallowed and self._structure_lost and rule in ("config-unclosed", "config-syntax"):
-            return  # which may only follow from it
-        if len(self.parsed.faults) >= MOST_FAULTS:
-            raise _TooManyError
-        self.parsed.faults.append(TextFault(rule, token.offset, message, cure))
-
-    def _damage(self, path: Path | None, name: str) -> None:
-        if path is not None:
-            self.parsed.damaged.add((*path, name))
-
-    def _put(self, message: Message, field: FieldDescriptor, key: str, text: str, path: Path | None) -> None:
-        """Set ``key`` of a map; a text becomes the string_value of a parameter, and nothing else of other messages."""
-        entries = getattr(message, field.name)
-        value = field.message_type.fields_by_name["value"]
-        self._place(path, self.tokens.now.offset)
-        if value.cpp_type == FieldDescriptor.CPPTYPE_STRING:
-            entries[key] = text
-        elif value.message_type is not None and "string_value" in value.message_type.fields_by_name:
-            entries[key].string_value = text
-        elif path is not None:
-            self.parsed.damaged.add(path[:-1])
-
-    def _place(self, path: Path | None, offset: int) -> None:
-        if path is not None:
-            self.parsed.offsets.setdefault(path, offset)
-
-
-def _present(message: Message, descriptor: FieldDescriptor) -> bool:
-    """As protobuf sees it: a field without presence counts as given when it differs from its default."""
-    if descriptor.has_presence:
-        return bool(message.HasField(descriptor.name))
-    return bool(getattr(message, descriptor.name) != descriptor.default_value)
 
 
 def _shown(key: Any) -> str:
