@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -118,3 +119,15 @@ def test_a_backend_that_people_build_is_a_warning_that_says_so(tmp_path: Path, b
     (fault,) = faults(tmp_path)
     assert (fault.severity, fault.rule) == (Severity.WARNING, "backend-unknown")
     assert fault.message == f"no image of Triton that NVIDIA publishes has a backend '{backend}'"
+
+
+def test_nothing_is_said_of_what_comes_after_a_break(tmp_path: Path) -> None:
+    """Otherwise the models in the lost half of an archive are missing, and their ensemble is wrong."""
+    stage(Example(ensemble(step("scale", {"X": "X"}, {"Y": "Y"}))), tmp_path / "models", "an-ensemble")
+    (tmp_path / "models/an-ensemble/1/random").write_bytes(os.urandom(1 << 20))
+    archive = tmp_path / "model.tar.gz"
+    subprocess.run(["tar", "-C", tmp_path / "models", "--sort=name", "-czf", archive, "."], check=True)
+    assert not faults(archive)
+    with archive.open("r+b") as file:
+        file.truncate(1 << 19)
+    assert [fault.rule for fault in faults(archive)] == ["archive-truncated"]

@@ -78,6 +78,10 @@ class Problem:
     cure: str = ""
 
 
+# Problems after which the rest was not read.
+_CUT_SHORT = ("archive-unreadable", "archive-truncated", "archive-bomb", "repository-too-large")
+
+
 class Tree:
     """All entries below one folder or in one archive.
 
@@ -87,6 +91,7 @@ class Tree:
         nested: reads an archive inside (``step/env.tar.gz``) as a tree; None if there is none at that path.
 
     ``entries`` are those that would exist after unpacking, by path. Folders that an archive does not list are added.
+    ``complete`` is false when not all of it was read.
     """
 
     def __init__(
@@ -98,6 +103,7 @@ class Tree:
         self.members = tuple(members)
         self.problems = tuple(problems)
         self.nested = nested
+        self.complete = not any(problem.rule in _CUT_SHORT for problem in self.problems)
         self.entries = {entry.path: entry for entry in self.members if entry.path}
         for path in list(self.entries):  # archives need not name the folders of their files
             for parent in map(str, PurePosixPath(path).parents):

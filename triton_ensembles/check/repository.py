@@ -80,12 +80,13 @@ class Model:
 
     @property
     def has_config(self) -> bool:
-        return self.tree.get(join(self.root, CONFIG)) is not None
+        return self.get(CONFIG) is not None
 
     @cached_property
     def file(self) -> ConfigFile:
         entry = self.tree.get(join(self.root, CONFIG))
-        return ConfigFile(f"{self.shown}/{CONFIG}", entry.text if entry else "")
+        missing = "" if self.tree.complete else None
+        return ConfigFile(f"{self.shown}/{CONFIG}", entry.text if entry else missing)
 
     def at(self, *path: str | int | bool) -> Place:
         """The place of a field of config.pbtxt; see :meth:`ConfigFile.at`."""
@@ -96,8 +97,11 @@ class Model:
         return Place(join(self.shown, path) if path else self.shown)
 
     def get(self, path: str) -> Entry | None:
-        """The entry at ``path`` within the model's folder."""
-        return self.tree.get(join(self.root, path))
+        """The entry at ``path`` within the model's folder. Raises UnknownValueError when it may not have been read."""
+        found = self.tree.get(join(self.root, path))
+        if found is None and not self.tree.complete:
+            raise UnknownValueError
+        return found
 
     def children(self, folder: str = "") -> list[str]:
         return self.tree.children(join(self.root, folder) if folder else self.root)
@@ -117,8 +121,10 @@ class Model:
     def versions(self) -> dict[int, str]:
         """Version numbers and the names of their folders, as core r24.10 VersionsToLoad finds them.
 
-        In ensembles/ those that the build makes count too.
+        In ensembles/ those that the build makes count too. Raises UnknownValueError when not all were read.
         """
+        if not self.tree.complete:
+            raise UnknownValueError
         found: dict[int, str] = {}
         for name in self.tree.folders(self.root):
             if name in NOT_VERSIONS or (len(name) > 1 and name.startswith("0")):
@@ -177,9 +183,20 @@ class Repository:
         """The place of a file or folder of the repository as a whole; inside an archive ``a.tar.gz!path``."""
         return Place(f"{self.shown}{self._separator}{path}" if path else self.shown)
 
-    @cached_property
+    @property
     def models(self) -> tuple[Model, ...]:
-        """One for each folder, as Triton sees it; the repository itself when it has a config.pbtxt."""
+        """One for each folder, as Triton sees it; the repository itself when it is one model.
+
+        Raises:
+            UnknownValueError: the archive breaks off, so that there may be more (see :attr:`models_read`).
+        """
+        if not self.tree.complete:
+            raise UnknownValueError
+        return self.models_read
+
+    @cached_property
+    def models_read(self) -> tuple[Model, ...]:
+        """Those of :attr:`models` of which a part was read."""
         if self.is_one_model:
             return (Model(self.path.resolve().name, "", self.shown, self),)
         names = self.tree.folders()
@@ -205,10 +222,12 @@ class Repository:
         """The model that an ensemble's ``model_name`` means.
 
         Raises:
-            UnknownValueError: a model folder was given by itself, and what is beside it is not looked at.
+            UnknownValueError: it may be where nothing was read: after the break of an archive, or beside a model
+                folder that was given by itself.
         """
         found = self._by_name.get(name)
-        if found is None and self.is_one_model and self.form is Form.FOLDER:
+        alone = self.is_one_model and self.form is Form.FOLDER
+        if found is None and (alone or not self.tree.complete):
             raise UnknownValueError
         return found
 
@@ -224,7 +243,7 @@ class Repository:
 
     @cached_property
     def _by_name(self) -> dict[str, Model]:
-        return {model.folder: model for model in self.models}
+        return {model.folder: model for model in self.models_read}
 
     @property
     def _separator(self) -> str:
