@@ -17,6 +17,8 @@ from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
 from triton_ensembles.endpoint.hosting.extract import extract
 
+HALF = 'input [ { name: "X" } ]\n'
+NOTE, ERROR = {"config-completed"}, {"tensor-data-type-missing", "tensor-dims-missing"}
 TENSORS = f"input [ {X} ]\noutput [ {Y} ]\n"
 
 
@@ -131,3 +133,30 @@ def test_nothing_is_said_of_what_comes_after_a_break(tmp_path: Path) -> None:
     with archive.open("r+b") as file:
         file.truncate(1 << 19)
     assert [fault.rule for fault in faults(archive)] == ["archive-truncated"]
+
+
+@pytest.mark.parametrize(
+    ("config", "file", "expected"),
+    [
+        ('platform: "tensorrt_plan"\n' + HALF, "model.plan", NOTE),
+        ('platform: "tensorflow_savedmodel"\n' + HALF, "model.savedmodel/saved_model.pb", NOTE),
+        ('backend: "openvino"\n' + HALF, "model.xml", NOTE),
+        ('backend: "inhouse"\n' + HALF, "libtriton_inhouse.so", NOTE),
+        ('platform: "onnxruntime_onnx"\n', "model.onnx", NOTE),
+        ('platform: "onnxruntime_onnx"\n' + HALF, "model.onnx", NOTE | ERROR),  # it completes whole lists only
+        ('platform: "pytorch_libtorch"\n' + HALF, "model.pt", ERROR),
+        ('platform: "tensorflow_graphdef"\n' + HALF, "model.graphdef", ERROR),
+        ('backend: "identity"\n' + HALF, "model", ERROR),
+        ('backend: "python"\n' + HALF, "model.py", ERROR),
+    ],
+)
+def test_what_is_left_out_is_a_note_where_the_backend_completes_it(
+    tmp_path: Path, config: str, file: str, expected: set[str]
+) -> None:
+    """Otherwise what Triton fills in is an error, or what it does not fill in is none."""
+    stage(Example(config, {f"1/{file}": IDENTITY}), tmp_path, "model")
+    assert {fault.rule for fault in check([tmp_path]).faults} & (NOTE | ERROR) == expected
+    # The build writes the configs of ensembles/, and its servers complete none.
+    (tmp_path / "ensemble.toml").touch()
+    found = {fault.rule for fault in check([tmp_path]).faults} & (NOTE | ERROR)
+    assert found == (ERROR if HALF in config else set())

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from triton_ensembles.check.examples import SCALE, ensemble, step
-from triton_ensembles.check.fault import Finding
+from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.text.unknown import UnknownValueError
@@ -209,6 +209,7 @@ def _ring(model: Model, first: Step) -> list[str] | None:
 @rule(
     "model_namespace is reserved for Triton",
     source="common r24.10 model_config.proto: '[RESERVED] currently this field is reserved for internal use'",
+    severity=Severity.WARNING,
     bad=ensemble(SCALE.replace('model_name: "scale"', 'model_namespace: "here", model_name: "scale"')),
 )
 def step_namespace(model: Model) -> Iterator[Finding]:
