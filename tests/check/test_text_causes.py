@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.check.test_mutations import ENSEMBLE as LARGE_ENSEMBLE
+from tests.check.test_mutations import MODEL as LARGE_MODEL
 from triton_ensembles.check.checker import check
 from triton_ensembles.check.examples import ensemble, io_tensor, parameter, python_model, step
 from triton_ensembles.check.fault import Fault, Severity
 from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
+from triton_ensembles.check.text.tokens import Kind, Token, Tokens
 
 MODEL = python_model(
     "dynamic_batching { preferred_batch_size: [ 4, 8 ] }",
@@ -157,6 +161,31 @@ def test_a_map_like_json_in_an_ensemble_is_one_fault(tmp_path: Path) -> None:
     stage(Example(text), tmp_path, "user")
     (fault,) = check([tmp_path]).faults
     assert fault.cure == 'write input_map { key: "X" value: "X" }'
+
+
+def scalars(text: str) -> Iterator[Token]:
+    """Every number and string of a config, and every name that is a value."""
+    tokens = Tokens(text)
+    before = ""
+    while not tokens.ended:
+        token = tokens.take()
+        named = token.kind is Kind.NAME and before == ":" and not tokens.at(":", "{")
+        if named or token.kind in (Kind.INTEGER, Kind.STRING):
+            yield token
+        before = token.text
+
+
+@pytest.mark.parametrize("value", ["${x}", '"${x}"', "TYPE_${x}", "???", "12345678901234567890123"])
+def test_any_value_may_be_unreadable(tmp_path: Path, value: str) -> None:
+    """Otherwise rules conclude from what nobody can read, in this file or in those that use the model."""
+    stage(Example(ensemble(step("model", {"X": "X"}, {"Y": "Y"}))), tmp_path, "user")
+    for text in (LARGE_ENSEMBLE, LARGE_MODEL):
+        stage(Example(text), tmp_path, "model")
+        for token in scalars(text):
+            changed = text[: token.offset] + value + text[token.offset + len(token.text) :]
+            (tmp_path / "model/config.pbtxt").write_text(changed)
+            found = [fault for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE]
+            assert len(found) == 1, (token, found)
 
 
 def test_what_is_readable_is_still_checked(tmp_path: Path) -> None:

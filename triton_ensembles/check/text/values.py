@@ -163,7 +163,7 @@ def _string(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> str
     if minus or token.kind not in (Kind.STRING, Kind.BAD_STRING):
         shown = ("-" if minus else "") + token.text
         bare = shown.strip("\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb")  # typographic quotes
-        plain = bare if re.fullmatch(r"[\w./$-]+", bare) else NOTHING
+        plain = bare if re.fullmatch(r"[A-Za-z_./-][\w./$-]*", bare) else NOTHING
         raise _wrong(field, shown, plain, f'"{plain}"' if plain is not NOTHING else "")
     parts: list[bytes] = []
     for part in tokens:
