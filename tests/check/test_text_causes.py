@@ -188,6 +188,19 @@ def test_any_value_may_be_unreadable(tmp_path: Path, value: str) -> None:
             assert len(found) == 1, (token, found)
 
 
+def test_a_mark_that_is_missing_is_one_fault(tmp_path: Path) -> None:
+    """Otherwise one forgotten bracket of an ensemble makes a dozen faults, in the steps and in the maps."""
+    stage(Example(LARGE_ENSEMBLE), tmp_path, "model")
+    tokens = Tokens(LARGE_ENSEMBLE)
+    while not tokens.ended:
+        token = tokens.take()
+        if token.kind is Kind.MARK and token.text != "-":
+            changed = LARGE_ENSEMBLE[: token.offset] + LARGE_ENSEMBLE[token.offset + 1 :]
+            (tmp_path / "model/config.pbtxt").write_text(changed)
+            found = [fault for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE]
+            assert len(found) <= 1, (token, found)
+
+
 def test_what_is_readable_is_still_checked(tmp_path: Path) -> None:
     """Otherwise one placeholder hides every other fault of its file."""
     outputs = (

@@ -180,7 +180,7 @@ def reshape_empty(model: Model) -> Iterator[Finding]:
 def reshape_size_differs(model: Model) -> Iterator[Finding]:
     for kind, index, tensor in tensors(model):
         shape = list(tensor.reshape.shape)
-        if not tensor.HasField("reshape") or (not shape and model.config.max_batch_size == 0):
+        if not tensor.dims or not tensor.HasField("reshape") or (not shape and model.config.max_batch_size == 0):
             continue
         if any(dim < 1 and dim != VARIABLE for dim in (*tensor.dims, *shape)):
             continue

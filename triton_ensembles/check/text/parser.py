@@ -4,7 +4,7 @@ Where the text says something that protobuf refuses but whose meaning is plain (
 number), the meaning goes into the message, so that later rules see what was meant and do not report consequences.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -89,6 +89,10 @@ class _Parser(Reading):
 
     def _junk(self, message: Message, path: Path | None) -> None:
         first = self.tokens.now
+        if first.text not in PAIRS or self.text[first.offset - 1 : first.offset] == "{":
+            pass
+        elif self._one_too_many():
+            return
         if self.tokens.at("{") and self.text[first.offset - 1 : first.offset] == "{":
             self._template("{{", first.offset)
         if first.kind is Kind.STRING and self.tokens.next_is(":", "="):
@@ -102,11 +106,12 @@ class _Parser(Reading):
         if first.text.startswith("/"):
             self.tokens.skip_line()
             return
-        if path is not None and not self.tokens.at(",", ";", ":"):
+        if path is not None and not self.tokens.at(",", ";"):
             self.parsed.damaged.add(path)
         while not self.tokens.ended and self.tokens.now.kind is not Kind.NAME and not self.tokens.at("}", ">", "]"):
             self.tokens.skip_one()
         self._skip_rest(first)
+        self.tokens.take_mark(",", ";")
 
     def _field(self, message: Message, path: Path | None) -> None:
         name = self.tokens.now
@@ -114,6 +119,8 @@ class _Parser(Reading):
         if self._unwind_to is not None:
             return
         self.tokens.take()
+        if self.tokens.now.text == name.text and self.tokens.next_is(":", "{", "["):
+            self._fault("config-syntax", self.tokens.take(), f"'{name.text}' is written twice", "delete one of the two")
         if descriptor is None:
             self.tokens.skip_value()
             self._skip_rest(name)
@@ -132,15 +139,14 @@ class _Parser(Reading):
         levels = [index for index, outer in enumerate(self._outer[:-1], 1) if name.text in outer.fields_by_name]
         if levels and not self._balanced:
             self._unwind_to = levels[-1]
-            self._fault(
+            self._lose_structure(
                 "config-unclosed",
                 name,
                 f"'{name.text}' is a field of {self._outer[levels[-1] - 1].name}, and a bracket is still open",
                 f"write {' '.join(reversed(self._closers[levels[-1] - 1 :]))} before it",
             )
-            self._structure_lost = True
             return None
-        guess = nearest(name.text, fields)
+        guess = None if self._misplaced(name) else nearest(name.text, fields)
         if guess:
             cure = f"did you mean '{guess}'?"
         elif levels:
@@ -160,12 +166,18 @@ class _Parser(Reading):
         start = None if path is None else (*path, descriptor.name)
         self._place(start, name.offset)
         if descriptor.is_repeated and self.tokens.at("["):
-            self._list(lambda: self._message(message, descriptor, self.tokens.now, path), messages=True)
+            self._list(
+                lambda: self._message(message, descriptor, self.tokens.now, path),
+                descriptor.message_type.fields_by_name,
+            )
         else:
             self._message(message, descriptor, name, path)
 
     def _message(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None) -> None:
+        if self.tokens.at("["):
+            self._one_too_many()
         opening = self.tokens.take_mark("{", "<")
+        opening = opening or self._missing_opening(descriptor.message_type.fields_by_name, descriptor.name)
         if opening is None and self.tokens.now.kind is Kind.PLACEHOLDER:
             self._placeholder(None if path is None else (*path, descriptor.name))
             return
@@ -199,7 +211,8 @@ class _Parser(Reading):
         self, message: Message, descriptor: FieldDescriptor, place: Token, opening: Token, path: Path | None
     ) -> None:
         """``parameters { key: … value: … }``: its places are known by the key, which may come last."""
-        if pairs := read_pairs(self.text, opening.offset + 1, PAIRS[opening.text]):
+        there = self.text.startswith(opening.text, opening.offset)
+        if there and (pairs := read_pairs(self.text, opening.offset + 1, PAIRS[opening.text])):
             cure = f"write {as_entries(descriptor, pairs.values)}"
             if (path, descriptor.name) not in self._pairs:
                 self._fault("config-syntax", opening, f"an entry of '{descriptor.name}' has a key and a value", cure)
@@ -253,6 +266,8 @@ class _Parser(Reading):
         self._scalar(message, descriptor, name, path)
 
     def _scalar(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
+        if self.tokens.at("[") and self._closers[-1:] == ["]"]:
+            self._one_too_many()
         minus = self.tokens.take_mark("-")
         first = self.tokens.now
         here = None if path is None else (*path, descriptor.name)
@@ -304,7 +319,8 @@ class _Parser(Reading):
             self._place(None if path is None else (*path, descriptor.name), (minus or first).offset)
             setattr(message, descriptor.name, value)
 
-    def _list(self, item: Callable[[], None], messages: bool = False) -> None:
+    def _list(self, item: Callable[[], None], inside: Container[str] | None = None) -> None:
+        """``inside``: the fields of the messages that are the items, None for values."""
         opening = self.tokens.take()
         self._closers.append("]")
         level = len(self._outer)
@@ -313,16 +329,21 @@ class _Parser(Reading):
         while True:
             if self._unwind_to is not None and self._unwind_to <= level:
                 break
-            if self.tokens.ended or (messages and self.tokens.now.kind is Kind.NAME):
+            if self.tokens.ended or self._ends_list(inside):
                 self._unclosed(opening)
                 break
             if self.tokens.at("]"):
                 self.tokens.take()
                 break
-            if self.tokens.at("}", ">") and self._stray_closer("]"):
-                break
+            if self.tokens.at("}", ">"):
+                if self._stray_closer("]"):
+                    break
+                continue
             if not first:
                 comma = self.tokens.take_mark(",")
+                if self._ends_list(inside):
+                    self._unclosed(opening)
+                    break
                 if comma is None and Kind.PLACEHOLDER in (before, self.tokens.now.kind):
                     pass  # which becomes several items, or none
                 elif comma is None:
@@ -334,7 +355,7 @@ class _Parser(Reading):
             before, start = self.tokens.now.kind, self.tokens.now.offset
             item()
             stuck = self.tokens.now.offset == start and self._unwind_to is None
-            if stuck and not self.tokens.ended and not self.tokens.at("]", "}", ">"):
+            if stuck and not self.tokens.ended and not self.tokens.at("]", "}", ">", ","):
                 self.tokens.take()
         self._closers.pop()
 

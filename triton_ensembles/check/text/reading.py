@@ -1,7 +1,8 @@
 """The state of reading one config.pbtxt: what is open, what was found, and how to go on after a fault."""
 
 import unicodedata
-from functools import cached_property
+from collections.abc import Container
+from functools import cache, cached_property
 from typing import NoReturn
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -12,6 +13,7 @@ from triton_ensembles.check.text.placeholders import Placeholders
 from triton_ensembles.check.text.strays import ValueForm
 from triton_ensembles.check.text.template import is_statement
 from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token, Tokens, brackets_balance
+from triton_ensembles.triton.model_config import ModelConfig
 
 MOST_FAULTS = 100
 
@@ -22,6 +24,21 @@ class TooManyFaultsError(Exception):
 
 class NotThisFormatError(Exception):
     """What follows makes no sense; the fault says why."""
+
+
+@cache
+def _names(descriptor: Descriptor) -> frozenset[str]:
+    """The names of all fields of a message and of those inside."""
+    found: set[str] = set()
+    waiting = [descriptor]
+    seen: set[str] = set()
+    while waiting:
+        message = waiting.pop()
+        if message.full_name not in seen:
+            seen.add(message.full_name)
+            found.update(message.fields_by_name)
+            waiting += [field.message_type for field in message.fields if field.message_type is not None]
+    return frozenset(found)
 
 
 class Reading:
@@ -46,13 +63,44 @@ class Reading:
         return brackets_balance(self.text)
 
     def _unclosed(self, opening: Token) -> None:
-        self._fault(
-            "config-unclosed",
-            opening,
-            f"this '{opening.text}' is never closed",
-            f"write {PAIRS[opening.text]} where it ends",
-        )
+        cure = f"write {PAIRS[opening.text]} where it ends"
+        self._lose_structure("config-unclosed", opening, f"this '{opening.text}' is never closed", cure)
+
+    def _lose_structure(self, rule: str, token: Token, message: str, cure: str) -> None:
+        """Report a bracket that is missing or too many; others may only follow from the first."""
+        if not self._structure_lost:
+            self._fault(rule, token, message, cure)
         self._structure_lost = True
+
+    def _one_too_many(self) -> bool:
+        """Take an opening bracket that stands where none belongs, if the text has one too many."""
+        if not self.tokens.at(*PAIRS) or self._balanced:
+            return False
+        token = self.tokens.take()
+        self._lose_structure("config-syntax", token, f"this '{token.text}' is one too many", "delete it")
+        return True
+
+    def _ends_list(self, inside: Container[str] | None) -> bool:
+        """Whether the current token is a field behind a list that is not closed."""
+        now = self.tokens.now
+        if now.kind is not Kind.NAME:
+            return False
+        if inside is not None:
+            return now.text not in inside
+        known = any(now.text in outer.fields_by_name for outer in self._outer)
+        return known and self.tokens.next_is(":", "{", "[")
+
+    def _misplaced(self, name: Token) -> bool:
+        """Whether a field is in the wrong message because of a bracket."""
+        return self._structure_lost and name.text in _names(ModelConfig.DESCRIPTOR)
+
+    def _missing_opening(self, fields: Container[str], name: str) -> Token | None:
+        """The bracket that is missing before the current token, one of the ``fields`` that belong inside."""
+        now = self.tokens.now
+        if now.kind is not Kind.NAME or now.text not in fields or not self.tokens.next_is(":", "{", "["):
+            return None
+        self._lose_structure("config-syntax", now, f"'{{' is missing after '{name}'", "write { before it")
+        return Token(Kind.MARK, "{", now.offset)
 
     def _placeholder(self, path: Path | None) -> None:
         """Take the current token, a placeholder for all of ``path``."""
@@ -94,15 +142,23 @@ class Reading:
 
     def _colon(self) -> Token | None:
         mark = self.tokens.take_mark(":", "=")
-        while mark and self.tokens.at("=", ":") and self.tokens.now.offset == mark.offset + 1:  # := and ==
-            mark = self.tokens.take()._replace(text="=")
+        while mark and self.tokens.at("=", ":"):  # := and ==
+            again = self.tokens.take()
+            if "=" in (mark.text, again.text):
+                mark = again._replace(text="=")
+            else:
+                self._fault("config-syntax", again, "':' is written twice", "delete one of the two")
         if mark and mark.text == "=":
             self._equals.append(mark)
         return mark
 
     def _fault(self, rule: str, token: Token, message: str, cure: str) -> None:
-        if self._swallowed and self._structure_lost and rule in ("config-unclosed", "config-syntax"):
+        if self._swallowed and rule in ("config-unclosed", "config-syntax"):
             return  # which may only follow from it
+        if self._structure_lost and rule == "config-syntax" and token.text in (",", ";", ":"):
+            return
+        if rule in ("config-unknown-field", "config-field-twice") and self._misplaced(token):
+            return
         if len(self.parsed.faults) >= MOST_FAULTS:
             raise TooManyFaultsError
         self.parsed.faults.append(TextFault(rule, token.offset, message, cure))
@@ -154,12 +210,10 @@ class Reading:
         token = self.tokens.now
         if closer and token.text in self._closers[:-1]:
             message = f"'{token.text}' comes before the '{closer}' that is still missing"
-            self._fault("config-unclosed", token, message, f"write {closer} before it")
-            self._structure_lost = True
+            self._lose_structure("config-unclosed", token, message, f"write {closer} before it")
             return True
         cure = f"write {closer} for it, or delete it" if closer else "delete it"
-        self._fault("config-syntax", token, f"this '{token.text}' closes nothing", cure)
-        self._structure_lost = True
+        self._lose_structure("config-syntax", token, f"this '{token.text}' closes nothing", cure)
         self.tokens.take()
         return False
 
