@@ -28,6 +28,13 @@ def listed(names: Iterable[str], most: int = 12) -> str:
     return _joined(names, most, "and")
 
 
+def most_of(names: Iterable[str], most: int = 4) -> str:
+    """``a, b and 3 more`` for a message, in the order given and without quotes."""
+    every = list(names)
+    shown = every if len(every) <= most else [*every[:most], f"{len(every) - most} more"]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
 def _joined(known: Iterable[str], most: int, word: str) -> str:
     names = [f"'{name}'" for name in sorted(known)]
     if len(names) > most:

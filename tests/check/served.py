@@ -8,13 +8,15 @@ import re
 import select
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote
 
+from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.stubs import prepare_stubs
 
 TIMEOUT = 60.0  # seconds for one load; most take a tenth of one, and the slowest less than two on idle cores
 TRIES = 10  # of a load over which the server was lost
@@ -36,14 +38,16 @@ class LoadResult:
 class ModelLoader:
     """Loads models of one repository into a running server, one after the other; a lost server is replaced.
 
+    With ``completes`` it completes configs, as Triton does unless it is told not to, and has the python backend only.
     Nothing is unloaded, and no two models are loaded at the same time: on a busy machine the Python backend of 2.51.0
     then sometimes crashes with a boost::interprocess::lock_exception. The core itself crashes, by signal 11, over a bad
     warm-up: one of nine with one core busy, two of ten with both, five of six with three programs on two cores.
     """
 
-    def __init__(self, repository: Path, logs: Path) -> None:
+    def __init__(self, repository: Path, logs: Path, completes: bool = False) -> None:
         self._repository = repository
         self._logs = logs
+        self._completes = completes
         self._servers = 0
         self._server: TritonServer | None = None
 
@@ -90,8 +94,21 @@ class ModelLoader:
     def _start(self) -> TritonServer:
         self._servers += 1
         log = self._logs / f"triton-{self._servers}.log"
-        self._server = TritonServer([self._repository], log=log, arguments=["--model-control-mode=explicit"]).start()
-        return self._server
+        server = TritonServer([self._repository], log=log, arguments=["--model-control-mode=explicit"])
+        if self._completes:
+            kept = [each for each in server.command.arguments if each != "--disable-auto-complete-config"]
+            kept.append(f"--backend-directory={self._python_backend_only()}")
+            server.command = replace(server.command, arguments=tuple(kept))
+        self._server = server.start()
+        return server
+
+    def _python_backend_only(self) -> Path:
+        folder = self._logs / "backends"
+        folder.mkdir(exist_ok=True)
+        link = folder / "python"
+        if not link.is_symlink():
+            link.symlink_to(prepare_stubs(find_home()).backend_directory / "python")
+        return folder
 
     def kill(self) -> None:
         """End a server that no longer answers; the next load starts another one."""

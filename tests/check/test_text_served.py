@@ -11,7 +11,7 @@ from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
 
 BASE = ensemble(SCALE)
-HARMLESS = {"config-map-key-twice", "config-not-utf8"}
+HARMLESS = {"config-map-key-twice", "config-not-utf8", "config-template-in-string"}
 STRING = 'parameters {{ key: "k", value {{ string_value: "{}" }} }}\n'
 TEXTS = {
     "byte-order-mark": "\ufeff" + BASE,
@@ -57,6 +57,17 @@ TEXTS = {
     "control-character": BASE + "\x01",
     "form-feed": BASE + "\x0c",
     "nothing-nul": BASE + "\0",
+    "placeholder": BASE.replace(": 8", ": ${x}"),
+    "placeholder-in-string": BASE + STRING.format("${x}"),
+    "placeholder-in-tensor": BASE.replace('name: "X"', 'name: "${x}"').replace('value: "X"', 'value: "${x}"'),
+    "chat-template": BASE + STRING.format("{% for m in messages %}{{ m }}{% endfor %}"),
+    "line-of-dashes": "# ---\n" + BASE,
+    "equals-signs": BASE.replace("max_batch_size:", "max_batch_size ="),
+    "map-like-json": BASE.replace('input_map { key: "X", value: "X" }', 'input_map { "X": "X" }'),
+    "quoted-names": BASE.replace("name: ", '"name": '),
+    "value-on-the-next-line": BASE.replace(": 8", ":\n\n8"),
+    "no-value": BASE.replace(": 8", ":"),
+    "names-of-other-formats": BASE.replace("TYPE_FP32", "TYPE_FLOAT"),
     "too-large-a-number": BASE.replace(": 8", ": 3000000000"),
 }
 

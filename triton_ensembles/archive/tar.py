@@ -10,6 +10,7 @@ from typing import IO
 from weakref import WeakValueDictionary
 
 from triton_ensembles.archive.gzip_stream import ArchiveError, GzipStream
+from triton_ensembles.archive.sparse import SparseHeader
 from triton_ensembles.archive.tree import (
     CONFIG_SUFFIX,
     MOST_ENTRIES,
@@ -44,7 +45,7 @@ class BadHeaderError(ArchiveError):
     """There is no valid header where the header of a member belongs."""
 
 
-class StrictHeader(tarfile.TarInfo):
+class StrictHeader(SparseHeader):
     """Refuses broken headers, which tarfile takes for the end of the archive, and pax headers of any size."""
 
     @classmethod
@@ -57,11 +58,9 @@ class StrictHeader(tarfile.TarInfo):
             raise BadHeaderError("archive-truncated", f"the tar data is damaged or breaks off ({error})") from None
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
-        if self.type == tarfile.GNUTYPE_SPARSE:  # its map of holes may be endless
-            raise ArchiveError("archive-unreadable", f"'{self.name}' is stored as a sparse file (GNU tar --sparse)")
         if self.type in _READ_WHOLE and self.size > _LARGEST_HEADER:
             raise ArchiveError("archive-bomb", f"a header of the tar data claims to be {self.size} bytes long")
-        return super()._proc_member(archive)  # type: ignore[misc, no-any-return]
+        return super()._proc_member(archive)
 
 
 def read_archive(path: Path) -> Tree:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
-LARGEST_TEXT = 256 * 1024  # bytes: more than any config, model.py or list of labels needs
+LARGEST_TEXT = 256 * 1024  # bytes: more than any model.py or list of labels needs
+LARGEST_CONFIG = 1024 * 1024  # bytes: Triton reads any length, and a config may list thousands of tensors
 MOST_TEXT = 64 * 1024 * 1024  # bytes of text kept for one repository
 MOST_ENTRIES = 200_000
 
 CONFIG_SUFFIX = ".pbtxt"
-_TEXT_SUFFIXES = (CONFIG_SUFFIX, ".py", ".toml", ".json", ".txt", ".pth", ".cfg", ".yml", ".yaml")
+_TEXT_SUFFIXES = (".py", ".toml", ".json", ".txt", ".pth", ".cfg", ".yml", ".yaml")
 _TEXT_NAMES = ("activate", "METADATA", "RECORD", "WHEEL")
 
 
@@ -77,6 +78,10 @@ class Problem:
     cure: str = ""
 
 
+# Problems after which the rest was not read.
+_CUT_SHORT = ("archive-unreadable", "archive-truncated", "archive-bomb", "repository-too-large")
+
+
 class Tree:
     """All entries below one folder or in one archive.
 
@@ -86,6 +91,7 @@ class Tree:
         nested: reads an archive inside (``step/env.tar.gz``) as a tree; None if there is none at that path.
 
     ``entries`` are those that would exist after unpacking, by path. Folders that an archive does not list are added.
+    ``complete`` is false when not all of it was read.
     """
 
     def __init__(
@@ -97,6 +103,7 @@ class Tree:
         self.members = tuple(members)
         self.problems = tuple(problems)
         self.nested = nested
+        self.complete = not any(problem.rule in _CUT_SHORT for problem in self.problems)
         self.entries = {entry.path: entry for entry in self.members if entry.path}
         for path in list(self.entries):  # archives need not name the folders of their files
             for parent in map(str, PurePosixPath(path).parents):
@@ -137,6 +144,8 @@ def text_budgets() -> dict[bool, int]:
 def is_text(path: str, size: int) -> bool:
     """Whether rules read this file, so that its content is kept. ``size`` in bytes."""
     name = path.rpartition("/")[2]
+    if name.endswith(CONFIG_SUFFIX):
+        return size <= LARGEST_CONFIG
     return size <= LARGEST_TEXT and (name.endswith(_TEXT_SUFFIXES) or name in _TEXT_NAMES)
 
 

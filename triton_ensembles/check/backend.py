@@ -3,11 +3,36 @@
 After core r24.10 model_config_utils.cc AutoCompleteBackendFields, which runs whether auto-completion is on or off.
 """
 
-from dataclasses import dataclass
+from __future__ import annotations
 
-from triton_ensembles.archive.tree import join
-from triton_ensembles.check.repository import Model
+from dataclasses import dataclass
+from typing import Protocol
+
+from triton_ensembles.archive.tree import Entry, Tree, join
+from triton_ensembles.check.config_file import ConfigFile
 from triton_ensembles.triton.backends import KNOWN, TENSORFLOW_FILES
+from triton_ensembles.triton.model_config import ModelConfig
+
+
+class Written(Protocol):
+    """What is asked of a :class:`~triton_ensembles.check.repository.Model` here."""
+
+    @property
+    def folder(self) -> str: ...
+    @property
+    def root(self) -> str: ...
+    @property
+    def tree(self) -> Tree: ...
+    @property
+    def written(self) -> ModelConfig: ...
+    @property
+    def file(self) -> ConfigFile: ...
+    @property
+    def versions(self) -> dict[int, str]: ...
+    @property
+    def is_ensemble(self) -> bool: ...
+    def get(self, path: str) -> Entry | None: ...
+    def children(self, folder: str = "") -> list[str]: ...
 
 
 @dataclass(frozen=True)
@@ -23,9 +48,9 @@ class Backend:
     inferred: bool = False
 
 
-def backend_of(model: Model) -> Backend:
+def backend_of(model: Written) -> Backend:
     """The backend, platform and file that Triton chooses; ``name`` is "" when it cannot."""
-    config = model.config
+    config = model.written
     name, platform, file = config.backend, config.platform, config.default_model_filename
     content = _first_version(model)
     open_choice = not platform and not file
@@ -51,7 +76,7 @@ def backend_of(model: Model) -> Backend:
     return Backend(name, platform, file, inferred)
 
 
-def has_library(model: Model, name: str) -> bool:
+def has_library(model: Written, name: str) -> bool:
     """Whether the model's folder, or one of its version folders, has the library ``name``."""
     return any(name in model.children(folder) for folder in ("", *model.versions.values()))
 
@@ -65,7 +90,7 @@ def _fits(candidate: str, platform: str, file: str, open_choice: bool, content: 
     return platform in platforms or file == known or found
 
 
-def _first_version(model: Model) -> dict[str, bool]:
+def _first_version(model: Written) -> dict[str, bool]:
     """The content of the model's first folder, by name, and whether each is a folder: Triton looks only at that one."""
     folders = model.tree.folders(model.root)
     if not folders:

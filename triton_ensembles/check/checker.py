@@ -86,7 +86,7 @@ def _subjects(
             if scope is Scope.REPOSITORY:
                 yield repository, repository.place()
             else:
-                for model in repository.models:
+                for model in repository.models_read:
                     yield model, model.place()
 
 

@@ -1,8 +1,9 @@
 """A config.pbtxt with the place of everything in it."""
 
-from collections.abc import Iterable
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
@@ -10,21 +11,37 @@ from triton_ensembles.check.fault import Place
 from triton_ensembles.check.text.parsed import Parsed, Path, TextFault
 from triton_ensembles.check.text.parser import parse
 from triton_ensembles.check.text.tokens import Lines
+from triton_ensembles.check.text.unknown import UnknownValueError, view
 
 
 @dataclass(frozen=True)
 class ConfigFile:
     """The content of a config.pbtxt, whose path is shown as ``shown``.
 
+    Args:
+        shown: the path that people see.
+        content: "" when there is no such file, None when it could not be read.
+
     ``config`` is as complete as the text allows: see :mod:`triton_ensembles.check.text.parser` for the recovery.
     """
 
     shown: str
-    text: str
+    content: str | None
+
+    @property
+    def text(self) -> str:
+        if self.content is None:
+            raise UnknownValueError
+        return self.content
 
     @property
     def config(self) -> ModelConfig:
         return self._parsed.message
+
+    def known(self, unknown: Set[Path] = frozenset()) -> ModelConfig:
+        """``config`` for rules: asking for ``unknown`` or for what could not be read raises
+        :class:`UnknownValueError`."""
+        return cast(ModelConfig, view(self.config, self._parsed.damaged | unknown))
 
     @property
     def faults(self) -> list[TextFault]:
@@ -43,20 +60,11 @@ class ConfigFile:
             offset = self._parsed.offsets.get(path[:end])
             if offset is not None:
                 return self.place(offset)
-        return Place(self.shown, 1 if self.text else 0)
+        return Place(self.shown, 1 if self.content else 0)
 
     def has(self, *path: str | int | bool) -> bool:
         """Whether the text has this field, also when its value is the default."""
         return path in self._parsed.offsets
-
-    def damaged(self, *path: str | int | bool) -> bool:
-        """Whether the text at, around or below ``path`` has a fault, so that its value cannot be relied on."""
-        return any(_overlap(path, damaged) for damaged in self._parsed.damaged)
-
-    @property
-    def damaged_paths(self) -> set[Path]:
-        """The paths whose value is lost because no guess could fix their text."""
-        return self._parsed.damaged
 
     def line_text(self, place: Place) -> str:
         """The line that ``place`` is on, without its indentation."""
@@ -65,6 +73,8 @@ class ConfigFile:
 
     @cached_property
     def _parsed(self) -> Parsed:
+        if self.content is None:
+            return Parsed(ModelConfig(), damaged={()})
         nul = self.text.find("\0")
         if nul >= 0:  # not text at all: one fault is enough
             fault = TextFault("config-not-text", nul, "this is not a text file", "write a config.pbtxt in UTF-8")
@@ -74,7 +84,3 @@ class ConfigFile:
     @cached_property
     def _lines(self) -> Lines:
         return Lines(self.text)
-
-
-def _overlap(one: Path, other: Iterable[str | int | bool]) -> bool:
-    return all(a == b for a, b in zip(one, other, strict=False))

@@ -10,6 +10,16 @@ IDENTITY = f"""{_HEAD}class TritonPythonModel:
     def execute(self, requests):
         return [pb_utils.InferenceResponse(output_tensors=[]) for _ in requests]
 """
+# A model.py that tells Triton its input.
+COMPLETING = (
+    IDENTITY
+    + """
+    @staticmethod
+    def auto_complete_config(config):
+        config.add_input({"name": "X", "data_type": "TYPE_FP32", "dims": [4]})
+        return config
+"""
+)
 
 
 def io_tensor(name: str, type: str = "FP32", dims: str = "4", more: str = "") -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -15,9 +16,12 @@ from tritonclient.grpc.model_config_pb2 import ModelConfig
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.archive.tar import read_archive
 from triton_ensembles.archive.tree import Entry, Tree, is_archive, join
+from triton_ensembles.check.completion import completes, left_out
 from triton_ensembles.check.config_file import ConfigFile
 from triton_ensembles.check.fault import Place
 from triton_ensembles.check.source_form import SourceRecipe, read_source_recipe
+from triton_ensembles.check.text.parsed import Path as FieldPath
+from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.errors import shown as shown_path
 from triton_ensembles.recipe.reader import RECIPE
 from triton_ensembles.triton.model_config import CONFIG
@@ -51,6 +55,10 @@ class Model:
     shown: str
     repository: Repository = field(repr=False, compare=False)
 
+    @cached_property
+    def _completed(self) -> set[FieldPath]:
+        return set(left_out(self)) if self.is_completed else set()
+
     @property
     def tree(self) -> Tree:
         """The files of the whole repository."""
@@ -58,17 +66,27 @@ class Model:
 
     @property
     def config(self) -> ModelConfig:
-        """The ModelConfig, empty when there is no config.pbtxt (see :attr:`has_config`)."""
-        return self.file.config
+        """The ModelConfig that Triton uses, empty when there is no config.pbtxt (see :attr:`has_config`).
+
+        Asking for a part that could not be read, or that Triton completes, raises :class:`UnknownValueError`, which
+        ends the rule.
+        """
+        return self.file.known(self._completed)
+
+    @property
+    def written(self) -> ModelConfig:
+        """The ModelConfig as the text has it; asking for what could not be read raises, too."""
+        return self.file.known()
 
     @property
     def has_config(self) -> bool:
-        return self.tree.get(join(self.root, CONFIG)) is not None
+        return self.get(CONFIG) is not None
 
     @cached_property
     def file(self) -> ConfigFile:
         entry = self.tree.get(join(self.root, CONFIG))
-        return ConfigFile(f"{self.shown}/{CONFIG}", (entry.text if entry else None) or "")
+        missing = "" if self.tree.complete else None
+        return ConfigFile(f"{self.shown}/{CONFIG}", entry.text if entry else missing)
 
     def at(self, *path: str | int | bool) -> Place:
         """The place of a field of config.pbtxt; see :meth:`ConfigFile.at`."""
@@ -79,27 +97,34 @@ class Model:
         return Place(join(self.shown, path) if path else self.shown)
 
     def get(self, path: str) -> Entry | None:
-        """The entry at ``path`` within the model's folder."""
-        return self.tree.get(join(self.root, path))
+        """The entry at ``path`` within the model's folder. Raises UnknownValueError when it may not have been read."""
+        found = self.tree.get(join(self.root, path))
+        if found is None and not self.tree.complete:
+            raise UnknownValueError
+        return found
 
     def children(self, folder: str = "") -> list[str]:
         return self.tree.children(join(self.root, folder) if folder else self.root)
 
     @property
     def name(self) -> str:
-        """The name the model goes by: the config may leave it out."""
-        return self.config.name or self.folder
+        """The name the model goes by: the config may leave it out, or be unreadable."""
+        with suppress(UnknownValueError):
+            return self.config.name or self.folder
+        return self.folder
 
     @property
     def is_ensemble(self) -> bool:
-        return bool(self.config.HasField("ensemble_scheduling")) or self.config.platform == "ensemble"
+        return bool(self.written.HasField("ensemble_scheduling")) or self.written.platform == "ensemble"
 
     @cached_property
     def versions(self) -> dict[int, str]:
         """Version numbers and the names of their folders, as core r24.10 VersionsToLoad finds them.
 
-        In ensembles/ those that the build makes count too.
+        In ensembles/ those that the build makes count too. Raises UnknownValueError when not all were read.
         """
+        if not self.tree.complete:
+            raise UnknownValueError
         found: dict[int, str] = {}
         for name in self.tree.folders(self.root):
             if name in NOT_VERSIONS or (len(name) > 1 and name.startswith("0")):
@@ -130,8 +155,10 @@ class Model:
         # latest { } without a number means num_versions 0, that is, none.
         return newest_first[: policy.latest.num_versions if kind == "latest" else 1]
 
-    def is_damaged(self, *path: str | int | bool) -> bool:
-        return self.file.damaged(*path)
+    @cached_property
+    def is_completed(self) -> bool:
+        """Whether Triton asks the backend for inputs, outputs and more of what the config lacks."""
+        return not self.repository.builds and completes(self)
 
 
 @dataclass(frozen=True)
@@ -156,9 +183,20 @@ class Repository:
         """The place of a file or folder of the repository as a whole; inside an archive ``a.tar.gz!path``."""
         return Place(f"{self.shown}{self._separator}{path}" if path else self.shown)
 
-    @cached_property
+    @property
     def models(self) -> tuple[Model, ...]:
-        """One for each folder, as Triton sees it; the repository itself when it has a config.pbtxt."""
+        """One for each folder, as Triton sees it; the repository itself when it is one model.
+
+        Raises:
+            UnknownValueError: the archive breaks off, so that there may be more (see :attr:`models_read`).
+        """
+        if not self.tree.complete:
+            raise UnknownValueError
+        return self.models_read
+
+    @cached_property
+    def models_read(self) -> tuple[Model, ...]:
+        """Those of :attr:`models` of which a part was read."""
         if self.is_one_model:
             return (Model(self.path.resolve().name, "", self.shown, self),)
         names = self.tree.folders()
@@ -167,12 +205,31 @@ class Repository:
         return tuple(Model(name, name, f"{self.shown}{self._separator}{name}", self) for name in names)
 
     @property
+    def builds(self) -> bool:
+        """Whether the build of this project writes the config.pbtxt that Triton reads, and turns completion off."""
+        return self.form is Form.SOURCE
+
+    @cached_property
     def is_one_model(self) -> bool:
-        return self.tree.get(CONFIG) is not None
+        """Whether the path is a model itself: it has a config.pbtxt, or a version folder and no model below."""
+        if self.tree.get(CONFIG) is not None:
+            return True
+        names = [name for name in self.tree.folders() if self.tree.get(join(name, CONFIG)) is None]
+        files = [file for name in names if name.isdecimal() for file in self.tree.children(name)]
+        return self.form is Form.FOLDER and any(file.startswith("model.") for file in files)
 
     def model(self, name: str) -> Model | None:
-        """The model that an ensemble's ``model_name`` means."""
-        return self._by_name.get(name)
+        """The model that an ensemble's ``model_name`` means.
+
+        Raises:
+            UnknownValueError: it may be where nothing was read: after the break of an archive, or beside a model
+                folder that was given by itself.
+        """
+        found = self._by_name.get(name)
+        alone = self.is_one_model and self.form is Form.FOLDER
+        if found is None and (alone or not self.tree.complete):
+            raise UnknownValueError
+        return found
 
     @property
     def ensembles(self) -> list[Model]:
@@ -186,7 +243,7 @@ class Repository:
 
     @cached_property
     def _by_name(self) -> dict[str, Model]:
-        return {model.folder: model for model in self.models}
+        return {model.folder: model for model in self.models_read}
 
     @property
     def _separator(self) -> str:
@@ -212,7 +269,7 @@ def find_repositories(path: Path) -> Iterator[Repository]:
 
 def is_repository(folder: Path) -> bool:
     """Whether ``folder`` is a model, contains one, or has a recipe."""
-    if (folder / RECIPE).is_file() or (folder / CONFIG).is_file():
+    if (folder / RECIPE).is_file() or (folder / CONFIG).is_file() or any(folder.glob("[0-9]*/model.*")):
         return True
     return any(_is_model(child) for child in folder.iterdir() if child.is_dir())
 

@@ -3,11 +3,13 @@
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from triton_ensembles.check.fault import Fault, Finding, Severity
+from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.triton.destination import Destination
 
 ANYWHERE = Destination()
@@ -71,10 +73,11 @@ class Rule:
     reads_destination: bool
 
     def faults(self, subject: Any, destination: Destination) -> Iterator[Fault]:
-        """The faults of ``subject``, which is what :attr:`scope` says."""
+        """The faults of ``subject``, which is what :attr:`scope` says; nothing from what could not be read."""
         default = f"Triton refuses it: {self.words}" if self.words and self.server is Server.REFUSES else ""
-        for found in self.find(subject, destination) if self.reads_destination else self.find(subject):
-            yield Fault(self.severity, self.id, found.place, found.message, found.effect or default, found.cure)
+        with suppress(UnknownValueError):
+            for found in self.find(subject, destination) if self.reads_destination else self.find(subject):
+                yield Fault(self.severity, self.id, found.place, found.message, found.effect or default, found.cure)
 
 
 REGISTERED: dict[str, Rule] = {}  # those made so far: triton_ensembles.check.registry makes them all

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from triton_ensembles.check.repository import Model, Repository, find_repositories
+from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.commands import options
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import write_whole
@@ -68,7 +69,11 @@ def read_graph(name: str, ensembles: Path) -> Graph:
     if not path.exists():
         known = ", ".join(sorted(child.name for child in ensembles.glob("*/") if not child.name.startswith((".", "_"))))
         raise EnsembleError(f"there is no ensemble '{name}'", cure=f"name one of {known}, or a path")
-    drawn = [drawing for repository in find_repositories(path) for drawing in _graphs(repository)]
+    try:
+        drawn = [drawing for repository in find_repositories(path) for drawing in _graphs(repository)]
+    except UnknownValueError:
+        message = "this cannot be drawn, because a part of it cannot be read"
+        raise EnsembleError(message, path=path, cure=f"mend what this reports: build.py check {name}") from None
     if len(drawn) != 1:
         names = ", ".join(each.name for each in drawn)
         message = f"there are {len(drawn)} ensembles here: {names}" if drawn else "there is no ensemble here"
@@ -78,12 +83,12 @@ def read_graph(name: str, ensembles: Path) -> Graph:
 
 def _graphs(repository: Repository) -> list[Graph]:
     """One for each ensemble that is not a step of another one, and for each fused ensemble."""
-    configs = {model.folder: model.config for model in repository.models if model.has_config}
+    configs = {model.folder: model.written for model in repository.models if model.has_config}
     inner = {step.model_name for config in configs.values() for step in config.ensemble_scheduling.step}
     title = repository.path.name
-    fused = [graph_of_plan(model.folder, model.config, plan) for model in repository.models if (plan := _plan(model))]
+    fused = [graph_of_plan(model.folder, model.written, plan) for model in repository.models if (plan := _plan(model))]
     return fused + [
-        graph_of(title if len(repository.ensembles) == 1 else model.folder, model.config, configs)
+        graph_of(title if len(repository.ensembles) == 1 else model.folder, model.written, configs)
         for model in repository.ensembles
         if model.folder not in inner
     ]
@@ -91,7 +96,7 @@ def _graphs(repository: Repository) -> list[Graph]:
 
 def _plan(model: Model) -> str:
     """The plan of a fused ensemble; "" for any other model."""
-    if DIGEST not in model.config.parameters:
+    if DIGEST not in model.written.parameters:
         return ""
     path = f"{model.versions[max(model.versions)]}/{PLAN}" if model.versions else PLAN
     entry = model.get(path)

@@ -7,6 +7,7 @@ from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rules.tensors import repeated
 from triton_ensembles.spelling import choices, listed, nearest
 from triton_ensembles.triton.model_config import DataType
 
@@ -66,8 +67,7 @@ def batch_io_source_count(model: Model) -> Iterator[Finding]:
 )
 def batch_input_data_type(model: Model) -> Iterator[Finding]:
     for index, item in enumerate(model.config.batch_input):
-        damaged = model.is_damaged("batch_input", index, "data_type")
-        if item.data_type not in (DataType.TYPE_INT32, DataType.TYPE_FP32) and not damaged:
+        if item.data_type not in (DataType.TYPE_INT32, DataType.TYPE_FP32):
             yield Finding(
                 model.at("batch_input", index, "data_type"),
                 f"batch_input {index} is neither TYPE_INT32 nor TYPE_FP32",
@@ -83,6 +83,8 @@ def batch_input_data_type(model: Model) -> Iterator[Finding]:
 )
 def batch_io_source_unknown(model: Model) -> Iterator[Finding]:
     inputs = [item.name for item in model.config.input]
+    if model.is_completed:
+        return
     for name, index, item in _both(model):
         for number, source in enumerate(item.source_input):
             if source not in inputs:
@@ -98,6 +100,8 @@ def batch_io_source_unknown(model: Model) -> Iterator[Finding]:
 )
 def batch_output_target_unknown(model: Model) -> Iterator[Finding]:
     outputs = [item.name for item in model.config.output]
+    if model.is_completed:
+        return
     for index, item in enumerate(model.config.batch_output):
         for number, wanted in enumerate(item.target_name):
             if wanted not in outputs:
@@ -113,14 +117,12 @@ def batch_output_target_unknown(model: Model) -> Iterator[Finding]:
 )
 def batch_output_target_twice(model: Model) -> Iterator[Finding]:
     for index, item in enumerate(model.config.batch_output):
-        names = list(item.target_name)
-        for number, name in enumerate(names):
-            if name in names[:number]:
-                yield Finding(
-                    model.at("batch_output", index, "target_name", number),
-                    f"target '{name}' is named twice",
-                    cure="delete one of the two",
-                )
+        for number, name in repeated(item.target_name):
+            yield Finding(
+                model.at("batch_output", index, "target_name", number),
+                f"target '{name}' is named twice",
+                cure="delete one of the two",
+            )
 
 
 def _unknown(place: Place, kind: str, name: str, known: list[str]) -> Finding:

@@ -36,7 +36,7 @@ def max_batch_size_negative(model: Model) -> Iterator[Finding]:
     words="dynamic batching preferred size must be <= max batch size",
 )
 def preferred_batch_size(model: Model) -> Iterator[Finding]:
-    config = model.config
+    config = model.written  # this is validated before Triton completes the config
     lists = (
         (("dynamic_batching",), config.dynamic_batching.preferred_batch_size, "dynamic batching preferred size"),
         (
@@ -47,7 +47,7 @@ def preferred_batch_size(model: Model) -> Iterator[Finding]:
     )
     for path, sizes, words in lists:
         for index, size in enumerate(sizes):
-            if 0 < size <= config.max_batch_size or model.is_damaged("max_batch_size") or config.max_batch_size < 0:
+            if 0 < size <= config.max_batch_size or config.max_batch_size < 0:
                 continue
             reason = "positive" if size <= 0 else "<= max batch size"
             yield Finding(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from triton_ensembles.archive.tree import LARGEST_CONFIG
 from triton_ensembles.check.examples import IDENTITY, X, io_tensor, parameter, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
@@ -26,6 +27,10 @@ def _refused(id: str, title: str, bad: str, good: str = GOOD) -> None:
 
 
 _refused("config-not-text", "config.pbtxt is a text file", GOOD + "\0")
+_refused("config-other-format", "config.pbtxt is protobuf text, not JSON, YAML or a merge conflict", "{ }\n" + GOOD)
+_refused(
+    "config-template", "A template is filled in", GOOD.replace("max_batch_size: 8", "max_batch_size: ${max_batch_size}")
+)
 _refused(
     "config-syntax",
     "config.pbtxt follows the grammar of protobuf's text format",
@@ -81,6 +86,16 @@ def config_map_key_twice(model: Model) -> Iterator[Finding]:
 
 
 @rule(
+    "A template is filled in, also in strings",
+    severity=Severity.WARNING,
+    bad=python_model(parameter("tokenizer_dir", "${tokenizer_dir}")),
+    good=python_model(parameter("tokenizer_dir", "/models/tokenizer")),
+)
+def config_template_in_string(model: Model) -> Iterator[Finding]:
+    return _text_faults(model, "config-template-in-string", "Triton takes the placeholder for the value itself")
+
+
+@rule(
     "config.pbtxt is UTF-8",
     source="measured on tritonserver 2.51.0: it loads the model and logs 'String field … contains invalid UTF-8 data'",
     severity=Severity.WARNING,
@@ -102,15 +117,31 @@ def config_not_utf8(model: Model) -> Iterator[Finding]:
         yield Finding(model.file.place(offset), "this is not UTF-8", effect, "save the file as UTF-8")
 
 
-@rule("config.pbtxt is at most 256 KiB", source="a limit of this checker, which keeps its running time short")
+@rule(
+    "config.pbtxt is at most 1 MiB",
+    source="a limit of this checker, which keeps its running time short",
+    severity=Severity.WARNING,
+)
 def config_too_large(model: Model) -> Iterator[Finding]:
     entry = model.get("config.pbtxt")
-    if entry is not None and not entry.is_folder and entry.data is None:
+    if entry is not None and entry.size > LARGEST_CONFIG:
         yield Finding(
             model.place("config.pbtxt"),
-            f"config.pbtxt is {entry.size} bytes long" if entry.size else "config.pbtxt is not a readable file",
-            "nothing of this model is checked",
+            f"config.pbtxt is {entry.size} bytes long",
+            "Triton reads it, but this checker does not: nothing of this model is checked",
             "put labels and weights into separate files",
+        )
+
+
+@rule("config.pbtxt is a readable file", source="core r24.10 filesystem/implementations/local.h ReadTextFile")
+def config_unreadable(model: Model) -> Iterator[Finding]:
+    entry = model.get("config.pbtxt")
+    if entry is not None and not entry.is_folder and entry.data is None and entry.size <= LARGEST_CONFIG:
+        yield Finding(
+            model.place("config.pbtxt"),
+            "config.pbtxt is not a readable file",
+            "Triton fails to open it; nothing of this model is checked",
+            "put the file itself there",
         )
 
 

@@ -1,11 +1,13 @@
 """Fields that an ensemble needs or cannot have: core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from triton_ensembles.check.examples import SCALE, ensemble, step
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
+from triton_ensembles.check.text.unknown import UnknownValueError
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"
 GOOD = ensemble(SCALE)
@@ -46,8 +48,7 @@ _forbidden(
 @rule("An ensemble has at least one step", bad=ensemble(), words="must specify 'step' for ensemble '…'")
 def ensemble_without_steps(model: Model) -> Iterator[Finding]:
     config = model.config
-    empty = config.HasField("ensemble_scheduling") and not config.ensemble_scheduling.step
-    if empty and not model.is_damaged("ensemble_scheduling"):
+    if config.HasField("ensemble_scheduling") and not config.ensemble_scheduling.step:
         yield Finding(
             model.at("ensemble_scheduling"), "this ensemble has no steps", cure='write step [ { model_name: "…" … } ]'
         )
@@ -63,10 +64,10 @@ def _missing(field: str, bad: str, cure: str) -> None:
     )
     def find(model: Model) -> Iterator[Finding]:
         for number, item in enumerate(model.config.ensemble_scheduling.step):
-            path = ("ensemble_scheduling", "step", number)
-            if not getattr(item, field) and not model.is_damaged(*path, field):
-                name = f"step {number}" + (f" ('{item.model_name}')" if item.model_name else "")
-                yield Finding(model.at(*path), f"{name} has no {field}", cure=cure)
+            with suppress(UnknownValueError):
+                if not getattr(item, field):
+                    name = f"step {number}" + (f" ('{item.model_name}')" if item.model_name else "")
+                    yield Finding(model.at("ensemble_scheduling", "step", number), f"{name} has no {field}", cure=cure)
 
 
 _missing("model_name", ensemble(SCALE.replace('model_name: "scale"\n      ', "")), 'write model_name: "…"')

@@ -7,7 +7,6 @@ from triton_ensembles.check.examples import SCALE, X, Y, ensemble, io_tensor, st
 from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.tensors import tensors
 from triton_ensembles.spelling import listed
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateEnsembleSchedulingConfig"
@@ -16,13 +15,9 @@ _JOINED = ensemble(step("scale", {"X": "X"}, {"Y": "scaled"}), step("join", {"A"
 
 
 def _flow(model: Model) -> Dataflow:
-    """Empty without steps, and when a map or a tensor's name is unreadable: what seems to be missing may be there."""
+    """Empty without steps, or with one whose maps are missing."""
     all_steps = model.config.ensemble_scheduling.step
     if not all_steps or not all(item.input_map and item.output_map for item in all_steps):  # other rules report that
-        return Dataflow((), (), (), ())
-    names = any(model.is_damaged(kind, index, "name") for kind, index, _ in tensors(model))
-    lists = ("ensemble_scheduling",) in model.file.damaged_paths or model.is_damaged("ensemble_scheduling", "step")
-    if names or lists or ("input",) in model.file.damaged_paths or ("output",) in model.file.damaged_paths:
         return Dataflow((), (), (), ())
     return Dataflow.of(model)
 

@@ -1,12 +1,14 @@
 """The steps of an ensemble and the models that they name: core r24.10 ensemble_utils.cc ValidateEnsembleConfig."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from triton_ensembles.check.examples import SCALE, X, ensemble, io_tensor, step
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.spelling import listed, nearest
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorMapping"
@@ -26,18 +28,18 @@ class Step(NamedTuple):
         return ("ensemble_scheduling", "step", self.number)
 
     @property
-    def tensors_known(self) -> bool:
-        """Whether the model's config lists its inputs and outputs: a server may complete an empty one."""
-        if self.model is None or not self.model.has_config:
-            return False
-        config = self.model.config
-        damaged = self.model.is_damaged("input") or self.model.is_damaged("output")
-        return bool(config.input or config.output) and not damaged
+    def configured(self) -> Model | None:
+        """The model if it has a config.pbtxt; without one it gets its own fault."""
+        return self.model if self.model is not None and self.model.has_config else None
 
 
 def steps(model: Model) -> list[Step]:
-    found = model.config.ensemble_scheduling.step
-    return [Step(number, item, model.repository.model(item.model_name)) for number, item in enumerate(found)]
+    """The steps whose model_name is known."""
+    found = []
+    for number, item in enumerate(model.config.ensemble_scheduling.step):
+        with suppress(UnknownValueError):
+            found.append(Step(number, item, model.repository.model(item.model_name)))
+    return found
 
 
 def step_names(repository: Repository) -> frozenset[str]:
@@ -60,7 +62,7 @@ def step_model_missing(model: Model) -> Iterator[Finding]:
     models = f"the models here are {listed(known)}" if known else "add the model to the repository"
     for item in steps(model):
         name = item.message.model_name
-        if name and item.model is None and not model.is_damaged(*item.path, "model_name"):
+        if name and item.model is None:
             guess = nearest(name, known)
             yield Finding(
                 model.at(*item.path, "model_name"),
@@ -78,38 +80,39 @@ def step_model_missing(model: Model) -> Iterator[Finding]:
 )
 def step_version_not_served(model: Model) -> Iterator[Finding]:
     for item in steps(model):
-        wanted = item.message.model_version
-        if item.model is None or wanted == -1 or wanted in item.model.served_versions():
-            continue
-        if model.is_damaged(*item.path, "model_version") or not item.model.served_versions():
-            continue
-        given = model.file.has(*item.path, "model_version")
-        versions = ", ".join(str(number) for number in sorted(item.model.served_versions()))
-        yield Finding(
-            model.at(*item.path, "model_version" if given else "model_name"),
-            f"step {item.number} asks for version {wanted} of '{item.message.model_name}', which serves {versions}"
-            if given
-            else f"step {item.number} has no model_version, which means version 0; "
-            f"'{item.message.model_name}' serves {versions}",
-            cure="write model_version: -1",
-        )
+        with suppress(UnknownValueError):
+            wanted = item.message.model_version
+            served = item.model.served_versions() if item.model and wanted != -1 else []
+            if not served or wanted in served:
+                continue
+            given = model.file.has(*item.path, "model_version")
+            versions = ", ".join(str(number) for number in sorted(served))
+            yield Finding(
+                model.at(*item.path, "model_version" if given else "model_name"),
+                f"step {item.number} asks for version {wanted} of '{item.message.model_name}', which serves {versions}"
+                if given
+                else f"step {item.number} has no model_version, which means version 0; "
+                f"'{item.message.model_name}' serves {versions}",
+                cure="write model_version: -1",
+            )
 
 
 def _unknown(kind: str, example: str, words: str) -> None:
     @rule(f"{kind}_map names {kind}s that the model has", id=f"step-{kind}-unknown", bad=example, words=words)
     def find(model: Model) -> Iterator[Finding]:
         for item in steps(model):
-            if item.model is None or not item.tensors_known:
+            if item.configured is None or item.configured.is_completed:
                 continue
-            known = [tensor.name for tensor in getattr(item.model.config, kind)]
-            pairs = getattr(item.message, f"{kind}_map")
-            for key in sorted(set(pairs) - set(known)):
-                guess = nearest(key, [name for name in known if name not in pairs]) or nearest(key, known)
-                yield Finding(
-                    model.at(*item.path, f"{kind}_map", key, "key"),
-                    f"'{item.message.model_name}' has no {kind} '{key}'",
-                    cure=f'did you mean key: "{guess}"?' if guess else f"its {kind}s are {listed(known)}",
-                )
+            with suppress(UnknownValueError):
+                known = [tensor.name for tensor in getattr(item.configured.config, kind)]
+                pairs = getattr(item.message, f"{kind}_map")
+                for key in sorted(set(pairs) - set(known)):
+                    guess = nearest(key, [name for name in known if name not in pairs]) or nearest(key, known)
+                    yield Finding(
+                        model.at(*item.path, f"{kind}_map", key, "key"),
+                        f"'{item.message.model_name}' has no {kind} '{key}'",
+                        cure=f'did you mean key: "{guess}"?' if guess else f"its {kind}s are {listed(known)}",
+                    )
 
 
 _unknown(
@@ -132,20 +135,21 @@ _unknown(
 )
 def step_input_not_mapped(model: Model) -> Iterator[Finding]:
     for item in steps(model):
-        if item.model is None or not item.tensors_known or not item.message.input_map:
-            continue
-        known = [tensor.name for tensor in item.model.config.input]
-        unknown = [key for key in item.message.input_map if key not in known]
-        for tensor in item.model.config.input:
-            if tensor.name in item.message.input_map or tensor.optional:
+        with suppress(UnknownValueError):
+            if item.configured is None or not item.message.input_map:
                 continue
-            if nearest(tensor.name, unknown):  # step-input-unknown reports it
-                continue
-            yield Finding(
-                model.at(*item.path, "input_map"),
-                f"the input '{tensor.name}' of '{item.message.model_name}' is not mapped",
-                cure=f'write input_map {{ key: "{tensor.name}" value: "…" }}, or make it optional in its model',
-            )
+            known = [tensor.name for tensor in item.configured.config.input]
+            unknown = [key for key in item.message.input_map if key not in known]
+            for tensor in item.configured.config.input:
+                if tensor.name in item.message.input_map or tensor.optional:
+                    continue
+                if nearest(tensor.name, unknown):  # step-input-unknown reports it
+                    continue
+                yield Finding(
+                    model.at(*item.path, "input_map"),
+                    f"the input '{tensor.name}' of '{item.message.model_name}' is not mapped",
+                    cure=f'write input_map {{ key: "{tensor.name}" value: "…" }}, or make it optional in its model',
+                )
 
 
 @rule(
@@ -163,7 +167,7 @@ def step_input_not_mapped(model: Model) -> Iterator[Finding]:
 def ensemble_input_optional(model: Model) -> Iterator[Finding]:
     optional = {tensor.name: index for index, tensor in enumerate(model.config.input) if tensor.optional}
     for item in steps(model) if optional else ():
-        for tensor in item.model.config.input if item.model else ():
+        for tensor in item.configured.config.input if item.configured else ():
             name = item.message.input_map.get(tensor.name, "")
             if name in optional and not tensor.optional:
                 yield Finding(
@@ -186,15 +190,14 @@ def ensemble_input_optional(model: Model) -> Iterator[Finding]:
 def ensemble_batch_size(model: Model) -> Iterator[Finding]:
     most = model.config.max_batch_size
     for item in steps(model):
-        if item.model is None or not item.model.has_config or item.model.is_damaged("max_batch_size"):
-            continue
-        allowed = item.model.config.max_batch_size
-        if 0 < allowed < most:
-            yield Finding(
-                model.at("max_batch_size"),
-                f"the ensemble accepts batches of {most}, but '{item.message.model_name}' only of {allowed}",
-                cure=f"write max_batch_size: {allowed} here, or {most} in {item.message.model_name}",
-            )
+        with suppress(UnknownValueError):
+            allowed = item.configured.config.max_batch_size if item.configured else 0
+            if 0 < allowed < most:
+                yield Finding(
+                    model.at("max_batch_size"),
+                    f"the ensemble accepts batches of {most}, but '{item.message.model_name}' only of {allowed}",
+                    cure=f"write max_batch_size: {allowed} here, or {most} in {item.message.model_name}",
+                )
 
 
 def _nested(name: str, model: str, folder: str = "") -> Example:
@@ -243,6 +246,7 @@ def _ring(model: Model, first: Step) -> list[str] | None:
 @rule(
     "model_namespace is reserved for Triton",
     source="common r24.10 model_config.proto: '[RESERVED] currently this field is reserved for internal use'",
+    severity=Severity.WARNING,
     bad=ensemble(SCALE.replace('model_name: "scale"', 'model_namespace: "here", model_name: "scale"')),
 )
 def step_namespace(model: Model) -> Iterator[Finding]:

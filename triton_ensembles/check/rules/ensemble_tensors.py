@@ -1,6 +1,7 @@
 """Types and shapes along the edges of an ensemble's graph: core r24.10 ensemble_utils.cc ValidateTensorConsistency."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from triton_ensembles.check.examples import SCALE, ensemble, io_tensor, step
@@ -8,10 +9,12 @@ from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.ensemble_models import steps
-from triton_ensembles.check.rules.tensors import same_shape, tensors, type_name
+from triton_ensembles.check.rules.tensors import enumerated, same_shape, tensors, type_name
+from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorConsistency"
+_OWN = "the ensemble"
 _WHOLE = step("whole", {"X": "X"}, {"Y": "Y"})
 _ANY = io_tensor("X", dims="-1")
 GOOD = ensemble(SCALE, inputs=_ANY)
@@ -20,16 +23,29 @@ GOOD = ensemble(SCALE, inputs=_ANY)
 class Node(NamedTuple):
     """How one model declares a tensor.
 
-    ``at`` is where the ensemble maps the tensor to it; ``reads`` whether the tensor flows to ``who``.
+    ``at`` is where the ensemble maps the tensor to it; ``reads`` whether the tensor flows to ``who``. Each property
+    may be unknown.
     """
 
     who: str
-    data_type: int
-    dims: list[int]
-    batching: bool
+    tensor: Any
+    model: Model
     at: Place
-    trusted: bool
     reads: bool
+
+    @property
+    def data_type(self) -> int:
+        return int(self.tensor.data_type)
+
+    @property
+    def dims(self) -> list[int]:
+        """Of an ensemble's own tensor as its reshape has them."""
+        reshaped = self.who == _OWN and self.tensor.HasField("reshape")
+        return list(self.tensor.reshape.shape if reshaped else self.tensor.dims)
+
+    @property
+    def batching(self) -> bool:
+        return bool(self.model.config.max_batch_size > 0)
 
     @property
     def full_dims(self) -> list[int]:
@@ -43,29 +59,31 @@ def edges(model: Model) -> Iterator[tuple[str, Node, Node]]:
     declaration, and not with each other.
     """
     first: dict[str, Node] = {}
-    for kind, index, tensor in tensors(model):
-        dims = tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims
-        trusted = not model.is_damaged(kind, index)
-        node = _node(model, "the ensemble", tensor, dims, model.at(kind, index), trusted, kind == "output")
+    for kind, index, tensor in (*enumerated(model, "input"), *enumerated(model, "output")):
+        node = Node(_OWN, tensor, model, model.at(kind, index), kind == "output")
         first.setdefault(tensor.name, node)
     for item in steps(model):
-        if item.model is None or not item.tensors_known:
-            continue
         who = f"'{item.message.model_name}'"
-        for kind, index, tensor in tensors(item.model):
-            name = getattr(item.message, f"{kind}_map").get(tensor.name)
-            if name is None:
-                continue
-            place = model.at(*item.path, f"{kind}_map", tensor.name, "value")
-            trusted = not item.model.is_damaged(kind, index)
-            node = _node(item.model, who, tensor, tensor.dims, place, trusted, kind == "input")
-            before = first.setdefault(name, node)
-            if before is not node and before.trusted and node.trusted:
-                yield name, before, node
+        if item.configured is None:
+            continue
+        for kind, _, tensor in tensors(item.configured):
+            with suppress(UnknownValueError):
+                name = getattr(item.message, f"{kind}_map").get(tensor.name)
+                if name is None:
+                    continue
+                place = model.at(*item.path, f"{kind}_map", tensor.name, "value")
+                node = Node(who, tensor, item.configured, place, kind == "input")
+                before = first.setdefault(name, node)
+                if before is not node:
+                    yield name, before, node
 
 
-def _node(model: Model, who: str, tensor: Any, dims: Sequence[int], place: Place, trusted: bool, reads: bool) -> Node:
-    return Node(who, tensor.data_type, list(dims), model.config.max_batch_size > 0, place, trusted, reads)
+def known_edges(model: Model) -> Iterator[tuple[str, Node, Node]]:
+    """Those of :func:`edges` whose shapes are known."""
+    for name, one, other in edges(model):
+        with suppress(UnknownValueError):
+            if one.full_dims and other.full_dims:
+                yield name, one, other
 
 
 @rule(
@@ -76,13 +94,14 @@ def _node(model: Model, who: str, tensor: Any, dims: Sequence[int], place: Place
 )
 def ensemble_data_type_clash(model: Model) -> Iterator[Finding]:
     for name, one, other in edges(model):
-        if one.data_type != other.data_type and DataType.TYPE_INVALID not in (one.data_type, other.data_type):
-            yield Finding(
-                other.at,
-                f"the tensor '{name}' is {type_name(one.data_type)} for {one.who}, "
-                f"but {type_name(other.data_type)} for {other.who}",
-                cure="make them agree, or add a step between them that converts the tensor",
-            )
+        with suppress(UnknownValueError):
+            if one.data_type != other.data_type and DataType.TYPE_INVALID not in (one.data_type, other.data_type):
+                yield Finding(
+                    other.at,
+                    f"the tensor '{name}' is {type_name(one.data_type)} for {one.who}, "
+                    f"but {type_name(other.data_type)} for {other.who}",
+                    cure="make them agree, or add a step between them that converts the tensor",
+                )
 
 
 @rule(
@@ -92,15 +111,16 @@ def ensemble_data_type_clash(model: Model) -> Iterator[Finding]:
 )
 def ensemble_shape_clash(model: Model) -> Iterator[Finding]:
     for name, one, other in edges(model):
-        if same_shape(one.dims, other.dims) or same_shape(one.full_dims, other.full_dims):
-            continue
-        if one.dims and other.dims:
-            yield Finding(
-                other.at,
-                f"the tensor '{name}' has the shape {one.full_dims} for {one.who}, "
-                f"but {other.full_dims} for {other.who}{_batch_note(one, other)}",
-                cure="make them agree; -1 means any length, and dims do not include the batch axis",
-            )
+        with suppress(UnknownValueError):
+            if same_shape(one.dims, other.dims) or same_shape(one.full_dims, other.full_dims):
+                continue
+            if one.dims and other.dims:
+                yield Finding(
+                    other.at,
+                    f"the tensor '{name}' has the shape {one.full_dims} for {one.who}, "
+                    f"but {other.full_dims} for {other.who}{_batch_note(one, other)}",
+                    cure="make them agree; -1 means any length, and dims do not include the batch axis",
+                )
 
 
 def _batch_note(one: Node, other: Node) -> str:
@@ -121,7 +141,7 @@ def _batch_note(one: Node, other: Node) -> str:
     good=ensemble(step("whole", {"X": "X"}, {"Y": "Y"})),
 )
 def ensemble_batch_of_one(model: Model) -> Iterator[Finding]:
-    for name, one, other in edges(model):
+    for name, one, other in known_edges(model):
         batching, single = (one, other) if one.batching else (other, one)
         clash = not same_shape(one.full_dims, other.full_dims) and same_shape(one.dims, other.dims)
         flows = batching.batching and not batching.reads and single.reads and not single.batching
@@ -148,7 +168,7 @@ def ensemble_batch_of_one(model: Model) -> Iterator[Finding]:
 )
 def ensemble_shape_clash_hidden(model: Model) -> Iterator[Finding]:
     seen: dict[str, list[Node]] = {}
-    for name, first, now in edges(model):
+    for name, first, now in known_edges(model):
         if not same_shape(first.dims, now.dims) and not same_shape(first.full_dims, now.full_dims):
             continue  # ensemble-shape-clash reports it
         for before in seen.setdefault(name, []):

@@ -19,6 +19,7 @@ from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.rules.environment_imports import environment_files
 from triton_ensembles.recipe.reader import RECIPE
+from triton_ensembles.triton.backends import backend_meant
 from triton_ensembles.triton.destination import Destination
 
 SOURCE = "triton_ensembles/fused: one process runs the steps, and answers each request once"
@@ -129,6 +130,8 @@ def fused_sender(model: Model, destination: Destination) -> Iterator[Finding]:
 def fused_backend(model: Model, destination: Destination) -> Iterator[Finding]:
     backend = backend_of(model).name
     if not _is_step(model, destination) or not backend or backend == "python" or backend in ENGINES:
+        return
+    if backend_meant(backend):  # backend-misspelt reports it
         return
     recipe = model.repository.recipe
     if recipe and (recipe.recipe is None or any(recipe.recipe.model_for(model.folder, each) for each in ENGINES)):

@@ -8,8 +8,8 @@ from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.rules.endpoint import is_for_own_server
-from triton_ensembles.spelling import listed, nearest
-from triton_ensembles.triton.backends import ENSEMBLE
+from triton_ensembles.spelling import listed
+from triton_ensembles.triton.backends import ENSEMBLE, backend_meant
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.releases import backends_of, image_of, instance_of, is_cpu_image, releases
@@ -113,7 +113,7 @@ def image_backend_unknown(model: Model, destination: Destination) -> Iterator[Fi
     known = set().union(*(each.backends for each in releases().values()))
     if backend in known or not _is_plain(destination.image):
         return
-    if nearest(backend, known):  # backend-misspelt reports it
+    if backend_meant(backend):  # backend-misspelt reports it
         return
     yield Finding(
         model.at("backend"),

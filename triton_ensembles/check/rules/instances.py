@@ -102,7 +102,8 @@ def instance_group_gpu_on_cpu(model: Model, destination: Destination) -> Iterato
 )
 def instance_group_profile(model: Model) -> Iterator[Finding]:
     for index, group in _groups(model):
-        if group.profile and backend_of(model).platform != TENSORRT_PLATFORM:
+        backend = backend_of(model)
+        if group.profile and backend.name and backend.platform != TENSORRT_PLATFORM:
             yield Finding(
                 model.at("instance_group", index, "profile"),
                 "this instance group has an optimization profile, and the model is not a TensorRT plan",

@@ -42,7 +42,7 @@ def _controls(model: Model) -> set[str]:
 )
 def model_py_input_name(model: Model) -> Iterator[Finding]:
     known = {each.name for each in model.config.input} | _controls(model)
-    if not model.config.input or model.is_damaged("input"):
+    if not model.config.input or model.is_completed:
         return
     for file in every_file(model):
         for call, name in file.calls():
@@ -70,7 +70,7 @@ def model_py_output_name(model: Model) -> Iterator[Finding]:
     known = {each.name for each in model.config.output} | {
         each.output_name for each in model.config.sequence_batching.state
     }
-    if not model.config.output or model.is_damaged("output"):
+    if not model.config.output or model.is_completed:
         return
     for file in every_file(model):
         for call, wanted in _made(file):

@@ -11,7 +11,8 @@ from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
 
 # prometheus-cpp CheckLabelName: letters, digits and _, no digit first, and no __ first (Prometheus's own labels).
-_LABEL = re.compile(r"(?!__)[A-Za-z_][A-Za-z0-9_]*\Z")
+# It takes an empty name too.
+_LABEL = re.compile(r"(?:(?!__)[A-Za-z_][A-Za-z0-9_]*)?\Z")
 _LABELLED = io_tensor("Y", more='label_filename: "labels.txt"')
 
 

@@ -9,7 +9,7 @@ from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.spelling import choices, listed, nearest
-from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, PLATFORM_OF, PLATFORMS
+from triton_ensembles.triton.backends import BACKENDS, ENSEMBLE, PLATFORM_OF, PLATFORMS, backend_meant
 from triton_ensembles.triton.destination import Destination
 
 _LIBRARY = re.compile(r"libtriton_\w+\.so")
@@ -26,7 +26,7 @@ SOURCE = "core r24.10 model_config_utils.cc ValidateModelConfig"
 )
 def backend_missing(model: Model) -> Iterator[Finding]:
     config = model.config
-    if model.is_damaged("backend") or model.is_damaged("platform") or not model.has_config or model.is_ensemble:
+    if not model.has_config or model.is_ensemble:
         return
     if backend_of(model).name or config.platform:
         return
@@ -47,15 +47,16 @@ def backend_missing(model: Model) -> Iterator[Finding]:
 )
 def platform_unknown(model: Model) -> Iterator[Finding]:
     platform = model.config.platform
-    if not platform or platform == ENSEMBLE or backend_of(model).name or model.is_damaged("platform"):
+    if not platform or platform == ENSEMBLE or backend_of(model).name:
         return
     if model.config.HasField("ensemble_scheduling"):
         return  # ensemble-platform reports it
-    if platform in BACKENDS:
-        cure = f'write backend: "{platform}"'
+    guess = nearest(platform, [*PLATFORMS, ENSEMBLE])
+    meant = platform if platform in BACKENDS else backend_meant(platform)
+    if guess and platform not in BACKENDS:
+        cure = f'did you mean platform: "{guess}"?'
     else:
-        guess = nearest(platform, [*PLATFORMS, ENSEMBLE])
-        cure = f'did you mean platform: "{guess}"?' if guess else f"the platforms are {listed([*PLATFORMS, ENSEMBLE])}"
+        cure = f'write backend: "{meant}"' if meant else f"the platforms are {listed([*PLATFORMS, ENSEMBLE])}"
     yield Finding(model.at("platform"), f"'{platform}' is not a valid platform", cure=cure)
 
 
@@ -88,13 +89,13 @@ def platform_backend_clash(model: Model) -> Iterator[Finding]:
 )
 def backend_misspelt(model: Model) -> Iterator[Finding]:
     name = model.config.backend
-    guess = nearest(name, BACKENDS)
+    guess = backend_meant(name)
     if guess and not _is_available(model):
         yield Finding(model.at("backend"), f"there is no backend '{name}'", cure=f'did you mean backend: "{guess}"?')
 
 
 @rule(
-    "NVIDIA publishes the backend, or the model's folder has its library",
+    "The backend is one of Triton's images, or the model's folder has its library",
     source="core r24.10 backend_model.cc GetBackendRuntimeLibraryName",
     severity=Severity.WARNING,
     bad=python_model(backend='backend: "inhouse"'),
@@ -104,10 +105,10 @@ def backend_unknown(model: Model, destination: Destination) -> Iterator[Finding]
     name = model.config.backend
     if destination.image:  # image-backend-unknown reports it more precisely
         return
-    if not nearest(name, BACKENDS) and not _is_available(model) and not model.is_ensemble:
+    if not backend_meant(name) and not _is_available(model) and not model.is_ensemble:
         yield Finding(
             model.at("backend"),
-            f"NVIDIA publishes no backend '{name}'",
+            f"no image of Triton that NVIDIA publishes has a backend '{name}'",
             f"a server without it refuses the model: unable to find backend library for backend '{name}'",
             f"put libtriton_{name}.so into the model's folder, or make sure that the server has the backend",
         )
@@ -116,7 +117,7 @@ def backend_unknown(model: Model, destination: Destination) -> Iterator[Finding]
 def _is_available(model: Model) -> bool:
     """Whether the model names no backend, a published one, or one whose library is in its own folder."""
     config = model.config
-    if not config.backend or config.backend in BACKENDS or config.runtime or model.is_damaged("backend"):
+    if not config.backend or config.backend in BACKENDS or config.runtime:
         return True
     return has_library(model, f"libtriton_{config.backend}.so")
 
@@ -130,7 +131,7 @@ def _is_available(model: Model) -> bool:
 )
 def runtime_missing(model: Model) -> Iterator[Finding]:
     runtime = model.config.runtime
-    if not runtime or model.is_damaged("runtime") or model.is_ensemble:
+    if not runtime or model.is_ensemble:
         return
     python_itself = runtime == "model.py" and backend_of(model).name == "python"
     if not python_itself and (runtime == "model.py" or _LIBRARY.fullmatch(runtime) or has_library(model, runtime)):
@@ -188,7 +189,7 @@ def ensemble_backend(model: Model) -> Iterator[Finding]:
 def ensemble_scheduling_missing(model: Model) -> Iterator[Finding]:
     config = model.config
     missing = config.platform == ENSEMBLE and not config.HasField("ensemble_scheduling")
-    if missing and not model.is_damaged("ensemble_scheduling"):
+    if missing:
         other = config.WhichOneof("scheduling_choice")
         yield Finding(
             model.at(other) if other else model.at("platform"),

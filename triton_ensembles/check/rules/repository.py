@@ -9,6 +9,7 @@ from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import NOT_VERSIONS, Form, Model
 from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.triton.backends import FALLBACK_FILES, LOADS_FILE
 
 GOOD = python_model()
 SOURCE = "core r24.10 model_lifecycle.cc VersionsToLoad"
@@ -25,12 +26,28 @@ NO_VERSION = "at least one version must be available under the version policy of
 def model_name_differs_from_folder(model: Model) -> Iterator[Finding]:
     name = model.config.name
     # SageMaker's front end maps the folder of the ensemble to the TargetModel, and then core does not compare.
-    mapped = model.repository.form is Form.ARCHIVE and (model.is_ensemble or model.root == "")
-    if name and name != model.folder and not mapped and not model.is_damaged("name"):
+    mapped = model.repository.form is Form.ARCHIVE and model.is_ensemble
+    if name and name != model.folder and not mapped and model.root:
         yield Finding(
             model.at("name"),
             f"the model's name is '{name}', but its folder is '{model.folder}'",
             cure=f'write name: "{model.folder}", or rename the folder',
+        )
+
+
+@rule(
+    "A model that is checked alone is in a folder of its own name",
+    source="core r24.10 model_repository_manager.cc InitializeModelInfo",
+    severity=Severity.WARNING,
+)
+def model_folder_renamed(model: Model) -> Iterator[Finding]:
+    name = model.config.name
+    if name and name != model.folder and not model.root and model.repository.form is Form.FOLDER:
+        yield Finding(
+            model.at("name"),
+            f"the model's name is '{name}', but this folder is '{model.folder}'",
+            f"Triton loads it from a repository where its folder is '{name}', and refuses it under the folder's name",
+            f"copy it into the repository as {name}/",
         )
 
 
@@ -154,12 +171,12 @@ def model_file_missing(model: Model) -> Iterator[Finding]:
     config = model.config
     if not model.has_config or not backend.file or model.is_ensemble or config.cc_model_filenames:
         return
-    if any(model.is_damaged(name) for name in ("backend", "platform", "default_model_filename", "version_policy")):
+    if backend.name not in LOADS_FILE:
         return
     for number in model.served_versions():
         folder = model.versions[number]
-        path = join(folder, backend.file)
-        if model.get(path) or (recipe and recipe.makes_version_of(model.folder)):
+        files = (backend.file, *FALLBACK_FILES.get(backend.name, ()))
+        if any(model.get(join(folder, name)) for name in files) or (recipe and recipe.makes_version_of(model.folder)):
             continue
         waits = "loading the model never ends, and other models wait for it"
         yield Finding(

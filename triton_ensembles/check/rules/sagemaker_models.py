@@ -41,7 +41,7 @@ def sagemaker_gpus(model: Model, destination: Destination) -> Iterator[Finding]:
     instance = instance_of(destination.instance)
     for number, group in enumerate(model.config.instance_group):
         ids = [gpu for gpu in group.gpus if gpu >= 0]  # instance-group-gpu-negative reports the others
-        if not ids or model.is_damaged("instance_group", number, "gpus"):
+        if not ids:
             continue
         available = instance.gpus if instance and instance.gpus else 1
         if max(ids) < available:

@@ -7,7 +7,7 @@ from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
-from triton_ensembles.check.rules.tensors import ELEMENT_BYTES, element_count, type_name
+from triton_ensembles.check.rules.tensors import ELEMENT_BYTES, element_count, repeated, type_name
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 sequence_batch_scheduler.cc GenerateInitialStateData"
@@ -33,7 +33,7 @@ def _initial_states(model: Model) -> Iterator[tuple[tuple[str | int, ...], Any, 
     """(path, state, initial_state) of every state that has exactly one initial_state."""
     for index, state in enumerate(model.config.sequence_batching.state):
         path = ("sequence_batching", "state", index, "initial_state")
-        if len(state.initial_state) == 1 and not model.is_damaged(*path):
+        if len(state.initial_state) == 1:
             yield (*path, 0), state, state.initial_state[0]
 
 
@@ -62,8 +62,8 @@ def initial_state_count(model: Model) -> Iterator[Finding]:
 def initial_state_twice(model: Model) -> Iterator[Finding]:
     states = model.config.sequence_batching.state
     names = [state.input_name if len(state.initial_state) == 1 else "" for state in states]
-    for index, name in enumerate(names):
-        if name and name in names[:index]:
+    for index, name in repeated(names):
+        if name:
             yield Finding(
                 model.at("sequence_batching", "state", index, "input_name"),
                 f"two states give the input '{name}' its initial value",

@@ -7,6 +7,7 @@ from triton_ensembles.check.examples import parameter, python_model
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rules.tensors import repeated
 from triton_ensembles.triton.model_config import DataType
 
 SOURCE = "core r24.10 model_config_utils.cc GetBooleanSequenceControlProperties, GetTypedSequenceControlProperties"
@@ -48,7 +49,7 @@ def _kind(control: Any) -> str:
 def sequence_control_name_missing(model: Model) -> Iterator[Finding]:
     for number, tensor in enumerate(model.config.sequence_batching.control_input):
         path = ("sequence_batching", "control_input", number)
-        if not tensor.name and not model.is_damaged(*path):
+        if not tensor.name:
             yield Finding(model.at(*path), f"control_input {number} has no name", cure='write name: "…"')
 
 
@@ -60,8 +61,8 @@ def sequence_control_name_missing(model: Model) -> Iterator[Finding]:
 )
 def sequence_control_tensor_twice(model: Model) -> Iterator[Finding]:
     names = [tensor.name for tensor in model.config.sequence_batching.control_input]
-    for number, name in enumerate(names):
-        if name and name in names[:number]:
+    for number, name in repeated(names):
+        if name:
             yield Finding(
                 model.at("sequence_batching", "control_input", number, "name"),
                 f"control_input '{name}' is given twice",
@@ -91,7 +92,7 @@ def sequence_control_kind_twice(model: Model) -> Iterator[Finding]:
 def sequence_control_values(model: Model) -> Iterator[Finding]:
     for path, _, control in _controls(model):
         given = [name for name in _VALUES if len(getattr(control, name))]
-        if control.kind not in (0, 1, 2) or model.is_damaged(*path):  # START, READY, END: the true-or-false kinds
+        if control.kind not in (0, 1, 2):  # START, READY, END: the true-or-false kinds
             continue
         kind = _kind(control)
         if len(given) == 1 and len(getattr(control, given[0])) == 2:
@@ -133,8 +134,7 @@ def sequence_corrid_values(model: Model) -> Iterator[Finding]:
 def sequence_corrid_data_type(model: Model) -> Iterator[Finding]:
     allowed = {DataType.Value(name) for name in _CORRID_TYPES}
     for path, _, control in _controls(model):
-        unknown = control.kind == control.CONTROL_SEQUENCE_CORRID and control.data_type not in allowed
-        if unknown and not model.is_damaged(*path):
+        if control.kind == control.CONTROL_SEQUENCE_CORRID and control.data_type not in allowed:
             yield Finding(
                 model.at(*path, "data_type"),
                 "the data_type of CONTROL_SEQUENCE_CORRID is not valid for a correlation ID",

@@ -1,14 +1,18 @@
 """Inputs and outputs of a model: core r24.10 model_config_utils.cc ValidateModelIOConfig and what it calls."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.examples import X, Y, io_tensor, plan_model, python_model
+from triton_ensembles.check.completion import left_out
+from triton_ensembles.check.examples import COMPLETING, X, Y, io_tensor, plan_model, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.text.unknown import UnknownValueError
+from triton_ensembles.spelling import listed
 from triton_ensembles.triton.backends import TENSORRT_PLATFORM
 from triton_ensembles.triton.model_config import DataType
 
@@ -25,10 +29,24 @@ _SHAPE_TENSOR = io_tensor("X", "INT32", "1", "is_shape_tensor: true")
 
 
 def tensors(model: Model) -> Iterator[tuple[str, int, Any]]:
-    """("input" or "output", index, ModelInput or ModelOutput) of every tensor of the config."""
+    """("input" or "output", index, ModelInput or ModelOutput) of every tensor of the config, as far as it is known."""
     for kind in ("input", "output"):
-        for index, tensor in enumerate(getattr(model.config, kind)):
-            yield kind, index, tensor
+        with suppress(UnknownValueError):
+            yield from enumerated(model, kind)
+
+
+def enumerated(model: Model, kind: str) -> Iterator[tuple[str, int, Any]]:
+    for index, tensor in enumerate(getattr(model.config, kind)):
+        yield kind, index, tensor
+
+
+def repeated(names: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """(index, name) of each that has come before."""
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if name in seen:
+            yield index, name
+        seen.add(name)
 
 
 def type_name(data_type: int) -> str:
@@ -48,9 +66,10 @@ def element_count(dims: Sequence[int]) -> int:
 def _each(model: Model, is_wrong: Callable[[Any], bool], field: str, message: str, cure: str) -> Iterator[Finding]:
     """A finding for each tensor that ``is_wrong``; ``message`` may use {kind} and {name}."""
     for kind, index, tensor in tensors(model):
-        if is_wrong(tensor) and not model.is_damaged(kind, index, field):
-            text = message.format(kind=kind, name=tensor.name or f"number {index + 1}")
-            yield Finding(model.at(kind, index, field), text, cure=cure)
+        with suppress(UnknownValueError):
+            if is_wrong(tensor):
+                text = message.format(kind=kind, name=tensor.name or f"number {index + 1}")
+                yield Finding(model.at(kind, index, field), text, cure=cure)
 
 
 @rule(
@@ -91,6 +110,27 @@ def tensor_dims_missing(model: Model) -> Iterator[Finding]:
         "{kind} '{name}' has no dims",
         "write dims: [ … ] without the batch axis; [ 1 ] for one value",
     )
+
+
+@rule(
+    "Inputs and outputs that a config leaves out are those of the model's file",
+    source="backends r24.10 AutoCompleteConfig; model.cc Model::Init validates the completed config",
+    severity=Severity.NOTE,
+    bad=Example(python_model(inputs='{ name: "X" }'), {"1/model.py": COMPLETING}),
+    good=Example(python_model(), {"1/model.py": COMPLETING}),
+    words="model … '…' must specify 'data_type'",
+)
+def config_completed(model: Model) -> Iterator[Finding]:
+    paths = left_out(model) if model.is_completed and model.has_config else ()
+    fields = list(dict.fromkeys(str(path[-1]) for path in paths if path != ("max_batch_size",)))
+    if fields:
+        yield Finding(
+            model.at(),
+            f"this config leaves {listed(fields)} to the {backend_of(model).name} backend, so they are not checked",
+            "Triton completes the config by default; with --disable-auto-complete-config it refuses the model, or "
+            "every request to it",
+            "write them; GET /v2/models/<name>/config of a running server prints the completed configuration",
+        )
 
 
 @rule(
@@ -140,9 +180,9 @@ def reshape_empty(model: Model) -> Iterator[Finding]:
 def reshape_size_differs(model: Model) -> Iterator[Finding]:
     for kind, index, tensor in tensors(model):
         shape = list(tensor.reshape.shape)
-        if not tensor.HasField("reshape") or (not shape and model.config.max_batch_size == 0):
+        if not tensor.dims or not tensor.HasField("reshape") or (not shape and model.config.max_batch_size == 0):
             continue
-        if any(dim < 1 and dim != VARIABLE for dim in (*tensor.dims, *shape)) or model.is_damaged(kind, index):
+        if any(dim < 1 and dim != VARIABLE for dim in (*tensor.dims, *shape)):
             continue
         if not reshapes(list(tensor.dims), shape):
             yield Finding(
@@ -190,7 +230,10 @@ def format_needs_3_dims(model: Model) -> Iterator[Finding]:
 
 
 def _is_plan(model: Model) -> bool:
-    return backend_of(model).platform == TENSORRT_PLATFORM
+    backend = backend_of(model)
+    return backend.platform == TENSORRT_PLATFORM or not (
+        backend.name or model.is_ensemble
+    )  # backend-missing reports it
 
 
 @rule(
@@ -269,8 +312,7 @@ def output_name_twice(model: Model) -> Iterator[Finding]:
 
 
 def _twice(model: Model, kind: str, effect: str) -> Iterator[Finding]:
-    names = [tensor.name for tensor in getattr(model.config, kind)]
-    for index, name in enumerate(names):
-        if name and name in names[:index]:
+    for index, name in repeated(tensor.name for tensor in getattr(model.config, kind)):
+        if name:
             message = f"there are two {kind}s called '{name}'"
             yield Finding(model.at(kind, index, "name"), message, effect, "give it another name, or delete it")

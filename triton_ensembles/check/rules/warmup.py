@@ -30,7 +30,7 @@ def _samples(model: Model) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     if model.config.HasField("ensemble_scheduling"):
         return
     for index, sample in enumerate(model.config.model_warmup):
-        if sample.batch_size and not model.is_damaged("model_warmup", index):
+        if sample.batch_size:
             yield ("model_warmup", index), sample
 
 
@@ -93,7 +93,7 @@ def warmup_input_differs(model: Model) -> Iterator[Finding]:
     inputs = {tensor.name: tensor for tensor in model.config.input}
     for path, name, tensor in _inputs(model):
         wanted = inputs.get(name)
-        if wanted is None or model.is_damaged("input"):
+        if wanted is None:
             continue
         dims, allowed = list(tensor.dims), list(wanted.dims)
         if tensor.data_type != wanted.data_type:
@@ -123,7 +123,7 @@ def warmup_inputs_missing(model: Model) -> Iterator[Finding]:
     required = [tensor.name for tensor in model.config.input if not tensor.optional]
     for path, sample in _samples(model):
         missing = [name for name in required if name not in sample.inputs]
-        if missing and not model.is_damaged("input"):
+        if missing:
             guesses = [
                 f"did you mean '{guess}'?" for guess in (nearest(name, missing) for name in sample.inputs) if guess
             ]
@@ -144,7 +144,7 @@ def warmup_inputs_missing(model: Model) -> Iterator[Finding]:
 def warmup_batch_size(model: Model) -> Iterator[Finding]:
     most = max(model.config.max_batch_size, 1)
     for path, sample in _samples(model):
-        if sample.batch_size > most and not model.is_damaged("max_batch_size"):
+        if sample.batch_size > most:
             yield Finding(
                 model.at(*path, "batch_size"),
                 f"the warm-up sample '{sample.name}' has batch_size {sample.batch_size}, and the model accepts {most}",

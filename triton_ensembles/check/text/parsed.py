@@ -24,4 +24,4 @@ class Parsed:
     message: Message
     faults: list[TextFault] = field(default_factory=list)
     offsets: dict[Path, int] = field(default_factory=dict)
-    damaged: set[Path] = field(default_factory=set)  # whose value is lost
+    damaged: set[Path] = field(default_factory=set)  # whose value is unknown

@@ -4,32 +4,37 @@ Where the text says something that protobuf refuses but whose meaning is plain (
 number), the meaning goes into the message, so that later rules see what was meant and do not report consequences.
 """
 
-import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
+from triton_ensembles.check.text.foreign import RULE as OTHER_FORMAT
+from triton_ensembles.check.text.foreign import other_format
+from triton_ensembles.check.text.map_pairs import as_entries, read_pairs
 from triton_ensembles.check.text.parsed import Parsed, Path, TextFault
-from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token, Tokens, brackets_balance
+from triton_ensembles.check.text.reading import MOST_FAULTS, NotThisFormatError, Reading, TooManyFaultsError, present
+from triton_ensembles.check.text.strays import fields_meant, form_of
+from triton_ensembles.check.text.template import in_brackets, in_quotes
+from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token
 from triton_ensembles.check.text.values import NOTHING, WrongValueError, read_value
 from triton_ensembles.spelling import choices, nearest
-
-MOST_FAULTS = 100
-
-
-class _TooManyError(Exception):
-    pass
 
 
 def parse(text: str, message: Message) -> Parsed:
     """Read ``text`` into ``message`` (empty before)."""
+    if fault := other_format(text):
+        return Parsed(message, [fault], damaged={()})
     parser = _Parser(text, message)
     try:
         parser.read()
-    except _TooManyError:
+    except NotThisFormatError:
+        parser.parsed.damaged.add(())
+        parser.parsed.faults += parser.placeholders.faults()
+    except TooManyFaultsError:
+        parser.parsed.damaged.add(())
         parser.parsed.faults.append(
             TextFault(
                 "config-syntax",
@@ -41,30 +46,13 @@ def parse(text: str, message: Message) -> Parsed:
     return parser.parsed
 
 
-class _Parser:
-    def __init__(self, text: str, message: Message) -> None:
-        self.text = text
-        self.tokens = Tokens(text)
-        self.parsed = Parsed(message)
-        self._balanced = brackets_balance(text)
-        self._closers: list[str] = []  # what would close the brackets that are open, the outermost first
-        self._outer: list[Descriptor] = []  # the messages around the current one, the outermost first
-        self._unwind_to: int | None = None
-
+class _Parser(Reading):
     def read(self) -> None:
         self._fields(self.parsed.message, (), None)
-        for offset in self.tokens.odd_spaces[:1]:
-            name = unicodedata.name(self.text[offset], f"U+{ord(self.text[offset]):04X}").lower()
-            more = len(self.tokens.odd_spaces) - 1
-            self.parsed.faults.append(
-                TextFault(
-                    "config-syntax",
-                    offset,
-                    f"there is an invisible character here: {name}"
-                    + (f" (and {more} more further down)" if more else ""),
-                    "save the file as UTF-8 without a byte order mark" if offset == 0 else "write an ordinary space",
-                )
-            )
+        if self._structure_lost:
+            self.parsed.damaged.add(())
+        self.parsed.faults += self.placeholders.faults()
+        self._report_habits()
 
     # --- messages ------------------------------------------------------------------------------------------------
 
@@ -72,6 +60,7 @@ class _Parser:
         """Fields up to the bracket that closes ``opening``, which is taken too (or up to the end of the text)."""
         closer = PAIRS[opening.text] if opening else ""
         self._outer.append(message.DESCRIPTOR)
+        self._strays.append(set())
         if closer:
             self._closers.append(closer)
         while not self._leaves():
@@ -86,60 +75,62 @@ class _Parser:
                     break
             elif self.tokens.now.kind is Kind.NAME:
                 self._field(message, path)
+            elif self.tokens.now.kind is Kind.PLACEHOLDER:
+                self._placeholder(path)
+                self.tokens.skip_value()
             else:
-                self._junk(message)
+                self._junk(message, path)
         if closer:
             self._closers.pop()
+        if forms := self._strays.pop():
+            for name in fields_meant(message, forms):
+                self._damage(path, name)
         self._outer.pop()
 
-    def _leaves(self) -> bool:
-        """Whether a missing bracket was noticed further in, so that this message ends here."""
-        if self._unwind_to is None:
-            return False
-        if self._unwind_to == len(self._outer):
-            self._unwind_to = None
-            return False
-        return True
-
-    def _stray_closer(self, closer: str) -> bool:
-        """A closing bracket of another kind. True when it closes something further out, so that we end here."""
-        token = self.tokens.now
-        if closer and token.text in self._closers[:-1]:
-            message = f"'{token.text}' comes before the '{closer}' that is still missing"
-            self._fault("config-unclosed", token, message, f"write {closer} before it")
-            return True
-        cure = f"write {closer} for it, or delete it" if closer else "delete it"
-        self._fault("config-syntax", token, f"this '{token.text}' closes nothing", cure)
-        self.tokens.take()
-        return False
-
-    def _junk(self, message: Message) -> None:
+    def _junk(self, message: Message, path: Path | None) -> None:
         first = self.tokens.now
+        if first.text not in PAIRS or self.text[first.offset - 1 : first.offset] == "{":
+            pass
+        elif self._one_too_many():
+            return
+        if self.tokens.at("{") and self.text[first.offset - 1 : first.offset] == "{":
+            self._template("{{", first.offset)
+        if first.kind is Kind.STRING and self.tokens.next_is(":", "="):
+            text = f"{first.text[:40]} is a field in quotes, as JSON and Python have it"
+            self._fault(OTHER_FORMAT, first, text, "write the names of fields without quotes: name: …")
+            raise NotThisFormatError
         cure = f"a field of {message.DESCRIPTOR.name} is {choices(message.DESCRIPTOR.fields_by_name)}"
-        if first.text == "/":
+        if first.text.startswith("/") or first.text in (";", "-"):
             cure = "a comment begins with #"
         self._fault("config-syntax", first, f"expected the name of a field, found '{first.text.strip()[:40]}'", cure)
-        if first.text == "/":
+        if first.text.startswith("/"):
             self.tokens.skip_line()
             return
+        if path is not None and not self.tokens.at(",", ";"):
+            self.parsed.damaged.add(path)
         while not self.tokens.ended and self.tokens.now.kind is not Kind.NAME and not self.tokens.at("}", ">", "]"):
             self.tokens.skip_one()
+        self._skip_rest(first)
+        self.tokens.take_mark(",", ";")
 
     def _field(self, message: Message, path: Path | None) -> None:
         name = self.tokens.now
-        descriptor = self._named(message, name, path)
+        descriptor = self._named(message, name)
         if self._unwind_to is not None:
             return
         self.tokens.take()
+        if self.tokens.now.text == name.text and self.tokens.next_is(":", "{", "["):
+            self._fault("config-syntax", self.tokens.take(), f"'{name.text}' is written twice", "delete one of the two")
         if descriptor is None:
             self.tokens.skip_value()
+            self._skip_rest(name)
         elif descriptor.message_type is not None:
             self._messages(message, descriptor, name, path)
         else:
             self._scalars(message, descriptor, name, path)
         self.tokens.take_mark(",", ";")
 
-    def _named(self, message: Message, name: Token, path: Path | None) -> FieldDescriptor | None:
+    def _named(self, message: Message, name: Token) -> FieldDescriptor | None:
         """The field called ``name``, or the one that was probably meant; reports all that is wrong with the name."""
         fields = message.DESCRIPTOR.fields_by_name
         if name.text in fields:
@@ -148,14 +139,14 @@ class _Parser:
         levels = [index for index, outer in enumerate(self._outer[:-1], 1) if name.text in outer.fields_by_name]
         if levels and not self._balanced:
             self._unwind_to = levels[-1]
-            self._fault(
+            self._lose_structure(
                 "config-unclosed",
                 name,
                 f"'{name.text}' is a field of {self._outer[levels[-1] - 1].name}, and a bracket is still open",
                 f"write {' '.join(reversed(self._closers[levels[-1] - 1 :]))} before it",
             )
             return None
-        guess = nearest(name.text, fields)
+        guess = None if self._misplaced(name) else nearest(name.text, fields)
         if guess:
             cure = f"did you mean '{guess}'?"
         elif levels:
@@ -164,23 +155,32 @@ class _Parser:
             cure = f"a field of {kind} is {choices(fields, 40)}"
         self._fault("config-unknown-field", name, f"{kind} has no field '{name.text[:60]}'", cure)
         if guess is None:
-            self._damage(path, name.text)
+            self._strays[-1].add(form_of(self.text, name.offset + len(name.text)))
             return None
-        return None if not fields[guess].is_repeated and _present(message, fields[guess]) else fields[guess]
+        return None if not fields[guess].is_repeated and present(message, fields[guess]) else fields[guess]
 
     # --- values --------------------------------------------------------------------------------------------------
 
     def _messages(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
-        self.tokens.take_mark(":")
+        self._colon()
         start = None if path is None else (*path, descriptor.name)
         self._place(start, name.offset)
         if descriptor.is_repeated and self.tokens.at("["):
-            self._list(lambda: self._message(message, descriptor, self.tokens.now, path), messages=True)
+            self._list(
+                lambda: self._message(message, descriptor, self.tokens.now, path),
+                descriptor.message_type.fields_by_name,
+            )
         else:
             self._message(message, descriptor, name, path)
 
     def _message(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None) -> None:
+        if self.tokens.at("["):
+            self._one_too_many()
         opening = self.tokens.take_mark("{", "<")
+        opening = opening or self._missing_opening(descriptor.message_type.fields_by_name, descriptor.name)
+        if opening is None and self.tokens.now.kind is Kind.PLACEHOLDER:
+            self._placeholder(None if path is None else (*path, descriptor.name))
+            return
         if opening is None:
             self._fault(
                 "config-wrong-type",
@@ -189,7 +189,9 @@ class _Parser:
                 f"write {descriptor.name} {{ … }}",
             )
             self._damage(path, descriptor.name)
-            self.tokens.skip_value()
+            if not self.tokens.line_ends_before(place.offset):
+                self.tokens.skip_value()
+                self._skip_rest(place)
             return
         if descriptor.message_type.GetOptions().map_entry:
             self._entry(message, descriptor, place, opening, path)
@@ -198,7 +200,7 @@ class _Parser:
             here = None if path is None else (*path, descriptor.name, len(items))
             self._place(here, place.offset)
             self._fields(items.add(), here, opening)
-        elif self._may_set(message, descriptor, place):
+        elif self._may_set(message, descriptor, place, path):
             getattr(message, descriptor.name).SetInParent()
             here = None if path is None else (*path, descriptor.name)
             self._fields(getattr(message, descriptor.name), here, opening)
@@ -209,12 +211,25 @@ class _Parser:
         self, message: Message, descriptor: FieldDescriptor, place: Token, opening: Token, path: Path | None
     ) -> None:
         """``parameters { key: … value: … }``: its places are known by the key, which may come last."""
+        there = self.text.startswith(opening.text, opening.offset)
+        if there and (pairs := read_pairs(self.text, opening.offset + 1, PAIRS[opening.text])):
+            cure = f"write {as_entries(descriptor, pairs.values)}"
+            if (path, descriptor.name) not in self._pairs:
+                self._fault("config-syntax", opening, f"an entry of '{descriptor.name}' has a key and a value", cure)
+            self._pairs.add((path, descriptor.name))
+            for key, text in pairs.values.items():
+                self._put(message, descriptor, key, text, None if path is None else (*path, descriptor.name, key))
+            self.tokens.go_to(pairs.end)
+            return
         entry: Any = GetMessageClass(descriptor.message_type)()
         outside, self.parsed.offsets = self.parsed.offsets, {}
         damage, self.parsed.damaged = self.parsed.damaged, set()
         self._fields(entry, (), opening)
         inside, self.parsed.offsets = self.parsed.offsets, outside
         hurt, self.parsed.damaged = self.parsed.damaged, damage
+        if any(each[:1] in ((), ("key",)) for each in hurt):
+            self._damage(path, descriptor.name)
+            return
         entries = getattr(message, descriptor.name)
         if entry.key in entries:
             self._fault(
@@ -235,7 +250,7 @@ class _Parser:
 
     def _scalars(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
         start = None if path is None else (*path, descriptor.name)
-        if not self.tokens.take_mark(":"):
+        if not self._colon() and self.tokens.now.kind is not Kind.PLACEHOLDER and not self._next_field(name):
             self._fault(
                 "config-syntax", self.tokens.now, f"':' is missing after '{name.text}'", f"write {name.text}: …"
             )
@@ -251,12 +266,24 @@ class _Parser:
         self._scalar(message, descriptor, name, path)
 
     def _scalar(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
+        if self.tokens.at("[") and self._closers[-1:] == ["]"]:
+            self._one_too_many()
         minus = self.tokens.take_mark("-")
         first = self.tokens.now
-        if first.kind not in SCALARS:
+        here = None if path is None else (*path, descriptor.name)
+        if first.kind is Kind.PLACEHOLDER:
+            self._placeholder(here)
+            self._skip_rest(first)
+            return
+        if self.tokens.at("{", "<") and (placeholder := in_brackets(self.text, first.offset)):
+            self.placeholders.bare(placeholder, first.offset)
+            self._damage(path, descriptor.name)
+            self.tokens.go_to(first.offset + len(placeholder))
+            return
+        if first.kind not in SCALARS or self._next_field(name):
             self._fault(
                 "config-wrong-type" if self.tokens.at("{", "<", "[") else "config-syntax",
-                first,
+                name if first.kind is Kind.NAME else first,
                 f"'{descriptor.name}' has no value here",
                 f"write {descriptor.name}: and its value",
             )
@@ -267,11 +294,17 @@ class _Parser:
         taken = [self.tokens.take()]
         while taken[0].kind is Kind.STRING and self.tokens.now.kind in (Kind.STRING, Kind.BAD_STRING):
             taken.append(self.tokens.take())
+        if placeholder := in_quotes("".join(part.text[1:-1] for part in taken if part.kind is Kind.STRING)):
+            self.placeholders.quoted(placeholder, first.offset, descriptor, path)
+            self._damage(path, descriptor.name)
+            return
         try:
             value = read_value(descriptor, minus is not None, taken)
         except WrongValueError as error:
-            self._fault(error.rule, minus or first, error.message, error.cure)
-            value = error.meant
+            value = NOTHING if self._skip_rest(taken[-1]) else error.meant
+            self._fault(error.rule, minus or first, error.message, error.cure if value is error.meant else "")
+            if error.swallowed:
+                self._structure_lost = self._swallowed = True
         if value is NOTHING:
             self._damage(path, descriptor.name)
             return
@@ -282,102 +315,49 @@ class _Parser:
                 self._place(start, name.offset)
                 self._place((*start, len(values)), first.offset)
             values.append(value)
-        elif self._may_set(message, descriptor, name):
+        elif self._may_set(message, descriptor, name, path):
             self._place(None if path is None else (*path, descriptor.name), (minus or first).offset)
             setattr(message, descriptor.name, value)
 
-    def _may_set(self, message: Message, descriptor: FieldDescriptor, place: Token) -> bool:
-        """False, with a fault, when a singular field comes again or another member of its oneof is there already."""
-        if _present(message, descriptor):
-            self._fault(
-                "config-field-twice",
-                place,
-                f"'{descriptor.name}' was already given in this {message.DESCRIPTOR.name}",
-                "keep one of the two",
-            )
-            return False
-        oneof = descriptor.containing_oneof
-        other = message.WhichOneof(oneof.name) if oneof is not None else None
-        if other is not None:
-            self._fault(
-                "config-oneof-twice",
-                place,
-                f"'{descriptor.name}' cannot be combined with '{other}' in one {message.DESCRIPTOR.name}",
-                "keep one of the two",
-            )
-            return False
-        return True
-
-    def _list(self, item: Callable[[], None], messages: bool = False) -> None:
+    def _list(self, item: Callable[[], None], inside: Container[str] | None = None) -> None:
+        """``inside``: the fields of the messages that are the items, None for values."""
         opening = self.tokens.take()
         self._closers.append("]")
         level = len(self._outer)
         first = True
+        before = Kind.END
         while True:
             if self._unwind_to is not None and self._unwind_to <= level:
                 break
-            if self.tokens.ended or (messages and self.tokens.now.kind is Kind.NAME):
+            if self.tokens.ended or self._ends_list(inside):
                 self._unclosed(opening)
                 break
             if self.tokens.at("]"):
                 self.tokens.take()
                 break
-            if self.tokens.at("}", ">") and self._stray_closer("]"):
-                break
+            if self.tokens.at("}", ">"):
+                if self._stray_closer("]"):
+                    break
+                continue
             if not first:
                 comma = self.tokens.take_mark(",")
-                if comma is None:
+                if self._ends_list(inside):
+                    self._unclosed(opening)
+                    break
+                if comma is None and Kind.PLACEHOLDER in (before, self.tokens.now.kind):
+                    pass  # which becomes several items, or none
+                elif comma is None:
                     self._missing_comma()
                 elif self.tokens.at("]"):
                     self._fault("config-syntax", comma, "there is a comma before ']'", "delete it")
                     continue
             first = False
-            before = self.tokens.now.offset
+            before, start = self.tokens.now.kind, self.tokens.now.offset
             item()
-            stuck = self.tokens.now.offset == before and self._unwind_to is None
-            if stuck and not self.tokens.ended and not self.tokens.at("]", "}", ">"):
+            stuck = self.tokens.now.offset == start and self._unwind_to is None
+            if stuck and not self.tokens.ended and not self.tokens.at("]", "}", ">", ","):
                 self.tokens.take()
         self._closers.pop()
-
-    def _missing_comma(self) -> None:
-        now = self.tokens.now
-        if now.kind is Kind.MARK and now.text in ",:;":
-            self._fault("config-syntax", now, f"expected ',' or ']', found '{now.text}'", "write a comma")
-            self.tokens.take()
-        else:
-            self._fault("config-syntax", now, "a comma is missing between two items of a list", "write a comma")
-
-    # --- recovery ------------------------------------------------------------------------------------------------
-
-    def _unclosed(self, opening: Token) -> None:
-        self._fault(
-            "config-unclosed",
-            opening,
-            f"this '{opening.text}' is never closed",
-            f"write {PAIRS[opening.text]} where it ends",
-        )
-
-    # --- notes ---------------------------------------------------------------------------------------------------
-
-    def _fault(self, rule: str, token: Token, message: str, cure: str) -> None:
-        if len(self.parsed.faults) >= MOST_FAULTS:
-            raise _TooManyError
-        self.parsed.faults.append(TextFault(rule, token.offset, message, cure))
-
-    def _damage(self, path: Path | None, name: str) -> None:
-        if path is not None:
-            self.parsed.damaged.add((*path, name))
-
-    def _place(self, path: Path | None, offset: int) -> None:
-        if path is not None:
-            self.parsed.offsets.setdefault(path, offset)
-
-
-def _present(message: Message, descriptor: FieldDescriptor) -> bool:
-    """As protobuf sees it: a field without presence counts as given when it differs from its default."""
-    if descriptor.has_presence:
-        return bool(message.HasField(descriptor.name))
-    return bool(getattr(message, descriptor.name) != descriptor.default_value)
 
 
 def _shown(key: Any) -> str:

@@ -10,6 +10,8 @@ from bisect import bisect_right
 from enum import Enum, auto
 from typing import NamedTuple
 
+from triton_ensembles.check.text.template import PLACEHOLDER, may_have_placeholders
+
 
 class Kind(Enum):
     """What a token is."""
@@ -20,6 +22,7 @@ class Kind(Enum):
     STRING = auto()
     BAD_STRING = auto()  # a quote that its own line does not close
     MARK = auto()
+    PLACEHOLDER = auto()  # of a template that was never filled in, with what it is glued to: TYPE_${x}
     JUNK = auto()
     END = auto()
 
@@ -35,21 +38,24 @@ class Token(NamedTuple):
 _SPACE = re.compile(r"(?:[ \t\r\n\v\f]+|#[^\n]*)+")
 # Spaces that only look like one: no-break spaces and byte order marks come with text that was pasted or exported.
 _ODD_SPACE = re.compile(r"[\ufeff\x1c-\x1f\x85\xa0\u1680\u2000-\u200d\u2028\u2029\u202f\u205f\u3000]+")
-_TOKEN = re.compile(
-    r"""(?P<NAME>[A-Za-z_][A-Za-z0-9_]*)
+_PLAIN = r"""
+        (?P<NAME>[A-Za-z_][A-Za-z0-9_]*)
       | (?P<FLOAT>(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fF]?(?![A-Za-z0-9_.])
                  |[0-9]+(?:[eE][+-]?[0-9]+[fF]?|[fF])(?![A-Za-z0-9_.]))
       | (?P<INTEGER>(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)(?![A-Za-z0-9_.]))
       | (?P<STRING>"(?:[^"\n\\]|\\[^\n])*"|'(?:[^'\n\\]|\\[^\n])*')
       | (?P<BAD_STRING>"[^\n]*|'[^\n]*)
-      | (?P<MARK>[][{}<>:;,-])
-      | (?P<JUNK>[0-9.][A-Za-z0-9_.]*|[^\x00-\x7f][^\s,;:{}<>[\]]*|.)""",
-    re.VERBOSE | re.DOTALL,
+      | (?P<MARK>[][{}<>:;,=-])
+      | (?P<JUNK>[0-9.][A-Za-z0-9_.]*|[^\x00-\x7f][^\s,;:{}<>[\]]*|[^\s\w"'\[\]{}<>:;,=#-]+|.)"""
+_TOKEN = re.compile(_PLAIN, re.VERBOSE | re.DOTALL)
+_OF_TEMPLATE = re.compile(
+    rf"(?P<PLACEHOLDER>(?:-?[\w.]{{0,60}}(?:{PLACEHOLDER}))+[\w.-]*) | {_PLAIN}", re.VERBOSE | re.DOTALL
 )
+_NAME_NEXT = re.compile(r"\s*(?:[A-Za-z_{}\[\]<>]|\Z)")
 _KINDS: dict[str | None, Kind] = {kind.name: kind for kind in Kind}
 PAIRS = {"{": "}", "[": "]", "<": ">"}
 _CLOSE = frozenset(PAIRS.values())
-SCALARS = (Kind.NAME, Kind.INTEGER, Kind.FLOAT, Kind.STRING, Kind.BAD_STRING, Kind.JUNK)
+SCALARS = (Kind.NAME, Kind.INTEGER, Kind.FLOAT, Kind.STRING, Kind.BAD_STRING, Kind.PLACEHOLDER, Kind.JUNK)
 
 
 class Tokens:
@@ -57,6 +63,7 @@ class Tokens:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._token = _OF_TEMPLATE if may_have_placeholders(text) else _TOKEN
         self._next = 0
         self.odd_spaces: list[int] = []  # offsets; protobuf refuses them
         self.now = Token(Kind.END, "", 0)
@@ -69,13 +76,33 @@ class Tokens:
             if space.re is _ODD_SPACE:
                 self.odd_spaces.append(self._next)
             self._next = space.end()
-        match = _TOKEN.match(self._text, self._next)
+        match = self._token.match(self._text, self._next)
         if match is None:
             self.now = Token(Kind.END, "", len(self._text))
         else:
             self.now = Token(_KINDS[match.lastgroup], match.group(), self._next)
             self._next = match.end()
         return taken
+
+    def go_to(self, offset: int) -> None:
+        """Look at the first token at or after ``offset``."""
+        self._next = offset
+        self.take()
+
+    def next_is(self, *marks: str) -> bool:
+        """Whether one of ``marks`` follows the current token."""
+        end = self._next
+        while space := _SPACE.match(self._text, end):
+            end = space.end()
+        return self._text.startswith(marks, end)
+
+    def next_is_name(self) -> bool:
+        """Whether a name or a bracket follows the current token."""
+        return _NAME_NEXT.match(self._text, self._next) is not None
+
+    def line_ends_before(self, start: int) -> bool:
+        """Whether the current token is on a later line than the one at ``start``."""
+        return self._text.find("\n", start, self.now.offset) >= 0
 
     def skip_line(self) -> None:
         """Look at the first token of the next line."""

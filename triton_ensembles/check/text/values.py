@@ -11,8 +11,9 @@ from typing import Any
 from google.protobuf import text_encoding
 from google.protobuf.descriptor import FieldDescriptor
 
+from triton_ensembles.check.text.enum_names import likely_name, meant_name
 from triton_ensembles.check.text.tokens import Kind, Token
-from triton_ensembles.spelling import choices, nearest
+from triton_ensembles.spelling import choices
 
 _RANGES = {
     FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
@@ -28,11 +29,14 @@ NOTHING: Any = object()
 
 
 class WrongValueError(Exception):
-    """``rule`` is the id to report; ``meant`` the likely value, or :data:`NOTHING`."""
+    """``rule`` is the id to report; ``meant`` the likely value, or :data:`NOTHING`.
 
-    def __init__(self, rule: str, message: str, cure: str = "", meant: Any = NOTHING) -> None:
+    ``swallowed``: an open string may have taken fields or brackets with it.
+    """
+
+    def __init__(self, rule: str, message: str, cure: str = "", meant: Any = NOTHING, swallowed: bool = False) -> None:
         super().__init__(message)
-        self.rule, self.message, self.cure, self.meant = rule, message, cure, meant
+        self.rule, self.message, self.cure, self.meant, self.swallowed = rule, message, cure, meant, swallowed
 
 
 def read_value(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> Any:
@@ -144,19 +148,14 @@ def _enum(field: FieldDescriptor, minus: bool, token: Token) -> int:
     if token.text in names:
         return int(names[token.text].number)
     # People write FP32 or GPU for TYPE_FP32 and KIND_GPU: compare without the prefix that all names share, too.
-    guess = nearest(token.text, names) or _without_prefix(token.text, names)
+    certain = meant_name(token.text, names)
+    guess = certain or likely_name(token.text, names)
     raise WrongValueError(
         "config-unknown-enum",
         f"'{token.text[:60]}' is not a valid value of '{field.name}'",
         f"did you mean {field.name}: {guess}?" if guess else f"write {_wanted(field)}",
-        int(names[guess].number) if guess else NOTHING,
+        int(names[certain].number) if certain else NOTHING,
     )
-
-
-def _without_prefix(word: str, names: Sequence[str]) -> str | None:
-    short = {name.partition("_")[2]: name for name in names if "_" in name}
-    found = nearest(word, short) or (word if word in short else None)
-    return short[found] if found else None
 
 
 def _string(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> str | bytes:
@@ -164,17 +163,19 @@ def _string(field: FieldDescriptor, minus: bool, tokens: Sequence[Token]) -> str
     if minus or token.kind not in (Kind.STRING, Kind.BAD_STRING):
         shown = ("-" if minus else "") + token.text
         bare = shown.strip("\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb")  # typographic quotes
-        plain = bare if re.fullmatch(r"[\w./$-]+", bare) else NOTHING
+        plain = bare if re.fullmatch(r"[A-Za-z_./-][\w./$-]*", bare) else NOTHING
         raise _wrong(field, shown, plain, f'"{plain}"' if plain is not NOTHING else "")
     parts: list[bytes] = []
     for part in tokens:
         if part.kind is Kind.BAD_STRING:
             inner = part.text[1:].strip().rstrip(",").strip()
+            plain = re.fullmatch(r"[\w./$-]*", inner) is not None
             raise WrongValueError(
                 "config-bad-string",
                 f"the string {part.text.strip()[:60]} is not closed on its line",
-                f'write {field.name}: "{inner}"' if '"' not in inner and "\\" not in inner else "close the quotes",
-                inner if "\\" not in inner else NOTHING,
+                f'write {field.name}: "{inner}"' if plain else "close the quotes",
+                inner if plain else NOTHING,
+                swallowed=not plain,
             )
         parts.append(_unescape(field, part.text[1:-1]))
     value = b"".join(parts)

@@ -1,0 +1,211 @@
+"""One cause in a config.pbtxt is one fault, in its own file and in those of the ensembles that use the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.check.test_mutations import ENSEMBLE as LARGE_ENSEMBLE
+from tests.check.test_mutations import MODEL as LARGE_MODEL
+from triton_ensembles.check.checker import check
+from triton_ensembles.check.examples import ensemble, io_tensor, parameter, python_model, step
+from triton_ensembles.check.fault import Fault, Severity
+from triton_ensembles.check.rule import Example
+from triton_ensembles.check.staging_example import stage
+from triton_ensembles.check.text.tokens import Kind, Token, Tokens
+
+MODEL = python_model(
+    "dynamic_batching { preferred_batch_size: [ 4, 8 ] }",
+    "instance_group [ { count: 1, kind: KIND_CPU } ]",
+    parameter("mode", "fast"),
+)
+USER = ensemble(step("model", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"}))
+BATCH, DIMS = "max_batch_size: 8", "dims: [ 4 ] } ]\noutput"
+DYNAMIC = "dynamic_batching { preferred_batch_size: [ 4, 8 ] }"
+PARAMETER = parameter("mode", "fast")
+GROUPS = "instance_group [ { count: 1, kind: KIND_CPU } ]"
+
+
+def faults(tmp_path: Path, text: str) -> list[Fault]:
+    """Of a repository with the model ``text`` and an ensemble that uses it; notes left out."""
+    stage(Example(text), tmp_path, "model")
+    stage(Example(USER), tmp_path, "user")
+    return [fault for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["${x}", "${x:-8}", "$X", "$(nproc)", "${{ x.y }}", "{{ x }}", "{{x|default(8)}}", "<%= x %>", "%x%", "%(x)d",
+     "@X@", "__X__", "<x>", "<largest batch>", "{x}", "{}", '"${x}"', "-${x}", "${x}0", "{{ x }}{{ y }}"],
+)  # fmt: skip
+def test_a_placeholder_is_one_fault(tmp_path: Path, value: str) -> None:
+    """Otherwise max_batch_size counts as 0, and everything that depends on it is reported."""
+    (fault,) = faults(tmp_path, MODEL.replace(BATCH, f"max_batch_size: {value}"))
+    assert (fault.rule, fault.place.line) == ("config-template", 2)
+    assert value.strip('"')[1:5] in fault.message
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("dims: [ 4 ]", "dims: [ ${h}, ${w} ]"),
+        ("dims: [ 4 ]", "dims: [ {{ h }} {{ w }} ]"),
+        ("dims: [ 4 ]", "dims: ${dims}"),
+        ("TYPE_FP32", "TYPE_${type}"),
+        ('"X"', '"${input}"'),
+        ('"X"', "${input}"),
+        ('"python"', '"{{ backend }}"'),
+        ("input [ {", "${inputs}\ninput [ {"),
+        ("input [ {", "input [ ${more} {"),
+        (GROUPS, "instance_group ${groups}"),
+        ("count: 1", "count: %COUNT%"),
+        (BATCH, "{% if x %}\nmax_batch_size: 8\n{% else %}\nmax_batch_size: 4\n{% endif %}"),
+        (BATCH, "{{- if .Values.x }}\nmax_batch_size: {{ .Values.x }}\n{{- end }}"),
+        ("input [ {", "input [\n{% for i in inputs %}\n{"),
+        ("{ name", "{{ name"),
+        (PARAMETER, PARAMETER.replace("fast", "${mode}")),
+    ],
+)
+def test_a_template_is_one_fault_wherever_its_placeholders_are(tmp_path: Path, old: str, new: str) -> None:
+    """Otherwise a template that nobody filled in fills the screen."""
+    (fault,) = faults(tmp_path, MODEL.replace(old, new))
+    assert fault.rule in ("config-template", "config-template-in-string")
+
+
+def test_a_placeholder_in_a_string_that_the_server_loads_is_a_warning(tmp_path: Path) -> None:
+    """Otherwise check refuses what Triton loads; a chat template or a token in brackets is not even that."""
+    text = MODEL.replace("fast", "/models/${name}") + parameter("chat", "{% for m in messages %}{{ m.content }}")
+    (fault,) = faults(tmp_path, text + parameter("pad", "<pad>"))
+    assert (fault.severity, fault.rule) == (Severity.WARNING, "config-template-in-string")
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "words"),
+    [
+        ('{"name": "m", "max_batch_size": 8, "input": [{"name": "X"}]}', "config-other-format", "JSON"),
+        ("name: m\nbackend: python\ninput:\n  - name: X\n    dims: [4]\n", "config-other-format", "YAML"),
+        ('name = "m"\n[[input]]\nname = "X"\n', "config-other-format", "TOML"),
+        ("<!DOCTYPE html>\n<html></html>", "config-other-format", "HTML"),
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "config-other-format", "LFS"),
+        ("```\n" + MODEL + "```\n", "config-other-format", "Markdown"),
+        (
+            MODEL.replace(BATCH, f"<<<<<<< HEAD\n{BATCH}\n=======\nmax_batch_size: 4\n>>>>>>> main"),
+            "config-other-format",
+            "merge conflict",
+        ),
+        (MODEL.replace('name: "X", data_type', '"name": "X", "data_type"'), "config-other-format", "quotes"),
+        (MODEL.replace(": ", " = "), "config-syntax", "'='"),
+        (MODEL.replace(BATCH, "max_batch_size == 8"), "config-syntax", "'='"),
+        (MODEL.replace(PARAMETER, 'parameters { "mode": "fast", "size": 3 }'), "config-syntax", "a key and a value"),
+        (MODEL.replace(PARAMETER, 'parameters [ { "a": "b" }, { c: "d" } ]'), "config-syntax", "a key and a value"),
+        (MODEL.replace(BATCH, "max_batch_size:"), "config-syntax", "no value"),
+        (MODEL.replace(BATCH, "max_batch_size"), "config-syntax", "no value"),
+        (MODEL.replace(BATCH, "max_batch_size: 8 or 16"), "config-unknown-field", "'or'"),
+        (MODEL.replace(BATCH, "max_batch_size: TODO: ask Kim"), "config-wrong-type", "TODO"),
+        (MODEL.replace(BATCH, "max_batch_size: ???"), "config-wrong-type", "???"),
+        (MODEL.replace(BATCH, "max_batch_size: LARGE"), "config-wrong-type", "LARGE"),
+        (MODEL.replace(BATCH, f"{BATCH}\nmax_batch_size: 16"), "config-field-twice", "already given"),
+        (MODEL.replace(DIMS, "dims: (3, 4) } ]\noutput"), "config-wrong-type", "("),
+        (MODEL.replace(DIMS, "dims: 3, 4 } ]\noutput"), "config-syntax", "expected"),
+        (MODEL.replace(DIMS, "dims: [ None, 4 ] } ]\noutput"), "config-wrong-type", "None"),
+        (MODEL.replace(DIMS, "dims: [ 4 ]\noutput"), "config-unclosed", "still open"),
+        (MODEL.replace('name: "X"', 'name: "X'), "config-bad-string", "not closed"),
+        (MODEL.replace("input [", "tensors_in ["), "config-unknown-field", "tensors_in"),
+        (MODEL.replace('backend: "python"', 'engine: "python"'), "config-unknown-field", "engine"),
+        (MODEL.replace(DYNAMIC, "dynamic_batching: true"), "config-wrong-type", "group of fields"),
+        (MODEL.replace(GROUPS, "instance_group: KIND_CPU"), "config-wrong-type", "group of fields"),
+        (MODEL.replace("KIND_CPU", "SOMEWHERE"), "config-unknown-enum", "SOMEWHERE"),
+        (MODEL.replace("TYPE_FP32", "TYPE_UNKNOWN9"), "config-unknown-enum", "TYPE_UNKNOWN9"),
+        ("; a comment of another language\n" + MODEL, "config-syntax", "expected"),
+    ],
+)
+def test_one_cause_is_one_fault(tmp_path: Path, text: str, rule: str, words: str) -> None:
+    """Otherwise people read four faults that vanish with the first, or doubt the right ones."""
+    found = faults(tmp_path, text)
+    if rule == "config-unknown-enum" and len(found) == 2:  # each place has the same misspelling
+        found.pop()
+    (fault,) = found
+    assert fault.rule == rule
+    assert words in fault.message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "cure"),
+    [
+        ("TYPE_FP32", "TYPE_BYTES", "TYPE_STRING"),
+        ("TYPE_FP32", "BYTES", "TYPE_STRING"),
+        ("TYPE_FP32", "float32", "TYPE_FP32"),
+        ("TYPE_FP32", "TYPE_FLOAT", "TYPE_FP32"),
+        ("TYPE_FP32", "DT_DOUBLE", "TYPE_FP64"),
+        ("TYPE_FP32", "TYPE_LONG", "TYPE_INT64"),
+        ("TYPE_FP32", "TYPE_INT", "TYPE_INT32"),
+        ('backend: "python"', 'backend: "onnx"', '"onnxruntime"'),
+        ('backend: "python"', 'backend: "pytorch_libtorch"', '"pytorch"'),
+        ('backend: "python"', 'backend: "trt"', '"tensorrt"'),
+        ('backend: "python"', 'platform: "onnx"', '"onnxruntime"'),
+        ('backend: "python"', 'platform: "torch"', '"pytorch"'),
+        (PARAMETER, 'parameters { "mode": "fast" }', 'parameters { key: "mode" value: { string_value: "fast" } }'),
+    ],
+)
+def test_the_right_name_is_proposed(tmp_path: Path, old: str, new: str, cure: str) -> None:
+    """Otherwise people have to look up what other programs call differently."""
+    assert cure in faults(tmp_path, MODEL.replace(old, new, 1))[0].cure
+
+
+def test_a_map_like_json_in_an_ensemble_is_one_fault(tmp_path: Path) -> None:
+    """Otherwise its key, its value, and the tensors at both ends are reported, too."""
+    stage(Example(MODEL), tmp_path, "model")
+    text = USER.replace('input_map { key: "X", value: "X" }', 'input_map { "X": "X" }')
+    stage(Example(text), tmp_path, "user")
+    (fault,) = check([tmp_path]).faults
+    assert fault.cure == 'write input_map { key: "X" value: "X" }'
+
+
+def scalars(text: str) -> Iterator[Token]:
+    """Every number and string of a config, and every name that is a value."""
+    tokens = Tokens(text)
+    before = ""
+    while not tokens.ended:
+        token = tokens.take()
+        named = token.kind is Kind.NAME and before == ":" and not tokens.at(":", "{")
+        if named or token.kind in (Kind.INTEGER, Kind.STRING):
+            yield token
+        before = token.text
+
+
+@pytest.mark.parametrize("value", ["${x}", '"${x}"', "TYPE_${x}", "???", "12345678901234567890123"])
+def test_any_value_may_be_unreadable(tmp_path: Path, value: str) -> None:
+    """Otherwise rules conclude from what nobody can read, in this file or in those that use the model."""
+    stage(Example(ensemble(step("model", {"X": "X"}, {"Y": "Y"}))), tmp_path, "user")
+    for text in (LARGE_ENSEMBLE, LARGE_MODEL):
+        stage(Example(text), tmp_path, "model")
+        for token in scalars(text):
+            changed = text[: token.offset] + value + text[token.offset + len(token.text) :]
+            (tmp_path / "model/config.pbtxt").write_text(changed)
+            found = [fault for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE]
+            assert len(found) == 1, (token, found)
+
+
+def test_a_mark_that_is_missing_is_one_fault(tmp_path: Path) -> None:
+    """Otherwise one forgotten bracket of an ensemble makes a dozen faults, in the steps and in the maps."""
+    stage(Example(LARGE_ENSEMBLE), tmp_path, "model")
+    tokens = Tokens(LARGE_ENSEMBLE)
+    while not tokens.ended:
+        token = tokens.take()
+        if token.kind is Kind.MARK and token.text != "-":
+            changed = LARGE_ENSEMBLE[: token.offset] + LARGE_ENSEMBLE[token.offset + 1 :]
+            (tmp_path / "model/config.pbtxt").write_text(changed)
+            found = [fault for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE]
+            assert len(found) <= 1, (token, found)
+
+
+def test_what_is_readable_is_still_checked(tmp_path: Path) -> None:
+    """Otherwise one placeholder hides every other fault of its file."""
+    outputs = (
+        f"{io_tensor('Y')}, {io_tensor('W', dims='0')}, {io_tensor('Z', dims='2', more='reshape { shape: [ 3 ] }')}"
+    )
+    text = python_model("instance_group [ { kind: KIND_CPU, gpus: [ 0 ] } ]", outputs=outputs)
+    found = {fault.rule for fault in faults(tmp_path, text.replace("TYPE_FP32", "${type}", 1))}
+    assert found == {"config-template", "tensor-dim-invalid", "reshape-size-differs", "instance-group-gpus"}

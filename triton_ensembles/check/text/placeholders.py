@@ -1,0 +1,39 @@
+"""All placeholders of one config.pbtxt as one fault: a template that was never filled in."""
+
+from collections.abc import Iterator
+
+from google.protobuf.descriptor import FieldDescriptor
+
+from triton_ensembles.check.text.parsed import Path, TextFault
+from triton_ensembles.spelling import most_of
+
+BARE, QUOTED = "config-template", "config-template-in-string"
+# Strings of which the server takes each for the name of something that then does not exist.
+_NAMES = ("name", "platform", "backend", "runtime", "default_model_filename")
+_NAMES_ANYWHERE = ("model_name", "label_filename")
+_CURE = "write the values, or run the program that fills the template in"
+
+
+class Placeholders:
+    """Those seen so far, by kind: outside of strings (the server refuses the text) and in strings."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, list[tuple[str, int]]] = {BARE: [], QUOTED: []}
+
+    def bare(self, text: str, offset: int) -> None:
+        self._seen[BARE].append((text, offset))
+
+    def quoted(self, text: str, offset: int, field: FieldDescriptor, path: Path | None) -> None:
+        """A placeholder in a string that is given for ``field`` of the message at ``path``."""
+        named = (path == () and field.name in _NAMES) or field.name in _NAMES_ANYWHERE
+        refused = named or field.cpp_type != FieldDescriptor.CPPTYPE_STRING
+        self._seen[BARE if refused else QUOTED].append((text, offset))
+
+    def faults(self) -> Iterator[TextFault]:
+        """One at most."""
+        found = sorted(self._seen[BARE] + self._seen[QUOTED], key=lambda item: item[1])
+        if found:
+            rule = BARE if self._seen[BARE] else QUOTED
+            names = most_of(dict.fromkeys(text[:60] for text, _ in found))
+            message = f"this is a template that was never filled in: it still has {names}"
+            yield TextFault(rule, (self._seen[rule] or found)[0][1], message, _CURE)

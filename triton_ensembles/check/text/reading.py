@@ -1,0 +1,258 @@
+"""The state of reading one config.pbtxt: what is open, what was found, and how to go on after a fault."""
+
+import unicodedata
+from collections.abc import Container
+from functools import cache, cached_property
+from typing import NoReturn
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+
+from triton_ensembles.check.text.parsed import Parsed, Path, TextFault
+from triton_ensembles.check.text.placeholders import Placeholders
+from triton_ensembles.check.text.strays import ValueForm
+from triton_ensembles.check.text.template import is_statement
+from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token, Tokens, brackets_balance
+from triton_ensembles.triton.model_config import ModelConfig
+
+MOST_FAULTS = 100
+
+
+class TooManyFaultsError(Exception):
+    pass
+
+
+class NotThisFormatError(Exception):
+    """What follows makes no sense; the fault says why."""
+
+
+@cache
+def _names(descriptor: Descriptor) -> frozenset[str]:
+    """The names of all fields of a message and of those inside."""
+    found: set[str] = set()
+    waiting = [descriptor]
+    seen: set[str] = set()
+    while waiting:
+        message = waiting.pop()
+        if message.full_name not in seen:
+            seen.add(message.full_name)
+            found.update(message.fields_by_name)
+            waiting += [field.message_type for field in message.fields if field.message_type is not None]
+    return frozenset(found)
+
+
+class Reading:
+    """``text`` as tokens, and what has become of it so far."""
+
+    def __init__(self, text: str, message: Message) -> None:
+        self.text = text
+        self.tokens = Tokens(text)
+        self.parsed = Parsed(message)
+        self._closers: list[str] = []  # what would close the brackets that are open, the outermost first
+        self._outer: list[Descriptor] = []  # the messages around the current one, the outermost first
+        self._strays: list[set[ValueForm]] = []  # for each of these, its fields of unknown names
+        self._unwind_to: int | None = None
+        self._structure_lost = False  # a bracket is missing, so that what follows may belong elsewhere
+        self._equals: list[Token] = []
+        self._pairs: set[tuple[Path | None, str]] = set()  # maps that are written as pairs
+        self._swallowed = False  # an open string has taken brackets with it
+        self.placeholders = Placeholders()
+
+    @cached_property
+    def _balanced(self) -> bool:
+        return brackets_balance(self.text)
+
+    def _unclosed(self, opening: Token) -> None:
+        cure = f"write {PAIRS[opening.text]} where it ends"
+        self._lose_structure("config-unclosed", opening, f"this '{opening.text}' is never closed", cure)
+
+    def _lose_structure(self, rule: str, token: Token, message: str, cure: str) -> None:
+        """Report a bracket that is missing or too many; others may only follow from the first."""
+        if not self._structure_lost:
+            self._fault(rule, token, message, cure)
+        self._structure_lost = True
+
+    def _one_too_many(self) -> bool:
+        """Take an opening bracket that stands where none belongs, if the text has one too many."""
+        if not self.tokens.at(*PAIRS) or self._balanced:
+            return False
+        token = self.tokens.take()
+        self._lose_structure("config-syntax", token, f"this '{token.text}' is one too many", "delete it")
+        return True
+
+    def _ends_list(self, inside: Container[str] | None) -> bool:
+        """Whether the current token is a field behind a list that is not closed."""
+        now = self.tokens.now
+        if now.kind is not Kind.NAME:
+            return False
+        if inside is not None:
+            return now.text not in inside
+        known = any(now.text in outer.fields_by_name for outer in self._outer)
+        return known and self.tokens.next_is(":", "{", "[")
+
+    def _misplaced(self, name: Token) -> bool:
+        """Whether a field is in the wrong message because of a bracket."""
+        return self._structure_lost and name.text in _names(ModelConfig.DESCRIPTOR)
+
+    def _missing_opening(self, fields: Container[str], name: str) -> Token | None:
+        """The bracket that is missing before the current token, one of the ``fields`` that belong inside."""
+        now = self.tokens.now
+        if now.kind is not Kind.NAME or now.text not in fields or not self.tokens.next_is(":", "{", "["):
+            return None
+        self._lose_structure("config-syntax", now, f"'{{' is missing after '{name}'", "write { before it")
+        return Token(Kind.MARK, "{", now.offset)
+
+    def _placeholder(self, path: Path | None) -> None:
+        """Take the current token, a placeholder for all of ``path``."""
+        token = self.tokens.take()
+        self.placeholders.bare(token.text, token.offset)
+        if is_statement(token.text):
+            self._template("", 0)
+        if path is not None:
+            self.parsed.damaged.add(path)
+
+    def _template(self, text: str, offset: int) -> NoReturn:
+        """Nothing but the placeholders is reported of a template whose structure is unknown."""
+        if text:
+            self.placeholders.bare(text, offset)
+        self.parsed.faults.clear()
+        raise NotThisFormatError
+
+    def _next_field(self, name: Token) -> bool:
+        """Whether the value of ``name`` is missing, so that the current token is the next field."""
+        now = self.tokens.now
+        if now.kind is not Kind.NAME or not self.tokens.line_ends_before(name.offset):
+            return False
+        known = any(now.text in outer.fields_by_name for outer in self._outer)
+        return known and self.tokens.next_is(":", "=", "{", "[", "<")
+
+    def _skip_rest(self, last: Token) -> bool:
+        """Take what belongs to a wrong value whose last token is ``last``: "8 or 16". Whether there was anything."""
+        skipped = False
+        in_list = self._closers[-1:] == ["]"]
+        while not self.tokens.ended and not self.tokens.line_ends_before(last.offset):
+            more = self.tokens.at(",") and not in_list and not self.tokens.next_is_name()
+            if not (self.tokens.now.kind in SCALARS or more or self.tokens.at(":", "=", "-")):
+                break
+            if self.tokens.now.kind is Kind.NAME and self.tokens.next_is(":", "=", "{", "[", "<"):
+                break
+            self.tokens.take()
+            skipped = True
+        return skipped
+
+    def _colon(self) -> Token | None:
+        mark = self.tokens.take_mark(":", "=")
+        while mark and self.tokens.at("=", ":"):  # := and ==
+            again = self.tokens.take()
+            if "=" in (mark.text, again.text):
+                mark = again._replace(text="=")
+            else:
+                self._fault("config-syntax", again, "':' is written twice", "delete one of the two")
+        if mark and mark.text == "=":
+            self._equals.append(mark)
+        return mark
+
+    def _fault(self, rule: str, token: Token, message: str, cure: str) -> None:
+        if self._swallowed and rule in ("config-unclosed", "config-syntax"):
+            return  # which may only follow from it
+        if self._structure_lost and rule == "config-syntax" and token.text in (",", ";", ":"):
+            return
+        if rule in ("config-unknown-field", "config-field-twice") and self._misplaced(token):
+            return
+        if len(self.parsed.faults) >= MOST_FAULTS:
+            raise TooManyFaultsError
+        self.parsed.faults.append(TextFault(rule, token.offset, message, cure))
+
+    def _damage(self, path: Path | None, name: str) -> None:
+        if path is not None:
+            self.parsed.damaged.add((*path, name))
+
+    def _put(self, message: Message, field: FieldDescriptor, key: str, text: str, path: Path | None) -> None:
+        """Set ``key`` of a map; a text becomes the string_value of a parameter, and nothing else of other messages."""
+        entries = getattr(message, field.name)
+        value = field.message_type.fields_by_name["value"]
+        self._place(path, self.tokens.now.offset)
+        if value.cpp_type == FieldDescriptor.CPPTYPE_STRING:
+            entries[key] = text
+        elif value.message_type is not None and "string_value" in value.message_type.fields_by_name:
+            entries[key].string_value = text
+        elif path is not None:
+            self.parsed.damaged.add(path[:-1])
+
+    def _place(self, path: Path | None, offset: int) -> None:
+        if path is not None:
+            self.parsed.offsets.setdefault(path, offset)
+
+    def _report_habits(self) -> None:
+        """Marks that occur all over a text are one fault."""
+        for places, what, cure in (
+            ([token.offset for token in self._equals], "'=' is not protobuf text", "write ':' instead"),
+            (self.tokens.odd_spaces, "there is an invisible character here: {}", "write an ordinary space"),
+        ):
+            if places:
+                name = unicodedata.name(self.text[places[0]], f"U+{ord(self.text[places[0]]):04X}").lower()
+                more = f" (and {len(places) - 1} more further down)" if len(places) > 1 else ""
+                mark = self.text[places[0]] == "\ufeff" and places[0] == 0
+                fix = "save the file as UTF-8 without a byte order mark" if mark else cure
+                self.parsed.faults.append(TextFault("config-syntax", places[0], what.format(name) + more, fix))
+
+    def _leaves(self) -> bool:
+        """Whether a missing bracket was noticed further in, so that this message ends here."""
+        if self._unwind_to is None:
+            return False
+        if self._unwind_to == len(self._outer):
+            self._unwind_to = None
+            return False
+        return True
+
+    def _stray_closer(self, closer: str) -> bool:
+        """A closing bracket of another kind. True when it closes something further out, so that we end here."""
+        token = self.tokens.now
+        if closer and token.text in self._closers[:-1]:
+            message = f"'{token.text}' comes before the '{closer}' that is still missing"
+            self._lose_structure("config-unclosed", token, message, f"write {closer} before it")
+            return True
+        cure = f"write {closer} for it, or delete it" if closer else "delete it"
+        self._lose_structure("config-syntax", token, f"this '{token.text}' closes nothing", cure)
+        self.tokens.take()
+        return False
+
+    def _missing_comma(self) -> None:
+        now = self.tokens.now
+        if now.kind is Kind.MARK and now.text in ",:;":
+            self._fault("config-syntax", now, f"expected ',' or ']', found '{now.text}'", "write a comma")
+            self.tokens.take()
+        else:
+            self._fault("config-syntax", now, "a comma is missing between two items of a list", "write a comma")
+
+    def _may_set(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None) -> bool:
+        """False, with a fault, when a singular field comes again or another member of its oneof is there already."""
+        if present(message, descriptor):
+            self._fault(
+                "config-field-twice",
+                place,
+                f"'{descriptor.name}' was already given in this {message.DESCRIPTOR.name}",
+                "keep one of the two",
+            )
+            self._damage(path, descriptor.name)
+            return False
+        oneof = descriptor.containing_oneof
+        other = message.WhichOneof(oneof.name) if oneof is not None else None
+        if other is not None:
+            self._fault(
+                "config-oneof-twice",
+                place,
+                f"'{descriptor.name}' cannot be combined with '{other}' in one {message.DESCRIPTOR.name}",
+                "keep one of the two",
+            )
+            self._damage(path, descriptor.name)
+            self._damage(path, other)
+            return False
+        return True
+
+
+def present(message: Message, descriptor: FieldDescriptor) -> bool:
+    """As protobuf sees it: a field without presence counts as given when it differs from its default."""
+    if descriptor.has_presence:
+        return bool(message.HasField(descriptor.name))
+    return bool(getattr(message, descriptor.name) != descriptor.default_value)

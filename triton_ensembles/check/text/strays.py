@@ -1,0 +1,55 @@
+"""Which fields a field of an unknown name may have been meant for: those are unknown then."""
+
+import re
+from collections.abc import Iterator
+from enum import Enum, auto
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+
+_VALUE = re.compile(r"\s*[:=]?\s*(.)", re.DOTALL)
+
+
+class ValueForm(Enum):
+    """What a value looks like."""
+
+    TEXT = auto()
+    NUMBER = auto()
+    WORD = auto()
+    GROUP = auto()
+    LIST = auto()
+    OTHER = auto()
+
+
+def form_of(text: str, offset: int) -> ValueForm:
+    """The form of the value that follows the name which ends at ``offset``."""
+    found = _VALUE.match(text, offset)
+    first = found[1] if found else ""
+    if first in ("'", '"'):
+        return ValueForm.TEXT
+    if first in ("{", "<"):
+        return ValueForm.GROUP
+    if first == "[":
+        return ValueForm.LIST
+    if first.isdecimal() or first in ("-", "."):
+        return ValueForm.NUMBER
+    return ValueForm.WORD if first.isalpha() else ValueForm.OTHER
+
+
+def fields_meant(message: Message, forms: set[ValueForm]) -> Iterator[str]:
+    """Names of the fields that are not in ``message`` and take a value of one of ``forms``."""
+    present = {field.name for field, _ in message.ListFields()}
+    for field in message.DESCRIPTOR.fields:
+        if field.name not in present and not forms.isdisjoint(_forms(field)):
+            yield field.name
+
+
+def _forms(field: FieldDescriptor) -> set[ValueForm]:
+    found = {ValueForm.OTHER, ValueForm.LIST} if field.is_repeated else {ValueForm.OTHER}
+    if field.message_type is not None:
+        return {*found, ValueForm.GROUP}
+    if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
+        return {*found, ValueForm.TEXT, ValueForm.WORD}
+    if field.cpp_type in (FieldDescriptor.CPPTYPE_ENUM, FieldDescriptor.CPPTYPE_BOOL):
+        return {*found, ValueForm.WORD, ValueForm.NUMBER}
+    return {*found, ValueForm.NUMBER}
