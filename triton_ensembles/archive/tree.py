@@ -37,6 +37,7 @@ class Entry:
         data: the content of the small texts that rules read (see :func:`is_text`), otherwise None.
         leads_to_folder: true for a symbolic link (on disk) that resolves to a folder.
         mode: permission bits.
+        summary: what a reader of file formats said about the content, see :func:`read_archive`.
     """
 
     path: str
@@ -47,6 +48,7 @@ class Entry:
     data: bytes | None = None
     leads_to_folder: bool = False
     mode: int = 0o644
+    summary: object = None
 
     @property
     def is_folder(self) -> bool:

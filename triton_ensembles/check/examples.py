@@ -6,10 +6,34 @@ from triton_ensembles.check.environments import MODEL_FOLDER, PARAMETER
 from triton_ensembles.check.rule import Example
 
 _HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
-IDENTITY = f"""{_HEAD}class TritonPythonModel:
+IDENTITY = """import json
+
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def initialize(self, args):
+        self.names = [each["name"] for each in json.loads(args["model_config"])["output"]]
+
     def execute(self, requests):
-        return [pb_utils.InferenceResponse(output_tensors=[]) for _ in requests]
+        return [self.answer(request.inputs()[0].as_numpy()) for request in requests]
+
+    def answer(self, x):
+        return pb_utils.InferenceResponse([pb_utils.Tensor(name, x) for name in self.names])
 """
+# Two ONNX files, X -> Y, FP32 [n, 4]: Identity, and Add with weights in the file model.data.
+_TYPE = "\x12\x0f\n\r\x08\x01\x12\t\n\x03\x12\x01n\n\x02\x08\x04"
+_VALUES = f"Z\x14\n\x01X{_TYPE}b\x14\n\x01Y{_TYPE}"
+ONNX_IDENTITY = f'\x08\x08:A\n\x10\n\x01X\x12\x01Y"\x08Identity\x12\x01g{_VALUES}B\x04\n\x00\x10\r'
+ONNX_EXTERNAL = (
+    '\x08\x08:}\n\x0e\n\x01X\n\x01W\x12\x01Y"\x03Add\x12\x01g*<\x08\x04\x10\x01B\x01Wj\x16\n\x08location\x12\nmodel.data'
+    f"j\x0b\n\x06offset\x12\x010j\x0c\n\x06length\x12\x0216p\x01{_VALUES}B\x04\n\x00\x10\r"
+)
+# A frozen TensorFlow graph with the placeholder X and the node Y.
+GRAPH_IDENTITY = (
+    "\n\x1d\n\x01X\x12\x0bPlaceholder*\x0b\n\x05dtype\x12\x020\x01"
+    "\n\x19\n\x01Y\x12\x08Identity\x1a\x01X*\x07\n\x01T\x12\x020\x01"
+)
 
 
 def io_tensor(name: str, type: str = "FP32", dims: str = "4", more: str = "") -> str:
@@ -38,8 +62,8 @@ def script_model(body: str, *extra: str) -> Example:
 
 
 def plan_model(*extra: str, inputs: str = X) -> Example:
-    """A TensorRT model whose plan is an empty file."""
-    return Example(python_model(*extra, inputs=inputs, backend='platform: "tensorrt_plan"'), {"1/model.plan": ""})
+    """A TensorRT model whose plan is a text."""
+    return Example(python_model(*extra, inputs=inputs, backend='platform: "tensorrt_plan"'), {"1/model.plan": "plan"})
 
 
 def with_environment(
