@@ -78,25 +78,6 @@ class PythonFile:
                     bound[alias.asname or alias.name] = f"{node.module}.{alias.name}"
         return bound
 
-    @cached_property
-    def constants(self) -> dict[str, str]:
-        """Names that are bound once in the whole file, at its top, to a string."""
-        values: dict[str, str | None] = {}
-        for node in ast.walk(self.module) if self.module else ():
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                values[node.id] = None if node.id in values else ""
-            elif isinstance(node, ast.arg):
-                values[node.arg] = None
-        found: dict[str, str] = {}
-        for node in self.module.body if self.module else ():
-            if not isinstance(node, ast.Assign | ast.AnnAssign):
-                continue
-            if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                    if isinstance(target, ast.Name) and values.get(target.id) is not None:
-                        found[target.id] = node.value.value
-        return found
-
     def calls(self, below: ast.AST | None = None) -> Iterator[tuple[ast.Call, str]]:
         """Every call and the full name of what it calls (``triton_python_backend_utils.Tensor``), "" when unknown."""
         top = below or self.module
@@ -112,12 +93,6 @@ class PythonFile:
         if not isinstance(node, ast.Name):
             return ""
         return ".".join([self.names.get(node.id, node.id), *reversed(parts)])
-
-    def text(self, node: ast.expr | None) -> str | None:
-        """The string that an expression is known to be."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            return node.value
-        return self.constants.get(node.id) if isinstance(node, ast.Name) else None
 
     @cached_property
     def imports(self) -> list[Import]:

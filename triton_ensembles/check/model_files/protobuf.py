@@ -1,4 +1,4 @@
-"""The fields of a protobuf message, read from a stream that can only go forward; what nobody asks for is skipped.
+"""The fields of a protobuf message, read from front to back; what nobody asks for is skipped.
 
 Source: protobuf.dev, "Encoding". Groups, which no model format uses, count as malformed.
 """
@@ -40,15 +40,18 @@ class Budget:
 
 
 class Message:
-    """A position in a stream of ``size`` bytes, of which ``head`` was read already.
+    """A position in a file of ``size`` bytes, of which ``head`` was read already.
+
+    A file on disk is seeked in, a member of an archive (``on_disk`` false) read to the end of what is skipped.
 
     Each field must be read, if at all, before the next one is asked for.
     """
 
-    def __init__(self, file: IO[bytes], size: int, budget: Budget, head: bytes = b"") -> None:
+    def __init__(self, file: IO[bytes], size: int, budget: Budget, head: bytes, *, on_disk: bool) -> None:
         self.size = size
         self._file = file
         self._budget = budget
+        self._on_disk = on_disk
         self._block = head
         self._start = 0  # of the block, in the file
         self._next = 0  # in the block
@@ -123,7 +126,9 @@ class Message:
             raise TruncatedError
 
     def _go_to(self, position: int) -> None:
-        """Forward only: within the block, or by a seek, which in an archive reads what lies between."""
+        """Forward only."""
+        while not self._on_disk and position > self._start + len(self._block):
+            self._read()
         if position <= self._start + len(self._block):
             self._next = position - self._start
             return

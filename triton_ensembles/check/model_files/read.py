@@ -41,10 +41,11 @@ class FileReader:
         head = file.read(min(size, _HEAD))
         if found := _by_head(head):
             return found
-        message = Message(file, size, self._budget, head)
+        on_disk = isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO)
+        message = Message(file, size, self._budget, head, on_disk=on_disk)
         try:
             if format == ".pt":
-                return self._torchscript(head, size, file)
+                return _torchscript(head, size, file, on_disk)
             if format == ".onnx":
                 return None if head[4:8] == b"ORTM" else read_onnx(message)  # ONNX Runtime's own form
             return read_graphdef(message) if format == ".graphdef" else None
@@ -57,19 +58,17 @@ class FileReader:
             pass
         return ModelFile(f"it is not {_NAMES[format]}", f"save {_NAMES[format]} under this name")
 
-    def _torchscript(self, head: bytes, size: int, file: IO[bytes]) -> ModelFile | None:
-        if not head.startswith(_ZIP):
-            return ModelFile(f"it is not {_NAMES['.pt']}, which is a zip archive", "save it with torch.jit.save")
-        if isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO):
-            source: IO[bytes] = file
-        elif size <= _LARGEST_COPY:
-            source = io.BytesIO(head + file.read())
-        else:
-            return None
-        try:
-            return read_torchscript(source)
-        except zipfile.BadZipFile:
-            return ModelFile("it breaks off before its end: the list of its members is missing", _AGAIN)
+
+def _torchscript(head: bytes, size: int, file: IO[bytes], on_disk: bool) -> ModelFile | None:
+    if not head.startswith(_ZIP):
+        return ModelFile(f"it is not {_NAMES['.pt']}, which is a zip archive", "save it with torch.jit.save")
+    if not on_disk and size > _LARGEST_COPY:
+        return None
+    try:
+        source = file if on_disk else io.BytesIO(head + file.read())
+        return read_torchscript(source)
+    except zipfile.BadZipFile:
+        return ModelFile("it breaks off before its end: the list of its members is missing", _AGAIN)
 
 
 def _by_head(head: bytes) -> ModelFile | None:

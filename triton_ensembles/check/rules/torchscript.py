@@ -36,6 +36,15 @@ def torchscript_inputs(model: Model) -> Iterator[Finding]:
                 f"{len(arguments)}",
                 f"give each argument an input, {_INDEX.join(('INPUT', '0'))} for the first",
             )
+        elif odd := next(
+            (kind for kind in file.kinds or () if kind != "Tensor" and not kind.startswith("List[")), None
+        ):
+            yield Finding(
+                model.at("input"),
+                f"an argument of type {odd} has no form as a tensor: {takes}",
+                f"Triton does not load the model: An input of type '{odd}' was detected in the model",
+                "give forward() only tensors, lists of strings, or one dictionary of tensors",
+            )
         elif indices and not set(names) <= set(arguments) and sorted(indices) != list(range(len(arguments))):
             yield Finding(
                 model.at("input"),
