@@ -35,12 +35,15 @@ def _class(body: str) -> str:
         (_class("    def execute(self, requests)\n        return 1\n"), [("model-py-syntax", 5)]),
         (_class("    def exectue(self, requests): ...\n"), [("model-py-no-execute", 4)]),
         ("from base import Base\n\n\nclass TritonPythonModel(Base):\n    pass\n", []),
-        (_class("    def execute(self): ...\n"), [("model-py-execute-arguments", 5)]),
-        (_class("    def execute(self, requests, extra): ...\n"), [("model-py-execute-arguments", 5)]),
-        (_class("    def execute(self, requests, extra=1): ...\n"), []),
-        (_class("    def execute(self, *args): ...\n"), []),
-        (_class("    @staticmethod\n    def execute(requests): ...\n"), []),
-        (_class("    async def execute(self, requests): ...\n"), []),
+        (_class("    def execute(self):\n        return self.a\n"), [("model-py-execute-arguments", 5)]),
+        (
+            _class("    def execute(self, requests, extra):\n        return self.a\n"),
+            [("model-py-execute-arguments", 5)],
+        ),
+        (_class("    def execute(self, requests, extra=1):\n        return self.a\n"), []),
+        (_class("    def execute(self, *args):\n        return self.a\n"), []),
+        (_class("    @staticmethod\n    def execute(requests):\n        return list(requests)\n"), []),
+        (_class("    async def execute(self, requests):\n        return self.a\n"), []),
     ],
 )
 def test_the_class_and_its_execute(code: str, expected: list[tuple[str, int]], tmp_path: Path) -> None:
@@ -56,7 +59,7 @@ def test_the_class_and_its_execute(code: str, expected: list[tuple[str, int]], t
         ('NAME = "Z"\n' + MODEL_PY.replace('"X"', "NAME"), ["model-py-input-name"]),
         ('NAME = "Z"\nNAME = "X"\n' + MODEL_PY.replace('"X"', "NAME"), []),  # bound twice: unknown
         (MODEL_PY.replace('"X"', "self.name"), []),
-        (MODEL_PY.replace("pb_utils.Tensor", "make"), []),
+        ("from tensors import make\n" + MODEL_PY.replace("pb_utils.Tensor", "make"), []),
         (
             MODEL_PY.replace(
                 "import triton_python_backend_utils as pb_utils",
@@ -114,16 +117,16 @@ def test_downloads(line: str, found: bool, tmp_path: Path) -> None:
     )
     code = imports + _class(
         f"    def initialize(self, args):\n        folder = args\n        self.x = {line}\n\n"
-        "    def execute(self, requests): ...\n"
+        "    def execute(self, requests):\n        return self.x\n"
     )
     assert ([rule for rule, _ in _found(tmp_path, code)] == ["model-py-download"]) is found
 
 
 def test_files_opened_for_each_request(tmp_path: Path) -> None:
     """Otherwise an endpoint runs out of file descriptors after a thousand requests."""
-    leaking = _class('    def execute(self, requests):\n        file = open("logs.txt", "w")\n        return []\n')
+    leaking = _class('    def execute(self, requests):\n        file = open("logs.txt", "w")\n        return self.a\n')
     closing = _class(
-        '    def execute(self, requests):\n        with open("logs.txt") as file:\n            return [file]\n'
+        '    def execute(self, requests):\n        with open("logs.txt", "w") as file:\n            return self.a\n'
     )
     assert _found(tmp_path, leaking) == [("model-py-open-files", 6)]
     assert _found(tmp_path, closing) == []

@@ -6,21 +6,15 @@ from triton_ensembles.check.environments import MODEL_FOLDER, PARAMETER
 from triton_ensembles.check.rule import Example
 
 _HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
-IDENTITY = """import json
-
-import triton_python_backend_utils as pb_utils
-
-
-class TritonPythonModel:
-    def initialize(self, args):
-        self.names = [each["name"] for each in json.loads(args["model_config"])["output"]]
-
+IDENTITY = f"""{_HEAD}class TritonPythonModel:
     def execute(self, requests):
-        return [self.answer(request.inputs()[0].as_numpy()) for request in requests]
+        return [self.answer(request, request.inputs()[0].as_numpy()) for request in requests]
 
-    def answer(self, x):
-        return pb_utils.InferenceResponse([pb_utils.Tensor(name, x) for name in self.names])
+    def answer(self, request, x):
+        return pb_utils.InferenceResponse([pb_utils.Tensor(name, x) for name in request.requested_output_names()])
 """
+# Decoupled: it answers whenever it wants to, and execute returns nothing. This one never does.
+STREAM = f"{_HEAD}class TritonPythonModel:\n    def execute(self, requests):\n        return None\n"
 # Two ONNX files, X -> Y, FP32 [n, 4]: Identity, and Add with weights in the file model.data.
 _TYPE = "\x12\x0f\n\r\x08\x01\x12\t\n\x03\x12\x01n\n\x02\x08\x04"
 _VALUES = f"Z\x14\n\x01X{_TYPE}b\x14\n\x01Y{_TYPE}"
@@ -50,6 +44,11 @@ def python_model(
     """The config.pbtxt of a Python model, FP32 [4] -> FP32 [4] unless ``inputs`` and ``outputs`` say otherwise."""
     lines = [backend, f"max_batch_size: {size}", f"input [ {inputs} ]", f"output [ {outputs} ]", *extra]
     return "".join(f"{line}\n" for line in lines if line)
+
+
+def script_for(config: str) -> str:
+    """The model.py of an example that has none of its own."""
+    return STREAM if "decoupled: true" in config else IDENTITY
 
 
 def parameter(key: str, value: str) -> str:
@@ -84,7 +83,7 @@ def _step(name: str, *extra: str, inputs: str = X, outputs: str = Y, size: int =
     config = python_model(
         "instance_group [ { count: 1, kind: KIND_CPU } ]", *extra, inputs=inputs, outputs=outputs, size=size
     )
-    return Example(f'name: "{name}"\n{config}', {"1/model.py": IDENTITY}, folder=name)
+    return Example(f'name: "{name}"\n{config}', {"1/model.py": script_for(config)}, folder=name)
 
 
 # Each is small and has one property that an ensemble may get wrong.

@@ -10,6 +10,7 @@ from triton_ensembles.check.python_source import PythonFile
 
 CLASS = "TritonPythonModel"
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+_DEEPEST = 3  # helpers that call helpers
 _AT_LOAD = frozenset({"initialize", "__init__"})
 
 
@@ -27,9 +28,13 @@ class Flow:
 
     def __init__(self, file: PythonFile) -> None:
         self.parents: dict[ast.AST, ast.AST] = {}
+        self._calls: dict[str, list[ast.Call]] = {}
         for node in ast.walk(file.module) if file.module else ():
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
+            if isinstance(node, ast.Call):  # self.helper(…), helper(…)
+                called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                self._calls.setdefault(called, []).append(node)
 
     def above(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         """Each parent from the innermost, with the child through which it was reached."""
@@ -43,7 +48,8 @@ class Flow:
         found = (parent for parent, _ in self.above(node) if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef))
         return next(found, None)
 
-    def when(self, node: ast.AST) -> When:
+    def when(self, node: ast.AST, loops_run: bool = False, depth: int = 0) -> When:
+        """``loops_run``: every loop is taken to run at least once, not only that over the requests."""
         functions: list[Function] = []
         classes: list[str] = []
         for parent, child in self.above(node):
@@ -54,16 +60,24 @@ class Flow:
                 return When.PERHAPS
             elif isinstance(parent, ast.ClassDef):
                 classes.append(parent.name)
-            elif self._may_skip(parent, child):
+            elif self._may_skip(parent, child, loops_run):
                 return When.PERHAPS
         if not functions:
             return When.LOAD
         name = functions[0].name
         if len(functions) == 1 and classes == [CLASS] and (name == "execute" or name in _AT_LOAD):
             return When.REQUEST if name == "execute" else When.LOAD
+        return self._called(name, depth) if len(functions) == 1 else When.CALLED
+
+    def _called(self, name: str, depth: int) -> When:
+        """When a helper runs that certainly is called, from the file itself."""
+        for call in self._calls.get(name, ()) if depth < _DEEPEST else ():
+            when = self.when(call, True, depth + 1)
+            if when in (When.LOAD, When.REQUEST):
+                return when
         return When.CALLED
 
-    def _may_skip(self, parent: ast.AST, child: ast.AST) -> bool:
+    def _may_skip(self, parent: ast.AST, child: ast.AST, loops_run: bool) -> bool:
         """Whether ``parent`` may leave out ``child``, or hide its errors."""
         if isinstance(parent, ast.If | ast.IfExp | ast.While):
             return child is not parent.test
@@ -72,10 +86,11 @@ class Flow:
         if isinstance(parent, ast.Assert):
             return child is parent.msg
         if isinstance(parent, ast.For | ast.AsyncFor):
-            return child is not parent.iter and not self._is_of_requests(parent.iter)
+            return child is not parent.iter and not (loops_run or self._is_of_requests(parent.iter))
         if isinstance(parent, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
             first = parent.generators[0]
-            certain = len(parent.generators) == 1 and not first.ifs and self._is_of_requests(first.iter)
+            certain = len(parent.generators) == 1 and not first.ifs
+            certain = certain and (loops_run or self._is_of_requests(first.iter))
             return child is not first and not certain
         if isinstance(parent, ast.comprehension):
             return child is not parent.iter

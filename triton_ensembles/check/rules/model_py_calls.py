@@ -45,7 +45,7 @@ def model_py_called_model(repositories: tuple[Repository, ...], destination: Des
                         continue
                     called = texts_of(file, argument(call, 4, "model_name"))
                     for wanted in called or ():
-                        if wanted in known or (flow_of(file).when(call) is When.PERHAPS and not nearest(wanted, known)):
+                        if wanted in known or flow_of(file).when(call, loops_run=True) is When.PERHAPS:
                             continue
                         meant = nearest(wanted, known)
                         yield Finding(

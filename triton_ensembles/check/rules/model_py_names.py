@@ -167,7 +167,7 @@ def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterat
         if file.module is None or _is_guarded(file):
             continue
         for node, name in _taken(file):
-            when = flow_of(file).when(node)
+            when = flow_of(file).when(node, loops_run=True)
             since = _SINCE.get(name)
             late = since and image and version(since) > version(image.release)
             if when is When.PERHAPS or ((name in _NAMES or since) and not late) or name in _OF_MODULES:
@@ -195,7 +195,7 @@ def model_py_logger(model: Model) -> Iterator[Finding]:
         for node in ast.walk(file.module) if file.module and not _is_guarded(file) else ():
             if not isinstance(node, ast.Attribute) or file.full_name(node.value) != f"{UTILS}.Logger":
                 continue
-            when = flow_of(file).when(node)
+            when = flow_of(file).when(node, loops_run=True)
             if node.attr in _LOGGER or node.attr == _LOGGER_ENUM or node.attr.startswith("__") or when is When.PERHAPS:
                 continue
             usual = {"warning": "log_warn", "warn": "log_warn", "debug": "log_verbose", "exception": "log_error"}

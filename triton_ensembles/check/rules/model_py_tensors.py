@@ -58,7 +58,7 @@ def model_py_input_name(model: Model) -> Iterator[Finding]:
         for call, name in file.calls():
             if name not in _READS:
                 continue
-            if completed is None or flow_of(file).when(call) is When.PERHAPS or not _needs_result(file, call, unread):
+            if completed is None or not _surely_runs(file, call) or not _needs_result(file, call, unread):
                 continue
             for wanted in texts_of(file, argument(call, 1, "name")) or ():
                 if wanted not in known | completed:
@@ -88,7 +88,7 @@ def model_py_output_name(model: Model) -> Iterator[Finding]:
         for file in files:
             completed = completed_names(file)
             for call, names in _made(file):
-                if completed is None or made is None or known <= made or flow_of(file).when(call) is When.PERHAPS:
+                if completed is None or made is None or known <= made or not _surely_runs(file, call):
                     continue  # a tensor too many is dropped, and the answer is complete
                 for wanted in names or ():
                     if wanted not in known | completed:
@@ -139,6 +139,10 @@ def completed_names(file: PythonFile) -> frozenset[str] | None:
     return frozenset()
 
 
+def _surely_runs(file: PythonFile, call: ast.Call) -> bool:
+    return flow_of(file).when(call, loops_run=True) in (When.LOAD, When.REQUEST)
+
+
 def _needs_result(file: PythonFile, call: ast.Call, unread: bool) -> bool:
     """Whether None, which an unknown name gives, is surely not expected.
 
@@ -172,6 +176,7 @@ def _all_made(files: list[PythonFile]) -> set[str] | None:
 def _makes_none(files: list[PythonFile]) -> bool:
     """Whether it is sure that no response has a tensor: all of them are made here, and without one."""
     calls = [call for file in files for call, name in file.calls() if name == f"{UTILS}.InferenceResponse"]
+    calls = [call for call in calls if argument(call, 1, "error") is None]  # a model may mean to refuse everything
     outputs = [argument(call, 0, "output_tensors") for call in calls]
     empty = all(each is None or (isinstance(each, ast.List) and not each.elts) for each in outputs)
     hidden = any(keyword.arg is None for call in calls for keyword in call.keywords)
