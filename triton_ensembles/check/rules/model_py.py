@@ -134,6 +134,24 @@ def model_py_initialize_arguments(model: Model) -> Iterator[Finding]:
 
 
 @rule(
+    "initialize is no coroutine",
+    source=f"{SOURCE} Initialize: what it returns is not looked at",
+    bad=script_model(f"class {CLASS}:\n    async def initialize(self, args):\n        pass\n\n{EXECUTE}"),
+    severity=Severity.WARNING,
+)
+def model_py_async_initialize(model: Model) -> Iterator[Finding]:
+    for file, node in _classes(model):
+        for method in _functions(node, "initialize"):
+            if isinstance(method, ast.AsyncFunctionDef) and not method.decorator_list:
+                yield Finding(
+                    file.place(method),
+                    "initialize is a coroutine (async def), and Triton awaits only execute",
+                    "the model loads without it: nothing in it ever runs",
+                    "write def initialize(self, args):",
+                )
+
+
+@rule(
     "finalize takes only self",
     source=f'{SOURCE} Finalize: attr("finalize")(), whose errors are only logged',
     bad=script_model(f"class {CLASS}:\n{EXECUTE}\n    def finalize(self, args):\n        pass\n"),

@@ -19,6 +19,7 @@ _LOOP = """\
             x = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
             response = pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)])
 """
+_NONE = "None in place of a response"
 # What a request may be given to without being answered there.
 _HARMLESS = frozenset(
     {"len", "enumerate", "zip", "range", "list", "tuple", "reversed", "print", "str", "repr", "isinstance", "id", "map"}
@@ -32,11 +33,11 @@ _HARMLESS = frozenset(
 def model_py_returns_nothing(model: Model) -> Iterator[Finding]:
     if model.config.model_transaction_policy.decoupled or model.is_damaged("model_transaction_policy"):
         return
-    for first, file, execute in _executes(model):
+    for file, execute in _executes(model):
         returns = [node for node in own_nodes(execute) if isinstance(node, ast.Return)]
         ends = any(isinstance(node, ast.Raise | ast.Yield | ast.YieldFrom) for node in own_nodes(execute))
         valued = any(node.value is not None and not _is_none(node.value) for node in returns)
-        if ends or valued or _gives_away(model, first, file, execute):
+        if ends or valued or _gives_away(model, file, execute):
             continue
         yield Finding(
             file.place(returns[0] if returns else execute),
@@ -52,7 +53,7 @@ def model_py_returns_nothing(model: Model) -> Iterator[Finding]:
 )
 def model_py_returns_no_list(model: Model) -> Iterator[Finding]:
     decoupled = model.config.model_transaction_policy.decoupled
-    for _, file, execute in _executes(model):
+    for file, execute in _executes(model):
         flow = flow_of(file)
         for node in own_nodes(execute):
             kind = ""
@@ -61,6 +62,8 @@ def model_py_returns_no_list(model: Model) -> Iterator[Finding]:
             elif isinstance(node, ast.Return) and node.value is not None and flow.when(node) is When.REQUEST:
                 kind = _kind(file, execute, node.value)
             if not kind or (kind == "a list" and not decoupled):
+                continue
+            if kind.endswith(_NONE) and not decoupled and _gives_away(model, file, execute):
                 continue
             yield Finding(
                 file.place(node),
@@ -84,7 +87,7 @@ def model_py_returns_no_list(model: Model) -> Iterator[Finding]:
 def model_py_returns_in_loop(model: Model) -> Iterator[Finding]:
     if model.config.model_transaction_policy.decoupled:
         return
-    for _, file, execute in _executes(model):
+    for file, execute in _executes(model):
         for loop in own_nodes(execute):
             if not isinstance(loop, ast.For) or not _is_over(loop.iter, requests_of(execute)):
                 continue
@@ -99,7 +102,7 @@ def model_py_returns_in_loop(model: Model) -> Iterator[Finding]:
                     )
 
 
-def _executes(model: Model) -> Iterator[tuple[PythonFile, PythonFile, Function]]:
+def _executes(model: Model) -> Iterator[tuple[PythonFile, Function]]:
     """The method execute of each version, if nothing wraps or replaces it."""
     for file in model_files(model):
         classes = [node for node in file.module.body if isinstance(node, ast.ClassDef)] if file.module else []
@@ -109,17 +112,17 @@ def _executes(model: Model) -> Iterator[tuple[PythonFile, PythonFile, Function]]
         functions = [each for each in found[0].body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
         executes = [each for each in functions if each.name == "execute" and not each.decorator_list]
         if len(executes) == 1 and requests_of(executes[0]):
-            yield file, file, executes[0]
+            yield file, executes[0]
 
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _gives_away(model: Model, first: PythonFile, file: PythonFile, execute: Function) -> bool:
+def _gives_away(model: Model, file: PythonFile, execute: Function) -> bool:
     """Whether the requests may be answered elsewhere: by their response senders, or by whoever gets them."""
-    for each in all_files(model, first):
-        if each.module is None or b"response_sender" in each.data:
+    for each in all_files(model, file):
+        if each.module is None or b"response_sender" in each.data or b"release_flags" in each.data:
             return True
     requests = requests_of(execute)
     given = {requests}
@@ -215,16 +218,25 @@ def _filled(file: PythonFile, bound: list[ast.Name]) -> str:
 
 def _wrong_response(file: PythonFile, value: ast.expr) -> str:
     """What an element surely is, if it is no response."""
+    if isinstance(value, ast.Name):
+        function = flow_of(file).function(value)
+        stores = [each for each in ast.walk(function or value) if isinstance(each, ast.Name) and each.id == value.id]
+        parents = [flow_of(file).parents.get(each) for each in stores if not isinstance(each.ctx, ast.Load)]
+        bound = parents[0] if len(parents) == 1 else None
+        plain = isinstance(bound, ast.Assign) and isinstance(bound.targets[0], ast.Name) and bound.value is not value
+        return _wrong_response(file, bound.value) if plain and isinstance(bound, ast.Assign) else ""
     if isinstance(value, ast.Call) and file.full_name(value.func) == f"{UTILS}.Tensor":
         return "a tensor in place of a response"
     if isinstance(value, ast.List | ast.Tuple | ast.Dict | ast.ListComp | ast.JoinedStr):
         return "something else in place of a response"
-    return ""
+    return _NONE if _is_none(value) else ""
 
 
 def _complaint(kind: str) -> str:
     if kind == "an empty list":
         return "Number of InferenceResponse objects do not match the number of InferenceRequest objects"
+    if kind.endswith(_NONE):
+        return "nobody answers it, and clients wait until their time is over"
     if kind.startswith("a list with"):
         return "Expected an 'InferenceResponse' object in the execute function return list"
     return "Expected a list in the execute return"

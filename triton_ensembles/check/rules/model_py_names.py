@@ -14,7 +14,7 @@ from triton_ensembles.check.python_source import UTILS, PythonFile, every_file
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.model_py import EXECUTE
-from triton_ensembles.spelling import nearest
+from triton_ensembles.spelling import listed, nearest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, version
 
@@ -39,6 +39,15 @@ _SINCE = {
 }
 _LOGGER = frozenset({"log", "log_info", "log_warn", "log_error", "log_verbose", "INFO", "WARNING", "ERROR", "VERBOSE"})
 _LOGGER_ENUM = "LogLevel"
+_KEYWORDS: dict[str, frozenset[str]] = {
+    "Tensor": frozenset(),
+    "InferenceResponse": frozenset({"output_tensors", "error", "parameters"}),
+    "TritonError": frozenset({"message", "code"}),
+    "InferenceRequest": frozenset(
+        {"request_id", "correlation_id", "inputs", "requested_output_names", "model_name", "model_version", "flags"}
+        | {"timeout", "preferred_memory", "trace", "parameters"}
+    ),
+}
 _FAILS = {When.LOAD: "Triton does not load the model", When.REQUEST: "the model loads, and every request fails"}
 _LATER = "it fails when this line runs"
 _OF_MODULES = frozenset(dir(object)) | {"__name__", "__file__", "__doc__", "__dict__", "__path__", "__spec__"}
@@ -205,6 +214,34 @@ def model_py_logger(model: Model) -> Iterator[Finding]:
                 f"pb_utils.Logger has no '{node.attr}'",
                 f"{_FAILS.get(when, _LATER)}: type object 'Logger' has no attribute '{node.attr}'",
                 f"write pb_utils.Logger.{meant}(…)",
+            )
+
+
+@rule(
+    "The classes of pb_utils get the arguments that they know",
+    source="python_backend, branches r22.07 to r26.07: src/pb_stub.cc, py::arg; Tensor has no names for its arguments",
+    bad=script_model(f"class {CLASS}:\n{EXECUTE.replace('InferenceResponse(', 'InferenceResponse(outputs=')}"),
+)
+def model_py_call_arguments(model: Model) -> Iterator[Finding]:
+    for file in every_file(model):
+        for call, name in file.calls() if not _is_guarded(file) else ():
+            known = _KEYWORDS.get(name.removeprefix(f"{UTILS}.")) if name.startswith(f"{UTILS}.") else None
+            given = [keyword.arg for keyword in call.keywords if keyword.arg]
+            when = flow_of(file).when(call, loops_run=True)
+            wrong = next((each for each in given if known is not None and each not in known), None)
+            if wrong is None or known is None or when is When.PERHAPS:
+                continue
+            last = name.rpartition(".")[2]
+            meant = nearest(wrong, known)
+            yield Finding(
+                file.place(call),
+                f"pb_utils.{last} has no argument called '{wrong}'",
+                f"{_FAILS.get(when, _LATER)}: TypeError: incompatible constructor arguments",
+                f"write {meant}="
+                if meant
+                else f"it takes {listed(known)}"
+                if known
+                else "give its arguments without names",
             )
 
 
