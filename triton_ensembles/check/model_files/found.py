@@ -11,6 +11,7 @@ from triton_ensembles.check.model_files.read import FileReader
 from triton_ensembles.check.repository import Form, Model
 
 _FORMATS = {"onnxruntime": ".onnx", "pytorch": ".pt", "tensorflow_graphdef": ".graphdef"}
+ONNX_IN_FOLDER = "model.onnx"  # onnxruntime_backend r24.10 onnxruntime.cc LoadModel
 _READER = "*model files"  # the reader of a repository, in its cache
 
 
@@ -27,7 +28,8 @@ def loaded_files(model: Model) -> Iterator[tuple[str, Entry]]:
     for number in model.served_versions():
         path = join(model.versions[number], backend.file)
         if backend.name == "onnxruntime" and (entry := model.get(path)) and entry.is_folder:
-            path = join(path, "model.onnx")  # onnxruntime_backend r24.10 onnxruntime.cc LoadModel
+            inner = join(path, ONNX_IN_FOLDER)
+            path = inner if model.get(inner) else path
         if entry := model.get(path):
             yield path, entry
 

@@ -6,7 +6,7 @@ from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import IDENTITY, ONNX_IDENTITY, python_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.model_files.found import file_of, loaded_files
+from triton_ensembles.check.model_files.found import ONNX_IN_FOLDER, file_of, loaded_files
 from triton_ensembles.check.repository import Form, Model
 from triton_ensembles.check.rule import Example, rule
 
@@ -36,6 +36,8 @@ def model_file_broken(model: Model) -> Iterator[Finding]:
         if entry.is_folder:
             if backend.name not in _FOLDERS:
                 yield Finding(model.place(path), "this is a folder, and it should be the model file", effect)
+            elif backend.name == "onnxruntime":
+                yield from _no_onnx(model, path, effect)
             elif backend.platform == "tensorflow_savedmodel":
                 yield from _saved_model(model, path, effect)
             continue
@@ -44,6 +46,13 @@ def model_file_broken(model: Model) -> Iterator[Finding]:
         if found and found.broken and not (backend.name == "python" and not entry.size):
             message = f"{path.rpartition('/')[2]} is no model: {found.broken}"
             yield Finding(model.place(path), message, effect, found.cure)
+
+
+def _no_onnx(model: Model, path: str, effect: str) -> Iterator[Finding]:
+    recipe = model.repository.recipe
+    if not (recipe and recipe.makes(join(model.folder, path))):
+        message = f"this is a folder, and there is no {ONNX_IN_FOLDER} in it"
+        yield Finding(model.place(path), message, effect, "put the file itself under this name")
 
 
 def _saved_model(model: Model, path: str, effect: str) -> Iterator[Finding]:

@@ -80,6 +80,7 @@ def onnx_tensor_type(model: Model) -> Iterator[Finding]:
 )
 def onnx_tensor_dims(model: Model) -> Iterator[Finding]:
     for path, file in _files(model):
+        fixed: list[str] = []
         for kind, number, written, tensor in _pairs(model, file):
             dims = list(written.reshape.shape if written.HasField("reshape") else written.dims)
             batched = model.config.max_batch_size > 0
@@ -89,14 +90,7 @@ def onnx_tensor_dims(model: Model) -> Iterator[Finding]:
             place, full = model.at(kind, number, "dims"), [-1, *dims] if batched else dims
             shown = f"{list(tensor.dims)} in {path}"
             if batched and tensor.dims[0] != -1:
-                yield Finding(
-                    model.at("max_batch_size"),
-                    f"max_batch_size is {model.config.max_batch_size}, and {kind} '{tensor.name}' is {shown}: its "
-                    "first axis is fixed",
-                    "Triton does not load the model: for the model to support batching the shape should have at least "
-                    "1 dimension and the first dimension must be -1",
-                    "export the model with a dynamic first axis, or write max_batch_size: 0 and all axes as dims",
-                )
+                fixed.append(f"{kind} '{tensor.name}' is {list(tensor.dims)}")
             elif not _can_agree(full, tensor.dims):
                 yield Finding(
                     place,
@@ -105,6 +99,15 @@ def onnx_tensor_dims(model: Model) -> Iterator[Finding]:
                     f"{list(tensor.dims)}) but the model configuration specifies {len(full)} dimensions",
                     f"write dims: [ {', '.join(map(str, tensor.dims[1 if batched else 0 :]))} ]",
                 )
+        if fixed:
+            yield Finding(
+                model.at("max_batch_size"),
+                f"max_batch_size is {model.config.max_batch_size}, and the first axis is fixed in {path}: "
+                + ", ".join(fixed[:4]),
+                "Triton does not load the model: for the model to support batching the shape should have at least 1 "
+                "dimension and the first dimension must be -1",
+                "export the model with a dynamic first axis, or write max_batch_size: 0 and all axes as dims",
+            )
 
 
 @rule(

@@ -58,14 +58,14 @@ def torchscript_inputs(model: Model) -> Iterator[Finding]:
 def torchscript_outputs(model: Model) -> Iterator[Finding]:
     if model.is_damaged("output") or model.config.HasField("sequence_batching"):
         return
-    indices = _indices([each.name for each in model.config.output])
-    for path, file in _files(model) if indices else ():
+    names = [each.name for each in model.config.output]
+    indices = _indices(names) or list(range(len(names)))
+    for path, file in _files(model):
         for number, index in enumerate(indices):
             if file.returns is not None and index >= file.returns:
                 yield Finding(
                     model.at("output", number, "name"),
-                    f"'{model.config.output[number].name}' is output {index}, and forward() in {path} has "
-                    f"{file.returns}, from 0",
+                    f"'{names[number]}' is output {index}, and forward() in {path} has {file.returns}, from 0",
                     "every request fails: it refers to an output index which doesn't exist",
                     "number the outputs from 0, or delete this one",
                 )
