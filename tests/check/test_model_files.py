@@ -24,6 +24,7 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12
 PAGE = b"<!DOCTYPE html>\n<html><body>404 Not Found</body></html>"
 STORE = b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>AccessDenied</Code></Error>'
 ONNX = ONNX_IDENTITY.encode()
+EXTERNAL = ONNX_EXTERNAL.encode()
 GRAPH = GRAPH_IDENTITY.encode()
 
 
@@ -65,22 +66,17 @@ def found(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str, dict
     """The faults of a model with these files, that are about its files."""
 
     def find(text: str, files: dict[str, bytes | None]) -> list[Fault]:
+        members = {"m/config.pbtxt": text.encode(), **{f"m/1/{name}": data for name, data in files.items()}}
+        path = tmp_path / "a.tar.gz"
         if request.param == "archive":
-            path = write(
-                tmp_path / "a.tar.gz", {"m/config.pbtxt": text, **{f"m/1/{name}": data for name, data in files.items()}}
-            )
+            write(path, members)
         else:
             path = tmp_path / "models"
-            for name, data in {
-                "config.pbtxt": text.encode(),
-                **{f"1/{name}": data for name, data in files.items()},
-            }.items():
-                file = path / "m" / name
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.mkdir() if data is None else file.write_bytes(data)
-        return [
-            each for each in faults(path) if each.rule.startswith(("model-file", "file-", "onnx", "torch", "graph"))
-        ]
+            for name, data in members.items():
+                (path / name).parent.mkdir(parents=True, exist_ok=True)
+                (path / name).mkdir() if data is None else (path / name).write_bytes(data)
+        about = ("model-file", "file-", "onnx", "torch", "graph")
+        return [each for each in faults(path) if each.rule.startswith(about)]
 
     return find
 
@@ -133,9 +129,10 @@ def test_a_file_that_is_no_model(backend: str, files: dict[str, bytes | None], w
         (config("onnxruntime", size=8), {"model.onnx": network([None, None])}, set()),
         (config("onnxruntime_onnx", size=0, type="BOOL"), {"model.onnx": network([4], TensorProto.BOOL)}, set()),
         ('backend: "onnxruntime"\nmax_batch_size: 8\n', {"model.onnx": ONNX}, set()),  # Triton completes it
-        (config("onnxruntime", size=8), {"model.onnx": ONNX_EXTERNAL.encode()}, {"onnx-external-data"}),
-        (config("onnxruntime", size=8), {"model.onnx": ONNX_EXTERNAL.encode(), "model.data": bytes(15)}, {"onnx-external-data"}),
-        (config("onnxruntime", size=8), {"model.onnx": ONNX_EXTERNAL.encode(), "model.data": bytes(16)}, set()),
+        (config("onnxruntime", size=8), {"model.onnx": EXTERNAL}, {"onnx-external-data"}),
+        (config("onnxruntime", size=8), {"model.onnx": EXTERNAL, "model.data": bytes(15)}, {"onnx-external-data"}),
+        (config("onnxruntime"), {"model.onnx": ONNX, "model.data": POINTER}, {"onnx-tensor-dims", "file-lfs-pointer"}),
+        (config("onnxruntime", size=8), {"model.onnx": EXTERNAL, "model.data": bytes(16)}, set()),
         (config("pytorch"), {"model.pt": script(Add())}, {"torchscript-inputs"}),
         (config("pytorch", "one other", "A B"), {"model.pt": script(Add())}, set()),
         (config("pytorch", "INPUT__0 INPUT__1", "OUTPUT__1"), {"model.pt": script(Add())}, set()),
@@ -170,14 +167,14 @@ class Counting(io.FileIO):
 
 def test_weights_are_not_read(tmp_path: Path) -> None:
     """Otherwise a check of a model of gigabytes takes as long as reading it."""
-    before, after = network(["n", 4]).split(numpy_helper.from_array(np.zeros(4, np.float32), "W").SerializeToString())
     size = 3 << 30
-    weight = b"\x0a\x01\x04\x10\x01\x42\x01W\x4a" + _varint(size)  # dims, FLOAT, name, raw_data
-    inside = before.split(b"\x3a", 1)
-    graph = inside[1][1:].rpartition(b"\x2a")[0] + b"\x2a" + _varint(len(weight) + size) + weight
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4]).SerializeToString() for name in "XY"]
+    after = b"\x5a" + _varint(len(values[0])) + values[0] + b"\x62" + _varint(len(values[1])) + values[1]
+    weight = b"\x10\x01\x42\x01W\x4a" + _varint(size)  # FLOAT, its name, raw_data
+    initializer = b"\x2a" + _varint(len(weight) + size) + weight
     path = tmp_path / "model.onnx"
     with path.open("wb") as file:
-        file.write(inside[0] + b"\x3a" + _varint(len(graph) + size + len(after) - 6) + graph)
+        file.write(b"\x08\x08\x3a" + _varint(len(initializer) + size + len(after)) + initializer)
         file.seek(size, os.SEEK_CUR)  # a hole
         file.write(after)
     counting = Counting(path)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
-LARGEST_TEXT = 256 * 1024  # bytes: more than any config, model.py or list of labels needs
+LARGEST_TEXT = 256 * 1024  # bytes: more than any config or list of labels needs
+LARGEST_SOURCE = 1024 * 1024  # bytes of a Python file, which may hold tables of data; parsed it is many times that
 MOST_TEXT = 64 * 1024 * 1024  # bytes of text kept for one repository
 MOST_ENTRIES = 200_000
 
@@ -139,7 +140,8 @@ def text_budgets() -> dict[bool, int]:
 def is_text(path: str, size: int) -> bool:
     """Whether rules read this file, so that its content is kept. ``size`` in bytes."""
     name = path.rpartition("/")[2]
-    return size <= LARGEST_TEXT and (name.endswith(_TEXT_SUFFIXES) or name in _TEXT_NAMES)
+    most = LARGEST_SOURCE if name.endswith(".py") else LARGEST_TEXT
+    return size <= most and (name.endswith(_TEXT_SUFFIXES) or name in _TEXT_NAMES)
 
 
 def is_archive(path: str) -> bool:

@@ -29,7 +29,7 @@ class Flow:
     def __init__(self, file: PythonFile) -> None:
         self.parents: dict[ast.AST, ast.AST] = {}
         self._calls: dict[str, list[ast.Call]] = {}
-        for node in ast.walk(file.module) if file.module else ():
+        for node in file.nodes:
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
             if isinstance(node, ast.Call):  # self.helper(…), helper(…)

@@ -65,10 +65,19 @@ class PythonFile:
         return Place(self.shown, node.line, node.column)
 
     @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the file: rules look at them again and again, and walking takes longer."""
+        return tuple(ast.walk(self.module)) if self.module else ()
+
+    @cached_property
+    def _calls(self) -> tuple[tuple[ast.Call, str], ...]:
+        return tuple((node, self.full_name(node.func)) for node in self.nodes if isinstance(node, ast.Call))
+
+    @cached_property
     def names(self) -> dict[str, str]:
         """The full names of what imports bind: ``{"pb_utils": "triton_python_backend_utils"}``."""
         bound: dict[str, str] = {}
-        for node in ast.walk(self.module) if self.module else ():
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     top = alias.name.partition(".")[0]
@@ -80,8 +89,10 @@ class PythonFile:
 
     def calls(self, below: ast.AST | None = None) -> Iterator[tuple[ast.Call, str]]:
         """Every call and the full name of what it calls (``triton_python_backend_utils.Tensor``), "" when unknown."""
-        top = below or self.module
-        for node in ast.walk(top) if top else ():
+        if below is None:
+            yield from self._calls
+            return
+        for node in ast.walk(below):
             if isinstance(node, ast.Call):
                 yield node, self.full_name(node.func)
 
@@ -124,6 +135,14 @@ def model_files(model: Model) -> list[PythonFile]:
 
 def all_files(model: Model, first: PythonFile) -> list[PythonFile]:
     """``first`` and all the files of the model itself that it imports, directly or not."""
+    key = f"*imported {join(model.root, first.path)}"
+    if key not in model.repository.cache:
+        model.repository.cache[key] = _all_files(model, first)
+    found: list[PythonFile] = model.repository.cache[key]
+    return found
+
+
+def _all_files(model: Model, first: PythonFile) -> list[PythonFile]:
     roots = [first.path.rpartition("/")[0], ""]  # sys.path of the stub: pb_stub.cc r24.10 StubSetup
     packages = packages_in(model.repository, join(model.root, roots[0]))
     installed = packages.modules if packages else frozenset()
@@ -154,7 +173,7 @@ def is_local(model: Model, first: PythonFile, package: str) -> bool:
 
 
 def _wanted(file: PythonFile, roots: list[str]) -> Iterator[str]:
-    for node in ast.walk(file.module) if file.module else ():
+    for node in file.nodes:
         names: list[str] = []
         folders = roots
         if isinstance(node, ast.Import):
@@ -179,7 +198,11 @@ def _file(model: Model, path: str) -> PythonFile | None:
     entry = model.get(path)
     if entry is None or entry.data is None:
         return None
-    return PythonFile(path, model.place(path).path, entry.data)
+    key = f"*python {entry.path}"
+    found = model.repository.cache.get(key)
+    if not isinstance(found, PythonFile):
+        found = model.repository.cache[key] = PythonFile(path, model.place(path).path, entry.data)
+    return found
 
 
 @lru_cache(maxsize=512)

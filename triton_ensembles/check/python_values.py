@@ -38,7 +38,7 @@ class Values:
         self._flow = flow
         self._names: dict[ast.AST | None, Bindings] = {}  # of each function and class; those of the module for None
         self._attributes: Bindings = {}  # of all objects: self.name, Class.name
-        for node in ast.walk(file.module) if file.module else ():
+        for node in file.nodes:
             self._note(node)
 
     def texts(self, node: ast.expr | None) -> tuple[str, ...] | None:

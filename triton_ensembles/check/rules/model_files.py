@@ -77,6 +77,9 @@ def _saved_model(model: Model, path: str, effect: str) -> Iterator[Finding]:
 )
 def file_lfs_pointer(model: Model) -> Iterator[Finding]:
     loaded = {entry.path for _, entry in loaded_files(model)}
+    for path, _ in loaded_files(model):  # onnx-external-data is about its weights
+        folder, file = path.rpartition("/")[0], file_of(model, path)
+        loaded |= {join(model.root, join(folder, location)) for location in (file.external if file else ())}
     looked_at = 0
     waiting = [""] if model.has_config or model.versions else []
     while waiting:

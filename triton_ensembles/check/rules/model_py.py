@@ -4,11 +4,12 @@ import ast
 import sys
 from collections.abc import Iterator
 
+from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.check.environments import environment_of
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python_flow import CLASS, Function, own_nodes
-from triton_ensembles.check.python_source import ParseError, PythonFile, every_file, model_files
+from triton_ensembles.check.python_source import MODEL_PY, ParseError, PythonFile, every_file, is_python, model_files
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.spelling import nearest
@@ -67,6 +68,25 @@ def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Fi
                 f"it may be valid for Python {'.'.join(map(str, python))}, which runs the model; the file was not "
                 "checked any further",
                 f"run the checker with Python {'.'.join(map(str, python))}",
+            )
+
+
+@rule(
+    "model.py is small enough for the checker to read",
+    source="limits of the checker: 1 MiB for a Python file, 64 MiB for all texts of a repository",
+    severity=Severity.WARNING,
+)
+def model_py_unread(model: Model) -> Iterator[Finding]:
+    name = model.config.default_model_filename or MODEL_PY
+    for number in model.served_versions() if is_python(model) else ():
+        path = join(model.versions[number], name)
+        entry = model.get(path)
+        if entry and entry.kind is Kind.FILE and entry.size and entry.data is None:
+            yield Finding(
+                model.place(path),
+                f"{name} was not read: it has {entry.size} bytes",
+                "nothing of its code was checked",
+                "put data into a file beside it, and read that in initialize",
             )
 
 

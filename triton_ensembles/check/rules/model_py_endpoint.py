@@ -92,7 +92,7 @@ def _downloaded(file: PythonFile, call: ast.Call, name: str) -> str:
 )
 def model_py_open_files(model: Model) -> Iterator[Finding]:
     for file in every_file(model):
-        for execute in ast.walk(file.module) if file.module else ():
+        for execute in file.nodes:
             if not isinstance(execute, ast.FunctionDef | ast.AsyncFunctionDef) or execute.name != "execute":
                 continue
             managed = {

@@ -201,7 +201,7 @@ def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterat
 )
 def model_py_logger(model: Model) -> Iterator[Finding]:
     for file in every_file(model):
-        for node in ast.walk(file.module) if file.module and not _is_guarded(file) else ():
+        for node in file.nodes if not _is_guarded(file) else ():
             if not isinstance(node, ast.Attribute) or file.full_name(node.value) != f"{UTILS}.Logger":
                 continue
             when = flow_of(file).when(node, loops_run=True)
@@ -247,17 +247,18 @@ def model_py_call_arguments(model: Model) -> Iterator[Finding]:
 
 def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str]]:
     """What the file takes from Triton's module, by attribute and by import."""
-    for node in ast.walk(file.module) if file.module else ():
+    for node in file.nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and file.full_name(node.value) == UTILS:
             yield node, node.attr
         elif isinstance(node, ast.ImportFrom) and node.module == UTILS and not node.level:
             yield from ((node, alias.name) for alias in node.names if alias.name != "*")
 
 
+@lru_cache(maxsize=128)
 def _is_guarded(file: PythonFile) -> bool:
     """Whether the file looks for names itself, puts some into the module, or binds its name to something else."""
     bound = {name for name, full in file.names.items() if full == UTILS}
-    for node in ast.walk(file.module) if file.module else ():
+    for node in file.nodes:
         if (
             isinstance(node, ast.Attribute)
             and not isinstance(node.ctx, ast.Load)

@@ -128,7 +128,7 @@ def model_py_output_missing(model: Model) -> Iterator[Finding]:
 
 def completed_names(file: PythonFile) -> frozenset[str] | None:
     """Names that ``auto_complete_config`` may add to the config; None when they are not known."""
-    for node in ast.walk(file.module) if file.module else ():
+    for node in file.nodes:
         if isinstance(node, ast.FunctionDef) and node.name == "auto_complete_config":
             adds = [call for call, _ in file.calls(node) if isinstance(call.func, ast.Attribute)]
             if any(
@@ -187,7 +187,7 @@ def _makes_none(files: list[PythonFile]) -> bool:
 def _hides_responses(file: PythonFile) -> bool:
     """Whether responses may be made in a way that calls do not show."""
     called = {id(call.func) for call, _ in file.calls()}
-    for node in ast.walk(file.module) if file.module else ():
+    for node in file.nodes:
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
             return True
         passed = isinstance(node, ast.Name | ast.Attribute) and id(node) not in called
@@ -212,7 +212,7 @@ def _made(file: PythonFile) -> Iterator[tuple[ast.Call, tuple[str, ...] | None]]
 def _is_opaque(file: PythonFile) -> bool:
     """Whether tensors may be made in a way that calls do not show: the class passed on, or requests of BLS."""
     called = {id(call.func) for call, _ in file.calls()}
-    for node in ast.walk(file.module) if file.module else ():
+    for node in file.nodes:
         if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called:
             name = file.full_name(node)
             if name == f"{UTILS}.Tensor" and not any(
