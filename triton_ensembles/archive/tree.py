@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 
 LARGEST_TEXT = 256 * 1024  # bytes: more than any config or list of labels needs
-LARGEST_SOURCE = 1024 * 1024  # bytes of a Python file, which may hold tables of data; parsed it is many times that
+LARGEST_SOURCE = 512 * 1024  # bytes of a Python file, which may hold tables; parsed it is many times that
 MOST_TEXT = 64 * 1024 * 1024  # bytes of text kept for one repository
 MOST_ENTRIES = 200_000
 

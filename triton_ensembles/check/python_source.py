@@ -15,6 +15,7 @@ from triton_ensembles.check.repository import Model
 MODEL_PY = "model.py"
 UTILS = "triton_python_backend_utils"
 _MOST_FILES = 200  # of one model
+_MOST_SOURCE = 1024 * 1024  # bytes of one model's files: four seconds
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ def _all_files(model: Model, first: PythonFile) -> list[PythonFile]:
     prefix = f"{roots[0]}/"
     found = {first.path: first}
     waiting = [first]
-    while waiting and len(found) < _MOST_FILES:
+    while waiting and len(found) < _MOST_FILES and sum(len(file.data) for file in found.values()) < _MOST_SOURCE:
         file = waiting.pop()
         for path in _wanted(file, roots):
             if path.removeprefix(prefix).partition("/")[0].partition(".")[0] in installed:

@@ -73,7 +73,7 @@ def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Fi
 
 @rule(
     "model.py is small enough for the checker to read",
-    source="limits of the checker: 1 MiB for a Python file, 64 MiB for all texts of a repository",
+    source="limits of the checker: 512 KiB for a Python file, 64 MiB for all texts of a repository",
     severity=Severity.WARNING,
 )
 def model_py_unread(model: Model) -> Iterator[Finding]:
