@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import GRAPH_IDENTITY, X, io_tensor, python_model
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.model_files.found import file_of, loaded_files
+from triton_ensembles.check.loaded_files import file_of, loaded_files
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.spelling import listed, nearest

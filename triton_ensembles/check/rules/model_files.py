@@ -6,7 +6,7 @@ from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import IDENTITY, ONNX_IDENTITY, python_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.model_files.found import ONNX_IN_FOLDER, file_of, loaded_files
+from triton_ensembles.check.loaded_files import ONNX_IN_FOLDER, file_of, loaded_files
 from triton_ensembles.check.repository import Form, Model
 from triton_ensembles.check.rule import Example, rule
 
