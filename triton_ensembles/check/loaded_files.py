@@ -18,9 +18,9 @@ _READER = "*model files"  # the reader of a repository, in its cache
 def loaded_files(model: Model) -> Iterator[tuple[str, Entry]]:
     """The path, within the model's folder, of the file that the backend loads of each version that is served.
 
-    A file that is not there is left out: another rule is about it, or the build makes it.
+    A file that is not there is left out, another rule is about it, and so is one that the build makes.
     """
-    config = model.config
+    config, recipe = model.config, model.repository.recipe
     damaged = any(model.is_damaged(name) for name in ("backend", "platform", "default_model_filename"))
     backend = backend_of(model)
     if not model.has_config or damaged or not backend.file or model.is_ensemble or config.cc_model_filenames:
@@ -30,7 +30,8 @@ def loaded_files(model: Model) -> Iterator[tuple[str, Entry]]:
         if backend.name == "onnxruntime" and (entry := model.get(path)) and entry.is_folder:
             inner = join(path, ONNX_IN_FOLDER)
             path = inner if model.get(inner) else path
-        if entry := model.get(path):
+        made = recipe is not None and recipe.makes(join(model.folder, path))
+        if (entry := model.get(path)) and not made:
             yield path, entry
 
 
