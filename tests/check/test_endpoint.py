@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tests.check.packing import IO, Content, environment, faults, folder, members, rules, write
+from triton_ensembles.check.examples import GRAPH_IDENTITY
 
 ENV = "$$TRITON_MODEL_DIRECTORY/env.tar.gz"
 
@@ -83,7 +84,7 @@ def test_requirements_that_no_image_meets(tmp_path: Path) -> None:
     assert "24.11 to" in fault.message
     graph = {
         "b/config.pbtxt": f'platform: "tensorflow_graphdef"\nmax_batch_size: 1\n{IO}',
-        "b/1/model.graphdef": b"",
+        "b/1/model.graphdef": GRAPH_IDENTITY,
     }  # fmt: skip
     tensorflow = write(tmp_path / "tf.tar.gz", graph)
     assert rules(tensorflow, new) == {"environment-tar"}  # 24.11 to 25.02 have both

@@ -10,6 +10,7 @@ import boto3
 import pytest
 
 from tests.check.packing import IO, Content, ensemble_of, faults, members, rules, write
+from triton_ensembles.check.examples import GRAPH_IDENTITY
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import instance_of, release_of, releases
 
@@ -98,12 +99,12 @@ def test_every_cpu_instance_of_sagemaker_is_known() -> None:
             set(),
         ),
         (
-            {"one/config.pbtxt": 'platform: "tensorflow_graphdef"\n' + IO, "one/1/model.graphdef": b""},
+            {"one/config.pbtxt": 'platform: "tensorflow_graphdef"\n' + IO, "one/1/model.graphdef": GRAPH_IDENTITY},
             {"image": "25.02"},
             {"image-not-on-sagemaker"},
         ),
         (
-            {"one/config.pbtxt": 'platform: "tensorflow_graphdef"\n' + IO, "one/1/model.graphdef": b""},
+            {"one/config.pbtxt": 'platform: "tensorflow_graphdef"\n' + IO, "one/1/model.graphdef": GRAPH_IDENTITY},
             {"image": "25.04"},
             {"image-backend"},
         ),
@@ -120,7 +121,7 @@ DALI: dict[str, Content] = {
     "one/config.pbtxt": ensemble_of("one.images"),
     "one/1": None,
     "one.images/config.pbtxt": 'backend: "dali"\nmax_batch_size: 8\n' + IO,
-    "one.images/1/model.dali": b"",
+    "one.images/1/model.dali": b"dali",
 }
 AWS = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver"
 
@@ -231,7 +232,7 @@ def test_a_pipeline_of_a_newer_dali(record: dict[str, object], faulty: bool, tmp
     config = 'backend: "dali"\nmax_batch_size: 8\n' + IO
     files: dict[str, Content] = {
         "one/config.pbtxt": config,
-        "one/1/model.dali": b"",
+        "one/1/model.dali": b"dali",
         "manifest.json": json.dumps({"artifacts": {"one/1/model.dali": record}}),
     }
     found = faults(write(tmp_path / "a.tar.gz", files), image="24.09")

@@ -35,12 +35,15 @@ def _class(body: str) -> str:
         (_class("    def execute(self, requests)\n        return 1\n"), [("model-py-syntax", 5)]),
         (_class("    def exectue(self, requests): ...\n"), [("model-py-no-execute", 4)]),
         ("from base import Base\n\n\nclass TritonPythonModel(Base):\n    pass\n", []),
-        (_class("    def execute(self): ...\n"), [("model-py-execute-arguments", 5)]),
-        (_class("    def execute(self, requests, extra): ...\n"), [("model-py-execute-arguments", 5)]),
-        (_class("    def execute(self, requests, extra=1): ...\n"), []),
-        (_class("    def execute(self, *args): ...\n"), []),
-        (_class("    @staticmethod\n    def execute(requests): ...\n"), []),
-        (_class("    async def execute(self, requests): ...\n"), []),
+        (_class("    def execute(self):\n        return self.a\n"), [("model-py-execute-arguments", 5)]),
+        (
+            _class("    def execute(self, requests, extra):\n        return self.a\n"),
+            [("model-py-execute-arguments", 5)],
+        ),
+        (_class("    def execute(self, requests, extra=1):\n        return self.a\n"), []),
+        (_class("    def execute(self, *args):\n        return self.a\n"), []),
+        (_class("    @staticmethod\n    def execute(requests):\n        return list(requests)\n"), []),
+        (_class("    async def execute(self, requests):\n        return self.a\n"), []),
     ],
 )
 def test_the_class_and_its_execute(code: str, expected: list[tuple[str, int]], tmp_path: Path) -> None:
@@ -56,7 +59,7 @@ def test_the_class_and_its_execute(code: str, expected: list[tuple[str, int]], t
         ('NAME = "Z"\n' + MODEL_PY.replace('"X"', "NAME"), ["model-py-input-name"]),
         ('NAME = "Z"\nNAME = "X"\n' + MODEL_PY.replace('"X"', "NAME"), []),  # bound twice: unknown
         (MODEL_PY.replace('"X"', "self.name"), []),
-        (MODEL_PY.replace("pb_utils.Tensor", "make"), []),
+        ("from tensors import make\n" + MODEL_PY.replace("pb_utils.Tensor", "make"), []),
         (
             MODEL_PY.replace(
                 "import triton_python_backend_utils as pb_utils",
@@ -114,16 +117,16 @@ def test_downloads(line: str, found: bool, tmp_path: Path) -> None:
     )
     code = imports + _class(
         f"    def initialize(self, args):\n        folder = args\n        self.x = {line}\n\n"
-        "    def execute(self, requests): ...\n"
+        "    def execute(self, requests):\n        return self.x\n"
     )
     assert ([rule for rule, _ in _found(tmp_path, code)] == ["model-py-download"]) is found
 
 
 def test_files_opened_for_each_request(tmp_path: Path) -> None:
     """Otherwise an endpoint runs out of file descriptors after a thousand requests."""
-    leaking = _class('    def execute(self, requests):\n        file = open("logs.txt", "w")\n        return []\n')
+    leaking = _class('    def execute(self, requests):\n        file = open("logs.txt", "w")\n        return self.a\n')
     closing = _class(
-        '    def execute(self, requests):\n        with open("logs.txt") as file:\n            return [file]\n'
+        '    def execute(self, requests):\n        with open("logs.txt", "w") as file:\n            return self.a\n'
     )
     assert _found(tmp_path, leaking) == [("model-py-open-files", 6)]
     assert _found(tmp_path, closing) == []
@@ -157,3 +160,77 @@ def test_deep_and_odd_files_end_soon(code: str, tmp_path: Path) -> None:
     """Otherwise a crafted model.py crashes the checker."""
     path = write(tmp_path / "a.tar.gz", {**members("a"), "a.step/1/model.py": code})
     assert not [fault for fault in faults(path) if "this rule itself failed" in fault.message]
+
+
+_INIT = "    def initialize(self, args):\n        {}\n\n    def execute(self, requests):\n        return self.answers\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (_class(_INIT.format("self.x = np.zeros(4)")), ["model-py-undefined-name"]),
+        (_class(_INIT.format("return np").replace("initialize", "prepare")), ["model-py-undefined-name-later"]),
+        (_class(_INIT.format("self.x: Missing = 1")), []),  # such an annotation is never evaluated
+        (_class(_INIT.format("self.x = __file__")), []),
+        ("from numpy import *\n" + _class(_INIT.format("self.x = zeros(4)")), []),
+        ("exec('n = 1')\n" + _class(_INIT.format("self.x = n")), []),
+        (_class(_INIT.format("self.x = pb_utils.InferRequest")), ["model-py-unknown-attribute"]),
+        (_class(_INIT.format("self.x = getattr(pb_utils, 'New', None)")), []),
+        (_class(_INIT.format("self.x = hasattr(pb_utils, 'New') and pb_utils.New")), []),
+        (_class(_INIT.format("pass").replace("self, args", "self")), ["model-py-initialize-arguments"]),
+        (_class(_INIT.format("pass").replace("self, args", "self, args, kwargs=None")), []),
+        (_class(_INIT.format("self.x = open('words.txt').read()")), ["model-py-relative-file-elsewhere"]),
+        (_class(_INIT.format("self.x = open('words.txt', 'w')")), []),
+        (_class(_INIT.format("self.x = open(args['model_repository'] + '/words.txt').read()")), []),
+        (_class("    def execute(self, requests):\n        if requests:\n            return [1]\n"), []),
+        (_class("    def execute(self, requests):\n        self.queue.put(requests)\n"), []),
+        (_class("    def execute(self, requests):\n        return []\n"), ["model-py-returns-no-list"]),
+        (_class("    def execute(self, requests):\n        raise ValueError\n"), []),
+    ],
+)  # fmt: skip
+def test_names_arguments_files_and_answers(code: str, expected: list[str], tmp_path: Path) -> None:
+    """Otherwise the first load or request finds it, or a model that answers is refused."""
+    assert [rule for rule, _ in _found(tmp_path, code)] == expected
+
+
+@pytest.mark.parametrize(
+    ("head", "loop", "names"),
+    [
+        ("", 'for n in ("X", "Q"):', ["Q"]),
+        ("", "for n in [f'X{i}' for i in range(2)]:", []),  # a list that is made: not known
+        ("NAMES = ['X', 'Q']\n", "for n in NAMES:", ["Q"]),
+        ("NAMES = ['X', 'Q']\nNAMES.remove('Q')\n", "for n in NAMES:", []),
+        ("PAIRS = {'X': 1, 'Q': 2}\n", "for n, _ in PAIRS.items():", ["Q"]),
+        ("A = 'Q'\n", "for _, n in enumerate((A, 'X')):", ["Q"]),
+        ("", "for n in self.names:", []),
+    ],
+)
+def test_names_from_loops_and_constants(head: str, loop: str, names: list[str], tmp_path: Path) -> None:
+    """Otherwise only names that are written out are compared with the config."""
+    body = f"            {loop}\n                x = pb_utils.get_input_tensor_by_name(request, n).as_numpy()\n"
+    end = '            made.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)]))\n        return made\n'
+    code = _class(f"    def execute(self, requests):\n        made = []\n        for request in requests:\n{body}{end}")
+    path = write(tmp_path / "a.tar.gz", {**members("a"), "a.step/1/model.py": code.replace(HEAD, HEAD + head)})
+    found = [fault.message for fault in faults(path) if fault.rule == "model-py-input-name"]
+    assert [f"no input '{name}'" in message for name, message in zip(names, found, strict=True)] == [True] * len(names)
+
+
+def test_a_large_model_py_is_read_and_a_larger_one_is_said(tmp_path: Path) -> None:
+    """Otherwise a table of data in model.py hides its faults."""
+    for size, expected in ((400_000, "model-py-no-execute"), (600_000, "model-py-unread")):
+        table = f'WORDS = "{"x" * size}"\n'
+        assert [rule for rule, _ in _found(tmp_path, table + _class("    pass\n"))] == [expected]
+
+
+def test_a_called_model_that_is_not_in_the_folder(tmp_path: Path) -> None:
+    """Otherwise every request fails, and nothing said so before."""
+    code = _class("    def execute(self, requests):\n        return [self.ask(each) for each in requests]\n\n")
+    code += "    def ask(self, each):\n"
+    code += '        return pb_utils.InferenceRequest(model_name="{}", requested_output_names=[], inputs=[]).exec()\n'
+    for called, expected in (("a.step", []), ("a.stop", ["model-py-called-model"])):
+        for name, content in members("a", model_py=code.format(called)).items():
+            file = tmp_path / called / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(str(content))
+        found = [fault.rule for fault in faults(tmp_path / called)]
+        assert found == expected

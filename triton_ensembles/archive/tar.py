@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import tarfile
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import IO
 from weakref import WeakValueDictionary
@@ -41,6 +42,10 @@ _READ_WHOLE = (
 _KINDS = {tarfile.SYMTYPE: Kind.SYMLINK, tarfile.LNKTYPE: Kind.HARDLINK, tarfile.DIRTYPE: Kind.FOLDER}
 
 
+Summarize = Callable[[str, int, IO[bytes]], object]
+"""Is given the path of a file, its size in bytes, and its content, which it may read forward."""
+
+
 class BadHeaderError(ArchiveError):
     """There is no valid header where the header of a member belongs."""
 
@@ -63,22 +68,26 @@ class StrictHeader(SparseHeader):
         return super()._proc_member(archive)
 
 
-def read_archive(path: Path) -> Tree:
-    """The entries of the archive at ``path``; a part that cannot be read becomes a :class:`Problem`."""
+def read_archive(path: Path, summarize: Summarize | None = None) -> Tree:
+    """The entries of the archive at ``path``; a part that cannot be read becomes a :class:`Problem`.
+
+    ``summarize`` sees each file that is not kept as text, once, while it passes by; what it returns is the entry's
+    ``summary``.
+    """
     try:
         with path.open("rb") as file:
-            return _read_stream(file)
+            return _read_stream(file, summarize=summarize)
     except OSError as error:
         return Tree((), [Problem("archive-unreadable", "", f"this cannot be read: {error.strerror or error}")])
 
 
-def _read_stream(source: IO[bytes], depth: int = 0) -> Tree:
+def _read_stream(source: IO[bytes], depth: int = 0, summarize: Summarize | None = None) -> Tree:
     members: list[Entry] = []
     problems: list[Problem] = []
     inner: dict[str, Tree] = {}
     stream = GzipStream(source)
     try:
-        _read(stream, members, inner, depth)
+        _read(stream, members, inner, depth, summarize)
         while stream.read(_CHUNK):  # to the end, where gzip has its checksum
             pass
     except BadHeaderError as error:
@@ -94,7 +103,9 @@ def _read_stream(source: IO[bytes], depth: int = 0) -> Tree:
     return Tree(members, problems, inner.get)
 
 
-def _read(stream: GzipStream, members: list[Entry], inner: dict[str, Tree], depth: int) -> None:
+def _read(
+    stream: GzipStream, members: list[Entry], inner: dict[str, Tree], depth: int, summarize: Summarize | None
+) -> None:
     budgets = text_budgets()
     archive = tarfile.open(fileobj=stream, mode="r|", bufsize=TAR_BUFFER, tarinfo=StrictHeader, errorlevel=2)  # noqa: SIM115
     for item in archive:
@@ -102,7 +113,7 @@ def _read(stream: GzipStream, members: list[Entry], inner: dict[str, Tree], dept
             raise ArchiveError("archive-bomb", f"it has more than {MOST_ENTRIES} members")
         path = safe_path(item.name)
         kind = Kind.FILE if item.isreg() else _KINDS.get(item.type, Kind.OTHER)
-        data = None
+        data = summary = None
         is_config = path.endswith(CONFIG_SUFFIX)
         if kind is Kind.FILE and path and item.size <= budgets[is_config] and is_text(path, item.size):
             file = archive.extractfile(item)
@@ -112,9 +123,20 @@ def _read(stream: GzipStream, members: list[Entry], inner: dict[str, Tree], dept
             file = archive.extractfile(item)
             if file:
                 inner[path] = _nested(file, item.size, depth + 1)
+        elif kind is Kind.FILE and path and summarize and (file := archive.extractfile(item)):
+            summary = summarize(path, item.size, file)
         target = item.linkname if kind in (Kind.SYMLINK, Kind.HARDLINK) else ""
         members.append(
-            Entry(path, kind, item.size if kind is Kind.FILE else 0, item.name, target, data, mode=item.mode)
+            Entry(
+                path,
+                kind,
+                item.size if kind is Kind.FILE else 0,
+                item.name,
+                target,
+                data,
+                mode=item.mode,
+                summary=summary,
+            )
         )
         archive.members = []  # type: ignore[attr-defined]  # tarfile remembers every member otherwise
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
-LARGEST_TEXT = 256 * 1024  # bytes: more than any model.py or list of labels needs
+LARGEST_TEXT = 256 * 1024  # bytes: more than any list of labels needs
 LARGEST_CONFIG = 1024 * 1024  # bytes: Triton reads any length, and a config may list thousands of tensors
+LARGEST_SOURCE = 512 * 1024  # bytes of a Python file, which may hold tables; parsed it is many times that
 MOST_TEXT = 64 * 1024 * 1024  # bytes of text kept for one repository
 MOST_ENTRIES = 200_000
 
@@ -38,6 +39,7 @@ class Entry:
         data: the content of the small texts that rules read (see :func:`is_text`), otherwise None.
         leads_to_folder: true for a symbolic link (on disk) that resolves to a folder.
         mode: permission bits.
+        summary: what a reader of file formats said about the content, see :func:`read_archive`.
     """
 
     path: str
@@ -48,6 +50,7 @@ class Entry:
     data: bytes | None = None
     leads_to_folder: bool = False
     mode: int = 0o644
+    summary: object = None
 
     @property
     def is_folder(self) -> bool:
@@ -146,7 +149,8 @@ def is_text(path: str, size: int) -> bool:
     name = path.rpartition("/")[2]
     if name.endswith(CONFIG_SUFFIX):
         return size <= LARGEST_CONFIG
-    return size <= LARGEST_TEXT and (name.endswith(_TEXT_SUFFIXES) or name in _TEXT_NAMES)
+    most = LARGEST_SOURCE if name.endswith(".py") else LARGEST_TEXT
+    return size <= most and (name.endswith(_TEXT_SUFFIXES) or name in _TEXT_NAMES)
 
 
 def is_archive(path: str) -> bool:

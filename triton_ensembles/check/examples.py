@@ -8,7 +8,10 @@ from triton_ensembles.check.rule import Example
 _HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
 IDENTITY = f"""{_HEAD}class TritonPythonModel:
     def execute(self, requests):
-        return [pb_utils.InferenceResponse(output_tensors=[]) for _ in requests]
+        return [self.answer(request, request.inputs()[0].as_numpy()) for request in requests]
+
+    def answer(self, request, x):
+        return pb_utils.InferenceResponse([pb_utils.Tensor(name, x) for name in request.requested_output_names()])
 """
 # A model.py that tells Triton its input.
 COMPLETING = (
@@ -19,6 +22,21 @@ COMPLETING = (
         config.add_input({"name": "X", "data_type": "TYPE_FP32", "dims": [4]})
         return config
 """
+)
+# Decoupled: it answers whenever it wants to, and execute returns nothing. This one never does.
+STREAM = f"{_HEAD}class TritonPythonModel:\n    def execute(self, requests):\n        return None\n"
+# Two ONNX files, X -> Y, FP32 [n, 4]: Identity, and Add with weights in the file model.data.
+_TYPE = "\x12\x0f\n\r\x08\x01\x12\t\n\x03\x12\x01n\n\x02\x08\x04"
+_VALUES = f"Z\x14\n\x01X{_TYPE}b\x14\n\x01Y{_TYPE}"
+ONNX_IDENTITY = f'\x08\x08:A\n\x10\n\x01X\x12\x01Y"\x08Identity\x12\x01g{_VALUES}B\x04\n\x00\x10\r'
+ONNX_EXTERNAL = (
+    '\x08\x08:}\n\x0e\n\x01X\n\x01W\x12\x01Y"\x03Add\x12\x01g*<\x08\x04\x10\x01B\x01Wj\x16\n\x08location\x12\nmodel.data'
+    f"j\x0b\n\x06offset\x12\x010j\x0c\n\x06length\x12\x0216p\x01{_VALUES}B\x04\n\x00\x10\r"
+)
+# A frozen TensorFlow graph with the placeholder X and the node Y.
+GRAPH_IDENTITY = (
+    "\n\x1d\n\x01X\x12\x0bPlaceholder*\x0b\n\x05dtype\x12\x020\x01"
+    "\n\x19\n\x01Y\x12\x08Identity\x1a\x01X*\x07\n\x01T\x12\x020\x01"
 )
 
 
@@ -38,6 +56,11 @@ def python_model(
     return "".join(f"{line}\n" for line in lines if line)
 
 
+def script_for(config: str) -> str:
+    """The model.py of an example that has none of its own."""
+    return STREAM if "decoupled: true" in config else IDENTITY
+
+
 def parameter(key: str, value: str) -> str:
     return f'parameters {{ key: "{key}", value: {{ string_value: "{value}" }} }}'
 
@@ -48,8 +71,8 @@ def script_model(body: str, *extra: str) -> Example:
 
 
 def plan_model(*extra: str, inputs: str = X) -> Example:
-    """A TensorRT model whose plan is an empty file."""
-    return Example(python_model(*extra, inputs=inputs, backend='platform: "tensorrt_plan"'), {"1/model.plan": ""})
+    """A TensorRT model whose plan is a text."""
+    return Example(python_model(*extra, inputs=inputs, backend='platform: "tensorrt_plan"'), {"1/model.plan": "plan"})
 
 
 def with_environment(
@@ -70,7 +93,7 @@ def _step(name: str, *extra: str, inputs: str = X, outputs: str = Y, size: int =
     config = python_model(
         "instance_group [ { count: 1, kind: KIND_CPU } ]", *extra, inputs=inputs, outputs=outputs, size=size
     )
-    return Example(f'name: "{name}"\n{config}', {"1/model.py": IDENTITY}, folder=name)
+    return Example(f'name: "{name}"\n{config}', {"1/model.py": script_for(config)}, folder=name)
 
 
 # Each is small and has one property that an ensemble may get wrong.

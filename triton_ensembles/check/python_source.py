@@ -15,6 +15,7 @@ from triton_ensembles.check.repository import Model
 MODEL_PY = "model.py"
 UTILS = "triton_python_backend_utils"
 _MOST_FILES = 200  # of one model
+_MOST_SOURCE = 1024 * 1024  # bytes of one model's files: four seconds
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,19 @@ class PythonFile:
         return Place(self.shown, node.line, node.column)
 
     @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the file: rules look at them again and again, and walking takes longer."""
+        return tuple(ast.walk(self.module)) if self.module else ()
+
+    @cached_property
+    def _calls(self) -> tuple[tuple[ast.Call, str], ...]:
+        return tuple((node, self.full_name(node.func)) for node in self.nodes if isinstance(node, ast.Call))
+
+    @cached_property
     def names(self) -> dict[str, str]:
         """The full names of what imports bind: ``{"pb_utils": "triton_python_backend_utils"}``."""
         bound: dict[str, str] = {}
-        for node in ast.walk(self.module) if self.module else ():
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     top = alias.name.partition(".")[0]
@@ -78,29 +88,12 @@ class PythonFile:
                     bound[alias.asname or alias.name] = f"{node.module}.{alias.name}"
         return bound
 
-    @cached_property
-    def constants(self) -> dict[str, str]:
-        """Names that are bound once in the whole file, at its top, to a string."""
-        values: dict[str, str | None] = {}
-        for node in ast.walk(self.module) if self.module else ():
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                values[node.id] = None if node.id in values else ""
-            elif isinstance(node, ast.arg):
-                values[node.arg] = None
-        found: dict[str, str] = {}
-        for node in self.module.body if self.module else ():
-            if not isinstance(node, ast.Assign | ast.AnnAssign):
-                continue
-            if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                    if isinstance(target, ast.Name) and values.get(target.id) is not None:
-                        found[target.id] = node.value.value
-        return found
-
     def calls(self, below: ast.AST | None = None) -> Iterator[tuple[ast.Call, str]]:
         """Every call and the full name of what it calls (``triton_python_backend_utils.Tensor``), "" when unknown."""
-        top = below or self.module
-        for node in ast.walk(top) if top else ():
+        if below is None:
+            yield from self._calls
+            return
+        for node in ast.walk(below):
             if isinstance(node, ast.Call):
                 yield node, self.full_name(node.func)
 
@@ -112,12 +105,6 @@ class PythonFile:
         if not isinstance(node, ast.Name):
             return ""
         return ".".join([self.names.get(node.id, node.id), *reversed(parts)])
-
-    def text(self, node: ast.expr | None) -> str | None:
-        """The string that an expression is known to be."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            return node.value
-        return self.constants.get(node.id) if isinstance(node, ast.Name) else None
 
     @cached_property
     def imports(self) -> list[Import]:
@@ -149,13 +136,21 @@ def model_files(model: Model) -> list[PythonFile]:
 
 def all_files(model: Model, first: PythonFile) -> list[PythonFile]:
     """``first`` and all the files of the model itself that it imports, directly or not."""
+    key = f"*imported {join(model.root, first.path)}"
+    if key not in model.repository.cache:
+        model.repository.cache[key] = _all_files(model, first)
+    found: list[PythonFile] = model.repository.cache[key]
+    return found
+
+
+def _all_files(model: Model, first: PythonFile) -> list[PythonFile]:
     roots = [first.path.rpartition("/")[0], ""]  # sys.path of the stub: pb_stub.cc r24.10 StubSetup
     packages = packages_in(model.repository, join(model.root, roots[0]))
     installed = packages.modules if packages else frozenset()
     prefix = f"{roots[0]}/"
     found = {first.path: first}
     waiting = [first]
-    while waiting and len(found) < _MOST_FILES:
+    while waiting and len(found) < _MOST_FILES and sum(len(file.data) for file in found.values()) < _MOST_SOURCE:
         file = waiting.pop()
         for path in _wanted(file, roots):
             if path.removeprefix(prefix).partition("/")[0].partition(".")[0] in installed:
@@ -179,7 +174,7 @@ def is_local(model: Model, first: PythonFile, package: str) -> bool:
 
 
 def _wanted(file: PythonFile, roots: list[str]) -> Iterator[str]:
-    for node in ast.walk(file.module) if file.module else ():
+    for node in file.nodes:
         names: list[str] = []
         folders = roots
         if isinstance(node, ast.Import):
@@ -204,7 +199,11 @@ def _file(model: Model, path: str) -> PythonFile | None:
     entry = model.get(path)
     if entry is None or entry.data is None:
         return None
-    return PythonFile(path, model.place(path).path, entry.data)
+    key = f"*python {entry.path}"
+    found = model.repository.cache.get(key)
+    if not isinstance(found, PythonFile):
+        found = model.repository.cache[key] = PythonFile(path, model.place(path).path, entry.data)
+    return found
 
 
 @lru_cache(maxsize=512)

@@ -19,6 +19,7 @@ from triton_ensembles.archive.tree import Entry, Tree, is_archive, join
 from triton_ensembles.check.completion import completes, left_out
 from triton_ensembles.check.config_file import ConfigFile
 from triton_ensembles.check.fault import Place
+from triton_ensembles.check.model_files.read import FileReader
 from triton_ensembles.check.source_form import SourceRecipe, read_source_recipe
 from triton_ensembles.check.text.parsed import Path as FieldPath
 from triton_ensembles.check.text.unknown import UnknownValueError
@@ -257,7 +258,7 @@ def find_repositories(path: Path) -> Iterator[Repository]:
     folder in it that does is one, and so is each .tar.gz in it.
     """
     if not path.is_dir():
-        yield Repository(path, shown_path(path), Form.ARCHIVE, read_archive(path))
+        yield Repository(path, shown_path(path), Form.ARCHIVE, read_archive(path, FileReader()))
     elif is_repository(path):
         form = Form.SOURCE if (path / RECIPE).is_file() else Form.FOLDER
         yield Repository(path, shown_path(path), form, read_folder(path))

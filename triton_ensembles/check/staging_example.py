@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from triton_ensembles.check.examples import IDENTITY, STEPS
+from triton_ensembles.check.examples import STEPS, script_for
 from triton_ensembles.check.rule import Example
 from triton_ensembles.triton.model_config import CONFIG
 
@@ -28,7 +28,7 @@ def stage(example: Example, repository: Path, folder: str) -> str:
 def default_files(example: Example) -> dict[str, str | None]:
     if example.config is not None and re.search(r"ensemble_scheduling|platform:\s*\"ensemble\"", example.config):
         return {"1": None}
-    return {"1/model.py": IDENTITY}
+    return {"1/model.py": script_for(example.config or "")}
 
 
 def used_steps(example: Example) -> list[str]:

@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from triton_ensembles.backends import ENGINES
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.environments import PARAMETER
-from triton_ensembles.check.examples import IDENTITY, SCALE, ensemble, python_model, script_model, step
+from triton_ensembles.check.examples import SCALE, ensemble, python_model, script_for, script_model, step
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.python_source import UTILS, every_file
 from triton_ensembles.check.repository import Model, Repository
@@ -30,7 +30,10 @@ _CURE = "build the ensemble in its drawn form (--target cpu or gpu)"
 
 def _one_step(name: str, model: Example, extra: str = "") -> Example:
     """An ensemble of one step, the model ``model`` under the name ``name``."""
-    files = {"config.pbtxt": f'name: "{name}"\n{model.config}', **(model.files or {"1/model.py": IDENTITY})}
+    files = {
+        "config.pbtxt": f'name: "{name}"\n{model.config}',
+        **(model.files or {"1/model.py": script_for(model.config or "")}),
+    }
     beside = {f"{name}/{path}": text for path, text in files.items()}
     return Example(ensemble(step(name, {"X": "X"}, {"Y": "Y"}), extra=extra), beside=beside)
 
@@ -43,7 +46,7 @@ _CALLER = _one_step(
     script_model("""\
 class TritonPythonModel:
     def execute(self, requests):
-        inner = pb_utils.InferenceRequest(model_name="scale", requested_output_names=["Y"], inputs=[])
+        inner = pb_utils.InferenceRequest(model_name="fused-caller", requested_output_names=["Y"], inputs=[])
         return [inner.exec() for _ in requests]
 """),
 )
@@ -53,7 +56,7 @@ _SENDER = _one_step(
 class TritonPythonModel:
     def execute(self, requests):
         for request in requests:
-            request.get_response_sender().send(pb_utils.InferenceResponse([]), 1)
+            request.get_response_sender().send(pb_utils.InferenceResponse(request.inputs()), 1)
         return [None for _ in requests]
 """),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from triton_ensembles.check.backend import backend_of, has_library
-from triton_ensembles.check.examples import python_model
+from triton_ensembles.check.examples import GRAPH_IDENTITY, ONNX_IDENTITY, python_model
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
@@ -54,8 +54,8 @@ def image_not_on_sagemaker(destination: Destination) -> Iterator[Finding]:
     "The image has the backends of the models",
     source="server build.py on the branches r22.07 to r26.08: enable_all; releases.csv for TensorFlow; server "
     "docs/customization_guide/build.md for images without a GPU",
-    bad=Example(python_model(backend='platform: "tensorflow_graphdef"', size=8), {"1/model.graphdef": ""}),
-    good=Example(python_model(backend='platform: "onnxruntime_onnx"'), {"1/model.onnx": ""}),
+    bad=Example(python_model(backend='platform: "tensorflow_graphdef"', size=8), {"1/model.graphdef": GRAPH_IDENTITY}),
+    good=Example(python_model(backend='platform: "onnxruntime_onnx"'), {"1/model.onnx": ONNX_IDENTITY}),
     destination=Destination(image="25.04"),
     server=Server.UNTESTED,
 )

@@ -4,10 +4,12 @@ import ast
 import sys
 from collections.abc import Iterator
 
+from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.check.environments import environment_of
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python_source import ParseError, PythonFile, every_file, model_files
+from triton_ensembles.check.python_flow import CLASS, Function, own_nodes
+from triton_ensembles.check.python_source import MODEL_PY, ParseError, PythonFile, every_file, is_python, model_files
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.spelling import nearest
@@ -15,8 +17,12 @@ from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, version
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc"
-CLASS = "TritonPythonModel"
-GOOD = script_model(f"class {CLASS}:\n    def execute(self, requests):\n        return []\n")
+EXECUTE = """\
+    def execute(self, requests):
+        tensors = (pb_utils.get_input_tensor_by_name(request, "X") for request in requests)
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", x.as_numpy())]) for x in tensors]
+"""
+GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
 _OWN_PYTHON = (sys.version_info.major, sys.version_info.minor)
 
 
@@ -66,6 +72,25 @@ def model_py_newer_syntax(model: Model, destination: Destination) -> Iterator[Fi
 
 
 @rule(
+    "model.py is small enough for the checker to read",
+    source="limits of the checker: 512 KiB for a Python file, 64 MiB for all texts of a repository",
+    severity=Severity.WARNING,
+)
+def model_py_unread(model: Model) -> Iterator[Finding]:
+    name = model.config.default_model_filename or MODEL_PY
+    for number in model.served_versions() if is_python(model) else ():
+        path = join(model.versions[number], name)
+        entry = model.get(path)
+        if entry and entry.kind is Kind.FILE and entry.size and entry.data is None:
+            yield Finding(
+                model.place(path),
+                f"{name} was not read: it has {entry.size} bytes",
+                "nothing of its code was checked",
+                "put data into a file beside it, and read that in initialize",
+            )
+
+
+@rule(
     f"model.py has a class {CLASS}",
     source=f"{SOURCE} Initialize",
     bad=script_model("class Model:\n    def execute(self, requests):\n        return []\n"),
@@ -109,28 +134,115 @@ def model_py_no_execute(model: Model) -> Iterator[Finding]:
 @rule(
     "execute takes self and requests",
     source=f'{SOURCE} ProcessRequests: attr("execute")(py_request_list)',
-    bad=script_model(f"class {CLASS}:\n    def execute(self):\n        return []\n"),
+    bad=script_model(f"class {CLASS}:\n    def execute(self):\n        return self.answers\n"),
 )
 def model_py_execute_arguments(model: Model) -> Iterator[Finding]:
+    effect = "the model loads, and every request fails: TypeError"
+    yield from _uncallable(model, "execute", "requests", effect)
+
+
+@rule(
+    "initialize takes self and args, and __init__ only self",
+    source=f'{SOURCE} Initialize: TritonPythonModel(), attr("initialize")(model_config_params)',
+    bad=script_model(f"class {CLASS}:\n    def initialize(self):\n        pass\n\n{EXECUTE}"),
+    words="TypeError: …initialize() takes 1 positional argument but 2 were given",
+)
+def model_py_initialize_arguments(model: Model) -> Iterator[Finding]:
+    effect = "Triton does not load the model: TypeError"
+    yield from _uncallable(model, "initialize", "args", effect)
+    yield from _uncallable(model, "__init__", "", effect)
+
+
+@rule(
+    "initialize is no coroutine",
+    source=f"{SOURCE} Initialize: what it returns is not looked at",
+    bad=script_model(f"class {CLASS}:\n    async def initialize(self, args):\n        pass\n\n{EXECUTE}"),
+    severity=Severity.WARNING,
+)
+def model_py_async_initialize(model: Model) -> Iterator[Finding]:
     for file, node in _classes(model):
-        for method in _functions(node, "execute"):
-            decorators = {each.id for each in method.decorator_list if isinstance(each, ast.Name)}
-            if len(decorators) < len(method.decorator_list) or decorators - {"staticmethod", "classmethod"}:
-                continue  # another decorator may change the arguments
-            own = 0 if "staticmethod" in decorators else 1
-            takes = len(method.args.posonlyargs) + len(method.args.args)
-            needs = takes - len(method.args.defaults) + sum(each is None for each in method.args.kw_defaults)
-            if needs <= own + 1 and (takes >= own + 1 or method.args.vararg):
+        for method in _functions(node, "initialize"):
+            if isinstance(method, ast.AsyncFunctionDef) and not method.decorator_list:
+                yield Finding(
+                    file.place(method),
+                    "initialize is a coroutine (async def), and Triton awaits only execute",
+                    "the model loads without it: nothing in it ever runs",
+                    "write def initialize(self, args):",
+                )
+
+
+@rule(
+    "finalize takes only self",
+    source=f'{SOURCE} Finalize: attr("finalize")(), whose errors are only logged',
+    bad=script_model(f"class {CLASS}:\n{EXECUTE}\n    def finalize(self, args):\n        pass\n"),
+    severity=Severity.WARNING,
+)
+def model_py_finalize_arguments(model: Model) -> Iterator[Finding]:
+    effect = "the model is unloaded without it, and the log has a TypeError"
+    yield from _uncallable(model, "finalize", "", effect)
+
+
+@rule(
+    "auto_complete_config is a static method that takes the config and returns it",
+    source=f"{SOURCE} AutoCompleteModelConfig: called on the class, unless --disable-auto-complete-config is given",
+    bad=script_model(
+        f"class {CLASS}:\n    def auto_complete_config(self, config):\n        return config\n\n{EXECUTE}"
+    ),
+    severity=Severity.WARNING,
+)
+def model_py_auto_complete(model: Model) -> Iterator[Finding]:
+    effect = "a server that completes configs, which is the default, does not load the model"
+    for file, node in _classes(model):
+        for method in _functions(node, "auto_complete_config"):
+            own = _own_arguments(method, on_class=True)
+            if own is None:
                 continue
+            returns = any(isinstance(each, ast.Return | ast.Raise) for each in own_nodes(method))
+            if not _takes(method, own + 1):
+                message = "Triton calls auto_complete_config on the class, with the config as its only argument"
+            elif not returns and not any(isinstance(each, ast.Yield | ast.YieldFrom) for each in own_nodes(method)):
+                message = "auto_complete_config returns nothing, and Triton needs the config"
+            else:
+                continue
+            cure = "write @staticmethod and def auto_complete_config(config): … and end it with return config"
+            yield Finding(file.place(method), message, effect, cure)
+
+
+def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator[Finding]:
+    """Methods of the class that Triton cannot call with ``argument`` alone ("" for none)."""
+    for file, node in _classes(model):
+        for method in _functions(node, name):
+            own = _own_arguments(method)
+            if own is None or _takes(method, own + bool(argument)):
+                continue
+            takes = len(method.args.posonlyargs) + len(method.args.args)
             arguments = f"{takes} argument" + ("s" if takes != 1 else "")
+            passed = [*(["self"] if own else []), *([argument] if argument else [])]
             yield Finding(
                 file.place(method),
-                f"execute takes {arguments}, and Triton calls it with {own + 1} (self and requests)"
-                if own
-                else f"execute takes {arguments}, and Triton calls it only with requests",
-                "the model loads, and every request fails: TypeError",
-                "write def execute(self, requests):",
+                f"{name} takes {arguments}, and Triton calls it with {len(passed)} ({' and '.join(passed) or 'none'})",
+                effect,
+                f"write def {name}({', '.join(passed)}):",
             )
+
+
+def _own_arguments(method: Function, on_class: bool = False) -> int | None:
+    """How many arguments Python itself passes, self or the class; None when another decorator may change them.
+
+    ``on_class``: Triton calls it on the class, where a plain method gets no self.
+    """
+    names = {each.id if isinstance(each, ast.Name) else "" for each in method.decorator_list}
+    if names - {"staticmethod", "classmethod"}:
+        return None
+    return int("classmethod" in names or not (on_class or names))
+
+
+def _takes(method: Function, given: int) -> bool:
+    """Whether it can be called with so many positional arguments."""
+    most = len(method.args.posonlyargs) + len(method.args.args)
+    required = sum(each is None for each in method.args.kw_defaults)
+    least = most - len(method.args.defaults)
+    return least <= given and not required and (given <= most or method.args.vararg is not None)
 
 
 def _classes(model: Model) -> Iterator[tuple[PythonFile, ast.ClassDef]]:
@@ -140,7 +252,7 @@ def _classes(model: Model) -> Iterator[tuple[PythonFile, ast.ClassDef]]:
                 yield file, node
 
 
-def _functions(node: ast.ClassDef, name: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+def _functions(node: ast.ClassDef, name: str) -> Iterator[Function]:
     for each in node.body:
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name == name:
             yield each

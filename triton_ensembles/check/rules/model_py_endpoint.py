@@ -5,13 +5,14 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.python_flow import CLASS
 from triton_ensembles.check.python_source import PythonFile, argument, every_file
+from triton_ensembles.check.python_values import text_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.model_py import CLASS
+from triton_ensembles.check.rules.model_py import EXECUTE
 
-_EXECUTE = "    def execute(self, requests):\n        return []\n"
-GOOD = script_model(f"class {CLASS}:\n{_EXECUTE}")
+GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
 # Full names of functions that download something whatever their arguments are.
 _DOWNLOADING = {
     "huggingface_hub.hf_hub_download",
@@ -42,7 +43,7 @@ _CLASSES_BY_NAME = {"sentence_transformers.SentenceTransformer", "sentence_trans
     bad=script_model(
         f"class {CLASS}:\n    def initialize(self, args):\n        import urllib.request\n\n        try:\n"
         '            self.weights = urllib.request.urlopen("https://example.com/weights")\n'
-        f"        except OSError:\n            self.weights = None\n\n{_EXECUTE}"
+        f"        except OSError:\n            self.weights = None\n\n{EXECUTE}"
     ),
     severity=Severity.WARNING,
     server=Server.UNTESTED,
@@ -69,12 +70,12 @@ def _downloaded(file: PythonFile, call: ast.Call, name: str) -> str:
     if name in _DOWNLOADING:
         return "files"
     if last in _BY_NAME or name in _CLASSES_BY_NAME:
-        if file.text(argument(call, 2, "source")) == "local" and name == "torch.hub.load":
+        if text_of(file, argument(call, 2, "source")) == "local" and name == "torch.hub.load":
             return ""
-        wanted = file.text(call.args[0]) if call.args and not isinstance(call.args[0], ast.Starred) else None
+        wanted = text_of(file, call.args[0]) if call.args and not isinstance(call.args[0], ast.Starred) else None
         for keyword in call.keywords:
             if keyword.arg in ("pretrained_model_name_or_path", "model_name_or_path", "repo_or_dir", "identifier"):
-                wanted = file.text(keyword.value)
+                wanted = text_of(file, keyword.value)
         if wanted and not wanted.startswith(("/", ".", "~")):
             return f"'{wanted[:80]}'"
     return ""
@@ -84,14 +85,14 @@ def _downloaded(file: PythonFile, call: ast.Call, name: str) -> str:
     "execute closes the files that it opens",
     source="the example ensemble of AWS opens logs.txt for every request and never closes it",
     bad=script_model(
-        f"class {CLASS}:\n    def execute(self, requests):\n"
-        '        log = open("/tmp/log.txt", "a")\n        log.write("request")\n        return []\n'
+        f"class {CLASS}:\n"
+        + EXECUTE.replace("requests):\n", 'requests):\n        open("/tmp/log.txt", "a").write("request")\n')
     ),
     severity=Severity.WARNING,
 )
 def model_py_open_files(model: Model) -> Iterator[Finding]:
     for file in every_file(model):
-        for execute in ast.walk(file.module) if file.module else ():
+        for execute in file.nodes:
             if not isinstance(execute, ast.FunctionDef | ast.AsyncFunctionDef) or execute.name != "execute":
                 continue
             managed = {

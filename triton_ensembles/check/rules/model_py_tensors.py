@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.examples import io_tensor, script_model
 from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.python_flow import When, flow_of
 from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, argument, every_file, model_files
+from triton_ensembles.check.python_values import texts_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.spelling import listed, nearest
@@ -15,6 +17,7 @@ _DROPPED = (
     "the answer lacks it (status 200, no such output); in an ensemble the next step fails: expected 1 inputs but got "
     "0 inputs"
 )
+_READS = (f"{UTILS}.get_input_tensor_by_name", f"{UTILS}.get_input_config_by_name")
 _BODY = """\
 class TritonPythonModel:
     def execute(self, requests):
@@ -44,21 +47,28 @@ def model_py_input_name(model: Model) -> Iterator[Finding]:
     known = {each.name for each in model.config.input} | _controls(model)
     if not model.config.input or model.is_completed:
         return
-    for file in every_file(model):
+    files = list(every_file(model))
+    read = [
+        texts_of(file, argument(call, 1, "name")) for file in files for call, name in file.calls() if name in _READS
+    ]
+    names = {name for each in read for name in each or ()}
+    unread = None not in read and any(each.name not in names for each in model.config.input)
+    for file in files:
+        completed = completed_names(file)
         for call, name in file.calls():
-            if name != f"{UTILS}.get_input_tensor_by_name" and name != f"{UTILS}.get_input_config_by_name":
+            if name not in _READS:
                 continue
-            wanted = file.text(argument(call, 1, "name"))
-            if wanted is None or wanted in known:
+            if completed is None or not _surely_runs(file, call) or not _needs_result(file, call, unread):
                 continue
-            meant = nearest(wanted, known)
-            yield Finding(
-                file.place(call),
-                f"the config has no input '{wanted}'; it has {listed(known)}",
-                f"{name.rpartition('.')[2]} returns None, and the request fails where it is used: "
-                "'NoneType' object has no attribute 'as_numpy'",
-                _corrected(file, call, wanted, meant),
-            )
+            for wanted in texts_of(file, argument(call, 1, "name")) or ():
+                if wanted not in known | completed:
+                    yield Finding(
+                        file.place(call),
+                        f"the config has no input '{wanted}'; it has {listed(known)}",
+                        f"{name.rpartition('.')[2]} returns None, and the request fails where it is used: "
+                        "'NoneType' object has no attribute 'as_numpy'",
+                        _corrected(file, call, wanted, nearest(wanted, known)),
+                    )
 
 
 @rule(
@@ -72,16 +82,22 @@ def model_py_output_name(model: Model) -> Iterator[Finding]:
     }
     if not model.config.output or model.is_completed:
         return
-    for file in every_file(model):
-        for call, wanted in _made(file):
-            if wanted is not None and wanted not in known:
-                meant = nearest(wanted, known)
-                yield Finding(
-                    file.place(call),
-                    f"the config has no output '{wanted}'; it has {listed(known)}",
-                    _DROPPED,
-                    _corrected(file, call, wanted, meant),
-                )
+    for first in model_files(model):
+        files = all_files(model, first)
+        made = _all_made(files)
+        for file in files:
+            completed = completed_names(file)
+            for call, names in _made(file):
+                if completed is None or made is None or known <= made or not _surely_runs(file, call):
+                    continue  # a tensor too many is dropped, and the answer is complete
+                for wanted in names or ():
+                    if wanted not in known | completed:
+                        yield Finding(
+                            file.place(call),
+                            f"the config has no output '{wanted}'; it has {listed(known)}",
+                            _DROPPED,
+                            _corrected(file, call, wanted, nearest(wanted, known)),
+                        )
 
 
 @rule(
@@ -93,25 +109,95 @@ def model_py_output_name(model: Model) -> Iterator[Finding]:
 def model_py_output_missing(model: Model) -> Iterator[Finding]:
     for first in model_files(model):
         files = all_files(model, first)
-        made = [name for file in files for _, name in _made(file)]
-        if not made or None in made or any(file.module is None for file in files) or any(map(_is_opaque, files)):
-            continue
+        made = _all_made(files)
         # A name that the config does not have is a misspelled one, which model-py-output-name reports.
         known = {each.name for each in model.config.output}
-        if not set(made) <= known:
+        if made is None or not made <= known or any(completed_names(file) is None for file in files):
+            continue
+        if not made and not _makes_none(files):
             continue
         for number, output in enumerate(model.config.output):
             if output.name not in made and output.name:
                 yield Finding(
                     model.at("output", number, "name"),
-                    f"{first.path} never makes the output '{output.name}'; it makes {listed(set(filter(None, made)))}",
+                    f"{first.path} never makes the output '{output.name}'; it makes {listed(made)}",
                     _DROPPED,
                     f'add pb_utils.Tensor("{output.name}", …) to the response, or delete the output from config.pbtxt',
                 )
 
 
-def _made(file: PythonFile) -> Iterator[tuple[ast.Call, str | None]]:
-    """Calls of ``pb_utils.Tensor`` for responses, with the name when it is known.
+def completed_names(file: PythonFile) -> frozenset[str] | None:
+    """Names that ``auto_complete_config`` may add to the config; None when they are not known."""
+    for node in file.nodes:
+        if isinstance(node, ast.FunctionDef) and node.name == "auto_complete_config":
+            adds = [call for call, _ in file.calls(node) if isinstance(call.func, ast.Attribute)]
+            if any(
+                call.func.attr in ("add_input", "add_output") for call in adds if isinstance(call.func, ast.Attribute)
+            ):
+                texts = (each.value for each in ast.walk(file.module or node) if isinstance(each, ast.Constant))
+                return frozenset(text for text in texts if isinstance(text, str))
+    return frozenset()
+
+
+def _surely_runs(file: PythonFile, call: ast.Call) -> bool:
+    return flow_of(file).when(call, loops_run=True) in (When.LOAD, When.REQUEST)
+
+
+def _needs_result(file: PythonFile, call: ast.Call, unread: bool) -> bool:
+    """Whether None, which an unknown name gives, is surely not expected.
+
+    It is used at once, or only so; or it is never compared, and there is an input that nothing reads (``unread``).
+    """
+    parents = flow_of(file).parents
+    parent = parents.get(call)
+    if isinstance(parent, ast.Attribute | ast.Subscript):
+        return True
+    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
+        return isinstance(parent, ast.Call) and unread
+    function = flow_of(file).function(call)
+    name = parent.targets[0].id
+    uses = [each for each in ast.walk(function) if isinstance(each, ast.Name) and each.id == name] if function else []
+    around = [parents.get(each) for each in uses if isinstance(each.ctx, ast.Load)]
+    if around and all(isinstance(each, ast.Attribute | ast.Subscript) for each in around):
+        return True
+    return (
+        unread and bool(around) and all(isinstance(each, ast.Attribute | ast.Subscript | ast.Call) for each in around)
+    )
+
+
+def _all_made(files: list[PythonFile]) -> set[str] | None:
+    """The names of all tensors that are made; None when they are not known."""
+    found = [names for file in files for _, names in _made(file)]
+    if None in found or any(file.module is None for file in files) or any(map(_is_opaque, files)):
+        return None
+    return {name for names in found for name in names or ()}
+
+
+def _makes_none(files: list[PythonFile]) -> bool:
+    """Whether it is sure that no response has a tensor: all of them are made here, and without one."""
+    calls = [call for file in files for call, name in file.calls() if name == f"{UTILS}.InferenceResponse"]
+    calls = [call for call in calls if argument(call, 1, "error") is None]  # a model may mean to refuse everything
+    outputs = [argument(call, 0, "output_tensors") for call in calls]
+    empty = all(each is None or (isinstance(each, ast.List) and not each.elts) for each in outputs)
+    hidden = any(keyword.arg is None for call in calls for keyword in call.keywords)
+    starred = any(isinstance(each, ast.Starred) for call in calls for each in call.args)
+    return bool(calls) and empty and not hidden and not starred and not any(map(_hides_responses, files))
+
+
+def _hides_responses(file: PythonFile) -> bool:
+    """Whether responses may be made in a way that calls do not show."""
+    called = {id(call.func) for call, _ in file.calls()}
+    for node in file.nodes:
+        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
+            return True
+        passed = isinstance(node, ast.Name | ast.Attribute) and id(node) not in called
+        if passed and file.full_name(node) == f"{UTILS}.InferenceResponse":  # type: ignore[arg-type]
+            return True
+    return False
+
+
+def _made(file: PythonFile) -> Iterator[tuple[ast.Call, tuple[str, ...] | None]]:
+    """Calls of ``pb_utils.Tensor`` for responses, with the names when they are known.
 
     In a file that also makes requests to other models, a tensor may be an input of those.
     """
@@ -120,13 +206,13 @@ def _made(file: PythonFile) -> Iterator[tuple[ast.Call, str | None]]:
         return
     for call, name in calls:
         if name in (f"{UTILS}.Tensor", f"{UTILS}.Tensor.from_dlpack"):
-            yield call, file.text(argument(call, 0, "name"))
+            yield call, texts_of(file, argument(call, 0, "name"))
 
 
 def _is_opaque(file: PythonFile) -> bool:
     """Whether tensors may be made in a way that calls do not show: the class passed on, or requests of BLS."""
     called = {id(call.func) for call, _ in file.calls()}
-    for node in ast.walk(file.module) if file.module else ():
+    for node in file.nodes:
         if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called:
             name = file.full_name(node)
             if name == f"{UTILS}.Tensor" and not any(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from triton_ensembles.check.backend import backend_of, has_library
-from triton_ensembles.check.examples import SCALE, X, Y, ensemble, python_model
+from triton_ensembles.check.examples import ONNX_IDENTITY, SCALE, X, Y, ensemble, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
@@ -62,7 +62,9 @@ def platform_unknown(model: Model) -> Iterator[Finding]:
 
 @rule(
     "The platform and the backend match",
-    bad=Example(python_model('platform: "tensorrt_plan"', backend='backend: "onnxruntime"'), {"1/model.onnx": ""}),
+    bad=Example(
+        python_model('platform: "tensorrt_plan"', backend='backend: "onnxruntime"'), {"1/model.onnx": ONNX_IDENTITY}
+    ),
     good=python_model('platform: "onnxruntime_onnx"'),
     words="unexpected 'platform' and 'backend' pair, got:…",
 )

@@ -7,6 +7,7 @@ from typing import Any
 from triton_ensembles.check.examples import io_tensor, python_model, script_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python_source import UTILS, argument, every_file
+from triton_ensembles.check.python_values import text_of
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.sagemaker import for_sagemaker, loaded_models, served_models
@@ -98,7 +99,7 @@ def sagemaker_bls(model: Model, destination: Destination) -> Iterator[Finding]:
         return
     for file in every_file(model):
         for call, name in file.calls():
-            called = file.text(argument(call, 4, "model_name")) if name == f"{UTILS}.InferenceRequest" else None
+            called = text_of(file, argument(call, 4, "model_name")) if name == f"{UTILS}.InferenceRequest" else None
             if called is None or called in loaded:
                 continue
             beside = repository.model(called) is not None

@@ -1,0 +1,141 @@
+"""model.py before the real server: what the rules say of a request is what happens to it."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.check.served import ModelLoader
+from triton_ensembles.archive.folder import read_folder
+from triton_ensembles.check.checker import check_repositories
+from triton_ensembles.check.examples import python_model
+from triton_ensembles.check.fault import Severity
+from triton_ensembles.check.repository import Form, Repository
+from triton_ensembles.check.rule import Example
+from triton_ensembles.check.staging_example import stage
+from triton_ensembles.triton.destination import Destination
+
+HEAD = "import triton_python_backend_utils as pb_utils\n\n\nclass TritonPythonModel:\n"
+EXECUTE = f"{HEAD}    def execute(self, requests):\n"
+LOOP = """\
+        for request in requests:
+            x = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
+            y = pb_utils.Tensor("Y", x)
+            response = pb_utils.InferenceResponse([y])
+"""
+LIST = "        responses = []\n"
+END = "            responses.append(response)\n        return responses\n"
+GOOD = LIST + LOOP + END
+OPTIONAL = """\
+            hint = pb_utils.get_input_tensor_by_name(request, "HINT")
+            if hint is not None:
+                response = hint.as_numpy()
+"""
+TRIED = """\
+        try:
+            return self.fast(requests)
+        except AttributeError:
+            pass
+"""
+# What the checker says (an error or nothing), what the model is, and a part of the answer ("" for none in time).
+CASES = {
+    "nothing": ("model-py-returns-nothing", EXECUTE + LIST + LOOP, ""),
+    "pass": ("model-py-returns-nothing", f"{EXECUTE}        pass\n", ""),
+    "none-each": ("model-py-returns-no-list", f"{EXECUTE}        return [None for _ in requests]\n", ""),
+    "one": ("model-py-returns-no-list", f"{EXECUTE}{LOOP}        return response\n", "Expected a list"),
+    "tuple": ("model-py-returns-no-list", f"{EXECUTE}{LOOP}        return (response,)\n", "Expected a list"),
+    "generator": ("model-py-returns-no-list", f"{EXECUTE}{LOOP}            yield response\n", "error"),
+    "empty": ("model-py-returns-no-list", f"{EXECUTE}{LIST}{LOOP}        return responses\n", "do not match"),
+    "tensors": (
+        "model-py-returns-no-list",
+        f"{EXECUTE}{LIST}{LOOP}            responses.append(y)\n        return responses\n",
+        "Expected an 'InferenceResponse' object",
+    ),
+    "keyword": (
+        "model-py-call-arguments",
+        EXECUTE + GOOD.replace('Tensor("Y", x)', 'Tensor(name="Y", numpy_array=x)'),
+        "incompatible constructor arguments",
+    ),
+    "logger": (
+        "model-py-logger",
+        f'{EXECUTE}        pb_utils.Logger.warning("x")\n{GOOD}',
+        "has no attribute 'warning'",
+    ),
+    "undefined": (
+        "model-py-undefined-name",
+        EXECUTE + GOOD.replace(", x)", ", np.abs(x))"),
+        "name 'np' is not defined",
+    ),
+    "helper": (
+        "model-py-undefined-name",
+        f"{EXECUTE}        self.prepare()\n{GOOD}\n    def prepare(self):\n        self.seconds = time.time()\n",
+        "name 'time' is not defined",
+    ),
+    "counted": (
+        "model-py-input-name",
+        EXECUTE
+        + GOOD.replace('(request, "X")', '(request, f"X{n}")').replace(
+            "            x =", "            for n in range(2):\n                x ="
+        ),
+        "'NoneType' object has no attribute 'as_numpy'",
+    ),
+    "good": ("", EXECUTE + GOOD, "[1.0,2.0,3.0,4.0]"),
+    "optional": ("", EXECUTE + LIST + LOOP + OPTIONAL + END, "[1.0,2.0,3.0,4.0]"),
+    "tensor-more": ("", EXECUTE + GOOD.replace("[y]", '[y, pb_utils.Tensor("Z", x)]'), "[1.0,2.0,3.0,4.0]"),
+    "at-first": ("", f"{EXECUTE}{LOOP}            return [response]\n", "[1.0,2.0,3.0,4.0]"),
+    "mapped": (
+        "",
+        f"{EXECUTE}        return list(map(self.answer, requests))\n\n    def answer(self, request):\n"
+        '        return pb_utils.InferenceResponse([pb_utils.Tensor("Y", request.inputs()[0].as_numpy())])\n',
+        "[1.0,2.0,3.0,4.0]",
+    ),
+    "tried": ("", EXECUTE + TRIED + GOOD + "\n    def never(self):\n        return missing\n", "[1.0,2.0,3.0,4.0]"),
+    "sender": (
+        "",
+        EXECUTE + LOOP + "            request.get_response_sender().send(response, flags=1)\n",
+        "[1.0,2.0,3.0,4.0]",
+    ),
+    "coroutine": ("", EXECUTE.replace("    def", "    async def") + GOOD, "[1.0,2.0,3.0,4.0]"),
+    "injected": ("", f"globals().update(n=1)\n{EXECUTE}        n + 1\n{GOOD}", "[1.0,2.0,3.0,4.0]"),
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelLoader]:
+    folder = tmp_path_factory.mktemp("answers")
+    for name, (_, code, _) in CASES.items():
+        stage(Example(python_model(), {"1/model.py": code}), folder / "models", name)
+    with ModelLoader(folder / "models", folder) as server:
+        yield server
+        server.kill()  # requests that nobody answers hold it
+
+
+def _answer(url: str, model: str, seconds: float) -> str:
+    tensor = {"name": "X", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}
+    body = json.dumps({"inputs": [tensor], "outputs": [{"name": "Y"}]}).encode()
+    try:
+        with urllib.request.urlopen(
+            urllib.request.Request(f"{url}/v2/models/{model}/infer", body), timeout=seconds
+        ) as reply:
+            return str(reply.read(), "utf-8")
+    except urllib.error.HTTPError as error:
+        return str(error.read(), "utf-8")
+    except TimeoutError:
+        return ""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_server_does_what_the_checker_says(name: str, server: ModelLoader, tmp_path: Path) -> None:
+    """Otherwise a model that fails every request is built, or one that answers is refused."""
+    rule, code, words = CASES[name]
+    stage(Example(python_model(), {"1/model.py": code}), tmp_path, name)
+    found = check_repositories([Repository(tmp_path, "r", Form.FOLDER, read_folder(tmp_path))], Destination())
+    assert {fault.rule for fault in found if fault.severity is Severity.ERROR} == ({rule} if rule else set())
+    assert server.load(name).loaded
+    said = _answer(server.url, name, seconds=60 if words else 3)
+    assert words in said and bool(words) == bool(said), said

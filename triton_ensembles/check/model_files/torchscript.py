@@ -1,0 +1,100 @@
+"""A TorchScript file: the arguments of its ``forward``. Source: torch/csrc/jit/docs/serialization.md.
+
+It is a zip archive. ``data.pkl`` begins with the class of the module, and ``code/`` has that class as text, with the
+types of arguments and results.
+"""
+
+import ast
+import io
+import pickletools
+import re
+import struct
+import zipfile
+import zlib
+from typing import IO
+
+from triton_ensembles.check.model_files.file import ModelFile, ModelTensor
+
+_LARGEST_CODE = 4 << 20  # bytes of the text that has the class
+_LARGEST_LIST = 8 << 20  # bytes of the list of members
+_TAIL = (1 << 16) + 100  # bytes at the end of a zip archive, of which one says where that list is
+_HEAD = 4096  # bytes of data.pkl: the class is the first thing in it
+_CURE = "save it with torch.jit.script(model).save(path) or torch.jit.trace(model, example).save(path)"
+
+
+def read_torchscript(file: IO[bytes]) -> ModelFile:
+    """Raises :class:`zipfile.BadZipFile` when it is not a complete zip archive."""
+    if _size_of_list(file) > _LARGEST_LIST:
+        return ModelFile()
+    try:
+        with zipfile.ZipFile(file) as archive:
+            inner = {name.partition("/")[2]: name for name in archive.namelist()}
+            if "constants.pkl" not in inner and "data.pkl" in inner:
+                return ModelFile("it is what torch.save wrote (weights, or a pickled module), not TorchScript", _CURE)
+            return _module(archive, inner)
+    except (NotImplementedError, RuntimeError, zlib.error, EOFError, OverflowError, ValueError, SyntaxError):
+        return ModelFile()  # a form that is not known here
+
+
+def _size_of_list(file: IO[bytes]) -> int:
+    """PKWARE's APPNOTE, 4.3.14 and 4.3.16."""
+    size = file.seek(0, io.SEEK_END)
+    file.seek(max(0, size - _TAIL))
+    tail = file.read()
+    end = tail.rfind(b"PK\x05\x06")
+    if not 0 <= end <= len(tail) - 22:
+        raise zipfile.BadZipFile
+    found: int = struct.unpack_from("<I", tail, end + 12)[0]
+    large = tail.rfind(b"PK\x06\x06")
+    if found == 2**32 - 1 and 0 <= large <= len(tail) - 56:
+        found = struct.unpack_from("<Q", tail, large + 40)[0]
+    return found
+
+
+def _module(archive: zipfile.ZipFile, inner: dict[str, str]) -> ModelFile:
+    if "data.pkl" not in inner:  # written before torch 1.4, or by torch.export
+        return ModelFile()
+    with archive.open(inner["data.pkl"]) as file:
+        qualified = _first_class(file.read(_HEAD))
+    module, _, name = qualified.rpartition(".")
+    path = inner.get(f"code/{module.replace('.', '/')}.py")
+    if not path or archive.getinfo(path).file_size > _LARGEST_CODE:
+        return ModelFile()
+    with archive.open(path) as file:
+        signature = _forward(file.read(_LARGEST_CODE).decode("utf-8", "replace"), name)
+    if signature is None:
+        return ModelFile()
+    arguments = signature.args.args[1:]
+    kinds = tuple(ast.unparse(each.annotation) if each.annotation else "Tensor" for each in arguments)
+    return ModelFile(
+        inputs=tuple(ModelTensor(each.arg) for each in arguments), kinds=kinds, returns=_returned(signature.returns)
+    )
+
+
+def _first_class(data: bytes) -> str:
+    try:
+        for code, argument, _ in pickletools.genops(data):
+            if code.name == "GLOBAL":
+                return str(argument).replace(" ", ".")
+    except (ValueError, IndexError):  # it was cut off
+        pass
+    return ""
+
+
+def _forward(code: str, name: str) -> ast.FunctionDef | None:
+    """The head of the method ``forward`` of the class."""
+    body = re.search(rf"^class {re.escape(name)}\(Module\):\n(.*?)(?=^\S|\Z)", code, re.MULTILINE | re.DOTALL)
+    head = re.search(r"^  def forward\(self: .*?\) -> .*?:$", body[1], re.MULTILINE | re.DOTALL) if body else None
+    if head is None:
+        return None
+    parsed = ast.parse(f"{head[0].strip()} pass").body[0]
+    return parsed if isinstance(parsed, ast.FunctionDef) else None
+
+
+def _returned(annotation: ast.expr | None) -> int | None:
+    """How many outputs; None for what is neither a tensor nor a tuple."""
+    if isinstance(annotation, ast.Name) and annotation.id == "Tensor":
+        return 1
+    if isinstance(annotation, ast.Subscript) and isinstance(annotation.slice, ast.Tuple):
+        return len(annotation.slice.elts) if ast.unparse(annotation.value) == "Tuple" else None
+    return None

@@ -1,0 +1,242 @@
+"""What execute returns: a list with one InferenceResponse for each request."""
+
+import ast
+from collections.abc import Iterator
+
+from triton_ensembles.check.examples import script_model
+from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.python_flow import CLASS, Function, When, flow_of, own_nodes, requests_of
+from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, model_files
+from triton_ensembles.check.repository import Model
+from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rules.model_py import EXECUTE
+
+SOURCE = "python_backend r24.10 src/pb_stub.cc ProcessReturnedResponses; measured on 2.51.0"
+GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
+_HEAD = f"class {CLASS}:\n    def execute(self, requests):\n"
+_LOOP = """\
+        for request in requests:
+            x = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
+            response = pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)])
+"""
+_NONE = "None in place of a response"
+# What a request may be given to without being answered there.
+_HARMLESS = frozenset(
+    {"len", "enumerate", "zip", "range", "list", "tuple", "reversed", "print", "str", "repr", "isinstance", "id", "map"}
+)
+
+
+@rule(
+    "execute returns something",
+    bad=script_model(f"{_HEAD}        responses = []\n{_LOOP}            responses.append(response)\n"),
+)
+def model_py_returns_nothing(model: Model) -> Iterator[Finding]:
+    if model.config.model_transaction_policy.decoupled or model.is_damaged("model_transaction_policy"):
+        return
+    for file, execute in _executes(model):
+        returns = [node for node in own_nodes(execute) if isinstance(node, ast.Return)]
+        ends = any(isinstance(node, ast.Raise | ast.Yield | ast.YieldFrom) for node in own_nodes(execute))
+        valued = any(node.value is not None and not _is_none(node.value) for node in returns)
+        if ends or valued or _gives_away(model, file, execute):
+            continue
+        yield Finding(
+            file.place(returns[0] if returns else execute),
+            "execute returns nothing",
+            "the model loads, and no request is ever answered: clients wait until their time is over",
+            "end it with return responses, a list with one InferenceResponse for each request",
+        )
+
+
+@rule(
+    "execute returns a list of InferenceResponse, or nothing when the model is decoupled",
+    bad=script_model(f"{_HEAD}{_LOOP}        return response\n"),
+)
+def model_py_returns_no_list(model: Model) -> Iterator[Finding]:
+    decoupled = model.config.model_transaction_policy.decoupled
+    for file, execute in _executes(model):
+        flow = flow_of(file)
+        for node in own_nodes(execute):
+            kind = ""
+            if isinstance(node, ast.Yield | ast.YieldFrom):
+                kind = "a generator, because it has yield"
+            elif isinstance(node, ast.Return) and node.value is not None and flow.when(node) is When.REQUEST:
+                kind = _kind(file, execute, node.value)
+            if not kind or (kind == "a list" and not decoupled):
+                continue
+            if kind.endswith(_NONE) and not decoupled and _gives_away(model, file, execute):
+                continue
+            yield Finding(
+                file.place(node),
+                f"execute returns {kind}" + (", and the model is decoupled" if decoupled else ""),
+                "the model loads, and every request fails: "
+                + ("the execute function must return None" if decoupled else _complaint(kind)),
+                "send the responses with request.get_response_sender(), and return nothing"
+                if decoupled
+                else "return a list with one InferenceResponse for each request",
+            )
+            break
+
+
+@rule(
+    "execute returns after the loop over its requests, not in it",
+    source=f"{SOURCE}: the numbers of responses and of requests must be the same",
+    bad=script_model(f"{_HEAD}{_LOOP}            return [response]\n"),
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+)
+def model_py_returns_in_loop(model: Model) -> Iterator[Finding]:
+    if model.config.model_transaction_policy.decoupled:
+        return
+    for file, execute in _executes(model):
+        for loop in own_nodes(execute):
+            if not isinstance(loop, ast.For) or not _is_over(loop.iter, requests_of(execute)):
+                continue
+            for node in loop.body:
+                if isinstance(node, ast.Return) and node.value is not None:
+                    yield Finding(
+                        file.place(node),
+                        "execute returns at its first request",
+                        "when Triton gives it several requests at once, which dynamic batching does, all of them fail: "
+                        "Number of InferenceResponse objects do not match the number of InferenceRequest objects",
+                        "collect the responses in a list, and return it after the loop",
+                    )
+
+
+def _executes(model: Model) -> Iterator[tuple[PythonFile, Function]]:
+    """The method execute of each version, if nothing wraps or replaces it."""
+    for file in model_files(model):
+        classes = [node for node in file.module.body if isinstance(node, ast.ClassDef)] if file.module else []
+        found = [node for node in classes if node.name == CLASS]
+        if len(found) != 1 or found[0].decorator_list or found[0].keywords:
+            continue
+        functions = [each for each in found[0].body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+        executes = [each for each in functions if each.name == "execute" and not each.decorator_list]
+        if len(executes) == 1 and requests_of(executes[0]):
+            yield file, executes[0]
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _gives_away(model: Model, file: PythonFile, execute: Function) -> bool:
+    """Whether the requests may be answered elsewhere: by their response senders, or by whoever gets them."""
+    for each in all_files(model, file):
+        if each.module is None or b"response_sender" in each.data or b"release_flags" in each.data:
+            return True
+    requests = requests_of(execute)
+    given = {requests}
+    for node in own_nodes(execute):
+        if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and _is_over(node.iter, requests):
+            given |= {each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)}
+    for node in own_nodes(execute):
+        if isinstance(node, ast.Call):
+            name = file.full_name(node.func)
+            arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+            passed = any(
+                isinstance(each, ast.Name) and each.id in given for part in arguments for each in [_plain(part)]
+            )
+            if passed and name not in _HARMLESS and not name.startswith(f"{UTILS}."):
+                return True
+        elif isinstance(node, ast.Assign | ast.AugAssign | ast.NamedExpr | ast.AnnAssign | ast.Lambda):
+            value = getattr(node, "value", None) or getattr(node, "body", None)
+            if isinstance(value, ast.AST) and any(
+                isinstance(each, ast.Name) and each.id == requests for each in [value]
+            ):
+                return True
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            return True
+    return False
+
+
+def _plain(node: ast.expr) -> ast.expr:
+    return node.value if isinstance(node, ast.Starred) else node
+
+
+def _is_over(iterated: ast.expr, requests: str) -> bool:
+    if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.args:
+        return iterated.func.id in ("enumerate", "list", "reversed") and _is_over(iterated.args[0], requests)
+    return isinstance(iterated, ast.Name) and iterated.id == requests
+
+
+def _kind(file: PythonFile, execute: Function, value: ast.expr) -> str:
+    """What an expression surely is, "" when that is not known. Of a list, what is wrong with it comes first."""
+    if isinstance(value, ast.Name):
+        bound = [node for node in ast.walk(execute) if isinstance(node, ast.Name) and node.id == value.id]
+        stores = [node for node in bound if not isinstance(node.ctx, ast.Load)]
+        parent = flow_of(file).parents.get(stores[0]) if len(stores) == 1 else None
+        if not isinstance(parent, ast.Assign) or parent.targets != stores:
+            return ""
+        kind = _kind(file, execute, parent.value)
+        if kind != "an empty list":
+            return kind
+        # It is filled by whatever else happens to it.
+        return kind if len(bound) == 2 else _filled(file, bound)
+    if isinstance(value, ast.List):
+        if not value.elts:
+            return "an empty list"
+        wrong = next(filter(None, (_wrong_response(file, each) for each in value.elts)), "")
+        return f"a list with {wrong}" if wrong else "a list"
+    if isinstance(value, ast.ListComp):
+        wrong = _wrong_response(file, value.elt)
+        return f"a list with {wrong}" if wrong else "a list"
+    kinds = {
+        ast.Tuple: "a tuple", ast.GeneratorExp: "a generator", ast.Dict: "a dictionary", ast.DictComp: "a dictionary",
+        ast.Set: "a set", ast.SetComp: "a set", ast.JoinedStr: "a text",
+    }  # fmt: skip
+    if type(value) in kinds:
+        return kinds[type(value)]
+    if isinstance(value, ast.Constant):
+        return "" if value.value is None else f"a constant, {value.value!r:.40}"
+    if isinstance(value, ast.Call):
+        name = file.full_name(value.func)
+        if name == f"{UTILS}.InferenceResponse":
+            return "one InferenceResponse"
+        if name == f"{UTILS}.Tensor":
+            return "a tensor"
+        if name in ("tuple", "dict", "set", "map", "filter", "zip", "iter") and name not in file.names:
+            return f"what {name}() makes"
+        if name == "list" and not value.args:
+            return "an empty list"
+    return ""
+
+
+def _filled(file: PythonFile, bound: list[ast.Name]) -> str:
+    """A list that begins empty: what is wrong with all that is appended to it."""
+    parents = flow_of(file).parents
+    appended: list[str] = []
+    for node in bound:
+        parent = parents.get(node)
+        if not isinstance(node.ctx, ast.Load) or isinstance(parent, ast.Return):
+            continue
+        call = parents.get(parent) if isinstance(parent, ast.Attribute) and parent.attr == "append" else None
+        if not isinstance(call, ast.Call) or call.func is not parent or len(call.args) != 1:
+            return "a list"
+        appended.append(_wrong_response(file, call.args[0]))
+    return f"a list with {appended[0]}" if appended and all(appended) else "a list"
+
+
+def _wrong_response(file: PythonFile, value: ast.expr) -> str:
+    """What an element surely is, if it is no response."""
+    if isinstance(value, ast.Name):
+        function = flow_of(file).function(value)
+        stores = [each for each in ast.walk(function or value) if isinstance(each, ast.Name) and each.id == value.id]
+        parents = [flow_of(file).parents.get(each) for each in stores if not isinstance(each.ctx, ast.Load)]
+        bound = parents[0] if len(parents) == 1 else None
+        plain = isinstance(bound, ast.Assign) and isinstance(bound.targets[0], ast.Name) and bound.value is not value
+        return _wrong_response(file, bound.value) if plain and isinstance(bound, ast.Assign) else ""
+    if isinstance(value, ast.Call) and file.full_name(value.func) == f"{UTILS}.Tensor":
+        return "a tensor in place of a response"
+    if isinstance(value, ast.List | ast.Tuple | ast.Dict | ast.ListComp | ast.JoinedStr):
+        return "something else in place of a response"
+    return _NONE if _is_none(value) else ""
+
+
+def _complaint(kind: str) -> str:
+    if kind == "an empty list":
+        return "Number of InferenceResponse objects do not match the number of InferenceRequest objects"
+    if kind.endswith(_NONE):
+        return "nobody answers it, and clients wait until their time is over"
+    if kind.startswith("a list with"):
+        return "Expected an 'InferenceResponse' object in the execute function return list"
+    return "Expected a list in the execute return"

@@ -1,0 +1,106 @@
+"""Files that model.py opens: a relative path is relative to the folder that the server was started in."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from triton_ensembles.archive.tree import join
+from triton_ensembles.check.examples import python_model
+from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.python_flow import CLASS, When, flow_of
+from triton_ensembles.check.python_source import PythonFile, argument, every_file
+from triton_ensembles.check.python_values import text_of
+from triton_ensembles.check.repository import Model
+from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.rules.model_py import EXECUTE
+
+SOURCE = "python_backend r24.10 src/stub_launcher.cc: the stub inherits the working folder of tritonserver"
+# Functions that read the file of their first argument, whatever else they get.
+_READING = frozenset(
+    {"numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile", "torch.load", "torch.jit.load", "joblib.load"}
+    | {"pandas.read_csv", "pandas.read_json", "pandas.read_parquet", "pandas.read_pickle", "cv2.imread"}
+    | {"PIL.Image.open", "onnxruntime.InferenceSession", "tokenizers.Tokenizer.from_file"}
+    | {"safetensors.torch.load_file"}
+)
+_OPENING = frozenset(("io.open", "codecs.open", "gzip.open"))
+_PATH_READS = frozenset({"read_text", "read_bytes"})
+_IN_VERSION = 'Path(args["model_repository"], args["model_version"], "{name}")'
+
+
+def _reads(line: str) -> Example:
+    head = "from pathlib import Path\n\nimport triton_python_backend_utils as pb_utils\n\n\n"
+    body = f"class {CLASS}:\n    def initialize(self, args):\n        {line}\n\n{EXECUTE}"
+    return Example(python_model(), {"1/labels.txt": "cat\n", "1/model.py": head + body})
+
+
+GOOD = _reads(f"self.labels = {_IN_VERSION.format(name='labels.txt')}.read_text()")
+
+
+@rule(
+    "A file beside model.py is opened by its whole path",
+    bad=_reads('self.labels = open("labels.txt").read()'),
+    words="FileNotFoundError: [Errno 2] No such file or directory: 'labels.txt'",
+)
+def model_py_relative_file(model: Model) -> Iterator[Finding]:
+    for file, call, name in _relative(model):
+        if flow_of(file).when(call) in (When.LOAD, When.REQUEST) and _is_own(model, file, name):
+            yield _finding(file, call, name)
+
+
+@rule(
+    "No file is opened by a relative path",
+    bad=_reads('self.read = lambda: open("vocabulary.txt").read()'),
+    severity=Severity.WARNING,
+)
+def model_py_relative_file_elsewhere(model: Model) -> Iterator[Finding]:
+    for file, call, name in _relative(model):
+        if flow_of(file).when(call) not in (When.LOAD, When.REQUEST) or not _is_own(model, file, name):
+            yield _finding(file, call, name)
+
+
+def _finding(file: PythonFile, call: ast.Call, name: str) -> Finding:
+    return Finding(
+        file.place(call),
+        f"'{name}' is a relative path",
+        "Python looks for it in the folder that tritonserver was started in, not beside model.py: FileNotFoundError",
+        f"open {_IN_VERSION.format(name=name)}",
+    )
+
+
+def _relative(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
+    """Each call that reads a file, with its relative path."""
+    for file in every_file(model):
+        if b"chdir" in file.data:
+            continue
+        for call, name in file.calls():
+            path = _read_path(file, call, name)
+            if path and not path.startswith(("/", "~")) and "://" not in path:
+                yield file, call, path
+
+
+def _read_path(file: PythonFile, call: ast.Call, name: str) -> str | None:
+    """The path of the file that a call reads; None when it is not known or the call may write."""
+    if (name == "open" and "open" not in file.names) or name in _OPENING:
+        written = argument(call, 1, "mode")
+        mode = "r" if written is None else text_of(file, written) or ""
+        hidden = any(keyword.arg in (None, "opener") for keyword in call.keywords)
+        return None if hidden or "r" not in mode else _text(file, argument(call, 0, "file"))
+    if name in _READING:
+        return _text(file, argument(call, 0, "path"))
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _PATH_READS and isinstance(call.func.value, ast.Call):
+        return _text(file, call.func.value)
+    return None
+
+
+def _text(file: PythonFile, node: ast.expr | None) -> str | None:
+    """The path in a text, or in ``Path("a", "b")``."""
+    if isinstance(node, ast.Call) and file.full_name(node.func) in ("pathlib.Path", "os.path.join"):
+        parts = [text_of(file, each) for each in node.args]
+        return str(PurePosixPath(*[part for part in parts if part])) if parts and None not in parts else None
+    return text_of(file, node)
+
+
+def _is_own(model: Model, file: PythonFile, name: str) -> bool:
+    """Whether the model has this file, so that nobody means one of the server's folder."""
+    folders = (file.path.rpartition("/")[0], "")
+    return any(model.get(join(folder, str(PurePosixPath(name)))) is not None for folder in folders)
