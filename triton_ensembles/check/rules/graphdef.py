@@ -27,7 +27,7 @@ def _example(inputs: str) -> Example:
     good_loads=False,
 )
 def graphdef_tensor_name(model: Model) -> Iterator[Finding]:
-    if backend_of(model).platform != "tensorflow_graphdef" or model.is_damaged("input") or model.is_damaged("output"):
+    if backend_of(model).platform != "tensorflow_graphdef":
         return
     for path, _ in loaded_files(model):
         file = file_of(model, path)

@@ -31,7 +31,7 @@ _HARMLESS = frozenset(
     bad=script_model(f"{_HEAD}        responses = []\n{_LOOP}            responses.append(response)\n"),
 )
 def model_py_returns_nothing(model: Model) -> Iterator[Finding]:
-    if model.config.model_transaction_policy.decoupled or model.is_damaged("model_transaction_policy"):
+    if model.config.model_transaction_policy.decoupled:
         return
     for file, execute in _executes(model):
         returns = [node for node in own_nodes(execute) if isinstance(node, ast.Return)]

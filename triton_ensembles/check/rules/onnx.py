@@ -184,8 +184,7 @@ def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:
 def _files(model: Model) -> Iterator[tuple[str, ModelFile]]:
     """Those whose tensors the config has to match. A config without inputs or outputs is completed from the file."""
     config = model.config
-    damaged = any(model.is_damaged(name) for name in ("input", "output", "max_batch_size"))
-    if damaged or not config.input or not config.output or backend_of(model).name != "onnxruntime":
+    if not config.input or not config.output or backend_of(model).name != "onnxruntime":
         return
     for path, file in _onnx_files(model):
         if file.inputs is not None and file.outputs is not None:

@@ -19,7 +19,7 @@ _INDEX = "__"
 def torchscript_inputs(model: Model) -> Iterator[Finding]:
     config = model.config
     # Inputs that Triton computes are arguments, too: they are counted in another way.
-    if not config.input or model.is_damaged("input") or config.batch_input or config.HasField("sequence_batching"):
+    if not config.input or config.batch_input or config.HasField("sequence_batching"):
         return
     names = [each.name for each in config.input]
     for path, file in _files(model):
@@ -56,7 +56,7 @@ def torchscript_inputs(model: Model) -> Iterator[Finding]:
 
 @rule("forward() in TorchScript has the outputs that the config numbers", server=Server.UNTESTED)
 def torchscript_outputs(model: Model) -> Iterator[Finding]:
-    if model.is_damaged("output") or model.config.HasField("sequence_batching"):
+    if model.config.HasField("sequence_batching"):
         return
     names = [each.name for each in model.config.output]
     indices = _indices(names) or list(range(len(names)))
