@@ -21,9 +21,8 @@ def loaded_files(model: Model) -> Iterator[tuple[str, Entry]]:
     A file that is not there is left out, another rule is about it, and so is one that the build makes.
     """
     config, recipe = model.config, model.repository.recipe
-    damaged = any(model.is_damaged(name) for name in ("backend", "platform", "default_model_filename"))
     backend = backend_of(model)
-    if not model.has_config or damaged or not backend.file or model.is_ensemble or config.cc_model_filenames:
+    if not model.has_config or not backend.file or model.is_ensemble or config.cc_model_filenames:
         return
     for number in model.served_versions():
         path = join(model.versions[number], backend.file)
