@@ -10,6 +10,8 @@ from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, m
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.model_py import EXECUTE
+from triton_ensembles.check.rules.sagemaker import for_sagemaker
+from triton_ensembles.triton.destination import Destination
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc ProcessReturnedResponses; measured on 2.51.0"
 GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
@@ -51,8 +53,10 @@ def model_py_returns_nothing(model: Model) -> Iterator[Finding]:
     "execute returns a list of InferenceResponse, or nothing when the model is decoupled",
     bad=script_model(f"{_HEAD}{_LOOP}        return response\n"),
 )
-def model_py_returns_no_list(model: Model) -> Iterator[Finding]:
+def model_py_returns_no_list(model: Model, destination: Destination) -> Iterator[Finding]:
     decoupled = model.config.model_transaction_policy.decoupled
+    if decoupled and for_sagemaker(model.repository, destination):
+        return  # sagemaker-decoupled: the policy itself is the fault
     for file, execute in _executes(model):
         flow = flow_of(file)
         for node in own_nodes(execute):
