@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import PurePosixPath
 
 LARGEST_TEXT = 256 * 1024  # bytes: more than any config, model.py or list of labels needs
-MOST_TEXT = 64 * 1024 * 1024  # bytes of text kept for one repository
-MOST_ENTRIES = 200_000
 
 CONFIG_SUFFIX = ".pbtxt"
 _TEXT_SUFFIXES = (CONFIG_SUFFIX, ".py", ".toml", ".json", ".txt", ".pth", ".cfg", ".yml", ".yaml")
@@ -24,7 +21,7 @@ class Kind(StrEnum):
     OTHER = "device or pipe"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One file, folder or link.
 
@@ -99,10 +96,10 @@ class Tree:
         self.nested = nested
         self.entries = {entry.path: entry for entry in self.members if entry.path}
         for path in list(self.entries):  # archives need not name the folders of their files
-            for parent in map(str, PurePosixPath(path).parents):
-                if parent == "." or parent in self.entries:
-                    break
+            parent = path.rpartition("/")[0]
+            while parent and parent not in self.entries:
                 self.entries[parent] = Entry(parent, Kind.FOLDER, written=parent)
+                parent = parent.rpartition("/")[0]
         self._children: dict[str, list[str]] = {}
         for path in sorted(self.entries):
             folder, _, name = path.rpartition("/")
@@ -126,12 +123,6 @@ class Tree:
 
 def join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
-
-
-def text_budgets() -> dict[bool, int]:
-    """Bytes of text that are kept of configs (True) and of all other files: a config is read whatever lies before it,
-    such as the sources of a Python package."""
-    return {True: MOST_TEXT, False: MOST_TEXT}
 
 
 def is_text(path: str, size: int) -> bool:

@@ -1,8 +1,9 @@
 """What an archive for SageMaker may have in it, and the name of its file."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from triton_ensembles.archive.tar import unsafe_because
 from triton_ensembles.archive.tree import Entry, Kind, Tree
 from triton_ensembles.check.environments import used_environments
 from triton_ensembles.check.fault import Finding, Severity
@@ -32,13 +33,19 @@ def _forbidden(
     def find(repository: Repository, destination: Destination) -> Iterator[Finding]:
         if is_packed(repository, destination):
             entries = [entry for entry in repository.tree.members if entry.kind is kind]
-            yield from _each(repository, entries, message, effect, cure)
+            yield from _each(repository, entries, lambda entry: _described(message, entry), effect, cure)
 
 
-def _each(repository: Repository, entries: list[Entry], message: str, effect: str, cure: str) -> Iterator[Finding]:
+def _described(message: str, entry: Entry) -> str:
+    return message.format(name=entry.written[:200], target=entry.target[:200])
+
+
+def _each(
+    repository: Repository, entries: list[Entry], message: Callable[[Entry], str], effect: str, cure: str
+) -> Iterator[Finding]:
     for number, entry in enumerate(entries[:_SHOWN], 1):
         more = f" (and {len(entries) - _SHOWN} more)" if number == _SHOWN < len(entries) else ""
-        text = message.format(name=entry.written[:200], target=entry.target[:200]) + more
+        text = message(entry) + more
         yield Finding(repository.place(entry.path or entry.written[:200]), text, effect, cure)
 
 
@@ -82,7 +89,7 @@ def sagemaker_unsafe_member(repository: Repository) -> Iterator[Finding]:
         yield from _each(
             repository,
             entries,
-            "'{name}' would be unpacked outside the model's folder",
+            lambda entry: unsafe_because(entry.written),
             f"{_EXTRACTION}, or puts it elsewhere",
             "pack with relative names: tar -C <repository> -czf <archive> .",
         )
@@ -101,7 +108,7 @@ def sagemaker_repeated_member(repository: Repository) -> Iterator[Finding]:
         yield from _each(
             repository,
             list(last.values()),
-            "'{name}' is in the archive more than once",
+            lambda entry: _described("'{name}' is in the archive more than once", entry),
             "unpacking keeps the last one, which may not be the intended one",
             "create the archive again instead of appending to it",
         )
