@@ -8,8 +8,8 @@ MOST_BYTES = 64 << 30  # unpacked
 MOST_ENTRIES = 100_000  # files and folders; an environment with PyTorch has 20 000
 _MOST_NAMES = 64 << 20  # bytes of all paths, those of folders that are only implied by others included
 _MOST_HEADERS = 128 << 20  # bytes of pax headers and the like, with their padding
-_MOST_CONFIGS = 16 << 20  # bytes of configs that are kept
-_MOST_TEXTS = 64 << 20  # bytes of other texts that are kept
+MOST_CONFIGS = 2 << 20  # bytes of all configs; parsing them takes most of the time of `check`
+_MOST_TEXTS = 64 << 20  # bytes of all other texts that are kept
 
 
 class ArchiveError(Exception):
@@ -27,7 +27,7 @@ class Budget:
     entries: int = MOST_ENTRIES
     names: int = _MOST_NAMES
     headers: int = _MOST_HEADERS
-    configs: int = _MOST_CONFIGS
+    configs: int = MOST_CONFIGS
     texts: int = _MOST_TEXTS
     taken: int = 0
     made: int = 0
@@ -48,15 +48,17 @@ class Budget:
             raise ArchiveError("archive-bomb", f"its headers are longer than {_MOST_HEADERS >> 20} MiB together")
 
     def take_text(self, size: int, *, is_config: bool) -> bool:
-        """Whether a text of ``size`` bytes may be kept, which is then counted. Configs are counted apart: they are read
-        whatever lies before them, such as the sources of a Python package."""
-        left = (self.configs if is_config else self.texts) - size
-        if left < 0:
-            return False
+        """Whether a text of ``size`` bytes may be kept, which is then counted. Configs are counted apart: all of them
+        are read, or nothing is checked, whatever lies before them, such as the sources of a Python package."""
         if is_config:
-            self.configs = left
-        else:
-            self.texts = left
+            self.configs -= size
+            if self.configs < 0:
+                message = f"the configs in it are longer than {MOST_CONFIGS >> 20} MiB together"
+                raise ArchiveError("repository-too-large", message)
+            return True
+        if self.texts < size:
+            return False
+        self.texts -= size
         return True
 
     def count(self, made: int) -> None:

@@ -109,8 +109,7 @@ def _read_member(tar: TarStream, member: Member, archive: Path, budget: Budget, 
     if not member.is_file or member.segments is not None:
         raise EnsembleError(f"'{member.name}' is a link or a special file", path=archive, cure=_OURS)
     if _has_names(member.name):
-        if not budget.take_text(member.size, is_config=True):
-            raise EnsembleError(f"'{member.name}' is too large", path=archive, cure=_OURS)
+        budget.take_text(member.size, is_config=True)
     elif member.size > _LARGE or not budget.take_text(member.size, is_config=False):
         return info, _compress(tar, member.size, scratch)
     return info, tar.content(member)

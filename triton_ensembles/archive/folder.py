@@ -41,8 +41,7 @@ def read_folder(root: Path) -> Tree:
                     waiting.append(path)
                 members.append(entry)
     except ArchiveError as error:
-        message = error.message.replace("it has", "there are") + "; the rest is not checked"
-        problems.append(Problem("repository-too-large", "", message))
+        return Tree((), [Problem("repository-too-large", "", error.message)])
 
     @cache
     def nested(path: str) -> Tree | None:

@@ -16,7 +16,7 @@ def is_pax_sparse(records: Mapping[str, str]) -> bool:
 
 
 def gnu_segments(block: bytes, read_block: Callable[[], bytes], budget: Budget) -> tuple[int, Segments]:
-    """The size and the segments of a file whose header is ``block``, of type S. ``read_block`` reads what follows it."""
+    """The size and the segments of a file whose header is ``block``, of type S; ``read_block`` reads on."""
     numbers, more = _pairs(block[386:482]), block[482] != 0
     while more:
         extension = read_block()

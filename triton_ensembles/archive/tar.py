@@ -18,7 +18,9 @@ _DEEPEST = 1  # env.tar.gz inside an archive is read, an archive inside env.tar.
 _LARGEST_SHARED = 64 << 20
 _SHARED: WeakValueDictionary[bytes, Tree] = WeakValueDictionary()
 _KINDS = {b"0": Kind.FILE, b"1": Kind.HARDLINK, b"2": Kind.SYMLINK, b"5": Kind.FOLDER}
+_TOO_LARGE = ("archive-bomb", "repository-too-large")
 _LONGEST_PATH, _LONGEST_NAME = 4095, 255  # bytes that Linux takes
+_MOST_PARTS = 200  # of a path: Python's own functions for folders run out of stack at a thousand
 
 
 def read_archive(path: Path) -> Tree:
@@ -38,7 +40,7 @@ def safe_path(name: str) -> str:
         return ""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     longest = max(map(len, parts), default=0)
-    return "" if ".." in parts or longest > _LONGEST_NAME else "/".join(parts)
+    return "" if ".." in parts or longest > _LONGEST_NAME or len(parts) > _MOST_PARTS else "/".join(parts)
 
 
 def unsafe_because(name: str) -> str:
@@ -46,6 +48,8 @@ def unsafe_because(name: str) -> str:
     shown = name if len(name) <= 200 else f"{name[:200]}…"
     if name.startswith("/") or ".." in name.split("/"):
         return f"'{shown}' leads out of the model's folder"
+    if name.count("/") >= _MOST_PARTS:
+        return f"'{shown}' lies in more than {_MOST_PARTS} folders"
     return f"'{shown}' is not a valid file name"
 
 
@@ -68,6 +72,8 @@ class _Reader:
             problems.append(Problem(error.rule if members else "archive-unreadable", "", message))
         except ArchiveError as error:
             problems.append(Problem(error.rule, "", error.message))
+            if error.rule in _TOO_LARGE:  # nothing can be concluded from a part
+                return Tree((), problems)
         return Tree(members, problems, inner.get)
 
     def _read(self, stream: TarStream, members: list[Entry], inner: dict[str, Tree], depth: int) -> None:

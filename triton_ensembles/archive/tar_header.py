@@ -91,8 +91,6 @@ def text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-
-
 def number(field: bytes) -> int:
     """A number of a header: octal digits, or GNU tar's binary form. Raises :class:`BadHeaderError`."""
     if field[0] in (0x80, 0xFF):

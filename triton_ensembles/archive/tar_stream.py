@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from triton_ensembles.archive.budget import MOST_BYTES, ArchiveError, Budget
 from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.sparse import Segments, gnu_segments, is_pax_sparse, pax_segments
-from triton_ensembles.archive.tar_header import BLOCK, BadHeaderError, Header, decimal, parse_header, parse_records, text
+from triton_ensembles.archive.tar_header import (
+    BLOCK,
+    BadHeaderError,
+    Header,
+    decimal,
+    parse_header,
+    parse_records,
+    text,
+)
 
 _BUFFER = 1 << 17
 _LARGEST_HEADER = 1 << 20  # bytes of one with a long name or pax records

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-LARGEST_TEXT = 256 * 1024  # bytes: more than any config, model.py or list of labels needs
+_LARGEST_CONFIG = 1 << 20  # bytes
+_LARGEST_TEXT = 1 << 19  # bytes: more than any model.py or list of labels needs
 
 CONFIG_SUFFIX = ".pbtxt"
 _TEXT_SUFFIXES = (CONFIG_SUFFIX, ".py", ".toml", ".json", ".txt", ".pth", ".cfg", ".yml", ".yaml")
@@ -116,6 +117,15 @@ class Tree:
     def get(self, path: str) -> Entry | None:
         return self.entries.get(path)
 
+    def below(self, folder: str) -> Iterator[Entry]:
+        """Every entry in ``folder`` and in the folders in it, in alphabetical order."""
+        waiting = [folder]
+        while waiting:
+            path = waiting.pop()
+            if path != folder:
+                yield self.entries[path]
+            waiting += [join(path, name) for name in reversed(self.children(path))]
+
     def is_folder(self, path: str) -> bool:
         entry = self.entries.get(path)
         return entry is not None and entry.is_folder
@@ -128,7 +138,8 @@ def join(folder: str, name: str) -> str:
 def is_text(path: str, size: int) -> bool:
     """Whether rules read this file, so that its content is kept. ``size`` in bytes."""
     name = path.rpartition("/")[2]
-    return size <= LARGEST_TEXT and (name.endswith(_TEXT_SUFFIXES) or name in _TEXT_NAMES)
+    largest = _LARGEST_CONFIG if name.endswith(CONFIG_SUFFIX) else _LARGEST_TEXT
+    return size <= largest and (name.endswith(_TEXT_SUFFIXES) or name in _TEXT_NAMES)
 
 
 def is_archive(path: str) -> bool:

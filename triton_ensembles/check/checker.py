@@ -2,7 +2,8 @@
 
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ from triton_ensembles.check.fault import Fault, Place, Severity
 from triton_ensembles.check.registry import RULES
 from triton_ensembles.check.repository import Repository, find_repositories
 from triton_ensembles.check.rule import ANYWHERE, Rule, Scope
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.errors import EnsembleError, escaped
 from triton_ensembles.triton.destination import Destination
+
+_MOST_FAULTS = 50  # of one rule in one model
 
 
 @dataclass(frozen=True)
@@ -84,14 +87,24 @@ def _subjects(
 def _guarded(each: Rule, subject: Any, destination: Destination, place: Place) -> Iterator[Fault]:
     """A rule that fails on odd input must not hide what the others found."""
     try:
-        yield from each.faults(subject, destination)
+        found = list(islice(each.faults(subject, destination), _MOST_FAULTS + 1))
+        if len(found) > _MOST_FAULTS:
+            found[_MOST_FAULTS - 1 :] = [replace(found[-2], message=f"{found[-2].message} (and more like it)")]
+        yield from map(_printable, found)
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         yield Fault(
             Severity.ERROR,
             each.id,
             place,
-            f"this rule itself failed: {type(error).__name__}: {error}",
+            escaped(f"this rule itself failed: {type(error).__name__}: {error}"),
             "the fault that it looks for may be here or not",
             f"this is a bug of the checker ({Path(where.filename).name}:{where.lineno}): please report it",
         )
+
+
+def _printable(fault: Fault) -> Fault:
+    """Names in an archive may be anything."""
+    place = replace(fault.place, path=escaped(fault.place.path))
+    message, effect, cure = map(escaped, (fault.message, fault.effect, fault.cure))
+    return replace(fault, place=place, message=message, effect=effect, cure=cure)

@@ -102,7 +102,7 @@ def config_not_utf8(model: Model) -> Iterator[Finding]:
         yield Finding(model.file.place(offset), "this is not UTF-8", effect, "save the file as UTF-8")
 
 
-@rule("config.pbtxt is at most 256 KiB", source="a limit of this checker, which keeps its running time short")
+@rule("config.pbtxt is at most 1 MiB", source="a limit of this checker, which keeps its running time short")
 def config_too_large(model: Model) -> Iterator[Finding]:
     entry = model.get("config.pbtxt")
     if entry is not None and not entry.is_folder and entry.data is None:

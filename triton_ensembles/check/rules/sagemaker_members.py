@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tar import unsafe_because
 from triton_ensembles.archive.tree import Entry, Kind, Tree
@@ -122,13 +123,13 @@ def sagemaker_repeated_member(repository: Repository) -> Iterator[Finding]:
 def sagemaker_bytecode(repository: Repository) -> Iterator[Finding]:
     if is_archive(repository):
         # An environment and unpacked wheels bring byte code on purpose.
-        environments = tuple(f"{packed.path}/" for packed in used_environments(repository))
+        environments = {packed.path for packed in used_environments(repository)}
         folders = sorted(
             path
             for path, entry in repository.tree.entries.items()
             if path.rpartition("/")[2] == "__pycache__"
             and entry.is_folder
-            and not path.startswith(environments)
+            and environments.isdisjoint(map(str, PurePosixPath(path).parents))
             and not _is_of_packages(repository.tree, path)
         )
         if folders:
