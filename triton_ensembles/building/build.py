@@ -5,7 +5,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -88,6 +88,7 @@ def build(
     engines_from: Path | None = None,
     sources: Sources | None = None,
     prove: bool = False,
+    keep_locks: bool = False,
 ) -> Built:
     """Build the ensemble in ``folder`` for ``target`` into ``places.archive(target.name, folder.name)``.
 
@@ -98,13 +99,14 @@ def build(
         sources: what :func:`ask_sources` was called with, if it was.
         prove: load the archive once in the server on this machine, unless that was done before. The target is one for
             this server.
+        keep_locks: refuse to write or renew the locks of the environments.
 
     Raises:
         EnsembleError: anything that the user can fix. The previous archive is unchanged.
     """
     with places.building(progress), locked(places.build / target.name / f".{folder.name}.lock", progress):
         refuse_faults(folder, target, f"{folder.name} has faults, so nothing was built")
-        plan = plan_build(folder, target, places.root)
+        plan = replace(plan_build(folder, target, places.root), locked=keep_locks)
         inputs = digest_of_inputs(plan, engines_from)
         if built := _unchanged(plan, inputs, places, retry_weights=weights_dir is not None or not allow_random):
             if prove and not built.proven:
@@ -123,6 +125,7 @@ def build(
             allow_random=allow_random,
             plans=plans,
         )
+        locks = _locks(folder)
         content = _content_of(plan, store, progress)
         artifacts = {artifact.path: builder.make(artifact) for artifact in plan.artifacts}
         artifacts = map_weights(plan, artifacts, store, progress, onnxruntime=content.onnxruntime)
@@ -132,7 +135,7 @@ def build(
         _write_archive(plan, places, manifest, partial(content.stage, artifacts=paths), progress, proof)
         downloads = {sha256 for source in _sources_of(plan).values() for sha256 in source.files.values()}
         state = {
-            "inputs": inputs,
+            "inputs": digest_of_inputs(plan, engines_from) if _locks(folder) != locks else inputs,
             "archive": file_digest(places.archive(target.name, plan.name)),
             "proven": prove,
             "made_with": sorted(store.used | downloads),  # their names in the store and the downloads
@@ -140,6 +143,10 @@ def build(
         with write_whole(places.state(target.name, plan.name)) as written:
             written.write_text(json.dumps(state, indent=2, sort_keys=True))
         return _built(plan.name, target.name, places, state, manifest, changed=True)
+
+
+def _locks(folder: Path) -> dict[str, str]:
+    return {path.name: file_digest(path) for path in folder.glob("*.lock")}
 
 
 def ask_sources(

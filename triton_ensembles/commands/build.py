@@ -25,6 +25,11 @@ from triton_ensembles.triton.targets import target_of
     help="cpu, fused: load each archive once in the server on this machine; one that does not load is not put into "
     "dist/, and the reason is reported. One that was proven and is unchanged is not loaded again.",
 )
+@click.option(
+    "--locked",
+    is_flag=True,
+    help="Refuse to write or renew the locks of the environments, which say exactly what is installed (for CI).",
+)
 def build(
     names: tuple[str, ...],
     weights: str,
@@ -34,6 +39,7 @@ def build(
     instance: str,
     engines_from: Path | None,
     prove: bool,
+    locked: bool,
 ) -> None:
     """Build ensembles (all of them, or those named) into dist/TARGET/NAME.tar.gz.
 
@@ -58,4 +64,4 @@ def build(
     if prove and (image or target == "gpu"):
         raise click.UsageError("--prove is for the server on this machine: leave out --image, or use NVIDIA's image")
     chosen = target_of(target, image, instance)
-    build_all(names, weights, weights_dir, chosen, engines_from, prove=prove, is_result=True)
+    build_all(names, weights, weights_dir, chosen, engines_from, prove=prove, keep_locks=locked, is_result=True)

@@ -28,6 +28,7 @@ def build_all(
     engines_from: Path | None = None,
     *,
     prove: bool = False,
+    keep_locks: bool = False,
     is_result: bool = False,
 ) -> list[Built]:
     """Build the named ensembles, or all of them, and print the progress. One that fails does not stop the others.
@@ -36,6 +37,7 @@ def build_all(
 
     Args:
         prove: load each archive once.
+        keep_locks: refuse to change the locks of the environments.
         is_result: the archives are the result of the command, and not a step on the way to it.
 
     Raises:
@@ -61,6 +63,7 @@ def build_all(
             engines_from=engines_from,
             sources=sources,
             prove=prove,
+            keep_locks=keep_locks,
             progress=timed_progress(folder.name),
         )
         size = built.archive.stat().st_size / 1e6
