@@ -10,6 +10,7 @@ from triton_ensembles.check import check
 from triton_ensembles.check.examples import SCALE, ensemble
 from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
+from triton_ensembles.triton.home import STUB_PYTHONS, find_home
 
 RECIPE = f"""\
 description = "An example"
@@ -70,3 +71,20 @@ def test_what_the_build_refuses_is_a_fault(old: str, new: str, rule: str, line: 
 def test_an_environment_file_that_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
     found = recipe_faults(project(tmp_path, RECIPE, "dependencies: {\n"))
     assert [rule for rule, *_ in found] == ["recipe-environment-file"]
+
+
+@pytest.mark.parametrize(
+    ("python", "rules"), [("3.7", ["recipe-environment-python"]), ("3.14", ["recipe-environment-python"]), ("3.13", [])]
+)
+def test_an_environment_file_for_a_python_without_a_stub_is_a_fault(
+    python: str, rules: list[str], tmp_path: Path
+) -> None:
+    """Otherwise the build refuses it after minutes, or silently takes another Python."""
+    found = recipe_faults(project(tmp_path, RECIPE, ENVIRONMENT.replace("3.10", python)))
+    assert [rule for rule, *_ in found] == rules
+
+
+def test_the_pythons_with_a_stub_are_those_of_the_wheel() -> None:
+    """Otherwise check refuses a Python that works, or passes one that does not."""
+    folder = find_home().stub("3.10").parents[1]
+    assert {each.name for each in folder.iterdir()} == set(STUB_PYTHONS)

@@ -1,6 +1,6 @@
 """The exact packages of an environment: those that were found, or those that are to be installed again.
 
-A line is what pip takes (``numpy==1.26.4 --hash=sha256:…``), or ``conda NAME==VERSION=BUILD``.
+A line is what pip takes (``numpy==1.26.4 --hash=sha256:…``), or ``conda NAME ==VERSION BUILD``.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Pins:
         """Note what a provider with channels has installed into ``prefix``."""
         for file in sorted((prefix / "conda-meta").glob("*.json")):
             record = json.loads(file.read_text(encoding="utf-8"))
-            self.found.append(f"{_CONDA}{record['name']}=={record['version']}={record['build']}")
+            self.found.append(f"{_CONDA}{record['name']} =={record['version']} {record['build']}")
 
 
 def _pip_line(name: str, version: str, sha256: str) -> str:

@@ -11,6 +11,8 @@ from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.recipe.reader import RECIPE, line_naming
 from triton_ensembles.recipe.schema import Recipe
 from triton_ensembles.spelling import choices, nearest
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.home import STUB_PYTHONS, VERSION
 
 SOURCE = "the build refuses it, or makes nothing of it"
 
@@ -62,6 +64,27 @@ def recipe_environment_file(repository: Repository) -> Iterator[Finding]:
                 error.message,
                 "the build refuses it",
                 error.cure,
+            )
+
+
+@rule("An environment that is packed for the server on this machine has a Python that Triton has a stub for")
+def recipe_environment_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
+    recipe, project = _recipe(repository), _project(repository)
+    if recipe is None or project is None or destination.image or destination.device not in ("", "cpu"):
+        return  # elsewhere the build takes the Python of the image
+    for environment in recipe.environments.values():
+        if environment.kind == "wheels":
+            continue
+        try:
+            spec = read_environment_file(project / environment.file)
+        except EnsembleError:  # which other rules report
+            continue
+        if spec.python and spec.python not in STUB_PYTHONS:
+            yield Finding(
+                Place(shown(project / environment.file), spec.line_of("python") or 0),
+                f"the environment has Python {spec.python}, which Triton {VERSION} has no stub for",
+                "no step can run in it, and the build refuses it",
+                f"ask for one of Python {', '.join(STUB_PYTHONS)}",
             )
 
 
