@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from triton_ensembles.check.repository import Model
-from triton_ensembles.spelling import MOST_NAMES, nearest
+from triton_ensembles.spelling import nearest
 
 _MOST_CYCLES = 50
+_MOST_COMPARED = 100  # names; each unknown one is compared with all of them
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ class Dataflow:
 
     def _meant(self, name: str, known: list[str]) -> str | None:
         """Prefer unused names: a misspelling leaves the right name unused."""
-        if len(known) > MOST_NAMES:
+        if len(known) > _MOST_COMPARED:
             return None
         unused = [item for item in known if item not in self.readers and item not in self.outputs]
         return nearest(name, unused) or nearest(name, known)

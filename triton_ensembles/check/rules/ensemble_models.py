@@ -8,11 +8,12 @@ from triton_ensembles.check.examples import SCALE, ensemble, step
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Example, rule
-from triton_ensembles.spelling import MOST_NAMES, listed, nearest
+from triton_ensembles.spelling import listed, nearest
 
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorMapping"
 GOOD = ensemble(SCALE)
 _SHOWN = 12  # ensembles of a ring
+_MOST_COMPARED = 100  # models; each unknown name is compared with all of them
 
 
 class Step(NamedTuple):
@@ -51,7 +52,7 @@ def step_model_missing(model: Model) -> Iterator[Finding]:
     for item in steps(model):
         name = item.message.model_name
         if name and item.model is None and not model.is_damaged(*item.path, "model_name"):
-            others = model.repository.models if len(model.repository.models) <= MOST_NAMES else ()
+            others = model.repository.models if len(model.repository.models) <= _MOST_COMPARED else ()
             known = [other.folder for other in others if other.folder != model.folder]
             models = f"the models here are {listed(known)}" if known else "add the model to the repository"
             guess = nearest(name, known)
