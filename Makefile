@@ -31,8 +31,8 @@ demo: not-gpu .venv/ready ## Build all ensembles, serve them, send photographs a
 test: .venv/ready ## Run the whole test suite (it starts real servers)
 	@.venv/bin/python -m pytest -n 2 --dist loadfile
 
-build-ensembles: .venv/ready ## Build dist/TARGET/NAME.tar.gz for all ensembles, or those in ENSEMBLES
-	@$(CLI) build $(OPTIONS) $(if $(ENGINES_FROM),--engines-from "$(ENGINES_FROM)")
+build-ensembles: .venv/ready ## Build dist/TARGET/NAME.tar.gz for all ensembles, or those in ENSEMBLES, and load each once
+	@$(CLI) build $(OPTIONS) $(if $(IMAGE)$(filter gpu,$(TARGET)),,--prove) $(if $(ENGINES_FROM),--engines-from "$(ENGINES_FROM)")
 
 serve-local: not-gpu .venv/ready ## Build, then serve on HTTP 8000, gRPC 8001, metrics 8002 until Ctrl-C
 	@$(CLI) serve $(OPTIONS)

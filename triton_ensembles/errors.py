@@ -28,19 +28,34 @@ class EnsembleError(Exception):
         self.cure = cure
 
     def __str__(self) -> str:
-        return f"{self._place}{self.message}" + (f"; {self.cure}" if self.cure else "")
+        return escaped(f"{self._place}{self.message}" + (f"; {self.cure}" if self.cure else ""), lines=True)
 
     @property
     def headline(self) -> str:
         """What is wrong, on one line. Of a message of several lines these are the first two: the first of a list of
         faults is part of it."""
-        return self._place + ": ".join(line.strip() for line in self.message.splitlines()[:2])
+        return escaped(self._place + ": ".join(line.strip() for line in self.message.splitlines()[:2]))
 
     @property
     def _place(self) -> str:
         if self.path is None:
             return ""
         return f"{shown(self.path)}:{self.line}: " if self.line else f"{shown(self.path)}: "
+
+
+def escaped(text: str, *, lines: bool = False) -> str:
+    """``text`` with escapes for what a terminal would obey or no encoding has: control characters, direction marks,
+    bytes of a name that are not UTF-8. ``lines``: line breaks stay."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() or (lines and letter == "\n") else _escape(letter) for letter in text)
+
+
+def _escape(letter: str) -> str:
+    number = ord(letter)
+    if 0xDC80 <= number <= 0xDCFF:  # how Python holds a byte that is not UTF-8
+        return f"\\x{number - 0xDC00:02x}"
+    return letter.encode("unicode_escape").decode()
 
 
 def shown(path: Path) -> str:

@@ -2,16 +2,19 @@
 
 import difflib
 from collections.abc import Iterable
+from itertools import islice
 
 _NEAR = 0.7
+_MOST = 300  # names to compare with
 _LONGEST = 80  # difflib is quadratic, and a name of a thousand letters is not a misspelling
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known name that was probably meant, or None. Case and ``-``/``_`` count less than letters."""
-    if len(word) > _LONGEST:
+    names = list(islice(known, _MOST + 1))
+    if len(word) > _LONGEST or len(names) > _MOST:
         return None
-    by_key = {_key(name): name for name in known if name != word}
+    by_key = {_key(name): name for name in names if name != word}
     if exact := by_key.get(_key(word)):
         return exact
     found = difflib.get_close_matches(_key(word), by_key, n=1, cutoff=_NEAR)

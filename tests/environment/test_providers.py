@@ -12,6 +12,7 @@ import pytest
 
 from triton_ensembles.environment import make_packed_environment
 from triton_ensembles.environment.conda import ProviderUnavailableError
+from triton_ensembles.environment.pins import Pins
 from triton_ensembles.environment.providers import PROVIDERS, install
 from triton_ensembles.errors import EnsembleError
 
@@ -42,7 +43,7 @@ def test_after_a_program_without_network_the_next_provider_is_tried(
     arguments = put_on_path(tmp_path / "bin", program, NO_NETWORK[program], monkeypatch)
     spec = environment_file("dependencies: ['idna==3.10']\n")
     with pytest.raises(ProviderUnavailableError, match=f"{program} cannot reach its channels"):
-        PROVIDERS[program](spec, tmp_path / "prefix", lambda _: None)
+        PROVIDERS[program](spec, tmp_path / "prefix", lambda _: None, Pins())
     assert arguments.read_text().split()[-1] == str(spec.path)
     assert str(tmp_path / "prefix") in arguments.read_text()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from triton_ensembles.environment import make_packed_environment
+from triton_ensembles.environment.pins import Pins
 from triton_ensembles.environment.prefix import make_prefix
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.interpreter import inspect_interpreter
@@ -102,3 +103,16 @@ def test_after_a_missing_channel_the_next_provider_is_tried(environment_file: Wr
     packed = make_packed_environment(environment_file(text), destination=tmp_path / "env.tar.gz", progress=lines.append)
     assert packed.provider == "pypi"
     assert any(line.startswith("py-rattler cannot reach its channels") for line in lines)
+
+
+def test_pinned_packages_are_installed_whatever_else_would_fit(
+    channel: Path, environment_file: WriteFile, tmp_path: Path
+) -> None:
+    """Otherwise a lock is written that does not hold for environments from channels."""
+    first = Pins()
+    old = environment_file(spec_text(channel, "greeting=1"))
+    packed = make_packed_environment(old, destination=tmp_path / "old.tar.gz", provider="rattler", pins=first)
+    assert any(line.startswith("conda greeting ==1.0 ") for line in first.found)
+    anything = environment_file(spec_text(channel, "greeting"))
+    again = make_packed_environment(anything, destination=tmp_path / "new.tar.gz", pins=Pins(tuple(first.found)))
+    assert again.sha256 == packed.sha256

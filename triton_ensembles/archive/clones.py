@@ -13,14 +13,16 @@ import re
 import shutil
 import tarfile
 import tempfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
+from triton_ensembles.archive.budget import ArchiveError, Budget
+from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.archive.tar_stream import Member, TarStream
 from triton_ensembles.archive.write import BLOCK, GzipMember
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import write_whole
@@ -28,6 +30,7 @@ from triton_ensembles.triton.model_config import CONFIG, ModelConfig, format_con
 
 _LARGE = 4 << 10  # bytes; a smaller file is compressed with its neighbors, which takes less space
 _LEVEL = 6  # level 9, zlib's best, takes three times as long
+_OURS = "clone an archive that build.py build wrote"
 _ENVIRONMENT = "EXECUTION_ENV_PATH"  # it may name another step's folder
 _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
@@ -83,26 +86,49 @@ def clone(
 def _read(archive: Path, scratch: BinaryIO) -> tuple[str, list[_Member]]:
     """The ensemble's name and all members, large contents compressed into ``scratch``."""
     members: list[_Member] = []
+    budget = Budget()
     try:
-        with tarfile.open(archive, "r|gz") as tar:
-            for info in tar:
-                stream = tar.extractfile(info) if info.isfile() else None
-                if stream and info.size > _LARGE and not _has_names(info.name):
-                    members.append((info, _compress(stream, info.size, scratch)))
-                else:
-                    members.append((info, stream.read() if stream else b""))
-    except (OSError, tarfile.TarError, EOFError, zlib.error) as error:
+        with archive.open("rb") as file:
+            tar = TarStream(GzipStream(file, budget), budget)
+            for member in tar:
+                budget.take_entry(member.name)
+                members.append(_read_member(tar, member, archive, budget, scratch))
+            tar.drain()
+    except (OSError, ArchiveError) as error:
         raise EnsembleError(f"this is not a complete .tar.gz: {error}", path=archive, cure="build it again") from error
+    return _ensemble_of(members, archive), members
+
+
+def _read_member(tar: TarStream, member: Member, archive: Path, budget: Budget, scratch: BinaryIO) -> _Member:
+    info = tarfile.TarInfo(member.name)
+    info.size, info.mode, info.mtime = member.size, member.mode, member.mtime
+    info.uname = info.gname = "root"
+    if member.is_folder:
+        info.type = tarfile.DIRTYPE
+        return info, b""
+    if not member.is_file or member.segments is not None:
+        raise EnsembleError(f"'{member.name}' is a link or a special file", path=archive, cure=_OURS)
+    if _has_names(member.name):
+        budget.take_text(member.size, is_config=True)
+    elif member.size > _LARGE or not budget.take_text(member.size, is_config=False):
+        return info, _compress(tar, member.size, scratch)
+    return info, tar.content(member)
+
+
+def _ensemble_of(members: list[_Member], archive: Path) -> str:
     manifest = next((content for info, content in members if info.name == MANIFEST), None)
     if not isinstance(manifest, bytes):
-        raise EnsembleError(f"the archive has no {MANIFEST}", path=archive, cure="clone one that build.py build wrote")
-    return str(json.loads(manifest)["ensemble"]), members
+        raise EnsembleError(f"the archive has no {MANIFEST}", path=archive, cure=_OURS)
+    try:
+        return str(json.loads(manifest)["ensemble"])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise EnsembleError(f"this is not a {MANIFEST} of this project", path=archive / MANIFEST, cure=_OURS) from None
 
 
-def _compress(stream: IO[bytes], size: int, scratch: BinaryIO) -> _Compressed:
+def _compress(stream: TarStream, size: int, scratch: BinaryIO) -> _Compressed:
     offset = scratch.tell()
     with GzipMember(scratch) as member:
-        while block := stream.read(BLOCK):
+        for block in iter(lambda: stream.read(BLOCK), b""):
             member.write(block)
         member.write(bytes(-size % tarfile.BLOCKSIZE))
     scratch.flush()
@@ -117,7 +143,6 @@ def _segments(members: list[_Member], ensemble: str, name: str) -> Iterator[byte
         # The ensemble's own folder and those of its steps (``bert_trt.preprocess``); files at the root stay.
         first, slash, rest = info.name.partition("/")
         info.name = f"{_model(first, ensemble, name)}{slash}{rest}"
-        info.pax_headers = {}  # a long name is in there, too, and would come before the new one
         if isinstance(content, bytes):
             content = _rewritten(original.name, content, ensemble, name)
             info.size = len(content)

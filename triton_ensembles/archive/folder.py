@@ -4,21 +4,12 @@ import os
 import stat
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
+from triton_ensembles.archive.budget import ArchiveError, Budget
 from triton_ensembles.archive.tar import read_archive
-from triton_ensembles.archive.tree import (
-    CONFIG_SUFFIX,
-    MOST_ENTRIES,
-    Entry,
-    Kind,
-    Problem,
-    Tree,
-    is_archive,
-    is_text,
-    join,
-    text_budgets,
-)
+from triton_ensembles.archive.tree import CONFIG_SUFFIX, Entry, Kind, Problem, Tree, is_archive, is_text, join
 
 # Files of other tools. Triton ignores what is in them, but not the folders themselves: it takes them for models.
 _SKIPPED = frozenset({".git", "__pycache__", ".ipynb_checkpoints", ".DS_Store"})
@@ -28,43 +19,53 @@ def read_folder(root: Path) -> Tree:
     """Every entry below ``root``; each that cannot be read becomes a :class:`Problem`."""
     members: list[Entry] = []
     problems: list[Problem] = []
-    budgets = text_budgets()
+    budget = Budget()
     waiting = [""]
-    while waiting:
-        folder = waiting.pop()
-        try:
-            found = sorted(os.scandir(root / folder), key=lambda item: item.name)
-        except OSError as error:
-            problems.append(_unreadable(folder, error))
-            continue
-        for item in found:
-            path = join(folder, item.name)
-            if len(members) >= MOST_ENTRIES:
-                message = f"there are more than {MOST_ENTRIES} files and folders here; the rest is not checked"
-                problems.append(Problem("repository-too-large", "", message))
-                return Tree(members, problems)
-            entry = _entry(item, path)
-            if item.name in _SKIPPED:
-                if entry.is_folder:
-                    members.append(entry)
+    try:
+        while waiting:
+            folder = waiting.pop()
+            try:
+                found = _listed(root / folder, budget.entries)
+            except OSError as error:
+                problems.append(_unreadable(folder, error))
                 continue
-            if entry.kind is Kind.FOLDER:
-                waiting.append(path)
-            elif entry.size <= budgets[path.endswith(CONFIG_SUFFIX)] and is_text(path, entry.size) and _is_file(item):
+            for item in found:
+                path = join(folder, item.name)
+                budget.take_entry(path)
                 try:
-                    data = Path(item.path).read_bytes()
+                    entry = _read(item, path, budget)
                 except OSError as error:
                     problems.append(_unreadable(path, error))
-                else:
-                    budgets[path.endswith(CONFIG_SUFFIX)] -= len(data)
-                    entry = replace(entry, data=data, size=len(data))
-            members.append(entry)
+                    entry = _entry(item, path)
+                if entry.kind is Kind.FOLDER and item.name not in _SKIPPED:
+                    waiting.append(path)
+                members.append(entry)
+    except ArchiveError as error:
+        return Tree((), [Problem("repository-too-large", "", error.message)])
 
     @cache
     def nested(path: str) -> Tree | None:
         return read_archive(root / path) if is_archive(path) and (root / path).is_file() else None
 
     return Tree(members, problems, nested)
+
+
+def _listed(folder: Path, most: int) -> list[os.DirEntry[str]]:
+    """What is in ``folder``, sorted, without files of other tools; no more than one above ``most``."""
+    with os.scandir(folder) as items:
+        found = islice((item for item in items if item.name not in _SKIPPED or item.is_dir()), most + 1)
+        return sorted(found, key=lambda item: item.name)
+
+
+def _read(item: os.DirEntry[str], path: str, budget: Budget) -> Entry:
+    entry = _entry(item, path)
+    if not is_text(path, entry.size) or not _is_file(item):
+        return entry
+    if not budget.take_text(entry.size, is_config=path.endswith(CONFIG_SUFFIX)):
+        return entry
+    with Path(item.path).open("rb") as file:
+        data = file.read(entry.size)  # it may grow, and files of /proc have no size
+    return replace(entry, data=data, size=len(data))
 
 
 def _entry(item: os.DirEntry[str], path: str) -> Entry:

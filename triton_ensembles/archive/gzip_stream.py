@@ -1,32 +1,33 @@
 """gzip decompressed as a stream with limits, so that a decompression bomb exhausts neither memory nor time."""
 
-import io
 import re
-from typing import IO
+from typing import Protocol
 
 from isal import isal_zlib
 
+from triton_ensembles.archive.budget import ArchiveError, Budget
+
 _CHUNK = 1 << 17  # the input not inflated yet is copied at every read, so keep it small
-# deflate can reach 1032:1; models and Python environments reach 2:1 to 20:1.
-HIGHEST_RATIO = 100
-FREE_BYTES = 64 << 20  # bytes below which the ratio is not checked: a small archive of text may be denser
-MOST_BYTES = 64 << 30  # of any archive, unpacked
+_MOST_MEMBERS = 100_000  # of gzip, one after another: each costs a decompressor
 
 
-class ArchiveError(Exception):
-    """The archive cannot be read any further. ``rule`` is the id of the checker's rule that reports it."""
+class Source(Protocol):
+    """What a stream of bytes is read from."""
 
-    def __init__(self, rule: str, message: str) -> None:
-        super().__init__(message)
-        self.rule, self.message = rule, message
+    def read(self, size: int, /) -> bytes: ...
 
 
-class GzipStream(io.RawIOBase):
-    """A readable stream of the decompressed bytes of ``source``; raises :class:`ArchiveError`."""
+class GzipStream:
+    """A readable stream of the decompressed bytes of ``source``; raises :class:`ArchiveError`.
 
-    def __init__(self, source: IO[bytes]) -> None:
-        super().__init__()
+    Args:
+        inside: ``source`` is itself a part of what ``budget`` has counted.
+    """
+
+    def __init__(self, source: Source, budget: Budget, *, inside: bool = False) -> None:
         self._source = source
+        self._budget = budget
+        self._inside = inside
         self._inflate = isal_zlib.decompressobj(31)
         self._input = b""
         self._taken = 0
@@ -34,9 +35,6 @@ class GzipStream(io.RawIOBase):
         self._members = 0
         self._made_in_member = 0
         self._ended = False
-
-    def readable(self) -> bool:
-        return True
 
     def read(self, size: int = -1) -> bytes:
         """Up to ``size`` bytes, fewer when less is available, b"" at the end."""
@@ -56,7 +54,8 @@ class GzipStream(io.RawIOBase):
                 raise ArchiveError("archive-truncated", f"the gzip data is damaged ({reason})") from None
             self._input = self._inflate.unconsumed_tail
             self._made_in_member += len(made)
-            self._count(len(made))
+            self._made += len(made)
+            self._budget.count(len(made))
             if self._inflate.eof:
                 self._next_member()
             if made:
@@ -66,6 +65,8 @@ class GzipStream(io.RawIOBase):
     def _fill(self) -> bool:
         self._input = self._source.read(_CHUNK)
         self._taken += len(self._input)
+        if not self._inside:
+            self._budget.taken += len(self._input)
         if self._input:
             return True
         self._ended = True
@@ -80,13 +81,6 @@ class GzipStream(io.RawIOBase):
         self._input = self._inflate.unused_data.lstrip(b"\0")
         self._inflate = isal_zlib.decompressobj(31)
         self._members += 1
+        if self._members > _MOST_MEMBERS:
+            raise ArchiveError("archive-bomb", f"it consists of more than {_MOST_MEMBERS} gzip files")
         self._made_in_member = 0
-
-    def _count(self, made: int) -> None:
-        self._made += made
-        if self._made > MOST_BYTES:
-            raise ArchiveError("archive-bomb", f"it unpacks to more than {MOST_BYTES >> 30} GiB")
-        if self._made > FREE_BYTES and self._made > self._taken * HIGHEST_RATIO:
-            raise ArchiveError(
-                "archive-bomb", f"it unpacks to more than {HIGHEST_RATIO} times its size, as a decompression bomb does"
-            )

@@ -27,7 +27,7 @@ def _python_of(repository: Path) -> str:
         return str(json.loads((repository / MANIFEST).read_text(encoding="utf-8")).get("python", ""))
     except FileNotFoundError:
         return ""
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         raise EnsembleError(
             "this is not a manifest", path=repository / MANIFEST, cure="build the archive again"
         ) from None

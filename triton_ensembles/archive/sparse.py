@@ -1,74 +1,80 @@
-"""Sparse members of tar archives (GNU tar --sparse, as it packs model files with holes), with limits.
-
-tarfile reads their maps of data and holes to whatever length they claim.
-"""
+"""Where the bytes of a sparse file belong: GNU tar (``--sparse``) leaves out its holes, in one of four formats."""
 
 from __future__ import annotations
 
-import tarfile
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
 
-from triton_ensembles.archive.gzip_stream import FREE_BYTES, HIGHEST_RATIO, ArchiveError
+from triton_ensembles.archive.budget import Budget
+from triton_ensembles.archive.tar_header import BLOCK, BadHeaderError, decimal, number
 
-_MOST_PARTS = 100_000  # between the holes of one member
-_PARTS_IN_BLOCK = 21
-
-
-class SparseHeader(tarfile.TarInfo):
-    """A header of tar whose sparse forms (old GNU, and 1.0 in pax headers) end, and are no bombs of zeros."""
-
-    _sparse_structs: Any
-
-    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
-        made: Any = super()._proc_member(archive)  # type: ignore[misc]
-        if made.sparse is not None:
-            _check(made.name[:200], made.size, made.sparse)
-        return made  # type: ignore[no-any-return]
-
-    def _proc_sparse(self, archive: Any) -> tarfile.TarInfo:
-        parts, more, size = self._sparse_structs
-        del self._sparse_structs
-        while more:
-            block = archive.fileobj.read(tarfile.BLOCKSIZE)
-            for start in range(0, _PARTS_IN_BLOCK * 24, 24):
-                numbers = tarfile.nti(block[start : start + 12]), tarfile.nti(block[start + 12 : start + 24])  # type: ignore[attr-defined]
-                if any(numbers):
-                    parts.append(numbers)
-            more = bool(block[504])
-            _limit(self.name, len(parts))
-        self.sparse: Any = parts
-        self.offset_data = archive.fileobj.tell()
-        archive.offset = self.offset_data + -(-self.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
-        self.size = size
-        return self
-
-    def _proc_gnusparse_10(self, member: Any, _: object, archive: Any) -> None:
-        numbers: list[int] = []
-        rest = b""
-        wanted = 1
-        while len(numbers) < wanted:
-            if b"\n" not in rest:
-                rest += archive.fileobj.read(tarfile.BLOCKSIZE)
-            number, rest = rest.split(b"\n", 1)
-            numbers.append(int(number))
-            wanted = 1 + 2 * numbers[0]
-            _limit(member.name, numbers[0])
-        member.offset_data = archive.fileobj.tell()
-        member.sparse = list(zip(numbers[1::2], numbers[2::2], strict=True))
+Segments = list[tuple[int, int]]  # (offset in the file, bytes), in the order in which they are stored
+_COST = 64  # what a segment counts for among the headers
 
 
-def _check(name: str, size: int, parts: list[tuple[int, int]]) -> None:
-    position = 0
-    for offset, count in parts:
-        if count == 0:  # old GNU headers are filled up with these
-            continue
-        if offset < position or count < 0 or offset + count > size:
-            raise ArchiveError("archive-truncated", f"the map of the sparse file '{name}' is damaged")
-        position = offset + count
-    if size > sum(count for _, count in parts) * HIGHEST_RATIO + FREE_BYTES:
-        raise ArchiveError("archive-bomb", f"the sparse file '{name}' claims to be {size} bytes long")
+def is_pax_sparse(records: Mapping[str, str]) -> bool:
+    return any(key.startswith("GNU.sparse.") for key in records)
 
 
-def _limit(name: str, parts: int) -> None:
-    if parts > _MOST_PARTS:
-        raise ArchiveError("archive-bomb", f"the sparse file '{name[:200]}' has more than {_MOST_PARTS} parts")
+def gnu_segments(block: bytes, read_block: Callable[[], bytes], budget: Budget) -> tuple[int, Segments]:
+    """The size and the segments of a file whose header is ``block``, of type S; ``read_block`` reads on."""
+    numbers, more = _pairs(block[386:482]), block[482] != 0
+    while more:
+        extension = read_block()
+        budget.take_header(BLOCK)
+        numbers += _pairs(extension[:504])
+        more = extension[504] != 0
+    return number(block[483:495]), _segments(iter(numbers), budget)
+
+
+def pax_segments(
+    records: Mapping[str, str], read_block: Callable[[], bytes], budget: Budget
+) -> tuple[int, Segments, int]:
+    """The size, the segments, and the bytes that the map of them takes where it is stored before the data."""
+    if "GNU.sparse.map" in records:  # formats 0.0 and 0.1
+        size = decimal(records.get("GNU.sparse.size", records.get("GNU.sparse.realsize", "")))
+        return size, _segments(map(decimal, filter(None, records["GNU.sparse.map"].split(","))), budget), 0
+    if (records.get("GNU.sparse.major"), records.get("GNU.sparse.minor")) != ("1", "0"):
+        raise BadHeaderError("unknown format of sparse files")
+    lines = _Lines(read_block, budget)
+    count = next(lines)
+    segments = _segments((next(lines) for _ in range(2 * count)), budget)
+    return decimal(records.get("GNU.sparse.realsize", "")), segments, lines.taken
+
+
+class _Lines(Iterator[int]):
+    """The decimal numbers, one a line, at the beginning of a file's data."""
+
+    def __init__(self, read_block: Callable[[], bytes], budget: Budget) -> None:
+        self.taken = 0
+        self._read_block = read_block
+        self._budget = budget
+        self._rest = b""
+
+    def __next__(self) -> int:
+        while b"\n" not in self._rest:
+            self._budget.take_header(BLOCK)
+            if len(self._rest) > BLOCK:
+                raise BadHeaderError("bad map of a sparse file")
+            self._rest += self._read_block()
+            self.taken += BLOCK
+        line, _, self._rest = self._rest.partition(b"\n")
+        return decimal(line.decode("latin-1"))
+
+
+def _pairs(data: bytes) -> list[int]:
+    """The offsets and lengths in a header; an empty field ends them."""
+    fields = [data[at : at + 12] for at in range(0, len(data) - 11, 12)]
+    used = next((at for at, field in enumerate(fields) if not field[0]), len(fields))
+    return [number(field) for field in fields[:used]]
+
+
+def _segments(numbers: Iterator[int], budget: Budget) -> Segments:
+    found: Segments = []
+    end = 0
+    for offset, length in zip(numbers, numbers, strict=False):
+        budget.take_header(_COST)
+        if offset < end or length < 0:
+            raise BadHeaderError("bad map of a sparse file")
+        end = offset + length
+        found.append((offset, length))
+    return found

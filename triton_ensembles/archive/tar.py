@@ -4,68 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import io
-import tarfile
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath
-from typing import IO
+from pathlib import Path
+from typing import IO, Any
 from weakref import WeakValueDictionary
 
-from triton_ensembles.archive.gzip_stream import ArchiveError, GzipStream
-from triton_ensembles.archive.sparse import SparseHeader
-from triton_ensembles.archive.tree import (
-    CONFIG_SUFFIX,
-    MOST_ENTRIES,
-    Entry,
-    Kind,
-    Problem,
-    Tree,
-    is_archive,
-    is_text,
-    text_budgets,
-)
+from triton_ensembles.archive.budget import ArchiveError, Budget
+from triton_ensembles.archive.gzip_stream import GzipStream, Source
+from triton_ensembles.archive.tar_header import BadHeaderError
+from triton_ensembles.archive.tar_stream import Member, TarStream
+from triton_ensembles.archive.tree import CONFIG_SUFFIX, Entry, Kind, Problem, Tree, is_archive, is_text
 
-_CHUNK = 1 << 20
-# tarfile copies the rest of its buffer at every read: with one mebibyte that takes most of the time.
-TAR_BUFFER = 1 << 18
-_LARGEST_HEADER = 1 << 20  # long names and pax records, which tarfile reads into memory
 _DEEPEST = 1  # env.tar.gz inside an archive is read, an archive inside env.tar.gz is not
 # Many archives of an endpoint hold the same environment: up to this size it is recognized, read once and shared.
-_LARGEST_SHARED = 128 << 20
+_LARGEST_SHARED = 64 << 20
 _SHARED: WeakValueDictionary[bytes, Tree] = WeakValueDictionary()
-_READ_WHOLE = (
-    tarfile.GNUTYPE_LONGNAME,
-    tarfile.GNUTYPE_LONGLINK,
-    tarfile.XHDTYPE,
-    tarfile.XGLTYPE,
-    tarfile.SOLARIS_XHDTYPE,
-)
-_KINDS = {tarfile.SYMTYPE: Kind.SYMLINK, tarfile.LNKTYPE: Kind.HARDLINK, tarfile.DIRTYPE: Kind.FOLDER}
+_KINDS = {b"0": Kind.FILE, b"1": Kind.HARDLINK, b"2": Kind.SYMLINK, b"5": Kind.FOLDER}
+_TOO_LARGE = ("archive-bomb", "repository-too-large")
+_LONGEST_PATH, _LONGEST_NAME = 4095, 255  # bytes that Linux takes
+_MOST_PARTS = 200  # of a path: Python's own functions for folders run out of stack at a thousand
 
 
 Summarize = Callable[[str, int, IO[bytes]], object]
 """Is given the path of a file, its size in bytes, and its content, which it may read forward."""
-
-
-class BadHeaderError(ArchiveError):
-    """There is no valid header where the header of a member belongs."""
-
-
-class StrictHeader(SparseHeader):
-    """Refuses broken headers, which tarfile takes for the end of the archive, and pax headers of any size."""
-
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> StrictHeader:
-        try:
-            return super().frombuf(buf, encoding, errors)
-        except (tarfile.EOFHeaderError, tarfile.EmptyHeaderError):  # type: ignore[attr-defined]
-            raise
-        except tarfile.HeaderError as error:
-            raise BadHeaderError("archive-truncated", f"the tar data is damaged or breaks off ({error})") from None
-
-    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
-        if self.type in _READ_WHOLE and self.size > _LARGEST_HEADER:
-            raise ArchiveError("archive-bomb", f"a header of the tar data claims to be {self.size} bytes long")
-        return super()._proc_member(archive)
 
 
 def read_archive(path: Path, summarize: Summarize | None = None) -> Tree:
@@ -75,86 +36,114 @@ def read_archive(path: Path, summarize: Summarize | None = None) -> Tree:
     ``summary``.
     """
     try:
+        if not path.is_file():  # nothing ever comes from a pipe, and /dev/zero never ends
+            return Tree((), [Problem("archive-unreadable", "", "this is not a file")])
         with path.open("rb") as file:
-            return _read_stream(file, summarize=summarize)
+            return _Reader(Budget(), summarize).tree(file)
     except OSError as error:
         return Tree((), [Problem("archive-unreadable", "", f"this cannot be read: {error.strerror or error}")])
 
 
-def _read_stream(source: IO[bytes], depth: int = 0, summarize: Summarize | None = None) -> Tree:
-    members: list[Entry] = []
-    problems: list[Problem] = []
-    inner: dict[str, Tree] = {}
-    stream = GzipStream(source)
-    try:
-        _read(stream, members, inner, depth, summarize)
-        while stream.read(_CHUNK):  # to the end, where gzip has its checksum
-            pass
-    except BadHeaderError as error:
-        message = error.message if members else "this is not a gzip-compressed tar archive"
-        problems.append(Problem(error.rule if members else "archive-unreadable", "", message))
-    except ArchiveError as error:
-        problems.append(Problem(error.rule, "", error.message))
-    except tarfile.TarError as error:
-        rule = "archive-truncated" if members else "archive-unreadable"
-        problems.append(Problem(rule, "", f"this is not a gzip-compressed tar archive ({error})"))
-    except (ValueError, OverflowError, EOFError, OSError) as error:  # tarfile raises these for crafted headers
-        problems.append(Problem("archive-truncated", "", f"the tar data is damaged ({error})"))
-    return Tree(members, problems, inner.get)
-
-
-def _read(
-    stream: GzipStream, members: list[Entry], inner: dict[str, Tree], depth: int, summarize: Summarize | None
-) -> None:
-    budgets = text_budgets()
-    archive = tarfile.open(fileobj=stream, mode="r|", bufsize=TAR_BUFFER, tarinfo=StrictHeader, errorlevel=2)  # noqa: SIM115
-    for item in archive:
-        if len(members) >= MOST_ENTRIES:
-            raise ArchiveError("archive-bomb", f"it has more than {MOST_ENTRIES} members")
-        path = safe_path(item.name)
-        kind = Kind.FILE if item.isreg() else _KINDS.get(item.type, Kind.OTHER)
-        data = summary = None
-        is_config = path.endswith(CONFIG_SUFFIX)
-        if kind is Kind.FILE and path and item.size <= budgets[is_config] and is_text(path, item.size):
-            file = archive.extractfile(item)
-            data = file.read() if file else None
-            budgets[is_config] -= len(data or b"")
-        elif kind is Kind.FILE and is_archive(path) and depth < _DEEPEST:
-            file = archive.extractfile(item)
-            if file:
-                inner[path] = _nested(file, item.size, depth + 1)
-        elif kind is Kind.FILE and path and summarize and (file := archive.extractfile(item)):
-            summary = summarize(path, item.size, file)
-        target = item.linkname if kind in (Kind.SYMLINK, Kind.HARDLINK) else ""
-        members.append(
-            Entry(
-                path,
-                kind,
-                item.size if kind is Kind.FILE else 0,
-                item.name,
-                target,
-                data,
-                mode=item.mode,
-                summary=summary,
-            )
-        )
-        archive.members = []  # type: ignore[attr-defined]  # tarfile remembers every member otherwise
-
-
-def _nested(file: IO[bytes], size: int, depth: int) -> Tree:
-    if size > _LARGEST_SHARED:
-        return _read_stream(file, depth)
-    data = file.read()
-    digest = hashlib.sha256(data).digest()
-    tree = _SHARED.get(digest)
-    if tree is None:
-        tree = _SHARED[digest] = _read_stream(io.BytesIO(data), depth)
-    return tree
-
-
 def safe_path(name: str) -> str:
-    """``./a//b/`` as ``a/b``; "" for the root itself and for every name that leads outside."""
-    if name.startswith("/") or "\0" in name:
+    """``./a//b/`` as ``a/b``; "" for the root itself, for a name that leads outside, and for one that no file has."""
+    if name.startswith("/") or "\0" in name or len(name) > _LONGEST_PATH:
         return ""
-    parts = [part for part in PurePosixPath(name).parts if part != "."]
-    return "" if ".." in parts else "/".join(parts)
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    longest = max(map(len, parts), default=0)
+    return "" if ".." in parts or longest > _LONGEST_NAME or len(parts) > _MOST_PARTS else "/".join(parts)
+
+
+def unsafe_because(name: str) -> str:
+    """Why :func:`safe_path` has no path for ``name``."""
+    shown = name if len(name) <= 200 else f"{name[:200]}…"
+    if name.startswith("/") or ".." in name.split("/"):
+        return f"'{shown}' leads out of the model's folder"
+    if name.count("/") >= _MOST_PARTS:
+        return f"'{shown}' lies in more than {_MOST_PARTS} folders"
+    return f"'{shown}' is not a valid file name"
+
+
+class _Reader:
+    """Reads an archive and those inside it, which share a budget."""
+
+    def __init__(self, budget: Budget, summarize: Summarize | None) -> None:
+        self._budget, self._summarize = budget, summarize
+
+    def tree(self, source: Source, depth: int = 0) -> Tree:
+        members: list[Entry] = []
+        problems: list[Problem] = []
+        inner: dict[str, Tree] = {}
+        stream = TarStream(GzipStream(source, self._budget, inside=depth > 0), self._budget)
+        try:
+            self._read(stream, members, inner, depth)
+            stream.drain()
+        except BadHeaderError as error:
+            message = error.message if members else "this is not a gzip-compressed tar archive"
+            problems.append(Problem(error.rule if members else "archive-unreadable", "", message))
+        except ArchiveError as error:
+            problems.append(Problem(error.rule, "", error.message))
+            if error.rule in _TOO_LARGE:  # nothing can be concluded from a part
+                return Tree((), problems)
+        return Tree(members, problems, inner.get)
+
+    def _read(self, stream: TarStream, members: list[Entry], inner: dict[str, Tree], depth: int) -> None:
+        folders: set[str] = set()
+        for member in stream:
+            path = safe_path(member.name)
+            self._count(path, member.name, folders)
+            data = summary = None
+            if member.is_file and path:
+                if is_text(path, member.size) and self._budget.take_text(
+                    member.size, is_config=path.endswith(CONFIG_SUFFIX)
+                ):
+                    data = stream.content(member)
+                elif is_archive(path) and depth < _DEEPEST:
+                    inner[path] = self._nested(stream, member, depth + 1)
+                elif self._summarize and not depth and member.segments is None:
+                    summary = self._summarize(path, member.size, io.BufferedReader(_Content(stream)))
+            members.append(_entry(path, member, data, summary))
+
+    def _count(self, path: str, name: str, folders: set[str]) -> None:
+        """Count a member, and the folders that its path implies."""
+        self._budget.take_entry(name)
+        folder = path.rpartition("/")[0]
+        while folder and folder not in folders:
+            folders.add(folder)
+            self._budget.take_entry(folder)
+            folder = folder.rpartition("/")[0]
+
+    def _nested(self, stream: TarStream, member: Member, depth: int) -> Tree:
+        if member.size > _LARGEST_SHARED:
+            return self.tree(stream, depth)
+        data = stream.content(member)
+        digest = hashlib.sha256(data).digest()
+        tree = _SHARED.get(digest)
+        if tree is None:
+            tree = self.tree(io.BytesIO(data), depth)
+            if not tree.problems:  # which may be those of this archive's budget
+                _SHARED[digest] = tree
+        return tree
+
+
+class _Content(io.RawIOBase):
+    """The current member of a stream as a file that is read forward."""
+
+    def __init__(self, stream: TarStream) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _entry(path: str, member: Member, data: bytes | None, summary: object) -> Entry:
+    kind = _KINDS.get(member.type, Kind.OTHER)
+    size = member.size if kind is Kind.FILE else 0
+    target = member.target if kind in (Kind.SYMLINK, Kind.HARDLINK) else ""
+    written = path if member.name == path else member.name
+    return Entry(path, kind, size, written, target, data, mode=member.mode, summary=summary)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import PurePosixPath
 
-LARGEST_TEXT = 256 * 1024  # bytes: more than any list of labels needs
-LARGEST_CONFIG = 1024 * 1024  # bytes: Triton reads any length, and a config may list thousands of tensors
-LARGEST_SOURCE = 512 * 1024  # bytes of a Python file, which may hold tables; parsed it is many times that
-MOST_TEXT = 64 * 1024 * 1024  # bytes of text kept for one repository
-MOST_ENTRIES = 200_000
+LARGEST_CONFIG = 1 << 20  # bytes: Triton reads any length, and a config may list thousands of tensors
+_LARGEST_TEXT = 1 << 19  # bytes: more than any model.py or list of labels needs; parsed it is many times that
 
 CONFIG_SUFFIX = ".pbtxt"
 _TEXT_SUFFIXES = (".py", ".toml", ".json", ".txt", ".pth", ".cfg", ".yml", ".yaml")
@@ -26,7 +22,7 @@ class Kind(StrEnum):
     OTHER = "device or pipe"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One file, folder or link.
 
@@ -109,10 +105,10 @@ class Tree:
         self.complete = not any(problem.rule in _CUT_SHORT for problem in self.problems)
         self.entries = {entry.path: entry for entry in self.members if entry.path}
         for path in list(self.entries):  # archives need not name the folders of their files
-            for parent in map(str, PurePosixPath(path).parents):
-                if parent == "." or parent in self.entries:
-                    break
+            parent = path.rpartition("/")[0]
+            while parent and parent not in self.entries:
                 self.entries[parent] = Entry(parent, Kind.FOLDER, written=parent)
+                parent = parent.rpartition("/")[0]
         self._children: dict[str, list[str]] = {}
         for path in sorted(self.entries):
             folder, _, name = path.rpartition("/")
@@ -129,6 +125,15 @@ class Tree:
     def get(self, path: str) -> Entry | None:
         return self.entries.get(path)
 
+    def below(self, folder: str) -> Iterator[Entry]:
+        """Every entry in ``folder`` and in the folders in it, in alphabetical order."""
+        waiting = [folder]
+        while waiting:
+            path = waiting.pop()
+            if path != folder:
+                yield self.entries[path]
+            waiting += [join(path, name) for name in reversed(self.children(path))]
+
     def is_folder(self, path: str) -> bool:
         entry = self.entries.get(path)
         return entry is not None and entry.is_folder
@@ -138,19 +143,12 @@ def join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-def text_budgets() -> dict[bool, int]:
-    """Bytes of text that are kept of configs (True) and of all other files: a config is read whatever lies before it,
-    such as the sources of a Python package."""
-    return {True: MOST_TEXT, False: MOST_TEXT}
-
-
 def is_text(path: str, size: int) -> bool:
     """Whether rules read this file, so that its content is kept. ``size`` in bytes."""
     name = path.rpartition("/")[2]
     if name.endswith(CONFIG_SUFFIX):
         return size <= LARGEST_CONFIG
-    most = LARGEST_SOURCE if name.endswith(".py") else LARGEST_TEXT
-    return size <= most and (name.endswith(_TEXT_SUFFIXES) or name in _TEXT_NAMES)
+    return size <= _LARGEST_TEXT and (name.endswith(_TEXT_SUFFIXES) or name in _TEXT_NAMES)
 
 
 def is_archive(path: str) -> bool:

@@ -5,7 +5,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from triton_ensembles.building.mapped_weights import map_weights
 from triton_ensembles.building.model_selection import with_needs
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.plan import BuildPlan, plan_build
+from triton_ensembles.building.proof import prove as prove_archive
 from triton_ensembles.building.sources import Sources, SourceUnavailableError
 from triton_ensembles.building.staging import stage
 from triton_ensembles.building.store import Store
@@ -47,6 +48,7 @@ class Built:
         repository: the staged repository that was packed.
         inputs: the digest of everything that it was built from.
         changed: whether this build wrote it, or kept it because its inputs are unchanged.
+        proven: whether it was loaded once in the server on this machine.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Built:
     manifest: dict[str, Any]
     inputs: str
     changed: bool
+    proven: bool = False
 
     @property
     def random(self) -> bool:
@@ -84,6 +87,8 @@ def build(
     weights_dir: Path | None = None,
     engines_from: Path | None = None,
     sources: Sources | None = None,
+    prove: bool = False,
+    keep_locks: bool = False,
 ) -> Built:
     """Build the ensemble in ``folder`` for ``target`` into ``places.archive(target.name, folder.name)``.
 
@@ -92,15 +97,21 @@ def build(
         weights_dir: a folder of source files that the user already has.
         engines_from: a folder with TensorRT plans that were built on another machine.
         sources: what :func:`ask_sources` was called with, if it was.
+        prove: load the archive once in the server on this machine, unless that was done before. The target is one for
+            this server.
+        keep_locks: refuse to write or renew the locks of the environments.
 
     Raises:
         EnsembleError: anything that the user can fix. The previous archive is unchanged.
     """
     with places.building(progress), locked(places.build / target.name / f".{folder.name}.lock", progress):
         refuse_faults(folder, target, f"{folder.name} has faults, so nothing was built")
-        plan = plan_build(folder, target, places.root)
+        plan = replace(plan_build(folder, target, places.root), locked=keep_locks)
         inputs = digest_of_inputs(plan, engines_from)
         if built := _unchanged(plan, inputs, places, retry_weights=weights_dir is not None or not allow_random):
+            if prove and not built.proven:
+                _prove(built.archive, plan, places, built.manifest["python"], progress)
+                _note(places.state(target.name, plan.name), {"proven": True})
             return built
         plans = find_plans(plan.name, plan.artifacts, target, engines_from, progress)
         for line in plan.descriptions():
@@ -114,21 +125,28 @@ def build(
             allow_random=allow_random,
             plans=plans,
         )
+        locks = _locks(folder)
         content = _content_of(plan, store, progress)
         artifacts = {artifact.path: builder.make(artifact) for artifact in plan.artifacts}
         artifacts = map_weights(plan, artifacts, store, progress, onnxruntime=content.onnxruntime)
         manifest = manifest_of(plan, artifacts, content.environments, content.python)
         paths = {path: made.path for path, made in artifacts.items()}
-        _write_archive(plan, places, manifest, partial(content.stage, artifacts=paths), progress)
+        proof = partial(_prove, plan=plan, places=places, python=content.python, progress=progress) if prove else None
+        _write_archive(plan, places, manifest, partial(content.stage, artifacts=paths), progress, proof)
         downloads = {sha256 for source in _sources_of(plan).values() for sha256 in source.files.values()}
         state = {
-            "inputs": inputs,
+            "inputs": digest_of_inputs(plan, engines_from) if _locks(folder) != locks else inputs,
             "archive": file_digest(places.archive(target.name, plan.name)),
+            "proven": prove,
             "made_with": sorted(store.used | downloads),  # their names in the store and the downloads
         }
         with write_whole(places.state(target.name, plan.name)) as written:
             written.write_text(json.dumps(state, indent=2, sort_keys=True))
         return _built(plan.name, target.name, places, state, manifest, changed=True)
+
+
+def _locks(folder: Path) -> dict[str, str]:
+    return {path.name: file_digest(path) for path in folder.glob("*.lock")}
 
 
 def ask_sources(
@@ -185,7 +203,8 @@ def _built(
     name: str, target: str, places: Places, state: Mapping[str, Any], manifest: dict[str, Any], *, changed: bool
 ) -> Built:
     archive, repository = places.archive(target, name), places.repository(target, name)
-    return Built(name, archive, repository, state["archive"], manifest, state["inputs"], changed)
+    proven = bool(state.get("proven"))
+    return Built(name, archive, repository, state["archive"], manifest, state["inputs"], changed, proven)
 
 
 @dataclass(frozen=True)
@@ -220,9 +239,14 @@ def _content_of(plan: BuildPlan, store: Store, progress: Progress) -> _Content:
 
 
 def _write_archive(
-    plan: BuildPlan, places: Places, manifest: dict[str, Any], stage: Callable[..., None], progress: Progress
+    plan: BuildPlan,
+    places: Places,
+    manifest: dict[str, Any],
+    stage: Callable[..., None],
+    progress: Progress,
+    proof: Callable[[Path], None] | None,
 ) -> None:
-    """Stage, pack and check in folders that nobody reads; then replace the previous archive and repository."""
+    """Stage, pack, check and prove in folders that nobody reads; then replace the previous archive and repository."""
     archive = places.archive(plan.target.name, plan.name)
     repository = places.repository(plan.target.name, plan.name)
     with _scratch(repository) as staged, _scratch(archive) as packed:
@@ -231,9 +255,23 @@ def _write_archive(
         new = packed / archive.name  # under its final name, which is checked as well
         write_archive(staged, new, progress=progress)
         refuse_faults(new, plan.target, f"the new archive has faults, so {shown(archive)} was not replaced", archive)
+        if proof:
+            proof(new)
         new.replace(archive)
         remove(repository)
         staged.replace(repository)
+
+
+def _prove(archive: Path, plan: BuildPlan, places: Places, python: str, progress: Progress) -> None:
+    final = places.archive(plan.target.name, plan.name)
+    prove_archive(archive, final, python, places.build / plan.target.name / f"{plan.name}.proof.log", progress)
+
+
+def _note(path: Path, facts: Mapping[str, Any]) -> None:
+    """Add ``facts`` to the state of a build."""
+    state = json.loads(path.read_text()) | facts
+    with write_whole(path) as written:
+        written.write_text(json.dumps(state, indent=2, sort_keys=True))
 
 
 @contextmanager

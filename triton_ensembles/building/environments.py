@@ -8,6 +8,7 @@ from typing import Any
 from triton_ensembles import environment, programs
 from triton_ensembles.archive import write
 from triton_ensembles.building.environment_forms import kind_for
+from triton_ensembles.building.lock import Lock
 from triton_ensembles.building.plan import BuildPlan
 from triton_ensembles.building.step_wheels import make_wheels, steps_that_import
 from triton_ensembles.building.store import Entry, Store
@@ -82,13 +83,18 @@ def _pack(wanted: Environment, kind: EnvironmentKind, plan: BuildPlan, store: St
     if target.python:
         spec = spec.for_python(target.python, exactly=target.release.triton != VERSION)
 
+    asked = [*spec.conda_specs, *spec.pip_packages]
+    lock = Lock(plan.folder, file.stem, spec.python or server_python(), asked, frozen=plan.locked)
+
     def make(output: Path) -> dict[str, Any]:
-        packed = make_packed_environment(spec, destination=output, exclude=wanted.exclude, progress=progress)
+        pins = lock.pins()
+        packed = make_packed_environment(spec, destination=output, exclude=wanted.exclude, progress=progress, pins=pins)
         return {
             "python": packed.python,
             "provider": packed.provider,
             "glibc": packed.glibc,
             "packages": dict(packed.packages),
+            "lock": pins.found,
         }
 
     origin = {
@@ -97,8 +103,11 @@ def _pack(wanted: Environment, kind: EnvironmentKind, plan: BuildPlan, store: St
         "exclude": wanted.exclude,
         "python": target.python or server_python(),
         "code": environment_code(),
+        "lock": lock.lines,
     }
-    return store.get_or_make(digest(origin), _STORED[kind], make)[0]
+    entry = store.get_or_make(digest(origin), _STORED[kind], make)[0]
+    lock.write(entry.facts.pop("lock"), progress)
+    return entry
 
 
 def _stub(python: str, file: Path, target: Target) -> Path | None:

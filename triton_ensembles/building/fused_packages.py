@@ -11,6 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from triton_ensembles.building.environments import environment_code
+from triton_ensembles.building.lock import Lock
 from triton_ensembles.building.plan import BuildPlan
 from triton_ensembles.building.store import Entry, Store
 from triton_ensembles.environment import read_environment_file
@@ -71,12 +72,18 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
         *_LEFT_OUT,
     )
 
+    lock, bare_lock = (
+        Lock(plan.folder, name, target.python, packages, frozen=plan.locked)
+        for name, packages in (("fused", [*asked, *own]), ("fused-engines", bare))
+    )
+
     def make(output: Path) -> dict[str, Any]:
         output.mkdir()
+        pins, bare_pins = lock.pins(), bare_lock.pins()
         options: dict[str, Any] = {"python": target.python, "glibc": glibc, "exclude": exclude, "progress": progress}
         try:
-            packages = install_wheels([*asked, *own], output, **options)
-            packages |= install_wheels(bare, output, dependencies=False, **options)
+            packages = install_wheels([*asked, *own], output, pins=pins, **options)
+            packages |= install_wheels(bare, output, dependencies=False, pins=bare_pins, **options)
         except WheelError as error:
             for _, spec in specs:
                 if line := next(filter(None, map(spec.line_of, error.packages)), None):
@@ -88,6 +95,7 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
             "provider": "pip",
             "glibc": ".".join(map(str, glibc)),
             "packages": dict(sorted(packages.items())),
+            "lock": [pins.found, bare_pins.found],
         }
 
     origin = {
@@ -96,9 +104,13 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
         "exclude": exclude,
         "python": target.python,
         "glibc": glibc,
+        "lock": [lock.lines, bare_lock.lines],
         "code": {**environment_code(), "fused_packages": file_digest(Path(__file__))},
     }
-    return store.get_or_make(digest(origin), "packages", make)[0]
+    entry = store.get_or_make(digest(origin), "packages", make)[0]
+    for each, found in zip((lock, bare_lock), entry.facts.pop("lock"), strict=True):
+        each.write(found, progress)
+    return entry
 
 
 def record_of(packages: Entry) -> dict[str, Any]:

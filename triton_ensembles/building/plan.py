@@ -29,6 +29,7 @@ class BuildPlan:
         selected: the file and the backend of each step that has a model file, by step.
         artifacts: what is made and staged: the selected model files and all other artifacts.
         configs: config.pbtxt of each model as Triton will read it, by the model's name in git.
+        locked: whether the locks of the environments may not change.
     """
 
     folder: Path
@@ -38,6 +39,7 @@ class BuildPlan:
     selected: Mapping[str, SelectedModel]
     artifacts: tuple[Artifact, ...]
     configs: Mapping[str, ModelConfig]
+    locked: bool = False
 
     @property
     def name(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from triton_ensembles.building.lock import Lock
 from triton_ensembles.building.plan import BuildPlan, written_paths
 from triton_ensembles.building.store import Entry, Store
 from triton_ensembles.environment import read_environment_file
@@ -46,17 +47,21 @@ def make_wheels(
     if spec.python not in (None, python):
         progress(f"{wanted.file}: the wheels are for Python {python}, that of {target.server}, not {spec.python}")
 
+    lock = Lock(plan.folder, f"{file.stem}-wheels", python, requirements, frozen=plan.locked)
+
     def make(output: Path) -> dict[str, Any]:
         output.mkdir()
+        pins = lock.pins()
         exclude = (*wanted.exclude, *_NUMPY)
         try:
             packages = install_wheels(
-                requirements, output, python=python, glibc=glibc, exclude=exclude, progress=progress
+                requirements, output, python=python, glibc=glibc, exclude=exclude, pins=pins, progress=progress
             )
         except WheelError as error:
             line = next(filter(None, map(spec.line_of, error.packages)), None)
             raise EnsembleError(error.message, path=file, line=line, cure=error.cure) from error
-        return {"python": python, "provider": "pip", "glibc": ".".join(map(str, glibc)), "packages": packages}
+        facts = {"python": python, "provider": "pip", "glibc": ".".join(map(str, glibc)), "packages": packages}
+        return {**facts, "lock": pins.found}
 
     origin = {
         "kind": "wheels",
@@ -64,9 +69,12 @@ def make_wheels(
         "exclude": wanted.exclude,
         "python": python,
         "glibc": glibc,
+        "lock": lock.lines,
         "code": {**code, "step_wheels": file_digest(Path(__file__))},
     }
-    return store.get_or_make(digest(origin), "wheels", make)[0]
+    entry = store.get_or_make(digest(origin), "wheels", make)[0]
+    lock.write(entry.facts.pop("lock"), progress)
+    return entry
 
 
 def steps_that_import(wheels: Path, wanted: Environment, plan: BuildPlan, progress: Progress) -> tuple[str, ...]:

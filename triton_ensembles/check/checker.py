@@ -3,6 +3,7 @@
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ from triton_ensembles.check.registry import RULES
 from triton_ensembles.check.repository import Form, Model, Repository, find_repositories
 from triton_ensembles.check.rule import ANYWHERE, Rule, Scope, Server
 from triton_ensembles.check.rules.repository_folders import is_near_config
-from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.errors import EnsembleError, escaped, shown
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
+
+_MOST_FAULTS = 50  # of one rule in one model
 
 
 @dataclass(frozen=True)
@@ -93,15 +96,19 @@ def _subjects(
 def _guarded(each: Rule, subject: Any, destination: Destination, place: Place) -> Iterator[Fault]:
     """A rule that fails on odd input must not hide what the others found."""
     try:
-        for fault in each.faults(subject, destination):
-            yield _with_loss(fault, subject) if _loses_others(each, subject, destination) else fault
+        found = list(islice(each.faults(subject, destination), _MOST_FAULTS + 1))
+        if len(found) > _MOST_FAULTS:
+            found[_MOST_FAULTS - 1 :] = [replace(found[-2], message=f"{found[-2].message} (and more like it)")]
+        if found and _loses_others(each, subject, destination):
+            found = [_with_loss(fault, subject) for fault in found]
+        yield from map(_printable, found)
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         yield Fault(
             Severity.ERROR,
             each.id,
             place,
-            f"this rule itself failed: {type(error).__name__}: {error}",
+            escaped(f"this rule itself failed: {type(error).__name__}: {error}"),
             "the fault that it looks for may be here or not",
             f"this is a bug of the checker ({Path(where.filename).name}:{where.lineno}): please report it",
         )
@@ -121,3 +128,10 @@ def _with_loss(fault: Fault, subject: Model) -> Fault:
     models = "the other model" if others == 1 else f"the other {others:,} models"
     loss = f"in its default mode the server does not start, so {models} {'is' if others == 1 else 'are'} lost too"
     return replace(fault, effect=f"{fault.effect}; {loss}" if fault.effect else loss)
+
+
+def _printable(fault: Fault) -> Fault:
+    """Names in an archive may be anything."""
+    place = replace(fault.place, path=escaped(fault.place.path))
+    message, effect, cure = map(escaped, (fault.message, fault.effect, fault.cure))
+    return replace(fault, place=place, message=message, effect=effect, cure=cure)

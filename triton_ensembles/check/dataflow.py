@@ -6,12 +6,15 @@ order, which is often only a consequence. Here each cause is found once, without
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from triton_ensembles.check.repository import Model
 from triton_ensembles.spelling import nearest
+
+_MOST_CYCLES = 50
+_MOST_COMPARED = 100  # names; each unknown one is compared with all of them
 
 
 @dataclass(frozen=True)
@@ -54,14 +57,16 @@ class Dataflow:
     @cached_property
     def never_written(self) -> dict[str, str | None]:
         """Tensors that a step reads and nothing writes, with the name that was probably meant."""
-        missing = [name for name in self.readers if name not in self.writers and name not in self.inputs]
-        return {name: self._meant(name, [*self.inputs, *self.writers]) for name in missing}
+        inputs, known = set(self.inputs), [*self.inputs, *self.writers]
+        missing = [name for name in self.readers if name not in self.writers and name not in inputs]
+        return {name: self._meant(name, known) for name in missing}
 
     @cached_property
     def missing_outputs(self) -> dict[str, str | None]:
         """Outputs of the ensemble that no step mentions, with the name that was probably meant."""
-        missing = [name for name in self.outputs if not self._mentioned(name) and name not in self.inputs]
-        return {name: self._meant(name, list(self.writers)) for name in missing if name}
+        inputs, known = set(self.inputs), list(self.writers)
+        missing = [name for name in self.outputs if not self._mentioned(name) and name not in inputs]
+        return {name: self._meant(name, known) for name in missing if name}
 
     @cached_property
     def unused_inputs(self) -> list[str]:
@@ -71,48 +76,64 @@ class Dataflow:
     @cached_property
     def unused_tensors(self) -> list[str]:
         """Tensors that a step writes and nothing reads."""
-        return [
-            name
-            for name in self.writers
-            if name not in self.readers and name not in self.outputs and name not in self._misspelled
-        ]
+        used = {*self.readers, *self.outputs, *self._misspelled}
+        return [name for name in self.writers if name not in used]
 
     @cached_property
     def cycles(self) -> list[list[int]]:
         """Steps that depend on each other, as lists of step numbers; one list for each separate cycle."""
         ready = {*self.inputs, *self.never_written}
-        found: list[list[int]] = []
+        lacking = [set(reads - ready) for reads in self.reads]
         waiting = set(range(len(self.reads)))
-        while True:
-            while done := {step for step in waiting if self.reads[step] <= ready}:
-                waiting -= done
-                ready.update(*(self.writes[step] for step in done))
-            if not waiting:
-                return found
-            cycle = self._cycle(min(waiting), waiting, ready)
-            found.append(cycle)
-            for step in cycle:  # treated as done, so that its consequences are not reported
-                ready |= self.reads[step]
+        found: list[list[int]] = []
+        done = deque(step for step in waiting if not lacking[step])
+        for start in range(len(self.reads)):
+            while True:
+                self._settle(done, waiting, lacking)
+                if start not in waiting or len(found) == _MOST_CYCLES:
+                    break
+                found.append(self._cycle(start, waiting, lacking))
+                for step in found[-1]:  # treated as done, so that its consequences are not reported
+                    for name in list(lacking[step]):
+                        done += self._provide(name, lacking)
+        return found
 
-    def _cycle(self, start: int, waiting: set[int], ready: set[str]) -> list[int]:
+    def _settle(self, done: deque[int], waiting: set[int], lacking: list[set[str]]) -> None:
+        """Go on with the steps that have all their tensors, until no other has."""
+        while done:
+            step = done.popleft()
+            waiting.discard(step)
+            for name in self.writes[step]:
+                done += self._provide(name, lacking)
+
+    def _provide(self, name: str, lacking: list[set[str]]) -> list[int]:
+        """The steps that lacked nothing but ``name``."""
+        readers = {use.step for use in self.readers.get(name, ()) if name in lacking[use.step]}
+        for step in readers:
+            lacking[step].discard(name)
+        return [step for step in readers if not lacking[step]]
+
+    def _cycle(self, start: int, waiting: set[int], lacking: list[set[str]]) -> list[int]:
         """Walk back from ``start`` along tensors that are not ready, until a step repeats."""
-        path, step = [start], start
+        path, step = {start: 0}, start
         while True:
-            lacking = min(self.reads[step] - ready)
-            step = min((use.step for use in self.writers[lacking] if use.step in waiting), default=step)
+            missing = min(lacking[step])
+            step = min((use.step for use in self.writers[missing] if use.step in waiting), default=step)
             if step in path:
-                return path[path.index(step) :][::-1]
-            path.append(step)
+                return list(path)[path[step] :][::-1]
+            path[step] = len(path)
 
     def _mentioned(self, name: str) -> bool:
         return name in self.writers or name in self.readers
 
     def _meant(self, name: str, known: list[str]) -> str | None:
         """Prefer unused names: a misspelling leaves the right name unused."""
+        if len(known) > _MOST_COMPARED:
+            return None
         unused = [item for item in known if item not in self.readers and item not in self.outputs]
         return nearest(name, unused) or nearest(name, known)
 
-    @property
+    @cached_property
     def _misspelled(self) -> set[str]:
         """Names that are unused only because they are misspelled elsewhere."""
         meant = [*self.never_written.values(), *self.missing_outputs.values()]

@@ -194,8 +194,7 @@ def _read(tree: Tree, path: str) -> Environment | None:
 def subtree(tree: Tree, folder: str) -> Tree:
     """What is below ``folder``, with paths relative to it."""
     prefix = f"{folder}/"
-    entries = tree.entries.values()
-    return Tree(replace(each, path=each.path.removeprefix(prefix)) for each in entries if each.path.startswith(prefix))
+    return Tree(replace(each, path=each.path.removeprefix(prefix)) for each in tree.below(folder))
 
 
 def normal_name(name: str) -> str:

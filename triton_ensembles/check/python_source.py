@@ -14,8 +14,10 @@ from triton_ensembles.check.repository import Model
 
 MODEL_PY = "model.py"
 UTILS = "triton_python_backend_utils"
+_MOST_VERSIONS = 20  # of one model
 _MOST_FILES = 200  # of one model
-_MOST_SOURCE = 1024 * 1024  # bytes of one model's files: four seconds
+_MOST_BYTES = 2 << 20  # of the files that those of one repository import
+_BYTES = "bytes of imported files"  # in the cache of a repository
 
 
 @dataclass(frozen=True)
@@ -126,11 +128,11 @@ def is_python(model: Model) -> bool:
 
 
 def model_files(model: Model) -> list[PythonFile]:
-    """model.py of every version that is served."""
+    """model.py of every version that is served, up to the twenty newest."""
     if not is_python(model):
         return []
     name = model.config.default_model_filename or MODEL_PY
-    folders = [model.versions[number] for number in model.served_versions()]
+    folders = [model.versions[number] for number in model.served_versions()[:_MOST_VERSIONS]]
     return [file for folder in folders if (file := _file(model, join(folder, name)))]
 
 
@@ -138,25 +140,27 @@ def all_files(model: Model, first: PythonFile) -> list[PythonFile]:
     """``first`` and all the files of the model itself that it imports, directly or not."""
     key = f"*imported {join(model.root, first.path)}"
     if key not in model.repository.cache:
-        model.repository.cache[key] = _all_files(model, first)
+        model.repository.cache[key] = _imported(model, first)
     found: list[PythonFile] = model.repository.cache[key]
     return found
 
 
-def _all_files(model: Model, first: PythonFile) -> list[PythonFile]:
+def _imported(model: Model, first: PythonFile) -> list[PythonFile]:
     roots = [first.path.rpartition("/")[0], ""]  # sys.path of the stub: pb_stub.cc r24.10 StubSetup
     packages = packages_in(model.repository, join(model.root, roots[0]))
     installed = packages.modules if packages else frozenset()
     prefix = f"{roots[0]}/"
     found = {first.path: first}
     waiting = [first]
-    while waiting and len(found) < _MOST_FILES and sum(len(file.data) for file in found.values()) < _MOST_SOURCE:
+    cache = model.repository.cache
+    while waiting and len(found) < _MOST_FILES and cache.get(_BYTES, 0) < _MOST_BYTES:
         file = waiting.pop()
         for path in _wanted(file, roots):
             if path.removeprefix(prefix).partition("/")[0].partition(".")[0] in installed:
                 continue
             if path not in found and (inner := _file(model, path)):
                 found[path] = inner
+                cache[_BYTES] = cache.get(_BYTES, 0) + len(inner.data)
                 waiting.append(inner)
     return list(found.values())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,7 +16,7 @@ from tritonclient.grpc.model_config_pb2 import ModelConfig
 
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.archive.tar import read_archive
-from triton_ensembles.archive.tree import Entry, Tree, is_archive, join
+from triton_ensembles.archive.tree import Entry, Problem, Tree, is_archive, join
 from triton_ensembles.check.completion import completes, left_out
 from triton_ensembles.check.config_file import ConfigFile
 from triton_ensembles.check.fault import Place
@@ -23,12 +24,15 @@ from triton_ensembles.check.model_files.read import FileReader
 from triton_ensembles.check.source_form import SourceRecipe, read_source_recipe
 from triton_ensembles.check.text.parsed import Path as FieldPath
 from triton_ensembles.check.text.unknown import UnknownValueError
+from triton_ensembles.errors import EnsembleError
 from triton_ensembles.errors import shown as shown_path
 from triton_ensembles.recipe.reader import RECIPE
 from triton_ensembles.triton.model_config import CONFIG
 
 # core r24.10 model_lifecycle.cc VersionsToLoad: folders of a model that are not versions.
 NOT_VERSIONS = ("warmup", "initial_state", "configs")
+MOST_REPOSITORIES = 1000  # in one folder
+MOST_MODELS = 2000  # of one repository; checking one takes about a millisecond
 _NUMBER = re.compile(r"\s*[+-]?\d+")  # std::stoll: leading blanks and a sign are taken, and what follows is ignored
 
 
@@ -147,7 +151,8 @@ class Model:
         policy = self.config.version_policy
         kind = policy.WhichOneof("policy_choice")
         if kind == "specific":
-            return [number for number in newest_first if number in set(policy.specific.versions)]
+            wanted = set(policy.specific.versions)
+            return [number for number in newest_first if number in wanted]
         if kind == "all":
             return newest_first
         # A version_policy { } without a choice is neither: core then takes all of them.
@@ -257,23 +262,43 @@ def find_repositories(path: Path) -> Iterator[Repository]:
     A file is an archive. A folder is one repository when it, or a folder in it, has a config.pbtxt; otherwise each
     folder in it that does is one, and so is each .tar.gz in it.
     """
+    if not path.is_dir() or is_repository(path):
+        yield _repository(path)
+        return
+    found = (
+        child
+        for child in sorted(path.iterdir())
+        if (child.is_dir() and is_repository(child)) or (child.is_file() and is_archive(child.name))
+    )
+    for number, child in enumerate(found):
+        if number == MOST_REPOSITORIES:
+            raise EnsembleError(f"there are more than {number} repositories here", path=path, cure="name some of them")
+        yield _repository(child)
+
+
+def _repository(path: Path) -> Repository:
     if not path.is_dir():
-        yield Repository(path, shown_path(path), Form.ARCHIVE, read_archive(path, FileReader()))
-    elif is_repository(path):
-        form = Form.SOURCE if (path / RECIPE).is_file() else Form.FOLDER
-        yield Repository(path, shown_path(path), form, read_folder(path))
-    else:
-        for child in sorted(path.iterdir()):
-            if (child.is_dir() and is_repository(child)) or (child.is_file() and is_archive(child.name)):
-                yield from find_repositories(child)
+        return Repository(path, shown_path(path), Form.ARCHIVE, _limited(read_archive(path, FileReader())))
+    form = Form.SOURCE if (path / RECIPE).is_file() else Form.FOLDER
+    return Repository(path, shown_path(path), form, _limited(read_folder(path)))
+
+
+def _limited(tree: Tree) -> Tree:
+    """The tree, or none of it when it has too many models: nothing can be concluded from a part of them."""
+    count = len(tree.folders())
+    if count <= MOST_MODELS or tree.get(CONFIG):
+        return tree
+    return Tree((), [Problem("repository-too-large", "", f"it has {count} folders, each of which is a model")])
 
 
 def is_repository(folder: Path) -> bool:
     """Whether ``folder`` is a model, contains one, or has a recipe."""
     if (folder / RECIPE).is_file() or (folder / CONFIG).is_file() or any(folder.glob("[0-9]*/model.*")):
         return True
-    return any(_is_model(child) for child in folder.iterdir() if child.is_dir())
+    with os.scandir(folder) as children:
+        return any(_is_model(child.path) for child in children if child.is_dir())
 
 
-def _is_model(folder: Path) -> bool:
-    return (folder / CONFIG).exists() or any(path.name.isdecimal() and path.is_dir() for path in folder.iterdir())
+def _is_model(folder: str) -> bool:
+    with os.scandir(folder) as children:
+        return any(child.name == CONFIG or (child.name.isdecimal() and child.is_dir()) for child in children)

@@ -19,6 +19,17 @@ from triton_ensembles.triton.targets import target_of
     type=options.FOLDER,
     help="gpu: a folder with TensorRT plans, built on another machine by the scripts of `build.py engines`.",
 )
+@click.option(
+    "--prove",
+    is_flag=True,
+    help="cpu, fused: load each archive once in the server on this machine; one that does not load is not put into "
+    "dist/, and the reason is reported. One that was proven and is unchanged is not loaded again.",
+)
+@click.option(
+    "--locked",
+    is_flag=True,
+    help="Refuse to write or renew the locks of the environments, which say exactly what is installed (for CI).",
+)
 def build(
     names: tuple[str, ...],
     weights: str,
@@ -27,6 +38,8 @@ def build(
     image: str,
     instance: str,
     engines_from: Path | None,
+    prove: bool,
+    locked: bool,
 ) -> None:
     """Build ensembles (all of them, or those named) into dist/TARGET/NAME.tar.gz.
 
@@ -37,6 +50,7 @@ def build(
     \b
       build                                         for the server on this machine, as drawn
       build --target fused                          one model that runs all steps, for the server on this machine
+      build --prove                                 and load each archive once
       build --target fused --image 24.09            the same for NVIDIA's image of Triton 24.09, on CPU instances
       build --target gpu --image 24.09              for a GPU, in NVIDIA's image of Triton 24.09
       build bert_trt --target gpu --image 24.09 --engines-from DIR
@@ -47,4 +61,7 @@ def build(
     """
     if engines_from and target != "gpu":
         raise click.UsageError("--engines-from is for --target gpu: no other target uses TensorRT plans")
-    build_all(names, weights, weights_dir, target_of(target, image, instance), engines_from, is_result=True)
+    if prove and (image or target == "gpu"):
+        raise click.UsageError("--prove is for the server on this machine: leave out --image, or use NVIDIA's image")
+    chosen = target_of(target, image, instance)
+    build_all(names, weights, weights_dir, chosen, engines_from, prove=prove, keep_locks=locked, is_result=True)

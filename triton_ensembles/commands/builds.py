@@ -27,6 +27,8 @@ def build_all(
     target: Target,
     engines_from: Path | None = None,
     *,
+    prove: bool = False,
+    keep_locks: bool = False,
     is_result: bool = False,
 ) -> list[Built]:
     """Build the named ensembles, or all of them, and print the progress. One that fails does not stop the others.
@@ -34,6 +36,8 @@ def build_all(
     The sources of all are looked for first, so that a missing one is known at once.
 
     Args:
+        prove: load each archive once.
+        keep_locks: refuse to change the locks of the environments.
         is_result: the archives are the result of the command, and not a step on the way to it.
 
     Raises:
@@ -58,6 +62,8 @@ def build_all(
             weights_dir=weights_dir,
             engines_from=engines_from,
             sources=sources,
+            prove=prove,
+            keep_locks=keep_locks,
             progress=timed_progress(folder.name),
         )
         size = built.archive.stat().st_size / 1e6

@@ -1,13 +1,15 @@
 """Archives to deploy: what their manifests say, and which of them are refused."""
 
 import json
-import tarfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from triton_ensembles.archive.budget import ArchiveError, Budget
+from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.archive.tar_stream import TarStream
 from triton_ensembles.check import check
 from triton_ensembles.check.fault import Severity
 from triton_ensembles.check.formats import as_text, summary
@@ -130,17 +132,19 @@ def refuse_faulty(archives: Sequence[Archive], target: Destination) -> str:
 
 
 def _manifest(path: Path) -> dict[str, Any]:
+    budget = Budget()
     try:
-        with tarfile.open(path, "r|gz") as tar:
+        with path.open("rb") as file:
+            tar = TarStream(GzipStream(file, budget), budget)
             for member in tar:
-                if member.name.removeprefix("./") == MANIFEST and member.isfile():
+                budget.take_entry(member.name)
+                if member.name.removeprefix("./") == MANIFEST and member.is_file:
                     if member.size > _LARGEST_MANIFEST:
                         raise EnsembleError(
                             f"its {MANIFEST} has {member.size} bytes, more than {_LARGEST_MANIFEST}", path=path
                         )
-                    content = tar.extractfile(member)
-                    manifest = json.loads(content.read()) if content else {}
+                    manifest = json.loads(tar.content(member))
                     return manifest if isinstance(manifest, dict) else {}
-    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+    except (ArchiveError, OSError, ValueError, RecursionError) as error:
         raise EnsembleError(f"this file cannot be read as an archive: {error}", path=path) from error
     return {}

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from triton_ensembles.environment.pins import Pins
 from triton_ensembles.environment.pypi import pip_install
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.errors import EnsembleError
@@ -40,7 +41,9 @@ class ProviderUnavailableError(Exception):
         self.installed = installed
 
 
-def install_with_program(program: str, spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], object]) -> None:
+def install_with_program(
+    program: str, spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], object], pins: Pins
+) -> None:
     """Let ``program`` (mamba, micromamba or conda) create ``prefix`` from the file, channels and pip section included.
 
     Raises:
@@ -54,7 +57,7 @@ def install_with_program(program: str, spec: EnvironmentSpec, prefix: Path, prog
     settings = {**os.environ, "CONDA_ALWAYS_YES": "true", "MAMBA_ALWAYS_YES": "true", "PYTHONNOUSERSITE": "1"}
     # The spec may be for another Python than the user's file.
     file = prefix.with_name("environment.yml")
-    file.write_text(spec.text, encoding="utf-8")
+    file.write_text(pins.conda_spec(spec).text, encoding="utf-8")
     try:
         output_of([executable, *_CREATE[program], prefix, "--file", file], environment=settings)
     except ProgramError as error:
@@ -62,9 +65,11 @@ def install_with_program(program: str, spec: EnvironmentSpec, prefix: Path, prog
         if error.code == 127 or _UNREACHABLE.search(error.output):
             raise ProviderUnavailableError(f"{program} cannot reach its channels: {error.reason}") from error
         raise EnsembleError(f"{program} cannot make this environment: {error.reason}", path=spec.path) from error
+    if not spec.pip_packages:  # what conda's own pip has installed is not known exactly
+        pins.note_conda(prefix)
 
 
-def install_with_rattler(spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], object]) -> None:
+def install_with_rattler(spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], object], pins: Pins) -> None:
     """Solve ``spec`` for linux-64 from its channels (names, URLs, ``file://`` folders) and install it.
 
     py-rattler is pixi's solver and installer as a library, for machines without a conda program.
@@ -79,11 +84,12 @@ def install_with_rattler(spec: EnvironmentSpec, prefix: Path, progress: Callable
         raise ProviderUnavailableError("the library py-rattler is not installed", installed=False) from error
     progress(f"solving and installing {spec.name} with py-rattler")
     try:
-        minor = asyncio.run(_solve_and_install(spec, prefix))
+        minor = asyncio.run(_solve_and_install(pins.conda_spec(spec), prefix))
     except BaseException:
         shutil.rmtree(prefix, ignore_errors=True)
         raise
-    pip_install(spec, spec.pip_packages, prefix, minor, progress)
+    pins.note_conda(prefix)
+    pip_install(spec, spec.pip_packages, prefix, minor, progress, pins)
 
 
 async def _solve_and_install(spec: EnvironmentSpec, prefix: Path) -> str:

@@ -16,6 +16,7 @@ from triton_ensembles.environment.conda_pack import pack_prefix
 from triton_ensembles.environment.inspection import compile_sources, inspect_environment
 from triton_ensembles.environment.libraries import required_glibc
 from triton_ensembles.environment.links import replace_links
+from triton_ensembles.environment.pins import Pins
 from triton_ensembles.environment.providers import install
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.files import content_digest, size_of, write_whole
@@ -57,6 +58,7 @@ def make_packed_environment(
     exclude: Iterable[str] = (),
     progress: Callable[[str], object] = lambda _: None,
     provider: str | None = None,
+    pins: Pins | None = None,
 ) -> PackedEnvironment:
     """Solve and install ``spec``, and pack it with conda-pack into ``destination``.
 
@@ -68,6 +70,7 @@ def make_packed_environment(
             out, such as ``*/site-packages/huggingface_hub*``, besides :data:`.conda_pack.DEFAULT_EXCLUDE`.
         progress: called with a line before each long step.
         provider: one of :data:`.providers.PROVIDERS`; by default the first that is available.
+        pins: the exact packages to install, if there are any given; those that were installed are noted in it.
 
     It holds ``bin/activate`` (Triton up to 25.07 runs it, later releases only require it) and the
     environment's own libpython, and does not depend on the build's folder. Before it is written, its Python is run from
@@ -82,7 +85,7 @@ def make_packed_environment(
     with tempfile.TemporaryDirectory(prefix="triton-environment-", ignore_cleanup_errors=True) as folder:
         work = Path(folder).resolve()
         prefix, tree = work / "prefix", work / "tree"
-        used = install(spec, prefix, progress, provider)
+        used = install(spec, prefix, progress, provider, pins)
         progress("packing with conda-pack")
         pack_prefix(prefix, tree, exclude, work)
         shutil.rmtree(prefix)

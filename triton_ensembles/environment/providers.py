@@ -5,11 +5,12 @@ from functools import partial
 from pathlib import Path
 
 from triton_ensembles.environment.conda import ProviderUnavailableError, install_with_program, install_with_rattler
+from triton_ensembles.environment.pins import Pins
 from triton_ensembles.environment.pypi import install_from_pypi
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.errors import EnsembleError
 
-_Install = Callable[[EnvironmentSpec, Path, Callable[[str], object]], None]
+_Install = Callable[[EnvironmentSpec, Path, Callable[[str], object], Pins], None]
 
 PROVIDERS: dict[str, _Install] = {
     "mamba": partial(install_with_program, "mamba"),
@@ -20,7 +21,13 @@ PROVIDERS: dict[str, _Install] = {
 }
 
 
-def install(spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], object], provider: str | None = None) -> str:
+def install(
+    spec: EnvironmentSpec,
+    prefix: Path,
+    progress: Callable[[str], object],
+    provider: str | None = None,
+    pins: Pins | None = None,
+) -> str:
     """Install ``spec`` into the new folder ``prefix`` and return the provider's name.
 
     The first of :data:`PROVIDERS` that is available is used, or ``provider`` if it is given. One that is installed but
@@ -31,13 +38,19 @@ def install(spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], objec
     """
     if provider not in (None, *PROVIDERS):
         raise EnsembleError(f"there is no provider {provider!r}", cure=f"choose one of {', '.join(PROVIDERS)}")
-    for name in [provider] if provider else PROVIDERS:
+    pins = pins or Pins()
+    able = [name for name in PROVIDERS if not pins.given or (name != "pypi") == pins.from_conda]
+    for name in [provider] if provider else able:
         try:
-            PROVIDERS[name](spec, prefix, progress)
+            PROVIDERS[name](spec, prefix, progress, pins)
             return name
         except ProviderUnavailableError as error:
             if provider:
                 raise EnsembleError(str(error), path=spec.path) from error
             if error.installed:
                 progress(f"{error}; trying the next provider")
-    raise AssertionError("the last provider, pypi, is never unavailable")
+    raise EnsembleError(  # pypi is never unavailable
+        "its lock was made with a conda channel, and none can be reached",
+        path=spec.path,
+        cure="build where one can, or delete the lock",
+    )

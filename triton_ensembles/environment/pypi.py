@@ -3,9 +3,11 @@
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from triton_ensembles.environment.pins import Pins
 from triton_ensembles.environment.prefix import make_prefix
 from triton_ensembles.environment.spec import EnvironmentSpec
 from triton_ensembles.errors import EnsembleError
@@ -13,17 +15,22 @@ from triton_ensembles.programs import ProgramError, output_of
 from triton_ensembles.triton.interpreter import choose_interpreter
 
 
-def install_from_pypi(spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], object]) -> None:
+def install_from_pypi(spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], object], pins: Pins) -> None:
     """The provider ``pypi``, without channels: copy an installed Python and let pip install the packages."""
     interpreter, warning = choose_interpreter(spec.python, exactly=spec.exactly)
     if warning:
         progress(warning)
     make_prefix(interpreter, prefix, progress)
-    pip_install(spec, spec.pip_requirements, prefix, interpreter.minor, progress)
+    pip_install(spec, spec.pip_requirements, prefix, interpreter.minor, progress, pins)
 
 
 def pip_install(
-    spec: EnvironmentSpec, requirements: Sequence[str], prefix: Path, minor: str, progress: Callable[[str], object]
+    spec: EnvironmentSpec,
+    requirements: Sequence[str],
+    prefix: Path,
+    minor: str,
+    progress: Callable[[str], object],
+    pins: Pins,
 ) -> None:
     """Install ``requirements`` into ``prefix``'s site-packages, with the pip of the Python that runs this.
 
@@ -49,7 +56,11 @@ def pip_install(
     command: list[str | Path] = [sys.executable, "-m", "pip", "--python", prefix / "bin" / "python", "install"]
     command += ["--target", site, "--no-compile", "--no-input", "--disable-pip-version-check", "--prefer-binary"]
     try:
-        output_of([*command, *requirements], environment=settings)
+        with tempfile.TemporaryDirectory(prefix="triton-pip-") as folder:
+            report = Path(folder) / "report.json"
+            command += ["--report", report, *pins.pip_arguments(requirements, Path(folder))]
+            output_of(command, environment=settings)
+            pins.note_report(report)
     except ProgramError as error:
         if "No module named pip" in error.output:
             raise EnsembleError(

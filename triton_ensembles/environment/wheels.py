@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from triton_ensembles.environment.conda_pack import DEFAULT_EXCLUDE
 from triton_ensembles.environment.libraries import required_glibc
+from triton_ensembles.environment.pins import Pins
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.programs import ProgramError, output_of
 from triton_ensembles.triton.machine import glibc_version
@@ -58,6 +59,7 @@ def install_wheels(
     glibc: tuple[int, int] | None,
     exclude: Iterable[str] = (),
     dependencies: bool = True,
+    pins: Pins | None = None,
     progress: Callable[[str], object] = lambda _: None,
 ) -> dict[str, str]:
     """Unpack the wheels of ``requirements`` into the folder ``destination``, as they lie in ``site-packages``.
@@ -70,6 +72,7 @@ def install_wheels(
         exclude: globs of files to leave out besides :data:`.conda_pack.DEFAULT_EXCLUDE`, as paths below a prefix
             (``*/site-packages/huggingface_hub*``; ``*`` matches ``/`` too).
         dependencies: whether what the packages require is unpacked, too.
+        pins: the exact wheels to take, if there are any given; those that were taken are noted in it.
         progress: called with a line before a long step.
 
     pip chooses and downloads the wheels, with its own configuration. The same wheels give the same files; scripts,
@@ -89,7 +92,9 @@ def install_wheels(
     left_out = (*DEFAULT_EXCLUDE, *exclude)
     found: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="triton-wheels-", ignore_cleanup_errors=True) as folder:
-        _download(requirements, Path(folder), python, glibc, dependencies)
+        pins = pins or Pins()
+        _download(pins.pip_arguments(requirements, Path(folder)), Path(folder), python, glibc, dependencies)
+        pins.note_wheels(Path(folder))
         for wheel in sorted(Path(folder).glob("*.whl")):
             name, version, _, tags = parse_wheel_filename(wheel.name)
             files = _unpack(wheel, destination, left_out, f"lib/python{python}/site-packages")

@@ -73,10 +73,11 @@ def model_metrics_incomplete(model: Model, destination: Destination) -> Iterator
 )
 def tensor_too_large(model: Model) -> Iterator[Finding]:
     for index, tensor in enumerate(model.config.input):
-        if tensor.dims and min(tensor.dims) > 0 and math.prod(tensor.dims) >= 2**63:
+        large = [dim for dim in tensor.dims if dim > 1]
+        if tensor.dims and min(tensor.dims) > 0 and (len(large) > 62 or math.prod(large) >= 2**63):
             yield Finding(
                 model.at("input", index, "dims"),
-                f"input '{tensor.name}' would have {math.prod(tensor.dims):.0e} elements",
+                f"input '{tensor.name}' would have 2^{sum(map(math.log2, large)):.0f} elements",
                 "Triton refuses it since release 26.03 "
                 f"(element count for tensor '{tensor.name}' exceeds maximum size); older releases miscount",
                 "write -1 for an axis of any length",

@@ -9,7 +9,7 @@ from triton_ensembles.check.environments import environments
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.sagemaker import is_archive, loaded_models, served_models
+from triton_ensembles.check.rules.sagemaker import inner_models, is_archive
 
 _SHOWN = 3
 
@@ -44,10 +44,7 @@ def is_for_own_server(repository: Repository) -> bool:
 )
 def endpoint_shared_step(repositories: tuple[Repository, ...]) -> Iterator[Finding]:
     found = (
-        (model.folder, model.place())
-        for repository in archives(repositories)
-        for model in loaded_models(repository)
-        if model not in served_models(repository)
+        (model.folder, model.place()) for repository in archives(repositories) for model in inner_models(repository)
     )
     for name, place, others in _repeated(found):
         yield Finding(

@@ -1,6 +1,7 @@
 """The steps of an ensemble and the models that they name: core r24.10 ensemble_utils.cc ValidateEnsembleConfig."""
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -14,6 +15,8 @@ from triton_ensembles.spelling import listed, nearest
 SOURCE = "core r24.10 ensemble_utils.cc ValidateTensorMapping"
 GOOD = ensemble(SCALE)
 _NAMES = "names of steps"  # in Repository.cache
+_SHOWN = 12  # ensembles of a ring
+_MOST_COMPARED = 100  # models; each unknown name is compared with all of them
 
 
 class Step(NamedTuple):
@@ -58,11 +61,12 @@ def step_names(repository: Repository) -> frozenset[str]:
     words="ensemble … contains models that are not available or ambiguous: …",
 )
 def step_model_missing(model: Model) -> Iterator[Finding]:
-    known = [item.folder for item in model.repository.models if item.folder != model.folder]
-    models = f"the models here are {listed(known)}" if known else "add the model to the repository"
     for item in steps(model):
         name = item.message.model_name
         if name and item.model is None:
+            others = model.repository.models if len(model.repository.models) <= _MOST_COMPARED else ()
+            known = [other.folder for other in others if other.folder != model.folder]
+            models = f"the models here are {listed(known)}" if known else "add the model to the repository"
             guess = nearest(name, known)
             yield Finding(
                 model.at(*item.path, "model_name"),
@@ -216,22 +220,64 @@ def _nested(name: str, model: str, folder: str = "") -> Example:
 )
 def ensemble_of_itself(model: Model) -> Iterator[Finding]:
     """Reported once for each cycle: at the ensemble whose name comes first."""
+    if model.folder not in _first_of_rings(model.repository):
+        return
     for item in steps(model):
-        ring = _ring(model, item)
-        if ring and model.folder == min(ring):
+        if ring := _ring(model, item):
+            shown = ring if len(ring) <= _SHOWN else [*ring[:_SHOWN], "…"]
             yield Finding(
                 model.at(*item.path, "model_name"),
-                f"this ensemble is a step of itself: {' -> '.join([*ring, ring[0]])}",
+                f"this ensemble is a step of itself: {' -> '.join([*shown, ring[0]])}",
                 cure="remove the step",
             )
 
 
+def _first_of_rings(repository: Repository) -> set[str]:
+    """Of the ensembles that are steps of each other, the one whose name comes first."""
+    key = "first of rings"
+    if key not in repository.cache:
+        below = {each.folder: {item.message.model_name for item in steps(each)} for each in repository.ensembles}
+        repository.cache[key] = {
+            min(group) for group in _groups(below) if len(group) > 1 or group[0] in below[group[0]]
+        }
+    return set(repository.cache[key])
+
+
+def _groups(below: Mapping[str, set[str]]) -> Iterator[list[str]]:
+    """The strongly connected groups of a graph (Tarjan), without recursion: ensembles may nest a thousand deep."""
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    group: dict[str, None] = {}  # an ordered set
+    for root in below:
+        path = [] if root in number else [(root, iter(below[root]))]
+        while path:
+            name, rest = path[-1]
+            if name not in number:
+                number[name] = lowest[name] = len(number)
+                group[name] = None
+            for other in rest:
+                if other in below and other not in number:
+                    path.append((other, iter(below[other])))
+                    break
+                if other in group:
+                    lowest[name] = min(lowest[name], number[other])
+            else:
+                path.pop()
+                if path:
+                    lowest[path[-1][0]] = min(lowest[path[-1][0]], lowest[name])
+                if lowest[name] == number[name]:
+                    found: list[str] = []
+                    while not found or found[-1] != name:
+                        found.append(group.popitem()[0])
+                    yield found
+
+
 def _ring(model: Model, first: Step) -> list[str] | None:
     """Names of the ensembles on the shortest path from ``first`` back to ``model``."""
-    ways = [[model.folder, first.message.model_name]]
+    ways = deque([[model.folder, first.message.model_name]])
     seen = {first.message.model_name}
     while ways:
-        way = ways.pop(0)
+        way = ways.popleft()
         if way[-1] == model.folder:
             return way[:-1]
         here = model.repository.model(way[-1])

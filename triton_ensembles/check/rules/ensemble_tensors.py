@@ -1,5 +1,6 @@
 """Types and shapes along the edges of an ensemble's graph: core r24.10 ensemble_utils.cc ValidateTensorConsistency."""
 
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -8,7 +9,7 @@ from triton_ensembles.check.examples import SCALE, ensemble, io_tensor, step
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.ensemble_models import steps
+from triton_ensembles.check.rules.ensemble_models import Step, steps
 from triton_ensembles.check.rules.tensors import enumerated, same_shape, tensors, type_name
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.triton.model_config import DataType
@@ -167,11 +168,11 @@ def ensemble_batch_of_one(model: Model) -> Iterator[Finding]:
     ),
 )
 def ensemble_shape_clash_hidden(model: Model) -> Iterator[Finding]:
-    seen: dict[str, list[Node]] = {}
+    seen: dict[str, dict[tuple[object, ...], Node]] = defaultdict(dict)  # of each tensor, by shape
     for name, first, now in known_edges(model):
         if not same_shape(first.dims, now.dims) and not same_shape(first.full_dims, now.full_dims):
             continue  # ensemble-shape-clash reports it
-        for before in seen.setdefault(name, []):
+        for before in seen[name].values():
             fits = same_shape(before.dims, now.dims) or same_shape(before.full_dims, now.full_dims)
             if not fits and before.batching == now.batching:
                 yield Finding(
@@ -183,7 +184,7 @@ def ensemble_shape_clash_hidden(model: Model) -> Iterator[Finding]:
                     "make them agree",
                 )
                 break
-        seen[name].append(now)
+        seen[name].setdefault((*now.dims, now.batching), now)
 
 
 @rule(
@@ -196,24 +197,33 @@ def ensemble_shape_clash_hidden(model: Model) -> Iterator[Finding]:
 def ensemble_decoupled_mix(model: Model) -> Iterator[Finding]:
     cure = "send what the step needs through the decoupled step too"
     labels = {tensor.name: 0 for tensor in model.config.input}
-    waiting = steps(model)
+    lacking = {item.number: set(item.message.input_map.values()) - labels.keys() for item in steps(model)}
+    readers: dict[str, list[Step]] = defaultdict(list)
+    for item in steps(model):
+        for name in lacking[item.number]:
+            readers[name].append(item)
+    ready = deque(item for item in steps(model) if not lacking[item.number])
     newest = 0
-    while ready := [item for item in waiting if all(name in labels for name in item.message.input_map.values())]:
-        for item in ready:
-            waiting.remove(item)
-            sources = {labels[name] for name in item.message.input_map.values()}
-            if len(sources) > 1:
-                yield Finding(
-                    model.at(*item.path),
-                    f"step {item.number} ('{item.message.model_name}') mixes tensors of a decoupled step with others",
-                    cure=cure,
-                )
-            label = max(sources, default=0)
-            if item.model and item.model.config.model_transaction_policy.decoupled:
-                newest += 1
-                label = newest
-            for name in item.message.output_map.values():
-                labels.setdefault(name, label)
+    while ready:
+        item = ready.popleft()
+        sources = {labels[name] for name in item.message.input_map.values()}
+        if len(sources) > 1:
+            yield Finding(
+                model.at(*item.path),
+                f"step {item.number} ('{item.message.model_name}') mixes tensors of a decoupled step with others",
+                cure=cure,
+            )
+        label = max(sources, default=0)
+        if item.model and item.model.config.model_transaction_policy.decoupled:
+            newest += 1
+            label = newest
+        for name in item.message.output_map.values():
+            if name not in labels:
+                labels[name] = label
+                for reader in readers[name]:
+                    lacking[reader.number].discard(name)
+                    if not lacking[reader.number]:
+                        ready.append(reader)
     if len({labels[tensor.name] for tensor in model.config.output if tensor.name in labels}) > 1:
         yield Finding(
             model.at("output"),

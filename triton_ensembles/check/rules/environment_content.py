@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
@@ -29,8 +30,14 @@ def place_in(repository: Repository, packed: Environment, inner: str = "") -> Pl
 
 
 def _without_stub(repository: Repository, packed: Environment) -> list[str]:
-    users = (model for model in repository.models if (found := reference(model)) and found.path == packed.path)
-    return [model.folder for model in users if not has_stub(model)]
+    key = "users of environments without a stub"
+    if key not in repository.cache:
+        users: dict[str, list[str]] = defaultdict(list)
+        for model in repository.models:
+            if (found := reference(model)) and not has_stub(model):
+                users[found.path].append(model.folder)
+        repository.cache[key] = users
+    return list(repository.cache[key].get(packed.path, ()))
 
 
 @rule(

@@ -44,8 +44,11 @@ def environment_missing(model: Model) -> Iterator[Finding]:
     if found.path and tree.get(found.path):
         return
     folder = found.path.rpartition("/")[0]
-    there = [path for path, entry in tree.entries.items() if is_archive(path) and not entry.is_folder]
-    there += [path.removesuffix("/bin/activate") for path in tree.entries if path.endswith("/bin/activate")]
+    cache, key = model.repository.cache, "what may be an environment"
+    if key not in cache:
+        cache[key] = [path for path, entry in tree.entries.items() if is_archive(path) and not entry.is_folder]
+        cache[key] += [path.removesuffix("/bin/activate") for path in tree.entries if path.endswith("/bin/activate")]
+    there = cache[key]
     meant = nearest(found.path, [path for path in there if path.rpartition("/")[0] == folder]) or (
         there[0] if len(there) == 1 else None
     )

@@ -69,7 +69,11 @@ _INNER = Example(
 
 def _is_step(model: Model, destination: Destination) -> bool:
     """Whether the fused model would run ``model``."""
-    uses = [use.model_name for each in model.repository.ensembles for use in each.config.ensemble_scheduling.step]
+    cache, key = model.repository.cache, "models of steps"
+    if key not in cache:
+        ensembles = model.repository.ensembles
+        cache[key] = {use.model_name for each in ensembles for use in each.config.ensemble_scheduling.step}
+    uses = cache[key]
     return destination.device == "fused" and model.folder in uses
 
 

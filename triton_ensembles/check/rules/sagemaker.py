@@ -8,6 +8,9 @@ from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 
+# Keys in the cache of a repository, for what rules ask again for each model.
+_SERVED, _SERVED_NAMES, _LOADED = "served models", "names of served models", "loaded models"
+
 
 def for_sagemaker(repository: Repository, destination: Destination) -> bool:
     return repository.form in (Form.ARCHIVE, Form.SOURCE) or bool(destination.instance)
@@ -26,11 +29,20 @@ def served_models(repository: Repository) -> list[Model]:
     """The models of which the front end may choose one as the endpoint's model, by its own search."""
     if repository.is_one_model or len(repository.models) <= 1:
         return list(repository.models)
-    return [model for model in repository.models if ENSEMBLE.search(model.file.text)] or list(repository.models)
+    if _SERVED not in repository.cache:
+        found = [model for model in repository.models if ENSEMBLE.search(model.file.text)] or list(repository.models)
+        repository.cache[_SERVED] = found
+    return list(repository.cache[_SERVED])
 
 
 def loaded_models(repository: Repository) -> list[Model]:
     """The models that one load starts: the served one and, if it is an ensemble, its steps."""
+    if _LOADED not in repository.cache:
+        repository.cache[_LOADED] = _loaded(repository)
+    return list(repository.cache[_LOADED])
+
+
+def _loaded(repository: Repository) -> list[Model]:
     found: dict[str, Model] = {}
     waiting = list(served_models(repository))
     while waiting:
@@ -42,3 +54,16 @@ def loaded_models(repository: Repository) -> list[Model]:
             if below := repository.model(step.model_name):
                 waiting.append(below)
     return list(found.values())
+
+
+def is_served(model: Model) -> bool:
+    """Whether ``model`` is one of :func:`served_models`."""
+    cache = model.repository.cache
+    if _SERVED_NAMES not in cache:
+        cache[_SERVED_NAMES] = {each.folder for each in served_models(model.repository)}
+    return model.folder in cache[_SERVED_NAMES]
+
+
+def inner_models(repository: Repository) -> list[Model]:
+    """Those that one load starts besides the served one."""
+    return [model for model in loaded_models(repository) if not is_served(model)]

@@ -1,8 +1,10 @@
 """What an archive for SageMaker may have in it, and the name of its file."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
 
+from triton_ensembles.archive.tar import unsafe_because
 from triton_ensembles.archive.tree import Entry, Kind, Tree
 from triton_ensembles.check.environments import used_environments
 from triton_ensembles.check.fault import Finding, Severity
@@ -33,13 +35,19 @@ def _forbidden(
     def find(repository: Repository, destination: Destination) -> Iterator[Finding]:
         if is_packed(repository, destination):
             entries = [entry for entry in repository.tree.members if entry.kind is kind]
-            yield from _each(repository, entries, message, effect, cure)
+            yield from _each(repository, entries, lambda entry: _described(message, entry), effect, cure)
 
 
-def _each(repository: Repository, entries: list[Entry], message: str, effect: str, cure: str) -> Iterator[Finding]:
+def _described(message: str, entry: Entry) -> str:
+    return message.format(name=entry.written[:200], target=entry.target[:200])
+
+
+def _each(
+    repository: Repository, entries: list[Entry], message: Callable[[Entry], str], effect: str, cure: str
+) -> Iterator[Finding]:
     for number, entry in enumerate(entries[:_SHOWN], 1):
         more = f" (and {len(entries) - _SHOWN} more)" if number == _SHOWN < len(entries) else ""
-        text = message.format(name=entry.written[:200], target=entry.target[:200]) + more
+        text = message(entry) + more
         yield Finding(repository.place(entry.path or entry.written[:200]), text, effect, cure)
 
 
@@ -83,7 +91,7 @@ def sagemaker_unsafe_member(repository: Repository) -> Iterator[Finding]:
         yield from _each(
             repository,
             entries,
-            "'{name}' would be unpacked outside the model's folder",
+            lambda entry: unsafe_because(entry.written),
             f"{_EXTRACTION}, or puts it elsewhere",
             "pack with relative names: tar -C <repository> -czf <archive> .",
         )
@@ -102,7 +110,7 @@ def sagemaker_repeated_member(repository: Repository) -> Iterator[Finding]:
         yield from _each(
             repository,
             list(last.values()),
-            "'{name}' is in the archive more than once",
+            lambda entry: _described("'{name}' is in the archive more than once", entry),
             "unpacking keeps the last one, which may not be the intended one",
             "create the archive again instead of appending to it",
         )
@@ -116,13 +124,13 @@ def sagemaker_repeated_member(repository: Repository) -> Iterator[Finding]:
 def sagemaker_bytecode(repository: Repository) -> Iterator[Finding]:
     if is_archive(repository):
         # An environment and unpacked wheels bring byte code on purpose.
-        environments = tuple(f"{packed.path}/" for packed in used_environments(repository))
+        environments = {packed.path for packed in used_environments(repository)}
         folders = sorted(
             path
             for path, entry in repository.tree.entries.items()
             if path.rpartition("/")[2] == "__pycache__"
             and entry.is_folder
-            and not path.startswith(environments)
+            and environments.isdisjoint(map(str, PurePosixPath(path).parents))
             and not _is_of_packages(repository.tree, path)
         )
         if folders:

@@ -10,7 +10,7 @@ from triton_ensembles.check.python_source import UTILS, argument, every_file
 from triton_ensembles.check.python_values import text_of
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Server, rule
-from triton_ensembles.check.rules.sagemaker import for_sagemaker, loaded_models, served_models
+from triton_ensembles.check.rules.sagemaker import for_sagemaker, is_served, loaded_models, served_models
 from triton_ensembles.check.rules.tensors import ELEMENT_BYTES, type_name
 from triton_ensembles.check.source_form import ENSEMBLE_FOLDER
 from triton_ensembles.spelling import nearest
@@ -20,6 +20,7 @@ from triton_ensembles.triton.sagemaker_contract import LARGEST_BODY
 
 # Characters of JSON for one uint8 with all values equally often: 2.57 digits, a comma and a space.
 JSON_PER_BYTE = 4.57
+_ENDLESS = 1 << 62  # bytes: what no product of dims is counted beyond
 
 DESTINATION = Destination(instance="ml.g5.xlarge")
 
@@ -65,7 +66,7 @@ def sagemaker_gpus(model: Model, destination: Destination) -> Iterator[Finding]:
 )
 def sagemaker_decoupled(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
-    if not for_sagemaker(repository, destination) or model not in served_models(repository):
+    if not for_sagemaker(repository, destination) or not is_served(model):
         return
     steps = [model.repository.model(step.model_name) for step in model.config.ensemble_scheduling.step]
     for found in (model, *(step for step in steps if step)):
@@ -173,7 +174,12 @@ def _size(tensor: Any) -> int:
     name = type_name(tensor.data_type)
     if name not in ELEMENT_BYTES or not tensor.dims or any(dim < 1 for dim in tensor.dims):
         return -1
-    return int(math.prod(tensor.dims)) * ELEMENT_BYTES[name]
+    size: int = ELEMENT_BYTES[name]
+    for dim in tensor.dims:
+        size *= dim
+        if size > _ENDLESS:
+            return _ENDLESS
+    return size
 
 
 def _json(model: Model) -> float:
@@ -184,4 +190,6 @@ def _json(model: Model) -> float:
 
 
 def _mb(size: int) -> str:
+    if size >= _ENDLESS:
+        return "more than any memory"
     return f"{size / 1024 / 1024:,.1f} MiB"

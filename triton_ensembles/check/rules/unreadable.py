@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.check.fault import Finding, Place
+from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import rule
 from triton_ensembles.recipe.reader import RECIPE
@@ -10,10 +10,10 @@ from triton_ensembles.recipe.reader import RECIPE
 _UNPACKS = "SageMaker unpacks ModelDataUrl as gzip of tar: AWS, 'Use your own inference code with hosting services'"
 
 
-def _problem(id: str, title: str, source: str, effect: str, cure: str) -> None:
+def _problem(id: str, title: str, source: str, effect: str, cure: str, severity: Severity = Severity.ERROR) -> None:
     """A rule for problems that occurred while the repository was read."""
 
-    @rule(title, id=id, source=source)
+    @rule(title, id=id, source=source, severity=severity)
     def find(repository: Repository) -> Iterator[Finding]:
         for problem in repository.tree.problems:
             if problem.rule == id:
@@ -38,16 +38,18 @@ _problem(
 _problem(
     "archive-bomb",
     "An archive unpacks to a plausible size",
-    "limits of this checker: 64 GiB, 200000 members, and 100 times the size of the archive",
-    "it would fill the disk of the instance; the rest of it is not checked",
+    "limits of this checker: 64 GiB, 100000 files and folders, and 100 times the size of the archive, for it and the "
+    "archives in it together",
+    "it would fill the disk of the instance; nothing in it is checked",
     "look at what is in it",
 )
 _problem(
     "repository-too-large",
-    "A repository has at most 200000 files",
-    "a limit of this checker, which keeps its running time short",
-    "the rest is not checked",
-    "name the folder of the repository itself",
+    "A repository has at most 2000 models, 2 MiB of configs and 100000 files",
+    "limits of this checker, which keep its running time short",
+    "nothing in it is checked",
+    "name the folder of the repository itself, or check its models in groups",
+    Severity.WARNING,
 )
 _problem(
     "file-unreadable",

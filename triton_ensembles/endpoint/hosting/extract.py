@@ -2,13 +2,13 @@
 
 import errno
 import os
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
-from triton_ensembles.archive.gzip_stream import ArchiveError, GzipStream
-from triton_ensembles.archive.tar import TAR_BUFFER, StrictHeader, safe_path
-from triton_ensembles.archive.tree import MOST_ENTRIES
+from triton_ensembles.archive.budget import ArchiveError, Budget
+from triton_ensembles.archive.gzip_stream import GzipStream
+from triton_ensembles.archive.tar import safe_path, unsafe_because
+from triton_ensembles.archive.tar_stream import Member, TarStream
 from triton_ensembles.errors import EnsembleError
 
 _CHUNK = 1 << 20
@@ -48,64 +48,73 @@ def extract(archive: Path, folder: Path, reserve: Callable[[int], None]) -> int:
     folder.mkdir(parents=True)
     try:
         with archive.open("rb") as file:
-            stream = GzipStream(file)
-            size = _extract(stream, folder, reserve)
-            while stream.read(_CHUNK):  # gzip only shows at its end whether all of it arrived
-                pass
+            budget = Budget()
+            tar = TarStream(GzipStream(file, budget), budget)
+            size = _extract(tar, folder, reserve, budget)
+            tar.drain()  # gzip only shows at its end whether all of it arrived
             return size
     except ArchiveError as error:
         raise _refused(error.rule, error.message) from None
-    except tarfile.TarError as error:
-        raise _refused("archive-unreadable", f"this is not a tar archive compressed with gzip ({error})") from None
-    except (ValueError, OverflowError, EOFError) as error:  # which tarfile raises for crafted headers
-        raise _refused("archive-truncated", f"the tar data is damaged ({error})") from None
 
 
-def _extract(stream: GzipStream, folder: Path, reserve: Callable[[int], None]) -> int:
+def _extract(tar: TarStream, folder: Path, reserve: Callable[[int], None], budget: Budget) -> int:
     size = 0
-    tar = tarfile.open(fileobj=stream, mode="r|", bufsize=TAR_BUFFER, tarinfo=StrictHeader, errorlevel=2)  # noqa: SIM115
-    for count, member in enumerate(tar):
-        if count >= MOST_ENTRIES:
-            raise _refused("archive-bomb", f"it has more than {MOST_ENTRIES} members")
-        target = folder / _checked(member)
-        needed = _MOST_SLACK + (member.size if member.isreg() else 0)
+    made: set[str] = set()
+    for member in tar:
+        path = _checked(member)
+        budget.take_entry(member.name)
+        needed = _MOST_SLACK * (1 + _new_folders(path, made, budget)) + (member.stored if member.is_file else 0)
         reserve(needed)
         size += needed
         try:
-            _place(tar, member, target)
+            _place(tar, member, folder / path)
         except (FileExistsError, NotADirectoryError, IsADirectoryError):
             raise _refused("sagemaker-unsafe-member", f"'{member.name}' is both a file and a folder") from None
         except OSError as error:
             if error.errno not in (errno.ENAMETOOLONG, errno.EINVAL):
                 raise
             raise _refused("sagemaker-unsafe-member", f"'{member.name[:200]}…' is not a valid file name") from None
-        tar.members = []  # type: ignore[attr-defined]  # otherwise tarfile keeps every member
     return size
 
 
-def _checked(member: tarfile.TarInfo) -> str:
+def _new_folders(path: str, made: set[str], budget: Budget) -> int:
+    """The number of folders that ``path`` implies and that no member before it did."""
+    count = 0
+    folder = path.rpartition("/")[0]
+    while folder and folder not in made:
+        made.add(folder)
+        budget.take_entry(folder)
+        count += 1
+        folder = folder.rpartition("/")[0]
+    return count
+
+
+def _checked(member: Member) -> str:
     name = safe_path(member.name)
-    if not name and not (member.isdir() and set(member.name) <= set("./") and ".." not in member.name):
-        raise _refused("sagemaker-unsafe-member", f"'{member.name}' leads out of the model's folder")
-    if member.issym():
-        raise _refused("sagemaker-symbolic-link", f"'{member.name}' is a symbolic link to '{member.linkname}'")
-    if member.islnk():
-        raise _refused("sagemaker-hard-link", f"'{member.name}' is a hard link to '{member.linkname}'")
-    if not (member.isreg() or member.isdir()):
+    if not name and not (member.is_folder and set(member.name) <= set("./") and ".." not in member.name):
+        raise _refused("sagemaker-unsafe-member", unsafe_because(member.name))
+    if member.type == b"2":
+        raise _refused("sagemaker-symbolic-link", f"'{member.name}' is a symbolic link to '{member.target}'")
+    if member.type == b"1":
+        raise _refused("sagemaker-hard-link", f"'{member.name}' is a hard link to '{member.target}'")
+    if not (member.is_file or member.is_folder):
         raise _refused("sagemaker-device", f"'{member.name}' is a device or a pipe")
     return name
 
 
-def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
-    if member.isdir():
+def _place(tar: TarStream, member: Member, target: Path) -> None:
+    if member.is_folder:
         target.mkdir(parents=True, exist_ok=True)
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    source = tar.extractfile(member)
-    assert source is not None  # it is a regular file
     with target.open("wb") as file:
-        while chunk := source.read(_CHUNK):
-            file.write(chunk)
+        for offset, length in member.segments or [(0, member.size)]:
+            file.seek(offset)
+            while length:
+                chunk = tar.read(min(length, _CHUNK))
+                length -= len(chunk)
+                file.write(chunk)
+        file.truncate(member.size)
     target.chmod(0o755 if member.mode & 0o100 else 0o644)
     # By this time Triton recognizes that a packed environment has changed (pb_env.cc).
     os.utime(target, (member.mtime, member.mtime))

@@ -1,0 +1,137 @@
+"""Checking takes time in proportion to what there is to check, up to limits that no sensible repository reaches."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.check.packing import IO, MODEL_PY, Content, ensemble_of, python_step, write
+from triton_ensembles.check.checker import check, check_repositories
+from triton_ensembles.check.fault import Severity
+from triton_ensembles.check.repository import find_repositories
+from triton_ensembles.triton.destination import Destination
+
+_Made = Callable[[int], dict[str, Content]]
+_MOST_GROWTH = 4.0  # of the work for three times as much; in proportion it is 3, as the square 9
+
+
+def _work(path: Path) -> int:
+    """The lines and calls of Python that checking ``path`` takes: a measure that no busy machine changes."""
+    count = 0
+
+    def trace(_frame: object, _event: str, _value: object) -> None:
+        nonlocal count
+        count += 1
+
+    before = sys.getprofile()
+    sys.setprofile(trace)
+    try:
+        list(check_repositories(list(find_repositories(path)), Destination("fused", "ml.m5.xlarge", "24.10")))
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def _models(count: int) -> dict[str, Content]:
+    files: dict[str, Content] = {}
+    for number in range(count):
+        files |= {f"m{number}/config.pbtxt": python_step(), f"m{number}/1/model.py": MODEL_PY}
+    return files
+
+
+def _ensembles(count: int) -> dict[str, Content]:
+    files: dict[str, Content] = {"s/config.pbtxt": python_step(), "s/1/model.py": MODEL_PY}
+    for number in range(count):
+        files |= {f"e{number}/config.pbtxt": ensemble_of("s"), f"e{number}/1": None}
+    return files
+
+
+def _nested(count: int) -> dict[str, Content]:
+    files = _ensembles(count)
+    return files | {f"e{number}/config.pbtxt": ensemble_of(f"e{number + 1}") for number in range(count - 1)}
+
+
+def _ring(count: int) -> dict[str, Content]:
+    return _nested(count) | {f"e{count - 1}/config.pbtxt": ensemble_of("e0")}
+
+
+def _missing(count: int) -> dict[str, Content]:
+    return _ensembles(count) | {f"e{number}/config.pbtxt": ensemble_of(f"s{number}") for number in range(count)}
+
+
+def _steps(*order: int) -> str:
+    last = len(order) - 1
+    steps = ", ".join(
+        f'{{ model_name: "s" model_version: -1 input_map {{ key: "X" value: "{f"t{number}" if number else "X"}" }}'
+        f' output_map {{ key: "Y" value: "{f"t{number + 1}" if number < last else "Y"}" }} }}'
+        for number in order
+    )
+    return f'platform: "ensemble"\nmax_batch_size: 8\n{IO}ensemble_scheduling {{ step [ {steps} ] }}\n'
+
+
+def _chain(count: int) -> dict[str, Content]:
+    return _ensembles(1) | {"e0/config.pbtxt": _steps(*range(count))}
+
+
+def _chain_backwards(count: int) -> dict[str, Content]:
+    return _ensembles(1) | {"e0/config.pbtxt": _steps(*reversed(range(count)))}
+
+
+def _fan(count: int) -> dict[str, Content]:
+    step = '{ model_name: "s" model_version: -1 input_map { key: "X" value: "X" } output_map { key: "Y" value: "Y" } }'
+    steps = ", ".join([step] * count)
+    text = f'platform: "ensemble"\nmax_batch_size: 8\n{IO}ensemble_scheduling {{ step [ {steps} ] }}\n'
+    return _ensembles(1) | {"e0/config.pbtxt": text}
+
+
+def _inputs(count: int) -> dict[str, Content]:
+    inputs = ", ".join(f'{{ name: "i{number}", data_type: TYPE_FP32, dims: [ 4 ] }}' for number in range(count))
+    return {"m/config.pbtxt": f'backend: "python"\ninput [ {inputs} ]\n{IO}', "m/1/model.py": MODEL_PY}
+
+
+def _versions(count: int) -> dict[str, Content]:
+    numbers = ", ".join(map(str, range(count)))
+    files: dict[str, Content] = {f"m/{number}/model.py": MODEL_PY for number in range(count)}
+    return {"m/config.pbtxt": f"{python_step()}version_policy {{ specific {{ versions: [ {numbers} ] }} }}\n", **files}
+
+
+def _environments(count: int) -> dict[str, Content]:
+    files: dict[str, Content] = {}
+    for number in range(count):
+        files[f"m{number}/config.pbtxt"] = python_step("$$TRITON_MODEL_DIRECTORY/env")
+        files[f"m{number}/1/model.py"] = MODEL_PY
+        files |= {f"m{number}/env/bin/activate": "", f"m{number}/env/lib/python3.10/os.py": ""}
+        files[f"m{number}/1/__pycache__/model.pyc"] = ""
+    return files
+
+
+def _links(count: int) -> dict[str, Content]:
+    return _models(1) | {f"../up{number}": "" for number in range(count)}
+
+
+_MADE = [_models, _ensembles, _nested, _ring, _missing, _chain, _chain_backwards, _fan, _inputs, _versions]
+_MADE += [_environments, _links]
+
+
+@pytest.mark.parametrize("made", _MADE, ids=lambda made: made.__name__.strip("_"))
+def test_three_times_as_much_takes_three_times_the_work(made: _Made, tmp_path: Path) -> None:
+    """Otherwise a few thousand models or steps keep `check` busy for minutes."""
+    small, large = (_work(write(tmp_path / f"{count}.tar.gz", made(count))) for count in (60, 180))
+    assert large < small * _MOST_GROWTH
+
+
+def test_a_thousand_nested_ensembles_break_no_rule(tmp_path: Path) -> None:
+    """Otherwise rules run out of the stack."""
+    path = write(tmp_path / "a.tar.gz", _ring(1100))
+    found = list(check_repositories(list(find_repositories(path)), Destination()))
+    assert not [fault for fault in found if "this rule itself failed" in fault.message]
+    assert "ensemble-of-itself" in {fault.rule for fault in found}
+
+
+def test_of_many_models_nothing_is_concluded_and_one_line_says_why(tmp_path: Path) -> None:
+    """Otherwise a step's model seems to be missing that was only not read."""
+    (fault,) = check([write(tmp_path / "a.tar.gz", _nested(2500))]).faults
+    assert (fault.rule, fault.severity) == ("repository-too-large", Severity.WARNING)

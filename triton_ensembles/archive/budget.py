@@ -1,0 +1,72 @@
+"""What reading one archive or folder may take, archives inside it included: a few bytes can claim anything."""
+
+from dataclasses import dataclass
+
+HIGHEST_RATIO = 100  # deflate can reach 1032:1; models and Python environments reach 2:1 to 20:1
+FREE_BYTES = 64 << 20  # bytes below which the ratio is not checked: a small archive of text may be denser
+MOST_BYTES = 64 << 30  # unpacked
+MOST_ENTRIES = 100_000  # files and folders; an environment with PyTorch has 20 000
+_MOST_NAMES = 64 << 20  # bytes of all paths, those of folders that are only implied by others included
+_MOST_HEADERS = 128 << 20  # bytes of pax headers and the like, with their padding
+MOST_CONFIGS = 2 << 20  # bytes of all configs; parsing them takes most of the time of `check`
+_MOST_TEXTS = 64 << 20  # bytes of all other texts that are kept
+
+
+class ArchiveError(Exception):
+    """The archive cannot be read any further. ``rule`` is the id of the checker's rule that reports it."""
+
+    def __init__(self, rule: str, message: str) -> None:
+        super().__init__(message)
+        self.rule, self.message = rule, message
+
+
+@dataclass
+class Budget:
+    """What is left, and how much was read so far. Each method raises :class:`ArchiveError` when it is used up."""
+
+    entries: int = MOST_ENTRIES
+    names: int = _MOST_NAMES
+    headers: int = _MOST_HEADERS
+    configs: int = MOST_CONFIGS
+    texts: int = _MOST_TEXTS
+    taken: int = 0
+    made: int = 0
+
+    def take_entry(self, path: str) -> None:
+        """Count a file or folder at ``path``."""
+        self.entries -= 1
+        self.names -= len(path)
+        if self.entries < 0:
+            raise ArchiveError("archive-bomb", f"it has more than {MOST_ENTRIES} files and folders")
+        if self.names < 0:
+            raise ArchiveError("archive-bomb", f"the names in it are longer than {_MOST_NAMES >> 20} MiB together")
+
+    def take_header(self, size: int) -> None:
+        """Count a header of ``size`` bytes that is about another one."""
+        self.headers -= size
+        if self.headers < 0:
+            raise ArchiveError("archive-bomb", f"its headers are longer than {_MOST_HEADERS >> 20} MiB together")
+
+    def take_text(self, size: int, *, is_config: bool) -> bool:
+        """Whether a text of ``size`` bytes may be kept, which is then counted. Configs are counted apart: all of them
+        are read, or nothing is checked, whatever lies before them, such as the sources of a Python package."""
+        if is_config:
+            self.configs -= size
+            if self.configs < 0:
+                message = f"the configs in it are longer than {MOST_CONFIGS >> 20} MiB together"
+                raise ArchiveError("repository-too-large", message)
+            return True
+        if self.texts < size:
+            return False
+        self.texts -= size
+        return True
+
+    def count(self, made: int) -> None:
+        """Count unpacked bytes. ``taken`` are those of the file on disk so far."""
+        self.made += made
+        if self.made > MOST_BYTES:
+            raise ArchiveError("archive-bomb", f"it unpacks to more than {MOST_BYTES >> 30} GiB")
+        if self.made > FREE_BYTES and self.made > self.taken * HIGHEST_RATIO:
+            raise ArchiveError(
+                "archive-bomb", f"it unpacks to more than {HIGHEST_RATIO} times its size, as a decompression bomb does"
+            )
