@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from triton_ensembles.check import check
-from triton_ensembles.check.examples import SCALE, X, Y, ensemble, io_tensor, parameter, python_model
+from triton_ensembles.check.examples import SCALE, TORCHSCRIPT, X, Y, ensemble, io_tensor, parameter, python_model
 from triton_ensembles.check.rule import Example
 from triton_ensembles.check.rules.pytorch import named_indexes
 from triton_ensembles.check.staging_example import stage
@@ -16,7 +16,7 @@ TORCH = 'platform: "pytorch_libtorch"'
 
 
 def found(folder: Path, config: str, model_py: str = "") -> list[str]:
-    files: dict[str, str | None] | None = {"1/model.pt": "TorchScript"} if TORCH in config else None
+    files: dict[str, str | None] | None = {"1/model.pt": TORCHSCRIPT} if TORCH in config else None
     stage(Example(config, {"1/model.py": model_py} if model_py else files), folder, "model")
     return [fault.rule for fault in check([folder]).faults if fault.place.path.endswith("config.pbtxt")]
 

@@ -8,6 +8,7 @@ from isal import isal_zlib
 from triton_ensembles.archive.budget import ArchiveError, Budget
 
 _CHUNK = 1 << 17  # the input not inflated yet is copied at every read, so keep it small
+_MAGIC = b"\x1f\x8b"
 _MOST_MEMBERS = 100_000  # of gzip, one after another: each costs a decompressor
 
 
@@ -48,7 +49,7 @@ class GzipStream:
                 if self._members and not self._made_in_member:
                     self._ended = True  # gzip, too, ignores trailing bytes as padding
                     break
-                if not self._made:
+                if not self._made and not self._input.startswith(_MAGIC):
                     raise ArchiveError("archive-unreadable", "this is not a gzip file") from None
                 reason = re.sub(r"^Error -?\d+ ", "", str(error)).lower()
                 raise ArchiveError("archive-truncated", f"the gzip data is damaged ({reason})") from None

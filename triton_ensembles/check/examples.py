@@ -1,5 +1,7 @@
 """What the examples of the rules are built of, and the models that they use as steps: the real server loads them."""
 
+import io
+import zipfile
 from collections.abc import Mapping
 
 from triton_ensembles.check.environments import MODEL_FOLDER, PARAMETER
@@ -38,6 +40,16 @@ GRAPH_IDENTITY = (
     "\n\x1d\n\x01X\x12\x0bPlaceholder*\x0b\n\x05dtype\x12\x020\x01"
     "\n\x19\n\x01Y\x12\x08Identity\x1a\x01X*\x07\n\x01T\x12\x020\x01"
 )
+
+
+def _zip(name: str, content: str) -> str:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(name), content)
+    return file.getvalue().decode("utf-8", "surrogateescape")
+
+
+TORCHSCRIPT = _zip("model/version", "3\n")  # of a form that says no more
 
 
 def io_tensor(name: str, type: str = "FP32", dims: str = "4", more: str = "") -> str:
