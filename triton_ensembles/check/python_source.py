@@ -35,6 +35,7 @@ class Import:
 
     ``certain`` is false where the file itself expects that it may be missing: inside ``try`` or ``if``.
     ``later`` is true inside a function: it fails when the function is called, not when the model is loaded.
+    ``elsewhere`` is true where the model adds folders to ``sys.path``, which may have it.
     """
 
     package: str
@@ -42,6 +43,7 @@ class Import:
     column: int
     certain: bool
     later: bool
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,20 @@ def is_local(model: Model, first: PythonFile, package: str) -> bool:
     """Whether the model has the package itself: a file or folder beside model.py or in the model's folder."""
     roots = (first.path.rpartition("/")[0], "")
     return any(name.partition(".")[0] == package for root in roots for name in model.children(root))
+
+
+def adds_folders(files: list[PythonFile]) -> bool:
+    """Whether Python may look for modules in more folders than those of the step."""
+    return any(b"sys.path" in file.data or b"addsitedir" in file.data or b"import path" in file.data for file in files)
+
+
+def is_deeper(model: Model, package: str) -> bool:
+    """Whether any folder of the repository has a file or folder of this name."""
+    key = "*names of modules"
+    cache = model.repository.cache
+    if key not in cache:
+        cache[key] = {entry.path.rpartition("/")[2].partition(".")[0] for entry in model.repository.tree.members}
+    return package in cache[key]
 
 
 def _wanted(file: PythonFile, roots: list[str]) -> Iterator[str]:
