@@ -66,6 +66,22 @@ CASES = {
         EXECUTE + GOOD.replace('Tensor("Y", x)', 'Tensor(name="Y", numpy_array=x)'),
         "incompatible constructor arguments",
     ),
+    "one-tensor": ("model-py-call-arguments", EXECUTE + GOOD.replace("[y]", "y"), "incompatible constructor arguments"),
+    "list-as-array": (
+        "model-py-call-arguments",
+        EXECUTE + GOOD.replace('"Y", x', '"Y", x.tolist()'),
+        "incompatible constructor arguments",
+    ),
+    "shape": (
+        "model-py-call-arguments",
+        EXECUTE + GOOD.replace('"Y", x', '"Y", x, x.shape'),
+        "incompatible constructor arguments",
+    ),
+    "text-as-error": (
+        "model-py-call-arguments",
+        EXECUTE + GOOD.replace("[y]", '[y], error="none"'),
+        "incompatible constructor arguments",
+    ),
     "logger": (
         "model-py-logger",
         f'{EXECUTE}        pb_utils.Logger.warning("x")\n{GOOD}',

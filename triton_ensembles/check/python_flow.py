@@ -85,6 +85,19 @@ class Flow:
                 return named[-1]
         return None
 
+    def value(self, node: ast.expr | None) -> ast.expr | None:
+        """What a name of a function is bound to, where that happens once; the expression itself otherwise."""
+        function = self.function(node) if isinstance(node, ast.Name) else None
+        if not isinstance(node, ast.Name) or function is None:
+            return node
+        if any(isinstance(each, ast.arg) and each.arg == node.id for each in ast.walk(function)):
+            return node
+        named = [each for each in ast.walk(function) if isinstance(each, ast.Name) and each.id == node.id]
+        bound = [self.parents.get(each) for each in named if not isinstance(each.ctx, ast.Load)]
+        if len(bound) == 1 and isinstance(bound[0], ast.Assign) and isinstance(bound[0].targets[0], ast.Name):
+            return bound[0].value
+        return node
+
     def helper(self, call: ast.Call) -> Function | None:
         """The function of the file that a call surely runs: ``self.helper(…)`` of the model, or ``helper(…)``."""
         if isinstance(call.func, ast.Name):

@@ -243,13 +243,9 @@ def _filled(file: PythonFile, bound: list[ast.Name]) -> str:
 
 def _wrong_response(file: PythonFile, value: ast.expr) -> str:
     """What an element surely is, if it is no response."""
-    if isinstance(value, ast.Name):
-        function = flow_of(file).function(value)
-        stores = [each for each in ast.walk(function or value) if isinstance(each, ast.Name) and each.id == value.id]
-        parents = [flow_of(file).parents.get(each) for each in stores if not isinstance(each.ctx, ast.Load)]
-        bound = parents[0] if len(parents) == 1 else None
-        plain = isinstance(bound, ast.Assign) and isinstance(bound.targets[0], ast.Name) and bound.value is not value
-        return _wrong_response(file, bound.value) if plain and isinstance(bound, ast.Assign) else ""
+    bound = flow_of(file).value(value)
+    if bound is not None and bound is not value:
+        return "" if isinstance(bound, ast.Name) else _wrong_response(file, bound)
     if isinstance(value, ast.Call) and file.full_name(value.func) == f"{UTILS}.Tensor":
         return "a tensor in place of a response"
     if isinstance(value, ast.Call) and (helper := flow_of(file).helper(value)):
