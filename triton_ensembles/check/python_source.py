@@ -17,6 +17,7 @@ UTILS = "triton_python_backend_utils"
 _MOST_VERSIONS = 20  # of one model
 _MOST_FILES = 200  # of one model
 _MOST_BYTES = 2 << 20  # of the files that those of one repository import
+_MOST_COMPILED = 128 << 10  # bytes of a file; compiling takes longer than parsing, and tables of data need none
 _BYTES = "bytes of imported files"  # in the cache of a repository
 
 
@@ -231,7 +232,10 @@ def _parse(data: bytes) -> ast.Module | ParseError:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(data)
+            module = ast.parse(data)
+            if len(data) <= _MOST_COMPILED:
+                compile(module, MODEL_PY, "exec", dont_inherit=True)  # return outside of functions …
+            return module
     except SyntaxError as error:
         return ParseError(error.msg, error.lineno or 1, max(error.offset or 1, 1))
     except (ValueError, RecursionError, MemoryError) as error:  # NUL bytes, nesting, an unknown encoding
