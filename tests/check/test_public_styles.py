@@ -9,7 +9,18 @@ import pytest
 
 from tests.check.served import LoadResult, ModelLoader
 from triton_ensembles.check.checker import check
-from triton_ensembles.check.examples import COMPLETING, IDENTITY, X, Y, ensemble, io_tensor, python_model, step
+from triton_ensembles.check.examples import (
+    COMPLETING,
+    IDENTITY,
+    ONNX_IDENTITY,
+    TORCHSCRIPT,
+    X,
+    Y,
+    ensemble,
+    io_tensor,
+    python_model,
+    step,
+)
 from triton_ensembles.check.fault import Severity
 from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
@@ -52,11 +63,13 @@ STYLES: Mapping[str, Example] = {
             step("python-autocompletes-more", {"X": "Z", "W": "X"}, {"Y": "Y"}),
         ),
     ),
-    "onnx-without-tensors": example('name: "onnx-without-tensors"\nplatform: "onnxruntime_onnx"\n', model_onnx="x"),
-    "onnx-only-batching": example(
-        'backend: "onnxruntime"\nmax_batch_size: 16\ndynamic_batching { }\n', model_onnx="x"
+    "onnx-without-tensors": example(
+        'name: "onnx-without-tensors"\nplatform: "onnxruntime_onnx"\n', model_onnx=ONNX_IDENTITY
     ),
-    "onnx-without-inputs": example('platform: "onnxruntime_onnx"\n' + lists("output", Y), model_onnx="x"),
+    "onnx-only-batching": example(
+        'backend: "onnxruntime"\nmax_batch_size: 16\ndynamic_batching { }\n', model_onnx=ONNX_IDENTITY
+    ),
+    "onnx-without-inputs": example('platform: "onnxruntime_onnx"\n' + lists("output", Y), model_onnx=ONNX_IDENTITY),
     "ensemble-of-onnx": Example(ensemble(step("onnx-without-inputs", {"pixels": "X"}, {"Y": "Y"}))),
     "dali-script": example(
         'backend: "dali"\nmax_batch_size: 256\n'
@@ -73,7 +86,7 @@ STYLES: Mapping[str, Example] = {
         'platform: "pytorch_libtorch"\nmax_batch_size: 1024\n'
         + lists("input", '{ name: "input__0"\n data_type: TYPE_FP32\n dims: [ 3, 224, 224 ] }')
         + lists("output", io_tensor("output__0", dims="1, 1000 ,1, 1", more="reshape { shape: [ 1, 1000 ] }")),
-        model_pt="x",
+        model_pt=TORCHSCRIPT,
     ),
     "vllm": Example('backend: "vllm"\ninstance_group [ { count: 1 kind: KIND_MODEL } ]\n', {"1/model.json": "{ }"}),
     "forest": Example(
@@ -84,7 +97,7 @@ STYLES: Mapping[str, Example] = {
         {"1/xgboost.json": "{ }"},
     ),
     "savedmodel": Example(
-        'platform: "tensorflow_savedmodel"\nmax_batch_size: 8\n', {"1/model.savedmodel/saved_model.pb": ""}
+        'platform: "tensorflow_savedmodel"\nmax_batch_size: 8\n', {"1/model.savedmodel/saved_model.pb": "\x08\x01"}
     ),
     "openvino": example('backend: "openvino"\n', model_xml="<net/>", model_bin=""),
     "stateful": Example('backend: "stateful"\n' + lists("input", X) + lists("output", Y), {"1": None}),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.examples import X, Y, io_tensor, python_model
+from triton_ensembles.check.examples import TORCHSCRIPT, X, Y, io_tensor, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
@@ -21,7 +21,7 @@ _STATE = (
 
 def _torch(*extra: str, inputs: str = X, outputs: str = Y, size: int = 8) -> Example:
     config = python_model(*extra, inputs=inputs, outputs=outputs, size=size, backend='platform: "pytorch_libtorch"')
-    return Example(config, {"1/model.pt": "a TorchScript file"})
+    return Example(config, {"1/model.pt": TORCHSCRIPT})
 
 
 GOOD = _torch(inputs=io_tensor("X__0"), outputs=f"{io_tensor('Y__0')}, {io_tensor('Z__1')}")
