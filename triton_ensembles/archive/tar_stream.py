@@ -138,8 +138,10 @@ class TarStream:
             self._left -= taken
             name = records.get("GNU.sparse.name", name)
         if segments is not None:
+            if size > MOST_BYTES:
+                raise ArchiveError("archive-bomb", f"a sparse file claims to be {size} bytes long")
             ends = [offset + length for offset, length in segments] or [0]
-            if not ends[-1] <= size <= MOST_BYTES or sum(length for _, length in segments) != self._left:
+            if not ends[-1] <= size or sum(length for _, length in segments) != self._left:
                 raise BadHeaderError("bad map of a sparse file")
         mtime = records.get("mtime", "").partition(".")[0]
         return Member(
