@@ -44,6 +44,9 @@ def _class(body: str) -> str:
         (_class("    def execute(self, *args):\n        return self.a\n"), []),
         (_class("    @staticmethod\n    def execute(requests):\n        return list(requests)\n"), []),
         (_class("    async def execute(self, requests):\n        return self.a\n"), []),
+        (f"{HEAD}from __future__ import annotations\n{MODEL_PY}", [("model-py-syntax", 4)]),
+        (f"{MODEL_PY}\nreturn 1\n", [("model-py-syntax", MODEL_PY.count("\n") + 2)]),
+        ("<!DOCTYPE html>\n<html></html>\n", [("model-file-broken", 0)]),  # and no fault of syntax
     ],
 )
 def test_the_class_and_its_execute(code: str, expected: list[tuple[str, int]], tmp_path: Path) -> None:

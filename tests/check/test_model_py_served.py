@@ -20,7 +20,8 @@ from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
 from triton_ensembles.triton.destination import Destination
 
-HEAD = "import triton_python_backend_utils as pb_utils\n\n\nclass TritonPythonModel:\n"
+IMPORT = "import triton_python_backend_utils as pb_utils\n\n\n"
+HEAD = f"{IMPORT}class TritonPythonModel:\n"
 EXECUTE = f"{HEAD}    def execute(self, requests):\n"
 LOOP = """\
         for request in requests:
@@ -35,6 +36,10 @@ OPTIONAL = """\
             hint = pb_utils.get_input_tensor_by_name(request, "HINT")
             if hint is not None:
                 response = hint.as_numpy()
+"""
+ANSWER = """\
+    def answer(self, request):
+        return pb_utils.InferenceResponse([pb_utils.Tensor("Y", request.inputs()[0].as_numpy())])
 """
 TRIED = """\
         try:
@@ -61,6 +66,22 @@ CASES = {
         EXECUTE + GOOD.replace('Tensor("Y", x)', 'Tensor(name="Y", numpy_array=x)'),
         "incompatible constructor arguments",
     ),
+    "one-tensor": ("model-py-call-arguments", EXECUTE + GOOD.replace("[y]", "y"), "incompatible constructor arguments"),
+    "list-as-array": (
+        "model-py-call-arguments",
+        EXECUTE + GOOD.replace('"Y", x', '"Y", x.tolist()'),
+        "incompatible constructor arguments",
+    ),
+    "shape": (
+        "model-py-call-arguments",
+        EXECUTE + GOOD.replace('"Y", x', '"Y", x, x.shape'),
+        "incompatible constructor arguments",
+    ),
+    "text-as-error": (
+        "model-py-call-arguments",
+        EXECUTE + GOOD.replace("[y]", '[y], error="none"'),
+        "incompatible constructor arguments",
+    ),
     "logger": (
         "model-py-logger",
         f'{EXECUTE}        pb_utils.Logger.warning("x")\n{GOOD}',
@@ -83,6 +104,47 @@ CASES = {
             "            x =", "            for n in range(2):\n                x ="
         ),
         "'NoneType' object has no attribute 'as_numpy'",
+    ),
+    "arrays": (
+        "model-py-returns-no-list",
+        f"{EXECUTE}        return [request.inputs()[0].as_numpy() for request in requests]\n",
+        "Expected an 'InferenceResponse' object",
+    ),
+    "coroutines": (
+        "model-py-returns-no-list",
+        f"{EXECUTE}        return [self.answer(request) for request in requests]\n\n{ANSWER}".replace(
+            "    def answer", "    async def answer"
+        ),
+        "Expected an 'InferenceResponse' object",
+    ),
+    "forgotten": (
+        "model-py-returns-no-list",
+        f"{EXECUTE}        return [self.answer(request) for request in requests]\n\n{ANSWER}".replace(
+            "return pb", "pb"
+        ),
+        "",
+    ),
+    "inherited": (
+        "model-py-input-name",
+        HEAD.replace("TritonPythonModel", "Base")
+        + "    NAME = 'Z'\n\n    def execute(self, requests):\n"
+        + GOOD.replace('"X"', "self.NAME")
+        + "\n\nclass TritonPythonModel(Base):\n    pass\n",
+        "'NoneType' object has no attribute 'as_numpy'",
+    ),
+    "inherited-without": (
+        "model-py-no-execute",
+        "class Base:\n    def run(self):\n        pass\n\n\nclass TritonPythonModel(Base):\n    pass\n",
+        "does not implement `execute` method",
+    ),
+    "overridden": (
+        "",
+        HEAD.replace("TritonPythonModel", "Base")
+        + "    def answer(self, request):\n"
+        + "        missing(pb_utils.get_input_tensor_by_name(request, 'Z').shape())\n"
+        + EXECUTE.replace("class TritonPythonModel", "\n\nclass TritonPythonModel(Base)").removeprefix(IMPORT)
+        + f"        return [self.answer(request) for request in requests]\n\n{ANSWER}",
+        "[1.0,2.0,3.0,4.0]",
     ),
     "good": ("", EXECUTE + GOOD, "[1.0,2.0,3.0,4.0]"),
     "optional": ("", EXECUTE + LIST + LOOP + OPTIONAL + END, "[1.0,2.0,3.0,4.0]"),

@@ -97,7 +97,7 @@ STYLES: Mapping[str, Example] = {
         {"1/xgboost.json": "{ }"},
     ),
     "savedmodel": Example(
-        'platform: "tensorflow_savedmodel"\nmax_batch_size: 8\n', {"1/model.savedmodel/saved_model.pb": "x"}
+        'platform: "tensorflow_savedmodel"\nmax_batch_size: 8\n', {"1/model.savedmodel/saved_model.pb": "\x08\x01"}
     ),
     "openvino": example('backend: "openvino"\n', model_xml="<net/>", model_bin=""),
     "stateful": Example('backend: "stateful"\n' + lists("input", X) + lists("output", Y), {"1": None}),

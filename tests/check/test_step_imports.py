@@ -47,6 +47,16 @@ def test_an_import_that_is_nowhere_is_found(code: str, image: str, rule: str | N
     assert {each for each in found if each.startswith("import-")} == ({rule} if rule else set())
 
 
+@pytest.mark.parametrize(
+    ("package", "rule"), [("mylib", None), ("sklearn", "import-uncertain")], ids=["in-a-folder", "nowhere"]
+)
+def test_folders_that_model_py_adds_to_sys_path_may_have_it(package: str, rule: str | None, tmp_path: Path) -> None:
+    """Otherwise a step that loads its modules from a folder of its own is refused."""
+    code = f"import os, sys\nsys.path.append(os.path.join(os.path.dirname(__file__), 'lib'))\nimport {package}\n"
+    found = rules(archive(tmp_path, code, **{"lib/mylib": "one = 1\n"}), image="24.09", instance=CPU)
+    assert {each for each in found if each.startswith("import-")} == ({rule} if rule else set())
+
+
 def test_the_cure_names_the_distribution(tmp_path: Path) -> None:
     (fault,) = faults(archive(tmp_path, "import sklearn\n"), image="24.09", instance=CPU)
     assert "Python 3.10 has no module 'sklearn'" in fault.message

@@ -139,7 +139,7 @@ class TarStream:
             name = records.get("GNU.sparse.name", name)
         if segments is not None:
             if size > MOST_BYTES:
-                raise ArchiveError("archive-bomb", f"a sparse file in it claims to be {size} bytes long")
+                raise ArchiveError("archive-bomb", f"a sparse file claims to be {size} bytes long")
             ends = [offset + length for offset, length in segments] or [0]
             if not ends[-1] <= size or sum(length for _, length in segments) != self._left:
                 raise BadHeaderError("bad map of a sparse file")

@@ -35,7 +35,10 @@ def prove(archive: Path, shown_as: Path, python: str, log: Path, progress: Progr
             raise EnsembleError(f"the archive cannot be unpacked: {error}", path=shown_as) from error
         with SageMakerServer(empty, log=log, python=python) as server:
             message = _load(server, archive.name, model)
-            reasons = server.reasons() or [message]
+            # Named as in the archive, not by the folder that they were unpacked into.
+            reasons = [
+                each.replace(f"{model}::", "").replace(f"{model}/", "") for each in server.reasons() or [message]
+            ]
             if message:
                 raise EnsembleError(
                     "the archive does not load, so it was not put there:\n  " + "\n  ".join(reasons),

@@ -3,9 +3,19 @@
 import io
 import zipfile
 from collections.abc import Mapping
+from io import BytesIO
+from zipfile import ZipFile, ZipInfo
 
 from triton_ensembles.check.environments import MODEL_FOLDER, PARAMETER
 from triton_ensembles.check.rule import Example
+
+
+def _zipped(name: str, text: str) -> str:
+    stream = BytesIO()
+    with ZipFile(stream, "w") as archive:
+        archive.writestr(ZipInfo(name), text)
+    return stream.getvalue().decode("utf-8", "surrogateescape")
+
 
 _HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
 IDENTITY = f"""{_HEAD}class TritonPythonModel:
@@ -35,6 +45,8 @@ ONNX_EXTERNAL = (
     '\x08\x08:}\n\x0e\n\x01X\n\x01W\x12\x01Y"\x03Add\x12\x01g*<\x08\x04\x10\x01B\x01Wj\x16\n\x08location\x12\nmodel.data'
     f"j\x0b\n\x06offset\x12\x010j\x0c\n\x06length\x12\x0216p\x01{_VALUES}B\x04\n\x00\x10\r"
 )
+# Of TorchScript the member that says its version.
+TORCHSCRIPT = _zipped("model/version", "3")
 # A frozen TensorFlow graph with the placeholder X and the node Y.
 GRAPH_IDENTITY = (
     "\n\x1d\n\x01X\x12\x0bPlaceholder*\x0b\n\x05dtype\x12\x020\x01"

@@ -29,7 +29,14 @@ class Flow:
     def __init__(self, file: PythonFile) -> None:
         self.parents: dict[ast.AST, ast.AST] = {}
         self._calls: dict[str, list[ast.Call]] = {}
+        self._defined: dict[str, list[Function]] = {}
+        self._stored: set[str] = set()  # attributes and names that are assigned to
+        self.lineage = lineage_of(file)
         for node in file.nodes:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                self._defined.setdefault(node.name, []).append(node)
+            elif isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Load):
+                self._stored.add(node.id if isinstance(node, ast.Name) else node.attr)
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
             if isinstance(node, ast.Call):  # self.helper(…), helper(…)
@@ -65,12 +72,50 @@ class Flow:
         if not functions:
             return When.LOAD
         name = functions[0].name
-        if len(functions) == 1 and classes == [CLASS] and (name == "execute" or name in _AT_LOAD):
+        called_by_triton = name == "execute" or name in _AT_LOAD
+        if len(functions) == 1 and classes and called_by_triton and functions[0] is self.method(name):
             return When.REQUEST if name == "execute" else When.LOAD
         return self._called(name, depth) if len(functions) == 1 else When.CALLED
 
+    def method(self, name: str) -> Function | None:
+        """The method of the model: its own, or that of the nearest class of the file that it inherits from."""
+        for each in self.lineage:
+            found = [node for node in each.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+            if named := [node for node in found if node.name == name]:
+                return named[-1]
+        return None
+
+    def value(self, node: ast.expr | None) -> ast.expr | None:
+        """What a name of a function is bound to, where that happens once; the expression itself otherwise."""
+        function = self.function(node) if isinstance(node, ast.Name) else None
+        if not isinstance(node, ast.Name) or function is None:
+            return node
+        if any(isinstance(each, ast.arg) and each.arg == node.id for each in ast.walk(function)):
+            return node
+        named = [each for each in ast.walk(function) if isinstance(each, ast.Name) and each.id == node.id]
+        bound = [self.parents.get(each) for each in named if not isinstance(each.ctx, ast.Load)]
+        if len(bound) == 1 and isinstance(bound[0], ast.Assign) and isinstance(bound[0].targets[0], ast.Name):
+            return bound[0].value
+        return node
+
+    def helper(self, call: ast.Call) -> Function | None:
+        """The function of the file that a call surely runs: ``self.helper(…)`` of the model, or ``helper(…)``."""
+        if isinstance(call.func, ast.Name):
+            name, in_class = call.func.id, False
+        elif isinstance(call.func, ast.Attribute) and getattr(call.func.value, "id", "") == "self":
+            name, in_class = call.func.attr, True
+        else:
+            return None
+        found = self._defined.get(name, [])
+        if len(found) != 1 or found[0].decorator_list or name in self._stored:
+            return None
+        parent = self.parents.get(found[0])
+        return found[0] if (parent in self.lineage if in_class else isinstance(parent, ast.Module)) else None
+
     def _called(self, name: str, depth: int) -> When:
         """When a helper runs that certainly is called, from the file itself."""
+        if len(self._defined.get(name, ())) != 1:  # which of them is called is not known
+            return When.CALLED
         for call in self._calls.get(name, ()) if depth < _DEEPEST else ():
             when = self.when(call, True, depth + 1)
             if when in (When.LOAD, When.REQUEST):
@@ -106,6 +151,28 @@ class Flow:
             iterated = iterated.args[0]
         function = self.function(iterated)
         return isinstance(iterated, ast.Name) and function is not None and iterated.id == requests_of(function)
+
+
+def lineage_of(file: PythonFile) -> tuple[ast.ClassDef, ...]:
+    """The model's class and, from the nearest, the classes of the same file that it inherits from, one by one.
+
+    It ends at a class of several bases, or of one that the file does not define itself.
+    """
+    classes: dict[str, list[ast.ClassDef]] = {}
+    for node in file.module.body if file.module else ():
+        if isinstance(node, ast.ClassDef):
+            classes.setdefault(node.name, []).append(node)
+    found: list[ast.ClassDef] = []
+    name = CLASS
+    while len(classes.get(name, ())) == 1 and classes[name][0] not in found:
+        found.append(classes[name][0])
+        bases = [base.value if isinstance(base, ast.Subscript) else base for base in found[-1].bases]
+        names = [base.id if isinstance(base, ast.Name) else "" for base in bases]
+        names = [each for each in names if each not in ("ABC", "object", "Generic", "Protocol")]
+        if len(names) != 1:
+            break
+        name = names[0]
+    return tuple(found)
 
 
 @lru_cache(maxsize=128)

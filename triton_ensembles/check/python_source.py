@@ -17,6 +17,7 @@ UTILS = "triton_python_backend_utils"
 _MOST_VERSIONS = 20  # of one model
 _MOST_FILES = 200  # of one model
 _MOST_BYTES = 2 << 20  # of the files that those of one repository import
+_MOST_COMPILED = 128 << 10  # bytes of a file; compiling takes longer than parsing, and tables of data need none
 _BYTES = "bytes of imported files"  # in the cache of a repository
 
 
@@ -35,6 +36,7 @@ class Import:
 
     ``certain`` is false where the file itself expects that it may be missing: inside ``try`` or ``if``.
     ``later`` is true inside a function: it fails when the function is called, not when the model is loaded.
+    ``elsewhere`` is true where the model adds folders to ``sys.path``, which may have it.
     """
 
     package: str
@@ -42,6 +44,7 @@ class Import:
     column: int
     certain: bool
     later: bool
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True)
@@ -177,6 +180,20 @@ def is_local(model: Model, first: PythonFile, package: str) -> bool:
     return any(name.partition(".")[0] == package for root in roots for name in model.children(root))
 
 
+def adds_folders(files: list[PythonFile]) -> bool:
+    """Whether Python may look for modules in more folders than those of the step."""
+    return any(b"sys.path" in file.data or b"addsitedir" in file.data or b"import path" in file.data for file in files)
+
+
+def is_deeper(model: Model, package: str) -> bool:
+    """Whether any folder of the repository has a file or folder of this name."""
+    key = "*names of modules"
+    cache = model.repository.cache
+    if key not in cache:
+        cache[key] = {entry.path.rpartition("/")[2].partition(".")[0] for entry in model.repository.tree.members}
+    return package in cache[key]
+
+
 def _wanted(file: PythonFile, roots: list[str]) -> Iterator[str]:
     for node in file.nodes:
         names: list[str] = []
@@ -215,7 +232,10 @@ def _parse(data: bytes) -> ast.Module | ParseError:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(data)
+            module = ast.parse(data)
+            if len(data) <= _MOST_COMPILED:
+                compile(module, MODEL_PY, "exec", dont_inherit=True)  # return outside of functions …
+            return module
     except SyntaxError as error:
         return ParseError(error.msg, error.lineno or 1, max(error.offset or 1, 1))
     except (ValueError, RecursionError, MemoryError) as error:  # NUL bytes, nesting, an unknown encoding

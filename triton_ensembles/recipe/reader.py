@@ -87,6 +87,10 @@ def _fault(error: ErrorDetails, text: str, path: Path) -> EnsembleError:
         given, known = str(error["input"]), re.findall(r"'([^']+)'", message)
         meant = nearest(given, known) or next((name for name in known if given and name.startswith(given)), None)
         cure = f"did you mean {meant!r}?" if meant else ""
+    elif error["type"] == "missing":
+        message, cure = "this key is missing", f"add it. {_description(names)}".strip()
+    elif error["type"] == "string_pattern_mismatch":
+        message, cure = f"{str(error['input'])[:100]!r} does not have the form that is wanted here", _description(names)
     elif isinstance(unknown := error.get("ctx", {}).get("error"), UnknownNameError):
         cure = unknown.cure
     line = line_naming(text, names or re.findall(r"'([^']+)'", message))
@@ -97,6 +101,19 @@ def _keys(model: type[BaseModel]) -> set[str]:
     """Every key of the model, and of the models in it."""
     schema = model.model_json_schema()
     return {key for each in (schema, *schema.get("$defs", {}).values()) for key in each.get("properties", {})}
+
+
+def _description(names: list[str]) -> str:
+    """What the schema says of the last of ``names`` that it has, of required keys first."""
+    schema = Recipe.model_json_schema()
+    models = (schema, *schema.get("$defs", {}).values())
+    for name in reversed(names):
+        having = [each for each in models if name in each.get("properties", {})]
+        having.sort(key=lambda each: name not in each.get("required", ()))
+        if having:
+            text: str = having[0]["properties"][name].get("description", "")
+            return " ".join(text.replace("``", "'").split()).rstrip(".")
+    return ""
 
 
 def line_naming(text: str, names: list[str]) -> int | None:

@@ -3,12 +3,22 @@
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 from triton_ensembles.check.environments import Environment, environment_of, normal_name, reference
 from triton_ensembles.check.examples import with_environment
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.packages import Packages, packages_of
-from triton_ensembles.check.python_source import UTILS, Import, PythonFile, all_files, is_local, model_files
+from triton_ensembles.check.python_source import (
+    UTILS,
+    Import,
+    PythonFile,
+    adds_folders,
+    all_files,
+    is_deeper,
+    is_local,
+    model_files,
+)
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.environment_wheels import python_of
@@ -23,6 +33,7 @@ SOURCE = "python_backend r24.10 pb_stub.cc: sys.path is the environment's, then 
 GOOD = with_environment(imports="import json\n")
 # What the stub itself provides: python_backend r24.10 pb_stub.cc.
 _OF_THE_STUB = frozenset({UTILS, "c_python_backend_utils"})
+UNLESS_ELSEWHERE = ", unless a folder that model.py adds to sys.path has it"
 # Packages that are installed under another name than they are imported.
 PROVIDERS = {
     "PIL": "pillow",
@@ -66,10 +77,11 @@ def _missing(model: Model, destination: Destination, later: bool) -> Iterator[Fi
     assert where is not None
     python, _ = python_of(model.repository, destination)
     for file, found in imported(model):
-        if found.later is later and not _has(where, found.package, python):
+        if (found.later or found.elsewhere) is later and not _has(where, found.package, python):
             provider = PROVIDERS.get(found.package, found.package)
             meant = nearest(found.package, where.modules)
-            when = "when the function is called" if later else "and Triton does not load the model"
+            when = "when the function is called" if found.later else "and Triton does not load the model"
+            when += UNLESS_ELSEWHERE if found.elsewhere else ""
             yield Finding(
                 file.place(found),
                 f"neither the wheels in '{where.path}' nor Triton's Python have a package '{found.package}'"
@@ -100,14 +112,16 @@ _COMPILED_IN = frozenset(
 def imported(model: Model) -> Iterator[tuple[PythonFile, Import]]:
     """What comes from outside of the model, each package once per file."""
     for first in model_files(model):
-        for file in all_files(model, first):
+        files = all_files(model, first)
+        elsewhere = adds_folders(files)
+        for file in files:
             seen: set[tuple[str, bool]] = set()
             for found in file.imports:
                 if found.package in _OF_THE_STUB or not found.certain or (found.package, found.later) in seen:
                     continue
                 seen.add((found.package, found.later))
-                if not is_local(model, first, found.package):
-                    yield file, found
+                if not is_local(model, first, found.package) and not (elsewhere and is_deeper(model, found.package)):
+                    yield file, replace(found, elsewhere=elsewhere)
 
 
 @rule(

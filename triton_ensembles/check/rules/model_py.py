@@ -8,7 +8,8 @@ from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.check.environments import environment_of
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python_flow import CLASS, Function, own_nodes
+from triton_ensembles.check.loaded_files import file_of
+from triton_ensembles.check.python_flow import CLASS, Function, flow_of, own_nodes
 from triton_ensembles.check.python_source import MODEL_PY, ParseError, PythonFile, every_file, is_python, model_files
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
@@ -43,6 +44,9 @@ def _python_of(model: Model, destination: Destination) -> tuple[int, ...]:
 )
 def model_py_syntax(model: Model, destination: Destination) -> Iterator[Finding]:
     for file in every_file(model):
+        known = file_of(model, file.path) if file.error else None
+        if known and known.broken:
+            continue  # model-file-broken: it is no Python at all
         if file.error and _python_of(model, destination) <= _OWN_PYTHON:
             yield Finding(
                 file.place(file.error),
@@ -119,7 +123,10 @@ def model_py_no_class(model: Model) -> Iterator[Finding]:
 )
 def model_py_no_execute(model: Model) -> Iterator[Finding]:
     for file, node in _classes(model):
-        if any(_functions(node, "execute")) or not _is_complete(node) or _binds(node, "execute"):
+        lineage = flow_of(file).lineage or (node,)
+        if any(any(_functions(each, "execute")) or _binds(each, "execute") for each in lineage):
+            continue
+        if not _is_complete(lineage[-1]) or any(each.keywords or each.decorator_list for each in lineage):
             continue
         methods = [each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
         meant = nearest("execute", methods)

@@ -22,6 +22,7 @@ _LOOP = """\
             response = pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)])
 """
 _NONE = "None in place of a response"
+_DEEPEST = 3  # helpers that pass requests on
 # What a request may be given to without being answered there.
 _HARMLESS = frozenset(
     {"len", "enumerate", "zip", "range", "list", "tuple", "reversed", "print", "str", "repr", "isinstance", "id", "map"}
@@ -65,7 +66,7 @@ def model_py_returns_no_list(model: Model, destination: Destination) -> Iterator
                 kind = "a generator, because it has yield"
             elif isinstance(node, ast.Return) and node.value is not None and flow.when(node) is When.REQUEST:
                 kind = _kind(file, execute, node.value)
-            if not kind or (kind == "a list" and not decoupled):
+            if not kind or (kind == "a list" and not decoupled) or (kind.startswith("None") and decoupled):
                 continue
             if kind.endswith(_NONE) and not decoupled and _gives_away(model, file, execute):
                 continue
@@ -109,18 +110,24 @@ def model_py_returns_in_loop(model: Model) -> Iterator[Finding]:
 def _executes(model: Model) -> Iterator[tuple[PythonFile, Function]]:
     """The method execute of each version, if nothing wraps or replaces it."""
     for file in model_files(model):
-        classes = [node for node in file.module.body if isinstance(node, ast.ClassDef)] if file.module else []
-        found = [node for node in classes if node.name == CLASS]
-        if len(found) != 1 or found[0].decorator_list or found[0].keywords:
+        flow = flow_of(file)
+        if any(each.decorator_list or each.keywords for each in flow.lineage):
             continue
-        functions = [each for each in found[0].body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
-        executes = [each for each in functions if each.name == "execute" and not each.decorator_list]
-        if len(executes) == 1 and requests_of(executes[0]):
-            yield file, executes[0]
+        named = [node for each in flow.lineage for node in each.body if getattr(node, "name", "") == "execute"]
+        execute = flow.method("execute")
+        if execute and len(named) == 1 and not execute.decorator_list and requests_of(execute):
+            yield file, execute
 
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
+
+
+def _gives_none(function: Function) -> bool:
+    """Whether a function returns None whatever happens in it."""
+    nodes = list(own_nodes(function))
+    valued = any(isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value) for node in nodes)
+    return not valued and not any(isinstance(node, ast.Raise | ast.Yield | ast.YieldFrom) for node in nodes)
 
 
 def _gives_away(model: Model, file: PythonFile, execute: Function) -> bool:
@@ -128,25 +135,36 @@ def _gives_away(model: Model, file: PythonFile, execute: Function) -> bool:
     for each in all_files(model, file):
         if each.module is None or b"response_sender" in each.data or b"release_flags" in each.data:
             return True
-    requests = requests_of(execute)
+    return _passes_on(file, execute, requests_of(execute), _DEEPEST)
+
+
+def _passes_on(file: PythonFile, function: Function, requests: str, depth: int) -> bool:
+    """Whether somebody outside of the file gets ``requests``, an argument of the function, or one of them."""
     given = {requests}
-    for node in own_nodes(execute):
+    for node in own_nodes(function):
         if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and _is_over(node.iter, requests):
             given |= {each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)}
-    for node in own_nodes(execute):
+    for node in own_nodes(function):
         if isinstance(node, ast.Call):
             name = file.full_name(node.func)
             arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
             passed = any(
                 isinstance(each, ast.Name) and each.id in given for part in arguments for each in [_plain(part)]
             )
-            if passed and name not in _HARMLESS and not name.startswith(f"{UTILS}."):
+            if not passed or name in _HARMLESS or name.startswith(f"{UTILS}."):
+                continue
+            helper = flow_of(file).helper(node)
+            plain = all(isinstance(each, ast.Name | ast.Constant) for each in arguments) and not node.keywords
+            if helper is None or not depth or not plain or helper.args.vararg or helper.args.kwonlyargs:
                 return True
-        elif isinstance(node, ast.Assign | ast.AugAssign | ast.NamedExpr | ast.AnnAssign | ast.Lambda):
+            taken = [each.arg for each in (*helper.args.posonlyargs, *helper.args.args)]
+            taken = taken[isinstance(node.func, ast.Attribute) :]
+            for argument, parameter in zip(arguments, taken, strict=False):
+                if getattr(argument, "id", "") in given and _passes_on(file, helper, parameter, depth - 1):
+                    return True
+        elif isinstance(node, ast.Assign | ast.AugAssign | ast.NamedExpr | ast.AnnAssign | ast.Lambda | ast.Return):
             value = getattr(node, "value", None) or getattr(node, "body", None)
-            if isinstance(value, ast.AST) and any(
-                isinstance(each, ast.Name) and each.id == requests for each in [value]
-            ):
+            if isinstance(value, ast.Name) and value.id == requests:
                 return True
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             return True
@@ -194,6 +212,9 @@ def _kind(file: PythonFile, execute: Function, value: ast.expr) -> str:
         return "" if value.value is None else f"a constant, {value.value!r:.40}"
     if isinstance(value, ast.Call):
         name = file.full_name(value.func)
+        helper = flow_of(file).helper(value)
+        if helper and isinstance(helper, ast.FunctionDef) and _gives_none(helper):
+            return f"None, which is all that {helper.name} returns: {_NONE}"
         if name == f"{UTILS}.InferenceResponse":
             return "one InferenceResponse"
         if name == f"{UTILS}.Tensor":
@@ -222,15 +243,17 @@ def _filled(file: PythonFile, bound: list[ast.Name]) -> str:
 
 def _wrong_response(file: PythonFile, value: ast.expr) -> str:
     """What an element surely is, if it is no response."""
-    if isinstance(value, ast.Name):
-        function = flow_of(file).function(value)
-        stores = [each for each in ast.walk(function or value) if isinstance(each, ast.Name) and each.id == value.id]
-        parents = [flow_of(file).parents.get(each) for each in stores if not isinstance(each.ctx, ast.Load)]
-        bound = parents[0] if len(parents) == 1 else None
-        plain = isinstance(bound, ast.Assign) and isinstance(bound.targets[0], ast.Name) and bound.value is not value
-        return _wrong_response(file, bound.value) if plain and isinstance(bound, ast.Assign) else ""
+    bound = flow_of(file).value(value)
+    if bound is not None and bound is not value:
+        return "" if isinstance(bound, ast.Name) else _wrong_response(file, bound)
     if isinstance(value, ast.Call) and file.full_name(value.func) == f"{UTILS}.Tensor":
         return "a tensor in place of a response"
+    if isinstance(value, ast.Call) and (helper := flow_of(file).helper(value)):
+        if isinstance(helper, ast.AsyncFunctionDef):
+            return f"a coroutine, since {helper.name} is not awaited, in place of a response"
+        return _NONE if _gives_none(helper) else ""
+    if isinstance(value, ast.Call) and getattr(value.func, "attr", "") in ("as_numpy", "astype"):
+        return "an array in place of a response"
     if isinstance(value, ast.List | ast.Tuple | ast.Dict | ast.ListComp | ast.JoinedStr):
         return "something else in place of a response"
     return _NONE if _is_none(value) else ""

@@ -10,7 +10,7 @@ from pyflakes.messages import UndefinedName
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python_flow import CLASS, When, flow_of
-from triton_ensembles.check.python_source import UTILS, PythonFile, every_file
+from triton_ensembles.check.python_source import UTILS, PythonFile, argument, every_file
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.model_py import EXECUTE
@@ -231,6 +231,11 @@ def model_py_call_arguments(model: Model) -> Iterator[Finding]:
             known = _KEYWORDS.get(name.removeprefix(f"{UTILS}.")) if name.startswith(f"{UTILS}.") else None
             given = [keyword.arg for keyword in call.keywords if keyword.arg]
             when = flow_of(file).when(call, loops_run=True)
+            value = _wrong_value(file, call, name.removeprefix(f"{UTILS}."))
+            if value and name.startswith(f"{UTILS}.") and when is not When.PERHAPS:
+                effect = f"{_FAILS.get(when, _LATER)}: TypeError: incompatible constructor arguments"
+                yield Finding(file.place(call), value[0], effect, value[1])
+                continue
             wrong = next((each for each in given if known is not None and each not in known), None)
             if wrong is None or known is None or when is When.PERHAPS:
                 continue
@@ -246,6 +251,28 @@ def model_py_call_arguments(model: Model) -> Iterator[Finding]:
                 if known
                 else "give its arguments without names",
             )
+
+
+def _wrong_value(file: PythonFile, call: ast.Call, name: str) -> tuple[str, str] | None:
+    """An argument that surely has the wrong type, or one too many: what is wrong, and the fix."""
+    if name == "Tensor":
+        plain = not call.keywords and not any(isinstance(each, ast.Starred) for each in call.args)
+        if plain and len(call.args) != 2:
+            number = len(call.args)
+            return f"pb_utils.Tensor takes a name and an array, and gets {number} values", "write Tensor(name, array)"
+        array = flow_of(file).value(argument(call, 1, ""))
+        makes_list = isinstance(array, ast.Call) and getattr(array.func, "attr", "") == "tolist"
+        if makes_list or isinstance(array, ast.List | ast.ListComp | ast.Tuple | ast.Dict | ast.JoinedStr):
+            return "pb_utils.Tensor takes a numpy array, and gets something else", "wrap it in np.array(…, dtype=…)"
+    if name == "InferenceResponse":
+        given = argument(call, 0, "output_tensors"), argument(call, 1, "error")
+        tensors, error = map(flow_of(file).value, given)
+        if isinstance(tensors, ast.Call) and file.full_name(tensors.func) == f"{UTILS}.Tensor":
+            return "InferenceResponse takes a list of tensors, and gets one tensor", "write [ ] around the tensor"
+        is_text = isinstance(error, ast.JoinedStr) or (isinstance(error, ast.Constant) and isinstance(error.value, str))
+        if is_text or (isinstance(error, ast.Call) and file.full_name(error.func) == "str"):
+            return "error of an InferenceResponse is a text", "write error=pb_utils.TritonError(…)"
+    return None
 
 
 def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str]]:

@@ -9,7 +9,7 @@ from triton_ensembles.check.packages import packages_of
 from triton_ensembles.check.python_source import Import, PythonFile
 from triton_ensembles.check.repository import Form, Model
 from triton_ensembles.check.rule import Example, rule
-from triton_ensembles.check.rules.environment_imports import PROVIDERS, imported
+from triton_ensembles.check.rules.environment_imports import PROVIDERS, UNLESS_ELSEWHERE, imported
 from triton_ensembles.check.rules.environment_wheels import python_of
 from triton_ensembles.check.standard_library import standard_library
 from triton_ensembles.triton.destination import Destination
@@ -28,7 +28,7 @@ _TOOLS_OF_IMAGES = frozenset({"_distutils_hack", "distutils", "pip", "pkg_resour
 )
 def import_missing(model: Model, destination: Destination) -> Iterator[Finding]:
     for file, found, python in _missing(model, destination):
-        if not found.later and not _is_tool(found, destination):
+        if not found.later and not found.elsewhere and not _is_tool(found, destination):
             yield _finding(
                 file,
                 found,
@@ -51,12 +51,14 @@ def import_uncertain(model: Model, destination: Destination) -> Iterator[Finding
                 f"'{found.package}' is not of Python {python}: it comes with the tools that the image was built with",
                 "an image without them, or this project's own server, does not load the model",
             )
-        elif found.later:
+        elif found.later or found.elsewhere:
             yield _finding(
                 file,
                 found,
                 f"Python {python} has no module '{found.package}', and neither has the step",
-                f"ModuleNotFoundError: No module named '{found.package}', when the function is called",
+                f"ModuleNotFoundError: No module named '{found.package}', "
+                + ("when the function is called" if found.later else "and Triton does not load the model")
+                + (UNLESS_ELSEWHERE if found.elsewhere else ""),
             )
 
 
