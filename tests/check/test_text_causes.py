@@ -100,6 +100,7 @@ def test_a_placeholder_in_a_string_that_the_server_loads_is_a_warning(tmp_path: 
         (MODEL.replace(BATCH, "max_batch_size == 8"), "config-syntax", "'='"),
         (MODEL.replace(PARAMETER, 'parameters { "mode": "fast", "size": 3 }'), "config-syntax", "a key and a value"),
         (MODEL.replace(PARAMETER, 'parameters [ { "a": "b" }, { c: "d" } ]'), "config-syntax", "a key and a value"),
+        (MODEL.replace('{ key: "mode"', '{ "key": "mode"'), "config-other-format", "quotes"),
         (MODEL.replace(BATCH, "max_batch_size:"), "config-syntax", "no value"),
         (MODEL.replace(BATCH, "max_batch_size"), "config-syntax", "no value"),
         (MODEL.replace(BATCH, "max_batch_size: 8 or 16"), "config-unknown-field", "'or'"),
@@ -119,6 +120,13 @@ def test_a_placeholder_in_a_string_that_the_server_loads_is_a_warning(tmp_path: 
         (MODEL.replace("KIND_CPU", "SOMEWHERE"), "config-unknown-enum", "SOMEWHERE"),
         (MODEL.replace("TYPE_FP32", "TYPE_UNKNOWN9"), "config-unknown-enum", "TYPE_UNKNOWN9"),
         ("; a comment of another language\n" + MODEL, "config-syntax", "expected"),
+        (MODEL.replace(BATCH, "max_batch_size; 8"), "config-syntax", "max_batch_size"),
+        (MODEL.replace("kind: KIND_CPU", "kind ; KIND_CPU"), "config-syntax", "kind"),
+        (MODEL.replace("input [", "input -"), "config-wrong-type", "group of fields"),
+        (MODEL.replace("dynamic_batching {", "dynamic_batching ("), "config-wrong-type", "group of fields"),
+        (MODEL.replace("dims: [ 4 ]", "dims: - 4 ]", 1), "config-unclosed", "missing"),
+        (MODEL.replace("dims: [ 4 ]", "dims: [ 4 )"), "config-syntax", "comma"),
+        (MODEL.replace(PARAMETER, PARAMETER.replace("parameters {", "")), "config-unknown-field", "key"),
     ],
 )
 def test_one_cause_is_one_fault(tmp_path: Path, text: str, rule: str, words: str) -> None:
