@@ -38,7 +38,7 @@ def faults(tmp_path: Path, text: str) -> list[Fault]:
 @pytest.mark.parametrize(
     "value",
     ["${x}", "${x:-8}", "$X", "$(nproc)", "${{ x.y }}", "{{ x }}", "{{x|default(8)}}", "<%= x %>", "%x%", "%(x)d",
-     "@X@", "__X__", "<x>", "<largest batch>", "{x}", "{}", '"${x}"', "-${x}", "${x}0", "{{ x }}{{ y }}"],
+     "@X@", "__X__", "LARGE", "<x>", "<largest batch>", "{x}", "{}", '"${x}"', "-${x}", "${x}0", "{{ x }}{{ y }}"],
 )  # fmt: skip
 def test_a_placeholder_is_one_fault(tmp_path: Path, value: str) -> None:
     """Otherwise max_batch_size counts as 0, and everything that depends on it is reported."""
@@ -52,6 +52,10 @@ def test_a_placeholder_is_one_fault(tmp_path: Path, value: str) -> None:
     [
         ("dims: [ 4 ]", "dims: [ ${h}, ${w} ]"),
         ("dims: [ 4 ]", "dims: [ {{ h }} {{ w }} ]"),
+        ("dims: [ 4 ]", "dims: [ #h, #w ]"),
+        ("TYPE_FP32", "TYPE_#DTYPE"),
+        (BATCH, "max_batch_size: MAX_BATCH"),
+        ("dims: [ 4 ]", "dims: [ C, HEIGHT, WIDTH ]"),
         ("dims: [ 4 ]", "dims: ${dims}"),
         ("TYPE_FP32", "TYPE_${type}"),
         ('"X"', '"${input}"'),
@@ -72,6 +76,11 @@ def test_a_template_is_one_fault_wherever_its_placeholders_are(tmp_path: Path, o
     """Otherwise a template that nobody filled in fills the screen."""
     (fault,) = faults(tmp_path, MODEL.replace(old, new))
     assert fault.rule in ("config-template", "config-template-in-string")
+
+
+def test_a_comment_after_a_comma_is_no_placeholder(tmp_path: Path) -> None:
+    """Otherwise a config that the server loads is taken for a template."""
+    assert not faults(tmp_path, MODEL.replace("dims: [ 4 ]", "dims: [ #first, second\n4 ]"))
 
 
 def test_a_placeholder_in_a_string_that_the_server_loads_is_a_warning(tmp_path: Path) -> None:
@@ -106,7 +115,7 @@ def test_a_placeholder_in_a_string_that_the_server_loads_is_a_warning(tmp_path: 
         (MODEL.replace(BATCH, "max_batch_size: 8 or 16"), "config-unknown-field", "'or'"),
         (MODEL.replace(BATCH, "max_batch_size: TODO: ask Kim"), "config-wrong-type", "TODO"),
         (MODEL.replace(BATCH, "max_batch_size: ???"), "config-wrong-type", "???"),
-        (MODEL.replace(BATCH, "max_batch_size: LARGE"), "config-wrong-type", "LARGE"),
+        (MODEL.replace(BATCH, "max_batch_size: Large"), "config-wrong-type", "Large"),
         (MODEL.replace(BATCH, f"{BATCH}\nmax_batch_size: 16"), "config-field-twice", "already given"),
         (MODEL.replace(DIMS, "dims: (3, 4) } ]\noutput"), "config-wrong-type", "("),
         (MODEL.replace(DIMS, "dims: 3, 4 } ]\noutput"), "config-syntax", "expected"),

@@ -24,9 +24,9 @@ from triton_ensembles.check.text.reading import (
     present,
 )
 from triton_ensembles.check.text.strays import fields_meant, form_of
-from triton_ensembles.check.text.template import in_brackets, in_quotes
-from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token
-from triton_ensembles.check.text.values import NOTHING, WrongValueError, read_value
+from triton_ensembles.check.text.template import has_hashes, in_brackets, in_quotes, is_word_to_fill_in, unhashed
+from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token, brackets_balance
+from triton_ensembles.check.text.values import NOTHING, NUMBERS, WrongValueError, read_value
 from triton_ensembles.spelling import choices, nearest
 from triton_ensembles.triton.model_config import ModelConfig
 
@@ -35,7 +35,7 @@ def parse(text: str, message: Message) -> Parsed:
     """Read ``text`` into ``message`` (empty before)."""
     if fault := other_format(text):
         return Parsed(message, [fault], damaged={()})
-    parser = _Parser(text, message)
+    parser = _Parser(unhashed(text) if has_hashes(text, brackets_balance) else text, message, text)
     try:
         parser.read()
     except NotThisFormatError:
@@ -315,6 +315,10 @@ class _Parser(Reading):
         try:
             value = read_value(descriptor, minus is not None, taken)
         except WrongValueError as error:
+            if first.kind is Kind.NAME and descriptor.cpp_type in NUMBERS and is_word_to_fill_in(first.text):
+                self.placeholders.bare(first.text, first.offset)
+                self._damage(path, descriptor.name)
+                return
             value = NOTHING if self._skip_rest(taken[-1]) else error.meant
             report = self._derails if first.kind is Kind.JUNK else self._fault
             report(error.rule, minus or first, error.message, error.cure if value is error.meant else "")

@@ -42,10 +42,11 @@ def names_within(descriptor: Descriptor) -> frozenset[str]:
 
 
 class Reading:
-    """``text`` as tokens, and what has become of it so far."""
+    """``text`` as tokens, and what has become of it so far; ``written`` has the placeholders as in the file."""
 
-    def __init__(self, text: str, message: Message) -> None:
+    def __init__(self, text: str, message: Message, written: str) -> None:
         self.text = text
+        self.written = written
         self.tokens = Tokens(text)
         self.parsed = Parsed(message)
         self._closers: list[str] = []  # what would close the brackets that are open, the outermost first
@@ -106,7 +107,7 @@ class Reading:
     def _placeholder(self, path: Path | None) -> None:
         """Take the current token, a placeholder for all of ``path``."""
         token = self.tokens.take()
-        self.placeholders.bare(token.text, token.offset)
+        self.placeholders.bare(self.written[token.offset : token.offset + len(token.text)], token.offset)
         if is_statement(token.text):
             self._template("", 0)
         if path is not None:
