@@ -115,6 +115,10 @@ STYLES: Mapping[str, Example] = {
         'parameters: { key: "gpt_model_path" value: { string_value: "${engine_dir}" } }\n',
         {"1": None},
     ),
+    "environment-of-nobody": Example(  # copied along, and read by the Python backend only
+        ensemble(step("scale", {"X": "X"}, {"Y": "Y"}))
+        + 'parameters: { key: "EXECUTION_ENV_PATH" value: { string_value: "env/none.tar.gz" } }\n'
+    ),
     "ensemble-of-templates": Example(
         ensemble(
             step("scale", {"X": "X"}, {"Y": "ids"}),

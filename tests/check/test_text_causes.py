@@ -38,7 +38,7 @@ def faults(tmp_path: Path, text: str) -> list[Fault]:
 @pytest.mark.parametrize(
     "value",
     ["${x}", "${x:-8}", "$X", "$(nproc)", "${{ x.y }}", "{{ x }}", "{{x|default(8)}}", "<%= x %>", "%x%", "%(x)d",
-     "@X@", "__X__", "<x>", "<largest batch>", "{x}", "{}", '"${x}"', "-${x}", "${x}0", "{{ x }}{{ y }}"],
+     "@X@", "__X__", "LARGE", "<x>", "<largest batch>", "{x}", "{}", '"${x}"', "-${x}", "${x}0", "{{ x }}{{ y }}"],
 )  # fmt: skip
 def test_a_placeholder_is_one_fault(tmp_path: Path, value: str) -> None:
     """Otherwise max_batch_size counts as 0, and everything that depends on it is reported."""
@@ -52,6 +52,10 @@ def test_a_placeholder_is_one_fault(tmp_path: Path, value: str) -> None:
     [
         ("dims: [ 4 ]", "dims: [ ${h}, ${w} ]"),
         ("dims: [ 4 ]", "dims: [ {{ h }} {{ w }} ]"),
+        ("dims: [ 4 ]", "dims: [ #h, #w ]"),
+        ("TYPE_FP32", "TYPE_#DTYPE"),
+        (BATCH, "max_batch_size: MAX_BATCH"),
+        ("dims: [ 4 ]", "dims: [ C, HEIGHT, WIDTH ]"),
         ("dims: [ 4 ]", "dims: ${dims}"),
         ("TYPE_FP32", "TYPE_${type}"),
         ('"X"', '"${input}"'),
@@ -72,6 +76,11 @@ def test_a_template_is_one_fault_wherever_its_placeholders_are(tmp_path: Path, o
     """Otherwise a template that nobody filled in fills the screen."""
     (fault,) = faults(tmp_path, MODEL.replace(old, new))
     assert fault.rule in ("config-template", "config-template-in-string")
+
+
+def test_a_comment_after_a_comma_is_no_placeholder(tmp_path: Path) -> None:
+    """Otherwise a config that the server loads is taken for a template."""
+    assert not faults(tmp_path, MODEL.replace("dims: [ 4 ]", "dims: [ #first, second\n4 ]"))
 
 
 def test_a_placeholder_in_a_string_that_the_server_loads_is_a_warning(tmp_path: Path) -> None:
@@ -100,12 +109,13 @@ def test_a_placeholder_in_a_string_that_the_server_loads_is_a_warning(tmp_path: 
         (MODEL.replace(BATCH, "max_batch_size == 8"), "config-syntax", "'='"),
         (MODEL.replace(PARAMETER, 'parameters { "mode": "fast", "size": 3 }'), "config-syntax", "a key and a value"),
         (MODEL.replace(PARAMETER, 'parameters [ { "a": "b" }, { c: "d" } ]'), "config-syntax", "a key and a value"),
+        (MODEL.replace('{ key: "mode"', '{ "key": "mode"'), "config-other-format", "quotes"),
         (MODEL.replace(BATCH, "max_batch_size:"), "config-syntax", "no value"),
         (MODEL.replace(BATCH, "max_batch_size"), "config-syntax", "no value"),
         (MODEL.replace(BATCH, "max_batch_size: 8 or 16"), "config-unknown-field", "'or'"),
         (MODEL.replace(BATCH, "max_batch_size: TODO: ask Kim"), "config-wrong-type", "TODO"),
         (MODEL.replace(BATCH, "max_batch_size: ???"), "config-wrong-type", "???"),
-        (MODEL.replace(BATCH, "max_batch_size: LARGE"), "config-wrong-type", "LARGE"),
+        (MODEL.replace(BATCH, "max_batch_size: Large"), "config-wrong-type", "Large"),
         (MODEL.replace(BATCH, f"{BATCH}\nmax_batch_size: 16"), "config-field-twice", "already given"),
         (MODEL.replace(DIMS, "dims: (3, 4) } ]\noutput"), "config-wrong-type", "("),
         (MODEL.replace(DIMS, "dims: 3, 4 } ]\noutput"), "config-syntax", "expected"),
@@ -119,6 +129,13 @@ def test_a_placeholder_in_a_string_that_the_server_loads_is_a_warning(tmp_path: 
         (MODEL.replace("KIND_CPU", "SOMEWHERE"), "config-unknown-enum", "SOMEWHERE"),
         (MODEL.replace("TYPE_FP32", "TYPE_UNKNOWN9"), "config-unknown-enum", "TYPE_UNKNOWN9"),
         ("; a comment of another language\n" + MODEL, "config-syntax", "expected"),
+        (MODEL.replace(BATCH, "max_batch_size; 8"), "config-syntax", "max_batch_size"),
+        (MODEL.replace("kind: KIND_CPU", "kind ; KIND_CPU"), "config-syntax", "kind"),
+        (MODEL.replace("input [", "input -"), "config-wrong-type", "group of fields"),
+        (MODEL.replace("dynamic_batching {", "dynamic_batching ("), "config-wrong-type", "group of fields"),
+        (MODEL.replace("dims: [ 4 ]", "dims: - 4 ]", 1), "config-unclosed", "missing"),
+        (MODEL.replace("dims: [ 4 ]", "dims: [ 4 )"), "config-syntax", "comma"),
+        (MODEL.replace(PARAMETER, PARAMETER.replace("parameters {", "")), "config-unknown-field", "key"),
     ],
 )
 def test_one_cause_is_one_fault(tmp_path: Path, text: str, rule: str, words: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from triton_ensembles.archive.tar import read_archive
 from triton_ensembles.archive.tree import LARGEST_CONFIG
 from triton_ensembles.check.checker import check
-from triton_ensembles.check.examples import IDENTITY, X, Y, ensemble, io_tensor, python_model, step
+from triton_ensembles.check.examples import IDENTITY, X, Y, ensemble, io_tensor, parameter, python_model, step
 from triton_ensembles.check.fault import Fault, Severity
 from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
@@ -35,6 +35,7 @@ def faults(path: Path) -> list[Fault]:
         ('backend: "identity"\n', "notes", ""),
         ('backend: "identity"\ndefault_model_filename: "none"\n', "notes", ""),
         ('backend: "repeat"\n', "notes", ""),
+        ('backend: "identity"\n' + parameter("EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY/no.tar.gz"), "notes", ""),
         ('platform: "onnxruntime_onnx"\n', "notes", "model-file-missing"),
     ],
 )

@@ -13,9 +13,22 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, join
+from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.triton.home import STUB
 
+_NATIVE = (
+    "tensorflow",
+    "tensorrt",
+    "onnxruntime",
+    "openvino",
+    "pytorch",
+    "dali",
+    "fil",
+    "identity",
+    "repeat",
+    "square",
+)
 PARAMETER = "EXECUTION_ENV_PATH"
 MODEL_FOLDER = "$$TRITON_MODEL_DIRECTORY"
 _PYTHON = re.compile(r"lib/python(3\.\d+)$")
@@ -43,8 +56,8 @@ class Reference:
 
 
 def reference(model: Model) -> Reference | None:
-    """The environment that the model names, None when it names none."""
-    if PARAMETER not in model.config.parameters:
+    """The environment that the model names, None when it names none or nothing asks for it."""
+    if PARAMETER not in model.config.parameters or not may_run_python(model):
         return None
     written = model.config.parameters[PARAMETER].string_value
     start = written.find(MODEL_FOLDER)
@@ -62,6 +75,12 @@ def reference(model: Model) -> Reference | None:
     path = "/".join(parts)
     inside = len(parts) > depth and parts[:depth] == list(PurePosixPath(model.root).parts)
     return Reference(written, Location.MODEL if inside else Location.REPOSITORY, path)
+
+
+def may_run_python(model: Model) -> bool:
+    """Whether the model's backend may be Python, or one that is written in it (vllm, custom ones)."""
+    native = model.is_ensemble or backend_of(model).name in _NATIVE
+    return not native or model.config.runtime == "model.py"
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def read_pairs(text: str, start: int, closer: str) -> Pairs | None:
     position = start
     while found := _PAIR.match(text, position):
         key = found["key"] or found["other_key"] or found["bare_key"] or ""
-        if not values and found["bare_key"] in ("key", "value"):
+        if not values and key in ("key", "value"):  # an entry as it should be, perhaps with its fields in quotes
             return None
         values[key] = found["value"] or found["other_value"] or found["bare_value"] or ""
         position = found.end()

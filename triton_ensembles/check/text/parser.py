@@ -15,19 +15,27 @@ from triton_ensembles.check.text.foreign import RULE as OTHER_FORMAT
 from triton_ensembles.check.text.foreign import other_format
 from triton_ensembles.check.text.map_pairs import as_entries, read_pairs
 from triton_ensembles.check.text.parsed import Parsed, Path, TextFault
-from triton_ensembles.check.text.reading import MOST_FAULTS, NotThisFormatError, Reading, TooManyFaultsError, present
+from triton_ensembles.check.text.reading import (
+    MOST_FAULTS,
+    NotThisFormatError,
+    Reading,
+    TooManyFaultsError,
+    names_within,
+    present,
+)
 from triton_ensembles.check.text.strays import fields_meant, form_of
-from triton_ensembles.check.text.template import in_brackets, in_quotes
-from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token
-from triton_ensembles.check.text.values import NOTHING, WrongValueError, read_value
+from triton_ensembles.check.text.template import has_hashes, in_brackets, in_quotes, is_word_to_fill_in, unhashed
+from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token, brackets_balance
+from triton_ensembles.check.text.values import NOTHING, NUMBERS, WrongValueError, read_value
 from triton_ensembles.spelling import choices, nearest
+from triton_ensembles.triton.model_config import ModelConfig
 
 
 def parse(text: str, message: Message) -> Parsed:
     """Read ``text`` into ``message`` (empty before)."""
     if fault := other_format(text):
         return Parsed(message, [fault], damaged={()})
-    parser = _Parser(text, message)
+    parser = _Parser(unhashed(text) if has_hashes(text, brackets_balance) else text, message, text)
     try:
         parser.read()
     except NotThisFormatError:
@@ -95,14 +103,16 @@ class _Parser(Reading):
             return
         if self.tokens.at("{") and self.text[first.offset - 1 : first.offset] == "{":
             self._template("{{", first.offset)
-        if first.kind is Kind.STRING and self.tokens.next_is(":", "="):
+        if first.kind is Kind.STRING and self.tokens.next_is(":", "=") and self._latest is None:
             text = f"{first.text[:40]} is a field in quotes, as JSON and Python have it"
             self._fault(OTHER_FORMAT, first, text, "write the names of fields without quotes: name: …")
             raise NotThisFormatError
         cure = f"a field of {message.DESCRIPTOR.name} is {choices(message.DESCRIPTOR.fields_by_name)}"
         if first.text.startswith("/") or first.text in (";", "-"):
             cure = "a comment begins with #"
-        self._fault("config-syntax", first, f"expected the name of a field, found '{first.text.strip()[:40]}'", cure)
+        if self._latest is None or cure.startswith("a comment"):
+            wrong = f"expected the name of a field, found '{first.text.strip()[:40]}'"
+            self._derails("config-syntax", first, wrong, cure)
         if first.text.startswith("/"):
             self.tokens.skip_line()
             return
@@ -114,7 +124,7 @@ class _Parser(Reading):
         self.tokens.take_mark(",", ";")
 
     def _field(self, message: Message, path: Path | None) -> None:
-        name = self.tokens.now
+        name, reported = self.tokens.now, self._latest
         descriptor = self._named(message, name)
         if self._unwind_to is not None:
             return
@@ -128,6 +138,8 @@ class _Parser(Reading):
             self._messages(message, descriptor, name, path)
         else:
             self._scalars(message, descriptor, name, path)
+        if self._latest is reported and descriptor is not None:
+            self._latest = None
         self.tokens.take_mark(",", ";")
 
     def _named(self, message: Message, name: Token) -> FieldDescriptor | None:
@@ -153,7 +165,8 @@ class _Parser(Reading):
             cure = f"it is a field of {self._outer[levels[-1] - 1].name}: move it out of these brackets"
         else:
             cure = f"a field of {kind} is {choices(fields, 40)}"
-        self._fault("config-unknown-field", name, f"{kind} has no field '{name.text[:60]}'", cure)
+        report = self._derails if guess is None and name.text in names_within(ModelConfig.DESCRIPTOR) else self._fault
+        report("config-unknown-field", name, f"{kind} has no field '{name.text[:60]}'", cure)
         if guess is None:
             self._strays[-1].add(form_of(self.text, name.offset + len(name.text)))
             return None
@@ -182,7 +195,7 @@ class _Parser(Reading):
             self._placeholder(None if path is None else (*path, descriptor.name))
             return
         if opening is None:
-            self._fault(
+            self._derails(
                 "config-wrong-type",
                 self.tokens.now,
                 f"'{descriptor.name}' is a group of fields, not {self.tokens.now.text.strip()[:40] or 'nothing'}",
@@ -251,9 +264,9 @@ class _Parser(Reading):
     def _scalars(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
         start = None if path is None else (*path, descriptor.name)
         if not self._colon() and self.tokens.now.kind is not Kind.PLACEHOLDER and not self._next_field(name):
-            self._fault(
-                "config-syntax", self.tokens.now, f"':' is missing after '{name.text}'", f"write {name.text}: …"
-            )
+            known = self.tokens.now.kind in (Kind.NAME, Kind.INTEGER, Kind.FLOAT, Kind.STRING) or self.tokens.at("[")
+            missing = f"':' is missing after '{name.text}'"
+            self._fault("config-syntax", self.tokens.now, missing, f"write {name.text}: …", certain=known)
         if self.tokens.at("["):
             self._place(start, name.offset)
             if descriptor.is_repeated:
@@ -281,7 +294,8 @@ class _Parser(Reading):
             self.tokens.go_to(first.offset + len(placeholder))
             return
         if first.kind not in SCALARS or self._next_field(name):
-            self._fault(
+            report = self._derails if first.kind is Kind.MARK else self._fault
+            report(
                 "config-wrong-type" if self.tokens.at("{", "<", "[") else "config-syntax",
                 name if first.kind is Kind.NAME else first,
                 f"'{descriptor.name}' has no value here",
@@ -301,8 +315,13 @@ class _Parser(Reading):
         try:
             value = read_value(descriptor, minus is not None, taken)
         except WrongValueError as error:
+            if first.kind is Kind.NAME and descriptor.cpp_type in NUMBERS and is_word_to_fill_in(first.text):
+                self.placeholders.bare(first.text, first.offset)
+                self._damage(path, descriptor.name)
+                return
             value = NOTHING if self._skip_rest(taken[-1]) else error.meant
-            self._fault(error.rule, minus or first, error.message, error.cure if value is error.meant else "")
+            report = self._derails if first.kind is Kind.JUNK else self._fault
+            report(error.rule, minus or first, error.message, error.cure if value is error.meant else "")
             if error.swallowed:
                 self._structure_lost = self._swallowed = True
         if value is NOTHING:
@@ -349,7 +368,7 @@ class _Parser(Reading):
                 elif comma is None:
                     self._missing_comma()
                 elif self.tokens.at("]"):
-                    self._fault("config-syntax", comma, "there is a comma before ']'", "delete it")
+                    self._fault("config-syntax", comma, "there is a comma before ']'", "delete it", certain=True)
                     continue
             first = False
             before, start = self.tokens.now.kind, self.tokens.now.offset

@@ -27,7 +27,7 @@ class NotThisFormatError(Exception):
 
 
 @cache
-def _names(descriptor: Descriptor) -> frozenset[str]:
+def names_within(descriptor: Descriptor) -> frozenset[str]:
     """The names of all fields of a message and of those inside."""
     found: set[str] = set()
     waiting = [descriptor]
@@ -42,10 +42,11 @@ def _names(descriptor: Descriptor) -> frozenset[str]:
 
 
 class Reading:
-    """``text`` as tokens, and what has become of it so far."""
+    """``text`` as tokens, and what has become of it so far; ``written`` has the placeholders as in the file."""
 
-    def __init__(self, text: str, message: Message) -> None:
+    def __init__(self, text: str, message: Message, written: str) -> None:
         self.text = text
+        self.written = written
         self.tokens = Tokens(text)
         self.parsed = Parsed(message)
         self._closers: list[str] = []  # what would close the brackets that are open, the outermost first
@@ -55,6 +56,7 @@ class Reading:
         self._structure_lost = False  # a bracket is missing, so that what follows may belong elsewhere
         self._equals: list[Token] = []
         self._pairs: set[tuple[Path | None, str]] = set()  # maps that are written as pairs
+        self._latest: TextFault | None = None  # None again as soon as a field was read without a fault
         self._swallowed = False  # an open string has taken brackets with it
         self.placeholders = Placeholders()
 
@@ -92,7 +94,7 @@ class Reading:
 
     def _misplaced(self, name: Token) -> bool:
         """Whether a field is in the wrong message because of a bracket."""
-        return self._structure_lost and name.text in _names(ModelConfig.DESCRIPTOR)
+        return self._structure_lost and name.text in names_within(ModelConfig.DESCRIPTOR)
 
     def _missing_opening(self, fields: Container[str], name: str) -> Token | None:
         """The bracket that is missing before the current token, one of the ``fields`` that belong inside."""
@@ -105,7 +107,7 @@ class Reading:
     def _placeholder(self, path: Path | None) -> None:
         """Take the current token, a placeholder for all of ``path``."""
         token = self.tokens.take()
-        self.placeholders.bare(token.text, token.offset)
+        self.placeholders.bare(self.written[token.offset : token.offset + len(token.text)], token.offset)
         if is_statement(token.text):
             self._template("", 0)
         if path is not None:
@@ -152,16 +154,38 @@ class Reading:
             self._equals.append(mark)
         return mark
 
-    def _fault(self, rule: str, token: Token, message: str, cure: str) -> None:
+    def _fault(self, rule: str, token: Token, message: str, cure: str, certain: bool = False) -> None:
+        """``certain``: the reading goes on as if it were right, so nothing follows from it, and it from nothing."""
+        if not certain and self._follows(rule, token):
+            return
         if self._swallowed and rule in ("config-unclosed", "config-syntax"):
             return  # which may only follow from it
-        if self._structure_lost and rule == "config-syntax" and token.text in (",", ";", ":"):
+        if self._structure_lost and rule == "config-syntax" and (token.kind is Kind.MARK or self._misplaced(token)):
             return
         if rule in ("config-unknown-field", "config-field-twice") and self._misplaced(token):
             return
         if len(self.parsed.faults) >= MOST_FAULTS:
             raise TooManyFaultsError
-        self.parsed.faults.append(TextFault(rule, token.offset, message, cure))
+        fault = TextFault(rule, token.offset, message, cure)
+        self.parsed.faults.append(fault)
+        if not certain:
+            self._latest = fault
+
+    def _follows(self, rule: str, token: Token) -> bool:
+        """Whether a fault may only be the consequence of the latest one: nothing was read well between them."""
+        before = self._latest
+        if before is None or self.text.find("\n", before.offset, token.offset) >= 0:
+            return False
+        if rule == "config-syntax":
+            return True
+        return rule in ("config-unknown-field", "config-wrong-type") and before.rule == "config-syntax"
+
+    def _derails(self, rule: str, token: Token, message: str, cure: str) -> None:
+        """Report what stands in the place of a bracket; if the brackets do not balance, the rest may follow from it."""
+        if self._balanced:
+            self._fault(rule, token, message, cure)
+        else:
+            self._lose_structure(rule, token, message, cure)
 
     def _damage(self, path: Path | None, name: str) -> None:
         if path is not None:
@@ -220,15 +244,20 @@ class Reading:
     def _missing_comma(self) -> None:
         now = self.tokens.now
         if now.kind is Kind.MARK and now.text in ",:;":
-            self._fault("config-syntax", now, f"expected ',' or ']', found '{now.text}'", "write a comma")
+            self._fault("config-syntax", now, f"expected ',' or ']', found '{now.text}'", "write a comma", certain=True)
             self.tokens.take()
+            return
+        certain = now.kind in (Kind.INTEGER, Kind.FLOAT, Kind.STRING)
+        message = "a comma is missing between two items of a list"
+        if certain or now.text == "{":
+            self._fault("config-syntax", now, message, "write a comma", certain)
         else:
-            self._fault("config-syntax", now, "a comma is missing between two items of a list", "write a comma")
+            self._derails("config-syntax", now, message, "write a comma")
 
     def _may_set(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None) -> bool:
         """False, with a fault, when a singular field comes again or another member of its oneof is there already."""
         if present(message, descriptor):
-            self._fault(
+            self._derails(
                 "config-field-twice",
                 place,
                 f"'{descriptor.name}' was already given in this {message.DESCRIPTOR.name}",

@@ -22,6 +22,7 @@ _RANGES = {
     FieldDescriptor.CPPTYPE_UINT64: (0, 2**64 - 1),
 }
 _FLOATS = (FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE)
+NUMBERS = (*_RANGES, *_FLOATS)
 _BOOLS = {"true": True, "True": True, "t": True, "false": False, "False": False, "f": False}
 _NOT_FINITE = re.compile(r"(?:inf|infinity|nan)\Z", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\(?:[abfnrtv\\?'\"]|[0-7]{1,3}|[xX][0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})")
