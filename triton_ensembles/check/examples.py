@@ -54,16 +54,6 @@ GRAPH_IDENTITY = (
 )
 
 
-def _zip(name: str, content: str) -> str:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr(zipfile.ZipInfo(name), content)
-    return file.getvalue().decode("utf-8", "surrogateescape")
-
-
-TORCHSCRIPT = _zip("model/version", "3\n")  # of a form that says no more
-
-
 def io_tensor(name: str, type: str = "FP32", dims: str = "4", more: str = "") -> str:
     """One input or output of a config.pbtxt; ``more`` is whatever else it has."""
     return f'{{ name: "{name}", data_type: TYPE_{type}, dims: [ {dims} ]{more and f", {more}"} }}'
