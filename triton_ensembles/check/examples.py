@@ -1,7 +1,5 @@
 """What the examples of the rules are built of, and the models that they use as steps: the real server loads them."""
 
-import io
-import zipfile
 from collections.abc import Mapping
 from io import BytesIO
 from zipfile import ZipFile, ZipInfo
