@@ -21,6 +21,8 @@ _LOOP = """\
             x = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
             response = pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)])
 """
+_LARGEST = 1 << 63  # Python refuses to print numbers of thousands of digits
+_DEEPEST = 10  # names that stand for names
 _NONE = "None in place of a response"
 # What a request may be given to without being answered there.
 _HARMLESS = frozenset(
@@ -163,15 +165,15 @@ def _is_over(iterated: ast.expr, requests: str) -> bool:
     return isinstance(iterated, ast.Name) and iterated.id == requests
 
 
-def _kind(file: PythonFile, execute: Function, value: ast.expr) -> str:
+def _kind(file: PythonFile, execute: Function, value: ast.expr, depth: int = 0) -> str:
     """What an expression surely is, "" when that is not known. Of a list, what is wrong with it comes first."""
     if isinstance(value, ast.Name):
-        bound = [node for node in ast.walk(execute) if isinstance(node, ast.Name) and node.id == value.id]
+        bound = flow_of(file).names(execute, value.id)
         stores = [node for node in bound if not isinstance(node.ctx, ast.Load)]
         parent = flow_of(file).parents.get(stores[0]) if len(stores) == 1 else None
-        if not isinstance(parent, ast.Assign) or parent.targets != stores:
+        if not isinstance(parent, ast.Assign) or parent.targets != stores or depth == _DEEPEST:
             return ""
-        kind = _kind(file, execute, parent.value)
+        kind = _kind(file, execute, parent.value, depth + 1)
         if kind != "an empty list":
             return kind
         # It is filled by whatever else happens to it.
@@ -191,7 +193,8 @@ def _kind(file: PythonFile, execute: Function, value: ast.expr) -> str:
     if type(value) in kinds:
         return kinds[type(value)]
     if isinstance(value, ast.Constant):
-        return "" if value.value is None else f"a constant, {value.value!r:.40}"
+        shown = "a number" if isinstance(value.value, int) and abs(value.value) >= _LARGEST else repr(value.value)[:40]
+        return "" if value.value is None else f"a constant, {shown}"
     if isinstance(value, ast.Call):
         name = file.full_name(value.func)
         if name == f"{UTILS}.InferenceResponse":
@@ -220,15 +223,16 @@ def _filled(file: PythonFile, bound: list[ast.Name]) -> str:
     return f"a list with {appended[0]}" if appended and all(appended) else "a list"
 
 
-def _wrong_response(file: PythonFile, value: ast.expr) -> str:
+def _wrong_response(file: PythonFile, value: ast.expr, depth: int = 0) -> str:
     """What an element surely is, if it is no response."""
     if isinstance(value, ast.Name):
         function = flow_of(file).function(value)
-        stores = [each for each in ast.walk(function or value) if isinstance(each, ast.Name) and each.id == value.id]
+        stores = flow_of(file).names(function or value, value.id)
         parents = [flow_of(file).parents.get(each) for each in stores if not isinstance(each.ctx, ast.Load)]
         bound = parents[0] if len(parents) == 1 else None
-        plain = isinstance(bound, ast.Assign) and isinstance(bound.targets[0], ast.Name) and bound.value is not value
-        return _wrong_response(file, bound.value) if plain and isinstance(bound, ast.Assign) else ""
+        if not isinstance(bound, ast.Assign) or not isinstance(bound.targets[0], ast.Name) or depth == _DEEPEST:
+            return ""
+        return _wrong_response(file, bound.value, depth + 1)
     if isinstance(value, ast.Call) and file.full_name(value.func) == f"{UTILS}.Tensor":
         return "a tensor in place of a response"
     if isinstance(value, ast.List | ast.Tuple | ast.Dict | ast.ListComp | ast.JoinedStr):
