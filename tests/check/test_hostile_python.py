@@ -70,10 +70,10 @@ def _work_of(text: str, path: Path) -> int:
     "line",
     [
         "a;" * 200_000,
-        "x = 1" + "+1" * 100_000,
-        "x = f'" + "{a}" * 60_000 + "'",
-        "\n".join(["x" + "[0]" * 800] * 100),
-        "import a" + ".a" * 9000,
+        f"x = 1{'+1' * 100_000}",
+        f"x = f'{'{a}' * 60_000}'",
+        f"x{'[0]' * 800}\n" * 100,
+        f"import a{'.a' * 9000}",
     ],
     ids=["dense", "nested", "f-string", "deep", "dotted"],
 )
