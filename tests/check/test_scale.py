@@ -18,7 +18,7 @@ _Made = Callable[[int], dict[str, Content]]
 _MOST_GROWTH = 4.0  # of the work for three times as much; in proportion it is 3, as the square 9
 
 
-def _work(path: Path) -> int:
+def work(path: Path) -> int:
     """The lines and calls of Python that checking ``path`` takes: a measure that no busy machine changes."""
     count = 0
 
@@ -119,7 +119,7 @@ _MADE += [_environments, _links]
 @pytest.mark.parametrize("made", _MADE, ids=lambda made: made.__name__.strip("_"))
 def test_three_times_as_much_takes_three_times_the_work(made: _Made, tmp_path: Path) -> None:
     """Otherwise a few thousand models or steps keep `check` busy for minutes."""
-    small, large = (_work(write(tmp_path / f"{count}.tar.gz", made(count))) for count in (60, 180))
+    small, large = (work(write(tmp_path / f"{count}.tar.gz", made(count))) for count in (60, 180))
     assert large < small * _MOST_GROWTH
 
 

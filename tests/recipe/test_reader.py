@@ -8,7 +8,7 @@ import pytest
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ENSEMBLES
-from triton_ensembles.recipe.reader import find_ensembles, read_recipe
+from triton_ensembles.recipe.reader import find_ensembles, read_recipe, recipe_and_faults
 from triton_ensembles.recipe.schema import Recipe
 
 GOOD = """\
@@ -104,3 +104,14 @@ def test_a_missing_or_binary_recipe_is_reported(tmp_path: Path) -> None:
     (tmp_path / "ensemble.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(EnsembleError, match="not a text file"):
         read_recipe(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a." * 30_000 + "b = 1", "a-" * 100_000, "#" * 300_000, "".join(f"[a{number}]\n" for number in range(20_000))],
+)
+def test_hostile_toml_is_a_few_lines(text: str, tmp_path: Path) -> None:
+    """Otherwise a short file takes minutes."""
+    recipe, faults = recipe_and_faults(text, tmp_path / "ensemble.toml")
+    assert recipe is None
+    assert 1 <= len(faults) <= 50

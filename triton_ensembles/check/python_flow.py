@@ -27,6 +27,9 @@ class Flow:
     """The parents of all nodes of a file."""
 
     def __init__(self, file: PythonFile) -> None:
+        self._helpers: dict[tuple[str, int], When] = {}
+        self._suppressing: dict[ast.AST, bool] = {}
+        self._names: dict[ast.AST, dict[str, list[ast.Name]]] = {}
         self.parents: dict[ast.AST, ast.AST] = {}
         self._calls: dict[str, list[ast.Call]] = {}
         self._defined: dict[str, list[Function]] = {}
@@ -49,6 +52,17 @@ class Flow:
         while parent := self.parents.get(child):
             yield parent, child
             child = parent
+
+    def names(self, below: ast.AST | None, name: str) -> list[ast.Name]:
+        """Where a name stands in a node, as :func:`ast.walk` finds them."""
+        if below is None:
+            return []
+        if below not in self._names:
+            found = self._names[below] = {}
+            for node in ast.walk(below):
+                if isinstance(node, ast.Name):
+                    found.setdefault(node.id, []).append(node)
+        return self._names[below].get(name, [])
 
     def function(self, node: ast.AST) -> Function | None:
         """The innermost function around a node."""
@@ -90,9 +104,11 @@ class Flow:
         function = self.function(node) if isinstance(node, ast.Name) else None
         if not isinstance(node, ast.Name) or function is None:
             return node
-        if any(isinstance(each, ast.arg) and each.arg == node.id for each in ast.walk(function)):
+        given = function.args
+        arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+        if any(each.arg == node.id for each in arguments if each):
             return node
-        named = [each for each in ast.walk(function) if isinstance(each, ast.Name) and each.id == node.id]
+        named = self.names(function, node.id)
         bound = [self.parents.get(each) for each in named if not isinstance(each.ctx, ast.Load)]
         if len(bound) == 1 and isinstance(bound[0], ast.Assign) and isinstance(bound[0].targets[0], ast.Name):
             return bound[0].value
@@ -116,11 +132,12 @@ class Flow:
         """When a helper runs that certainly is called, from the file itself."""
         if len(self._defined.get(name, ())) != 1:  # which of them is called is not known
             return When.CALLED
-        for call in self._calls.get(name, ()) if depth < _DEEPEST else ():
-            when = self.when(call, True, depth + 1)
-            if when in (When.LOAD, When.REQUEST):
-                return when
-        return When.CALLED
+        key = (name, depth)
+        if key not in self._helpers:
+            calls = self._calls.get(name, ()) if depth < _DEEPEST else ()
+            found = (self.when(call, True, depth + 1) for call in calls)
+            self._helpers[key] = next((when for when in found if when in (When.LOAD, When.REQUEST)), When.CALLED)
+        return self._helpers[key]
 
     def _may_skip(self, parent: ast.AST, child: ast.AST, loops_run: bool) -> bool:
         """Whether ``parent`` may leave out ``child``, or hide its errors."""
@@ -140,7 +157,9 @@ class Flow:
         if isinstance(parent, ast.comprehension):
             return child is not parent.iter
         if isinstance(parent, ast.With | ast.AsyncWith):
-            return any("suppress" in ast.unparse(item.context_expr) for item in parent.items)
+            if parent not in self._suppressing:
+                self._suppressing[parent] = any("suppress" in ast.unparse(item.context_expr) for item in parent.items)
+            return self._suppressing[parent]
         return isinstance(parent, ast.Try | ast.TryStar | ast.ExceptHandler | ast.Match | ast.match_case)
 
     def _is_of_requests(self, iterated: ast.expr) -> bool:

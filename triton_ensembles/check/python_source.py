@@ -3,22 +3,24 @@
 import ast
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from triton_ensembles.archive.tree import join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.fault import Place
 from triton_ensembles.check.packages import packages_in
-from triton_ensembles.check.repository import Model
+from triton_ensembles.check.python_budget import PythonBudget
+from triton_ensembles.check.repository import Model, Repository
 
 MODEL_PY = "model.py"
 UTILS = "triton_python_backend_utils"
 _MOST_VERSIONS = 20  # of one model
 _MOST_FILES = 200  # of one model
-_MOST_BYTES = 2 << 20  # of the files that those of one repository import
 _MOST_COMPILED = 128 << 10  # bytes of a file; compiling takes longer than parsing, and tables of data need none
-_BYTES = "bytes of imported files"  # in the cache of a repository
+# In the cache of a repository.
+_BUDGET = "budget for Python"
+_UNREAD = "Python files that were not read"
 
 
 @dataclass(frozen=True)
@@ -49,31 +51,26 @@ class Import:
 
 @dataclass(frozen=True)
 class PythonFile:
-    """``path`` is within the model's folder."""
+    """``path`` is within the model's folder.
+
+    Args:
+        nodes: all nodes of the file: rules look at them again and again, and walking takes longer.
+    """
 
     path: str
     shown: str
     data: bytes
+    nodes: tuple[ast.AST, ...] = field(default=(), repr=False, compare=False)
+    error: ParseError | None = field(default=None, compare=False)
 
     @property
     def module(self) -> ast.Module | None:
-        found = _parse(self.data)
-        return found if isinstance(found, ast.Module) else None
-
-    @property
-    def error(self) -> ParseError | None:
-        found = _parse(self.data)
-        return found if isinstance(found, ParseError) else None
+        return self.nodes[0] if self.nodes else None  # type: ignore[return-value]
 
     def place(self, node: ast.AST | Import | ParseError) -> Place:
         if isinstance(node, ast.AST):
             return Place(self.shown, getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1)
         return Place(self.shown, node.line, node.column)
-
-    @cached_property
-    def nodes(self) -> tuple[ast.AST, ...]:
-        """All nodes of the file: rules look at them again and again, and walking takes longer."""
-        return tuple(ast.walk(self.module)) if self.module else ()
 
     @cached_property
     def _calls(self) -> tuple[tuple[ast.Call, str], ...]:
@@ -155,15 +152,13 @@ def _imported(model: Model, first: PythonFile) -> list[PythonFile]:
     prefix = f"{roots[0]}/"
     found = {first.path: first}
     waiting = [first]
-    cache = model.repository.cache
-    while waiting and len(found) < _MOST_FILES and cache.get(_BYTES, 0) < _MOST_BYTES:
+    while waiting and len(found) < _MOST_FILES:
         file = waiting.pop()
         for path in _wanted(file, roots):
             if path.removeprefix(prefix).partition("/")[0].partition(".")[0] in installed:
                 continue
             if path not in found and (inner := _file(model, path)):
                 found[path] = inner
-                cache[_BYTES] = cache.get(_BYTES, 0) + len(inner.data)
                 waiting.append(inner)
     return list(found.values())
 
@@ -176,8 +171,17 @@ def every_file(model: Model) -> Iterator[PythonFile]:
 
 def is_local(model: Model, first: PythonFile, package: str) -> bool:
     """Whether the model has the package itself: a file or folder beside model.py or in the model's folder."""
-    roots = (first.path.rpartition("/")[0], "")
-    return any(name.partition(".")[0] == package for root in roots for name in model.children(root))
+    return any(package in _modules(model, root) for root in (first.path.rpartition("/")[0], ""))
+
+
+def _modules(model: Model, folder: str) -> frozenset[str]:
+    """The names of files and folders in a folder, without endings."""
+    key = f"*modules {join(model.root, folder)}"
+    if key not in model.repository.cache:
+        found = (name.partition(".")[0] for name in model.children(folder))
+        model.repository.cache[key] = frozenset(found)
+    modules: frozenset[str] = model.repository.cache[key]
+    return modules
 
 
 def adds_folders(files: list[PythonFile]) -> bool:
@@ -216,15 +220,38 @@ def _wanted(file: PythonFile, roots: list[str]) -> Iterator[str]:
                     yield f"{path}/__init__.py"
 
 
+def unread_files(repository: Repository) -> list[str]:
+    """The paths of the files that were left out so far, because they are too long or nested too deeply."""
+    found: list[str] = repository.cache.setdefault(_UNREAD, [])
+    return found
+
+
 def _file(model: Model, path: str) -> PythonFile | None:
+    """None for a file that is not there, or not read."""
     entry = model.get(path)
     if entry is None or entry.data is None:
         return None
+    cache = model.repository.cache
     key = f"*python {entry.path}"
-    found = model.repository.cache.get(key)
-    if not isinstance(found, PythonFile):
-        found = model.repository.cache[key] = PythonFile(path, model.place(path).path, entry.data)
+    if key not in cache:
+        cache[key] = _read(entry.data, path, model.place(path).path, cache.setdefault(_BUDGET, PythonBudget()))
+        if cache[key] is None:
+            unread_files(model.repository).append(entry.path)
+    found: PythonFile | None = cache[key]
     return found
+
+
+def _read(data: bytes, path: str, shown: str, budget: PythonBudget) -> PythonFile | None:
+    if not budget.may_parse(data):
+        return None
+    try:
+        module = _parse(data)
+        if isinstance(module, ParseError):
+            return PythonFile(path, shown, data, error=module)
+        nodes = budget.nodes(module)
+        return PythonFile(path, shown, data, nodes) if nodes else None
+    except (RecursionError, MemoryError):  # nested more deeply than Python takes here; elsewhere it may take more
+        return None
 
 
 @lru_cache(maxsize=512)
@@ -238,8 +265,8 @@ def _parse(data: bytes) -> ast.Module | ParseError:
             return module
     except SyntaxError as error:
         return ParseError(error.msg, error.lineno or 1, max(error.offset or 1, 1))
-    except (ValueError, RecursionError, MemoryError) as error:  # NUL bytes, nesting, an unknown encoding
-        return ParseError(str(error) or "it is nested too deeply", 1, 1)
+    except ValueError as error:  # NUL bytes, an unknown encoding
+        return ParseError(str(error), 1, 1)
 
 
 def _imports(module: ast.Module) -> Iterator[Import]:

@@ -10,6 +10,7 @@ from triton_ensembles.check.python_flow import Flow, flow_of
 from triton_ensembles.check.python_source import PythonFile
 
 _MOST = 256  # values of an expression
+_LARGEST = 1 << 63  # Python refuses to print numbers of thousands of digits
 _DEEPEST = 12  # names that lead to names
 _CHANGING = frozenset(
     (
@@ -37,6 +38,7 @@ class Values:
     def __init__(self, file: PythonFile, flow: Flow) -> None:
         self._flow = flow
         self._names: dict[ast.AST | None, Bindings] = {}  # of each function and class; those of the module for None
+        self._lambdas: dict[ast.Lambda, frozenset[str]] = {}
         self._attributes: Bindings = {}  # of all objects: self.name, Class.name
         for node in file.nodes:
             self._note(node)
@@ -50,7 +52,8 @@ class Values:
         if depth > _DEEPEST:
             return None
         if isinstance(node, ast.Constant):
-            return [node.value] if isinstance(node.value, str | int) else None
+            printed = isinstance(node.value, str) or (isinstance(node.value, int) and abs(node.value) < _LARGEST)
+            return [node.value] if printed else None  # type: ignore[list-item]
         if isinstance(node, ast.JoinedStr):
             return self._joined(node.values, depth)
         if isinstance(node, ast.FormattedValue):
@@ -96,13 +99,12 @@ class Values:
 
     def _of_name(self, node: ast.Name, depth: int) -> list[Value] | None:
         for parent, child in self._flow.above(node):
-            if isinstance(parent, ast.For) and child in parent.body and _binds(parent.target, node.id):
-                again = [each for each in ast.walk(parent) if isinstance(each, ast.Name) and each.id == node.id]
-                stored = sum(isinstance(each.ctx, ast.Store) for each in again)
+            if isinstance(parent, ast.For) and child in parent.body and self._flow.names(parent.target, node.id):
+                stored = sum(isinstance(each.ctx, ast.Store) for each in self._flow.names(parent, node.id))
                 return self._each(parent.target, parent.iter, node.id, depth) if stored == 1 else None
             if isinstance(parent, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
                 for part in parent.generators:
-                    if _binds(part.target, node.id):
+                    if self._flow.names(part.target, node.id):
                         return self._each(part.target, part.iter, node.id, depth)
         bound = self._bound(node)
         return self._values(bound, depth + 1) if bound is not None else None
@@ -110,9 +112,7 @@ class Values:
     def _bound(self, node: ast.Name) -> ast.expr | None:
         """The one expression that a name is bound to where it is used."""
         for parent, _ in self._flow.above(node):
-            if isinstance(parent, ast.Lambda) and any(
-                each.arg == node.id for each in ast.walk(parent) if isinstance(each, ast.arg)
-            ):
+            if isinstance(parent, ast.Lambda) and node.id in self._arguments(parent):
                 return None
             if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef):
                 bound = self._names.get(parent, {}).get(node.id)
@@ -120,6 +120,12 @@ class Values:
                     return bound[0] if len(bound) == 1 else None
         bound = self._names.get(None, {}).get(node.id)
         return bound[0] if bound and len(bound) == 1 else None
+
+    def _arguments(self, function: ast.Lambda) -> frozenset[str]:
+        if function not in self._lambdas:
+            found = (each.arg for each in ast.walk(function) if isinstance(each, ast.arg))
+            self._lambdas[function] = frozenset(found)
+        return self._lambdas[function]
 
     def _each(self, target: ast.expr, iterated: ast.expr, name: str, depth: int) -> list[Value] | None:
         """The values of a loop's variable."""
@@ -260,7 +266,3 @@ def _defined(node: ast.AST) -> list[str]:
     if isinstance(node, ast.ExceptHandler):
         return [node.name] if node.name else []
     return list(node.names) if isinstance(node, ast.Global | ast.Nonlocal) else []
-
-
-def _binds(target: ast.expr, name: str) -> bool:
-    return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(target))

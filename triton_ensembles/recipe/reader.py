@@ -14,6 +14,12 @@ from triton_ensembles.spelling import nearest
 
 RECIPE = "ensemble.toml"
 
+_LONGEST = 1 << 18  # letters
+_MOST_FAULTS = 50  # for each, its line is looked for
+_DOTTED = re.compile(
+    r"(?<![\w-])(?:[\w-]+[\"']?[ \t]*\.[ \t]*[\"']?){100}"
+)  # the parser takes the square of their number
+
 
 def find_ensembles(root: Path) -> Iterator[Path]:
     """The folders in ``root`` that contain a recipe, sorted by name."""
@@ -51,6 +57,10 @@ def parse_recipe(text: str, path: Path) -> Recipe:
 def recipe_and_faults(text: str, path: Path) -> tuple[Recipe | None, list[EnsembleError]]:
     """The recipe in ``text`` if it is valid, or why not: it is not TOML, or has unknown keys, wrong values or unknown
     names. ``path`` is for messages only."""
+    if len(text) > _LONGEST:
+        return None, [EnsembleError(f"this recipe is longer than {_LONGEST >> 10} KiB", path=path, cure="shorten it")]
+    if _DOTTED.search(text):
+        return None, [EnsembleError("a key of this TOML has more than 100 parts", path=path, cure="correct the key")]
     try:
         return Recipe.model_validate(tomllib.loads(text)), []
     except tomllib.TOMLDecodeError as error:
@@ -60,7 +70,7 @@ def recipe_and_faults(text: str, path: Path) -> tuple[Recipe | None, list[Ensemb
     except RecursionError:
         return None, [EnsembleError("this TOML is nested too deeply", path=path)]
     except ValidationError as error:
-        return None, [_fault(each, text, path) for each in _causes(error.errors())]
+        return None, [_fault(each, text, path) for each in _causes(error.errors())[:_MOST_FAULTS]]
 
 
 def _causes(errors: list[ErrorDetails]) -> list[ErrorDetails]:

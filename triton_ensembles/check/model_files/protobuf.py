@@ -33,8 +33,8 @@ class Budget:
     def __init__(self, fields: int = MOST_FIELDS) -> None:
         self.left = fields
 
-    def spend(self) -> None:
-        self.left -= 1
+    def spend(self, fields: int = 1) -> None:
+        self.left -= fields
         if self.left < 0:
             raise TooLargeError
 

@@ -45,7 +45,7 @@ class FileReader:
         message = Message(file, size, self._budget, head, on_disk=on_disk)
         try:
             if format == ".pt":
-                return _torchscript(head, size, file, on_disk)
+                return _torchscript(head, size, file, on_disk, self._budget)
             if format == ".onnx":
                 return None if head[4:8] == b"ORTM" else read_onnx(message)  # ONNX Runtime's own form
             return read_graphdef(message) if format == ".graphdef" else None
@@ -59,14 +59,14 @@ class FileReader:
         return ModelFile(f"it is not {_NAMES[format]}", f"save {_NAMES[format]} under this name")
 
 
-def _torchscript(head: bytes, size: int, file: IO[bytes], on_disk: bool) -> ModelFile | None:
+def _torchscript(head: bytes, size: int, file: IO[bytes], on_disk: bool, budget: Budget) -> ModelFile | None:
     if not head.startswith(_ZIP):
         return ModelFile(f"it is not {_NAMES['.pt']}, which is a zip archive", "save it with torch.jit.save")
     if not on_disk and size > _LARGEST_COPY:
         return None
     try:
         source = file if on_disk else io.BytesIO(head + file.read())
-        return read_torchscript(source)
+        return read_torchscript(source, budget)
     except zipfile.BadZipFile:
         return ModelFile("it breaks off before its end: the list of its members is missing", _AGAIN)
 

@@ -14,24 +14,32 @@ import zlib
 from typing import IO
 
 from triton_ensembles.check.model_files.file import ModelFile, ModelTensor
+from triton_ensembles.check.model_files.protobuf import Budget
 
 _LARGEST_CODE = 4 << 20  # bytes of the text that has the class
+_LARGEST_HEAD = 32 << 10  # bytes of "def forward(self, …) -> …:"
 _LARGEST_LIST = 8 << 20  # bytes of the list of members
+_SHORTEST_ENTRY = 46  # bytes of it for a member
+_NEXT = re.compile(r"\n(?=\S)")
+# How many fields of protobuf take as long.
+_MEMBER, _BYTES_OF_CODE = 3, 32
 _TAIL = (1 << 16) + 100  # bytes at the end of a zip archive, of which one says where that list is
 _HEAD = 4096  # bytes of data.pkl: the class is the first thing in it
 _CURE = "save it with torch.jit.script(model).save(path) or torch.jit.trace(model, example).save(path)"
 
 
-def read_torchscript(file: IO[bytes]) -> ModelFile:
-    """Raises :class:`zipfile.BadZipFile` when it is not a complete zip archive."""
-    if _size_of_list(file) > _LARGEST_LIST:
+def read_torchscript(file: IO[bytes], budget: Budget) -> ModelFile:
+    """Raises :class:`zipfile.BadZipFile` when it is not a complete zip archive, and TooLargeError."""
+    size = _size_of_list(file)
+    if size > _LARGEST_LIST:
         return ModelFile()
+    budget.spend(size // _SHORTEST_ENTRY * _MEMBER)
     try:
         with zipfile.ZipFile(file) as archive:
             inner = {name.partition("/")[2]: name for name in archive.namelist()}
             if "constants.pkl" not in inner and "data.pkl" in inner:
                 return ModelFile("it is what torch.save wrote (weights, or a pickled module), not TorchScript", _CURE)
-            return _module(archive, inner)
+            return _module(archive, inner, budget)
     except (NotImplementedError, RuntimeError, zlib.error, EOFError, OverflowError, ValueError, SyntaxError):
         return ModelFile()  # a form that is not known here
 
@@ -51,7 +59,7 @@ def _size_of_list(file: IO[bytes]) -> int:
     return found
 
 
-def _module(archive: zipfile.ZipFile, inner: dict[str, str]) -> ModelFile:
+def _module(archive: zipfile.ZipFile, inner: dict[str, str], budget: Budget) -> ModelFile:
     if "data.pkl" not in inner:  # written before torch 1.4, or by torch.export
         return ModelFile()
     with archive.open(inner["data.pkl"]) as file:
@@ -60,6 +68,7 @@ def _module(archive: zipfile.ZipFile, inner: dict[str, str]) -> ModelFile:
     path = inner.get(f"code/{module.replace('.', '/')}.py")
     if not path or archive.getinfo(path).file_size > _LARGEST_CODE:
         return ModelFile()
+    budget.spend(archive.getinfo(path).file_size // _BYTES_OF_CODE)
     with archive.open(path) as file:
         signature = _forward(file.read(_LARGEST_CODE).decode("utf-8", "replace"), name)
     if signature is None:
@@ -82,12 +91,20 @@ def _first_class(data: bytes) -> str:
 
 
 def _forward(code: str, name: str) -> ast.FunctionDef | None:
-    """The head of the method ``forward`` of the class."""
-    body = re.search(rf"^class {re.escape(name)}\(Module\):\n(.*?)(?=^\S|\Z)", code, re.MULTILINE | re.DOTALL)
-    head = re.search(r"^  def forward\(self: .*?\) -> .*?:$", body[1], re.MULTILINE | re.DOTALL) if body else None
-    if head is None:
+    """The head of the method ``forward`` of the class. Each step goes forward: the text may be anything."""
+    code = f"\n{code}\n"
+    first = f"\nclass {name}(Module):\n"
+    body = code.find(first)
+    if body < 0:
         return None
-    parsed = ast.parse(f"{head[0].strip()} pass").body[0]
+    after = _NEXT.search(code, body + len(first) - 1)
+    start = code.find("\n  def forward(self: ", body, after.start() if after else len(code))
+    limit = min(after.start() if after else len(code), start + _LARGEST_HEAD)
+    arrow = code.find(") -> ", start, limit)
+    end = code.find(":\n", arrow, limit + 1)
+    if -1 in (start, arrow, end):
+        return None
+    parsed = ast.parse(f"{code[start:end].strip()}: pass").body[0]
     return parsed if isinstance(parsed, ast.FunctionDef) else None
 
 

@@ -2,17 +2,29 @@
 
 import ast
 import sys
+from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.check.environments import environment_of
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.loaded_files import file_of
+from triton_ensembles.check.python_budget import MOST_TOKENS
 from triton_ensembles.check.python_flow import CLASS, Function, flow_of, own_nodes
-from triton_ensembles.check.python_source import MODEL_PY, ParseError, PythonFile, every_file, is_python, model_files
-from triton_ensembles.check.repository import Model
+from triton_ensembles.check.python_source import (
+    MODEL_PY,
+    ParseError,
+    PythonFile,
+    every_file,
+    is_python,
+    model_files,
+    unread_files,
+)
+from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, version
@@ -113,6 +125,28 @@ def model_py_no_class(model: Model) -> Iterator[Finding]:
             f"there is no class {CLASS} in this file",
             cure=f"write class {CLASS}:"
             + (f" instead of {meant}" if meant else " with a method execute(self, requests)"),
+        )
+
+
+@rule(
+    "The Python files of a repository are few and plain enough for the checker to read",
+    source=f"limits of the checker: {MOST_TOKENS:,} names, numbers and signs in one repository, and how deeply they "
+    "are nested",
+    severity=Severity.NOTE,
+)
+def python_unread(repository: Repository) -> Iterator[Finding]:
+    for model in repository.models:
+        with suppress(UnknownValueError):
+            deque(every_file(model), 0)
+    unread = unread_files(repository)
+    if unread:
+        yield Finding(
+            repository.place(unread[0]),
+            f"{len(unread)} of the Python files here were not read, this one first"
+            if len(unread) > 1
+            else "this Python file was not read",
+            "nothing of their code was checked" if len(unread) > 1 else "nothing of its code was checked",
+            "move data and generated code out of them, or check the models in groups",
         )
 
 

@@ -21,6 +21,7 @@ _LOOP = """\
             x = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
             response = pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)])
 """
+_LARGEST = 1 << 63  # Python refuses to print numbers of thousands of digits
 _NONE = "None in place of a response"
 _DEEPEST = 3  # helpers that pass requests on
 # What a request may be given to without being answered there.
@@ -181,15 +182,15 @@ def _is_over(iterated: ast.expr, requests: str) -> bool:
     return isinstance(iterated, ast.Name) and iterated.id == requests
 
 
-def _kind(file: PythonFile, execute: Function, value: ast.expr) -> str:
+def _kind(file: PythonFile, execute: Function, value: ast.expr, depth: int = 0) -> str:
     """What an expression surely is, "" when that is not known. Of a list, what is wrong with it comes first."""
     if isinstance(value, ast.Name):
-        bound = [node for node in ast.walk(execute) if isinstance(node, ast.Name) and node.id == value.id]
+        bound = flow_of(file).names(execute, value.id)
         stores = [node for node in bound if not isinstance(node.ctx, ast.Load)]
         parent = flow_of(file).parents.get(stores[0]) if len(stores) == 1 else None
-        if not isinstance(parent, ast.Assign) or parent.targets != stores:
+        if not isinstance(parent, ast.Assign) or parent.targets != stores or depth == _DEEPEST:
             return ""
-        kind = _kind(file, execute, parent.value)
+        kind = _kind(file, execute, parent.value, depth + 1)
         if kind != "an empty list":
             return kind
         # It is filled by whatever else happens to it.
@@ -209,7 +210,8 @@ def _kind(file: PythonFile, execute: Function, value: ast.expr) -> str:
     if type(value) in kinds:
         return kinds[type(value)]
     if isinstance(value, ast.Constant):
-        return "" if value.value is None else f"a constant, {value.value!r:.40}"
+        shown = "a number" if isinstance(value.value, int) and abs(value.value) >= _LARGEST else repr(value.value)[:40]
+        return "" if value.value is None else f"a constant, {shown}"
     if isinstance(value, ast.Call):
         name = file.full_name(value.func)
         helper = flow_of(file).helper(value)

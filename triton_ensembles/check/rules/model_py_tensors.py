@@ -156,7 +156,7 @@ def _needs_result(file: PythonFile, call: ast.Call, unread: bool) -> bool:
         return isinstance(parent, ast.Call) and unread
     function = flow_of(file).function(call)
     name = parent.targets[0].id
-    uses = [each for each in ast.walk(function) if isinstance(each, ast.Name) and each.id == name] if function else []
+    uses = flow_of(file).names(function, name)
     around = [parents.get(each) for each in uses if isinstance(each.ctx, ast.Load)]
     if around and all(isinstance(each, ast.Attribute | ast.Subscript) for each in around):
         return True
@@ -212,13 +212,11 @@ def _made(file: PythonFile) -> Iterator[tuple[ast.Call, tuple[str, ...] | None]]
 def _is_opaque(file: PythonFile) -> bool:
     """Whether tensors may be made in a way that calls do not show: the class passed on, or requests of BLS."""
     called = {id(call.func) for call, _ in file.calls()}
+    called |= {id(call.func.value) for call, _ in file.calls() if isinstance(call.func, ast.Attribute)}
     for node in file.nodes:
-        if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called:
-            name = file.full_name(node)
-            if name == f"{UTILS}.Tensor" and not any(
-                isinstance(call.func, ast.Attribute) and call.func.value is node for call, _ in file.calls()
-            ):
-                return True
+        passed = isinstance(node, ast.Name | ast.Attribute) and id(node) not in called
+        if passed and file.full_name(node) == f"{UTILS}.Tensor":  # type: ignore[arg-type]
+            return True
     return any(name == f"{UTILS}.InferenceRequest" for _, name in file.calls())
 
 
