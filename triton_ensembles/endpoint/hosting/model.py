@@ -45,7 +45,8 @@ class Model:
     api: TritonApi | None = None  # of the server that loaded it; no other server knows the model
     state: ModelState = ModelState.WAITING
     disk_bytes: int = 0
-    load_bytes: int = 0  # what its last load added to the server's memory
+    load_bytes: int = 0  # the memory that it takes while it is loaded
+    broken: str = ""  # why a loaded model fails every request until its server restarts; "" while nothing is known
     in_use: int = 0  # requests that wait for it or that it is answering
     hits: int = 0  # invocations that found it loaded
     misses: int = 0
