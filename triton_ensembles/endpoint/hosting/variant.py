@@ -146,7 +146,7 @@ class Variant:
         if multi:
             models = ModelCache(self._spec, container, disk, self._budgets, report)
         else:
-            models = SingleModel(self._spec, container, disk, self._budgets)
+            models = SingleModel(self._spec, container, disk, self._budgets, report)
         return Instance(index, container, models, disk, self._budgets, report)
 
     def _report(self, index: int) -> Report:
