@@ -15,7 +15,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from triton_ensembles.endpoint.deployment import Deployment, MakeVariant
-from triton_ensembles.endpoint.hosting.errors import ValidationError
+from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable, ValidationError
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.settings import ACCOUNT
@@ -48,6 +48,7 @@ class Endpoint:
 
     Attributes:
         deployment: answers requests; None while there is none.
+        shutting_down: it is deleted because the server is shutting down.
     """
 
     def __init__(self, name: str, arn: str, make: MakeVariant, changed: Callable[[Endpoint], None]) -> None:
@@ -58,6 +59,7 @@ class Endpoint:
         self.created = self.modified = time.time()
         self.config_name = ""
         self.deployment: Deployment | None = None
+        self.shutting_down = False
         self._make = make
         self._changed = changed
         self._deployments = 0
@@ -106,7 +108,14 @@ class Endpoint:
             await asyncio.wait_for(self._settled.wait(), seconds)
 
     def choose(self, target_variant: str | None) -> Variant:
-        """The variant that a request goes to. Raises hosting's ValidationError when none is in service."""
+        """The variant that a request goes to.
+
+        Raises:
+            ValidationError: none is in service.
+            ServiceUnavailable: the server is shutting down.
+        """
+        if self.shutting_down:
+            raise shutting_down()
         if self.deployment is None or self.status not in _SERVING:
             raise ValidationError(f"Endpoint {self.name} of account {ACCOUNT} not found. It is {self.status}")
         return self.deployment.choose(target_variant, self.name)
@@ -142,6 +151,10 @@ class Endpoint:
         else:
             self._settled.clear()
         self._changed(self)
+
+
+def shutting_down() -> ServiceUnavailable:
+    return ServiceUnavailable("the endpoint server is shutting down", cure="try again when it is up")
 
 
 def _reason(error: Exception) -> str:

@@ -73,8 +73,8 @@ async def _serve(settings: Settings, ready: Callable[[str], None], stopping: Cal
                 await asked.wait()
                 stopping()
             finally:
+                await platform.stop()  # it still listens, and answers 503
                 await site.stop()
-                await platform.stop()
                 await runner.cleanup()
 
 

@@ -9,7 +9,7 @@ from triton_ensembles.endpoint.api.errors import NotSupportedLocally, ServiceUna
 from triton_ensembles.endpoint.api.resources import Resources
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.api.validation import refuse_unsupported
-from triton_ensembles.endpoint.endpoint_state import Endpoint, Status
+from triton_ensembles.endpoint.endpoint_state import Endpoint, Status, shutting_down
 from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.settings import Settings
 
@@ -47,6 +47,9 @@ class Endpoints(Resources[Endpoint]):
         return iter(sorted(self._resources.values(), key=lambda endpoint: endpoint.created))
 
     def find(self, name: str) -> Endpoint | None:
+        """Raises hosting's ServiceUnavailable when the server is shutting down."""
+        if self._stopping:
+            raise shutting_down()
         return self._resources.get(name)
 
     def create(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,6 +102,7 @@ class Endpoints(Resources[Endpoint]):
         """Delete all endpoints at once and wait until they are gone. From now on none can be created or updated."""
         self._stopping = True
         for endpoint in self:
+            endpoint.shutting_down = True
             if endpoint.status is not Status.DELETING:
                 self.delete({"EndpointName": endpoint.name})
         await asyncio.gather(*self._deletions, return_exceptions=True)

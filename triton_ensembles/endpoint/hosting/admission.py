@@ -5,16 +5,17 @@ beside each other and beside unloads as long as what they reserve fits:
 
     what the container uses, less the models that are being unloaded, plus what loads have reserved and do not use yet
 
-What a model takes that has never been loaded is a guess, so where memory is short such loads wait for each other: if
-the guess is wrong, it is wrong for one model at a time.
+What a model takes that has never been loaded is a guess: as much as the largest so far. While that rests on few models,
+such loads wait for each other, so that the guess is wrong for one of them at a time.
 """
 
 import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.container_process import Container
@@ -26,6 +27,7 @@ from triton_ensembles.endpoint.hosting.spec import Budgets
 
 # AWS: "a factor of the number of vCPUs". Each load blocks a thread of the container's front end.
 _MOST_LOADS = 2 * (os.cpu_count() or 1)
+_ENOUGH = 4  # models whose size is known, for guesses about several others at once
 _PATIENCE = 2.0  # seconds that a load waits for a model in use to become idle
 
 
@@ -46,6 +48,12 @@ class Reservation:
     alone: bool
     beside: bool = False
     begun: bool = False
+
+
+class _Look(NamedTuple):
+    usage: Usage
+    loading: dict[Model, Reservation]
+    unloading: set[Model]
 
 
 class Admission:
@@ -110,7 +118,7 @@ class Admission:
 
     def evict_excess(self, usage: Usage, why: str) -> bool:
         """Evict until what stays loaded is within the budget. False when it is not, and every model is in use."""
-        while usage.total - self._freed_soon(usage) > self._budget:
+        while usage.total - _freed(self.unloading, usage) > self._budget:
             if not self.evict(why):
                 return False
         return True
@@ -124,13 +132,12 @@ class Admission:
         while True:
             self._changed.clear()
             if model not in self.unloading and not self._must_wait(alone):
-                usage = await self._container.usage()
+                look = await self._look()
                 need, known = self._sizes.expected(model), self._sizes.known(model)
-                guesses = [each.bytes for each in self.loading.values() if not each.known]
-                if known or not guesses or 2 * need + sum(guesses) <= self._room(usage):
-                    while need > self._room(usage) and self.evict(f"'{model.target_model}' needs the memory"):
+                if known or self._sizes.count >= _ENOUGH or all(each.known for each in self.loading.values()):
+                    while need > self._room(look) and self.evict(f"'{model.target_model}' needs the memory"):
                         pass
-                    if need <= self._room(usage):
+                    if need <= self._room(look):
                         return True
                     if not self.loading and not self.unloading:
                         patience = patience or time.monotonic() + _PATIENCE
@@ -138,7 +145,7 @@ class Admission:
                         if not any(each.loaded for each in self._models.values()) or (at_an_end and not known):
                             return False
                         if at_an_end:
-                            used = usage.total + need
+                            used = look.usage.total + need
                             raise faults.not_enough_room(model.target_model, "memory", used, self._budget, True)
             await self._wait_for_change(None if patience is None else patience - time.monotonic())
 
@@ -154,21 +161,29 @@ class Admission:
     async def _until_room_is_made(self, model: Model) -> bool:
         """Wait for the unloads that the load needs. False if they have not freed what was expected."""
         while True:
-            usage = await self._container.usage()
-            begun = {each: held for each, held in self.loading.items() if held.begun or each is model}
-            if usage.total + _reserved(begun, usage) <= self._budget:
+            look = await self._look()
+            begun = {each: held for each, held in look.loading.items() if held.begun or each is model}
+            if look.usage.total + _reserved(begun, look.usage) <= self._budget:
                 return True
             if not self.unloading:
                 return False
             await asyncio.wait(self.unloading.values(), return_when=asyncio.FIRST_COMPLETED)
 
-    def _room(self, usage: Usage) -> int:
-        """What is left when the present loads and unloads have ended."""
-        return self._budget - usage.total + self._freed_soon(usage) - _reserved(self.loading, usage)
+    async def _look(self) -> _Look:
+        """Measure. Loads and unloads that end meanwhile count as if they were still in progress."""
+        loading, unloading = dict(self.loading), set(self.unloading)
+        usage = await self._container.usage()
+        return _Look(usage, loading | self.loading, unloading - self.loading.keys())
 
-    def _freed_soon(self, usage: Usage) -> int:
-        # A model without a process of its own has its memory in the server's.
-        return sum(usage.of_models.get(each.hash, 0) if each.stubs else each.load_bytes for each in self.unloading)
+    def _room(self, look: _Look) -> int:
+        """What is left when the present loads and unloads have ended."""
+        freed = _freed(look.unloading | self.unloading.keys(), look.usage)
+        return self._budget - look.usage.total + freed - _reserved(look.loading, look.usage)
+
+
+def _freed(unloads: Iterable[Model], usage: Usage) -> int:
+    """What is free once these unloads have ended. A model without a process of its own has its memory in the server."""
+    return sum(usage.of_models.get(each.hash, 0) if each.stubs else each.load_bytes for each in unloads)
 
 
 def _reserved(loads: Mapping[Model, Reservation], usage: Usage) -> int:

@@ -210,6 +210,11 @@ class Container:
             self._api = None
         if self._server is not None:
             await asyncio.to_thread(self._server.stop, at_once=self.stuck)
+            await asyncio.to_thread(self._end_orphans)
+
+    def _end_orphans(self) -> None:
+        with self._looking:
+            self._processes.end_orphans()
 
     def _release_handle(self) -> None:
         if self._handle >= 0:

@@ -3,8 +3,9 @@
 import errno
 import os
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 from triton_ensembles.archive.gzip_stream import ArchiveError, GzipStream
 from triton_ensembles.archive.tar import TAR_BUFFER, StrictHeader, safe_path
@@ -48,6 +49,8 @@ def extract(archive: Path, folder: Path, reserve: Callable[[int], None]) -> int:
     folder.mkdir(parents=True)
     try:
         with archive.open("rb") as file:
+            _check_names(file)
+            file.seek(0)
             stream = GzipStream(file)
             size = _extract(stream, folder, reserve)
             while stream.read(_CHUNK):  # gzip only shows at its end whether all of it arrived
@@ -59,6 +62,21 @@ def extract(archive: Path, folder: Path, reserve: Callable[[int], None]) -> int:
         raise _refused("archive-unreadable", f"this is not a tar archive compressed with gzip ({error})") from None
     except (ValueError, OverflowError, EOFError) as error:  # which tarfile raises for crafted headers
         raise _refused("archive-truncated", f"the tar data is damaged ({error})") from None
+
+
+def _check_names(file: IO[bytes]) -> None:
+    """Refuse the archive for its last member before the first is written: reading takes far less time, and no space."""
+    for count, member in enumerate(_members(GzipStream(file))):
+        if count >= MOST_ENTRIES:
+            raise _refused("archive-bomb", f"it has more than {MOST_ENTRIES} members")
+        _checked(member)
+
+
+def _members(stream: GzipStream) -> Iterator[tarfile.TarInfo]:
+    tar = tarfile.open(fileobj=stream, mode="r|", bufsize=TAR_BUFFER, tarinfo=StrictHeader, errorlevel=2)  # noqa: SIM115
+    for member in tar:
+        yield member
+        tar.members = []  # type: ignore[attr-defined]  # otherwise tarfile keeps every member
 
 
 def _extract(stream: GzipStream, folder: Path, reserve: Callable[[int], None]) -> int:

@@ -227,11 +227,11 @@ class MemoryCache:
         self._admission.unloading[model] = task = asyncio.create_task(unload())
         return task
 
-    async def _unload(self, model: Model, why: str = "") -> None:
+    async def _unload(self, model: Model, evicted: str = "") -> None:
         """Unload, and wait until the memory is freed. A container that cannot unload is restarted.
 
         Args:
-            why: it is evicted.
+            evicted: why, when it makes room for something else.
         """
         api = model.api
         assert api is not None, "only a loaded model is unloaded"
@@ -252,8 +252,9 @@ class MemoryCache:
         finally:
             model.state, model.broken = ModelState.ON_DISK, ""
         self._report.metric("ModelUnloadingTime", (time.monotonic() - began) * 1e6, model.target_model)
+        self._report.gone(model.target_model)
         text = f"{model.target_model} is unloaded"
-        self._report.event("model-evicted" if why else "model-unloaded", f"{text}: {why}" if why else text)
+        self._report.event("model-evicted" if evicted else "model-unloaded", f"{text}: {evicted}" if evicted else text)
         self._report_count()
 
     def _warn_of(self, model: Model, left: Left) -> None:

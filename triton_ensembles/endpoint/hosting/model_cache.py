@@ -78,6 +78,8 @@ class ModelCache:
         finally:
             waited = (time.monotonic() - began) * 1e6
             self._report.metric("ModelLoadingWaitTime", waited, target_model)
+            if not model.loaded and model.load_task is None:
+                self._report.gone(target_model)
         return model
 
     def release(self, model: Model) -> None:
@@ -146,6 +148,7 @@ class ModelCache:
             load = await self._memory.load(model)
         except HostingError as error:
             self._report.error(model.target_model, error)
+            self._report.gone(model.target_model)
             refused = isinstance(error, ModelError) and error.original_status != faults.OUT_OF_RESOURCES
             if refused and model.state is ModelState.ON_DISK:
                 await self._disk.delete(model)

@@ -6,11 +6,12 @@ process); which model such a process belongs to is known from an earlier look.
 """
 
 import re
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from triton_ensembles.processes import children, command_line, descendants, proportional_set_size
+from triton_ensembles.processes import children, command_line, descendants, handles, proportional_set_size, send
 
 _MODEL = re.compile(r"/models/(?P<hash>[0-9a-f]{32})/model/")
 _START = 19  # of the fields of /proc/PID/stat after the name: the time of the start
@@ -56,6 +57,12 @@ class ModelProcesses:
         stubs = {hash: sum(map(is_stub, pids)) for hash, pids in found.items() if hash}
         total = sum(sizes.values()) + proportional_set_size([server])
         return Usage(total, {hash: size for hash, size in sizes.items() if hash}, stubs)
+
+    def end_orphans(self) -> None:
+        """End what is left of the processes of a server that has ended, as far as an earlier look has found them."""
+        with handles(pid for pid, start in self._owners if _start(pid) == start) as left:
+            send(left, signal.SIGKILL)
+        self._owners = {}
 
 
 def is_stub(pid: int) -> bool:

@@ -9,6 +9,11 @@ class ModelSizes:
     def __init__(self) -> None:
         self._taken: dict[str, int] = {}
 
+    @property
+    def count(self) -> int:
+        """How many models have been loaded so far."""
+        return len(self._taken)
+
     def known(self, model: Model) -> bool:
         """Whether this model has been loaded before."""
         return model.hash in self._taken

@@ -32,7 +32,7 @@ from triton_ensembles.triton.sagemaker_server import PORT_VARIABLES
 
 _MEASURE_SECONDS = (2.0, 10.0)  # between measurements: at least and at most
 _PAUSE_FACTOR = 200  # times the duration of the last one: tens of ms for a server with many pages and threads
-_LOG_BYTES = 256 << 20  # SageMaker's container logs verbosely: some kilobytes per request
+_LOG_BYTES = 256 << 20  # a verbose log takes some kilobytes for each request
 _PLAIN_PATH = re.compile(r"[0-9A-Za-z._/+@=,:-]+")
 # Instances by the state of the model there: the one that can answer soonest first. 1: it is being loaded.
 _SOONEST = {ModelState.LOADED: 0, ModelState.ON_DISK: 2, ModelState.UNLOADING: 2, None: 3}
@@ -150,7 +150,10 @@ class Variant:
         return Instance(index, container, models, disk, self._budgets, report)
 
     def _report(self, index: int) -> Report:
-        return Report(self._endpoint, self.plan.name, index, self._metrics, self._events, self._errors)
+        return Report(self._endpoint, self.plan.name, index, self._metrics, self._events, self._errors, self._serves)
+
+    def _serves(self, target_model: str) -> bool:
+        return any(instance.state(target_model) is ModelState.LOADED for instance in self._instances)
 
     def _warn(self, error: EnsembleError) -> None:
         """Say it where people look: in the events, among the recent errors and in the log."""
