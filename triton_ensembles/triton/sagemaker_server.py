@@ -12,21 +12,14 @@ from triton_ensembles.triton.server_process import ServerProcess
 PORT_VARIABLES = {"metrics": "SAGEMAKER_TRITON_METRICS_PORT", "grpc": "SAGEMAKER_TRITON_GRPC_PORT"}
 # Variables of a container that must not reach the server on this machine.
 _NOT_PASSED = frozenset({"PATH", "LD_LIBRARY_PATH"})
-# Where they differ from the script's: the platform reads the metrics; the script's verbose log takes some kilobytes for
-# each request; and each load takes one of the threads (of which the server has 8) for itself.
-_DEFAULTS = {
-    "SAGEMAKER_TRITON_ALLOW_METRICS": "true",
-    "SAGEMAKER_TRITON_LOG_VERBOSE": "false",
-    "SAGEMAKER_TRITON_THREAD_COUNT": "64",
-}
 _METRICS_ON = ("--allow-metrics=true", "--allow-metrics=True", "--allow-metrics=1")
 
 
 class SageMakerServer(ServerProcess):
     """Serves one repository as docker/sagemaker/serve does, on free ports of the loopback interface.
 
-    Unless the environment says otherwise, metrics are on, the log is not verbose, and there are 64 threads: the local
-    platform reads the metrics, and loads several models at a time.
+    Metrics are on unless the environment switches them off (the script's default), because the local platform reads
+    them.
 
     Args:
         repository: the folder that the container sees: an empty one for a multi-model container.
@@ -58,7 +51,7 @@ class SageMakerServer(ServerProcess):
         given = {name: value for name, value in variables.items() if name != "SAGEMAKER_SAFE_PORT_RANGE"}
         platform = {"SAGEMAKER_BIND_TO_PORT": str(self.ports.sagemaker)}
         platform |= {variable: str(getattr(self.ports, name)) for name, variable in PORT_VARIABLES.items()}
-        command = server_command(_DEFAULTS | given | platform, repository.resolve())
+        command = server_command({"SAGEMAKER_TRITON_ALLOW_METRICS": "true"} | given | platform, repository.resolve())
         # The status page shows the summaries of each step: p50, p90, p99.
         own = (f"--metrics-address={LOOPBACK}", f"--grpc-address={LOOPBACK}", "--metrics-config=summary_latencies=true")
         passed = {name: value for name, value in command.environment.items() if name not in _NOT_PASSED}
