@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.endpoint.hosting.archives import Gate, model
+from tests.endpoint.hosting.archives import Gate, ensemble, model
 from tests.endpoint.hosting.conftest import Host, eventually
 from triton_ensembles.endpoint.hosting.errors import InternalFailure, ModelError, ServiceUnavailable
 from triton_ensembles.processes import descendants, proportional_set_size
@@ -114,6 +114,17 @@ async def test_a_load_that_fails_beside_others_has_its_own_reason(host: Host, tm
         assert isinstance(failure, ModelError)
         other = names[1 - names.index(name)]
         assert f"it is {name}" in failure.message and f"it is {other}" not in failure.message
+
+
+async def test_archives_with_equal_step_names_do_not_wait_for_each_other_forever(host: Host) -> None:
+    """AWS's notebooks upload one archive under many names. Triton must not load one and unload another at a time."""
+    names = [f"copy{number}.tar.gz" for number in range(3)]
+    for number, name in enumerate(names):
+        step = model("step", execute=f"x = x + {number}")
+        host.put(name, ensemble("ensemble", "step") | step)
+    await host.start(cache="Disabled", environment=COMPLETE)
+    for _ in range(2):
+        assert await asyncio.gather(*(host.ask(name, 10) for name in names)) == [[10], [11], [12]]
 
 
 async def test_a_model_that_is_known_not_to_fit_beside_those_in_use_is_not_loaded(host: Host, tmp_path: Path) -> None:

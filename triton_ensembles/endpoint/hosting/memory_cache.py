@@ -7,6 +7,7 @@ from pathlib import Path
 
 from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.admission import Admission, Reservation
+from triton_ensembles.endpoint.hosting.container_calls import ContainerCalls
 from triton_ensembles.endpoint.hosting.container_process import Container, Left
 from triton_ensembles.endpoint.hosting.disk import Disk
 from triton_ensembles.endpoint.hosting.errors import HostingError, ModelError
@@ -37,6 +38,7 @@ class MemoryCache:
         self._budgets = budgets
         self._report = report
         self._sizes = ModelSizes()
+        self._calls = ContainerCalls(models)
         self._admission = Admission(container, models, self._sizes, budgets, self._begin_unload)
         self.after_load: Callable[[Model], Awaitable[None]]
 
@@ -48,6 +50,7 @@ class MemoryCache:
         Raises:
             HostingError: the container refuses it, dies while loading it, or does not have enough memory.
         """
+        model.steps = _steps_in(self._disk.url_to_load(model.hash))
         for last in (False, True):
             reserved = await self._admission.enter(model, alone=last)
             try:
@@ -177,10 +180,11 @@ class MemoryCache:
                 "put each into an archive of its own",
             )
         while True:
-            log_start = self._container.log_size()
-            began = time.monotonic()
             try:
-                await self._request_load(model, api)
+                async with self._calls.call(model):
+                    log_start = self._container.log_size()
+                    began = time.monotonic()
+                    await self._request_load(model, api)
             except ContainerAnswered as answer:
                 why = f"the container answered {answer.status} to loading '{model.target_model}'"
                 if answer.status == faults.OUT_OF_RESOURCES and await self.evict(why):
@@ -238,7 +242,7 @@ class MemoryCache:
         model.state = ModelState.UNLOADING
         began = time.monotonic()
         try:
-            async with self._container.ending(model.hash) as wait_until_ended:
+            async with self._calls.call(model), self._container.ending(model.hash) as wait_until_ended:
                 async with asyncio.timeout(self._budgets.load_seconds):
                     await api.unload(model.hash, model.target_model)
                 self._warn_of(model, await wait_until_ended())
@@ -272,6 +276,13 @@ class MemoryCache:
     def _report_count(self) -> None:
         count = sum(model.loaded for model in self._models.values())
         self._report.metric("LoadedModelCount", count)
+
+
+def _steps_in(repository: Path) -> frozenset[str]:
+    """The models of the archive but its ensembles; none where there is no ensemble: Triton loads a single model."""
+    ensembles = set(_ensembles_in(repository))
+    folders = {config.parent.name for config in repository.glob("*/config.pbtxt")}
+    return frozenset(folders - ensembles if ensembles else ())
 
 
 def _ensembles_in(repository: Path) -> list[str]:
