@@ -46,7 +46,7 @@ async def known(host: Host, *names: str) -> None:
     """Load and unload these models, so that it is known what they take."""
     for name in names:
         await host.ask(name)
-    await eventually(lambda: not host.loaded())
+    await eventually(lambda: not host.variant.snapshot().instances[0].models)
 
 
 async def test_a_load_waits_neither_for_another_load_nor_for_an_unload_where_there_is_memory(
