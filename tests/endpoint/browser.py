@@ -92,6 +92,15 @@ class Browser:
     def text(self) -> str:
         return str(self.evaluate("document.body.innerText"))
 
+    def type(self, text: str) -> None:
+        """Over what stands in the field that has the focus."""
+        self.evaluate("document.activeElement.select()")
+        self._call("Input.insertText", text=text)
+
+    def resize(self, width: int, height: int = 900) -> None:
+        """The tab, in CSS pixels: a window cannot be as narrow as a phone."""
+        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
     def picture(self, path: Path) -> None:
         """A PNG of the whole page."""
         size = self._call("Page.getLayoutMetrics")["cssContentSize"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.endpoint.browser import CHROMIUM, Browser
 from tests.endpoint.hosting import archives
 from triton_ensembles.endpoint.local import LocalEndpoint
 
@@ -133,3 +135,12 @@ def put(s3: Any) -> Callable[[str, Any], None]:
 @pytest.fixture(scope="session")
 def log_of(local: LocalEndpoint) -> Callable[[str], Path]:
     return lambda name: local.root / "logs" / f"{name}.log"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        warnings.warn("NO CHROMIUM: the status page is NOT TESTED. Install it: apt-get install chromium", stacklevel=1)
+        pytest.skip("no chromium on this machine: the status page is not tested")
+    with Browser() as browser:
+        yield browser

@@ -23,7 +23,7 @@ PICTURE = ROOT / "docs" / "images" / "endpoint.png"
 def main(picture: Path) -> None:
     examples = (read_examples(ENSEMBLES / name).requests[0] for name in ("bert_trt", "dali_inception"))
     texts, image = (payload_of(request) for request in examples)
-    with tempfile.TemporaryDirectory() as folder, LocalEndpoint(Path(folder), "--memory-budget", "1400M") as local:
+    with tempfile.TemporaryDirectory() as folder, LocalEndpoint(Path(folder), "--memory-budget", "650M") as local:
         upload(local)
         deployer = Deployer(local, local.client("sagemaker"), [])
         deployer.multi_model("ensembles")

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import urllib.request
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.endpoint.browser import CHROMIUM, Browser
+from tests.endpoint.browser import Browser
 from tests.endpoint.conftest import Deployer
 from tests.endpoint.hosting import archives
 from triton_ensembles.endpoint.local import LocalEndpoint
 
 Put = Callable[[str, Any], None]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        warnings.warn("NO CHROMIUM: the status page is NOT TESTED. Install it: apt-get install chromium", stacklevel=1)
-        pytest.skip("no chromium on this machine: the status page is not tested")
-    with Browser() as browser:
-        yield browser
 
 
 def test_the_page_is_whole_without_a_script(local: LocalEndpoint, shared: str) -> None:
@@ -98,3 +88,25 @@ def test_a_server_that_stops_is_noticed(browser: Browser, tmp_path: Path) -> Non
         browser.wait("document.getElementById('connection').textContent == 'live'")
         assert "There is no endpoint yet" in browser.text()
     browser.wait("document.getElementById('connection').className == 'lost'")
+
+
+def test_a_model_whose_process_has_ended_is_shown_as_broken_with_the_cure(
+    browser: Browser, deployer: Deployer, local: LocalEndpoint, runtime: Any, put: Put
+) -> None:
+    put("mortal/dies.tar.gz", archives.model("dies", execute="os._exit(1)"))
+    put("mortal/lives.tar.gz", archives.model("lives"))
+    deployer.multi_model("mortal")
+    runtime.invoke_endpoint(EndpointName="mortal", TargetModel="mortal/lives.tar.gz", Body=archives.body(1))
+    with pytest.raises(runtime.exceptions.ModelError):
+        runtime.invoke_endpoint(EndpointName="mortal", TargetModel="mortal/dies.tar.gz", Body=archives.body(1))
+    browser.open(local.url)
+    card = "document.querySelector('[data-endpoint=mortal]')"
+    browser.wait(f"{card}.querySelector('.totals .broken dd')?.innerText == '1'")
+    row = f"{card}.querySelector('.models tbody tr')"  # the first one
+    assert browser.evaluate(f"{row}.dataset.model") == "mortal/dies.tar.gz"
+    assert "broken" in browser.evaluate(f"{row}.innerText")
+    fault, cure = (browser.evaluate(f"{row}.querySelector('.{it}')?.innerText") for it in ("fault", "cure"))
+    assert "has ended" in fault
+    assert cure and cure in browser.evaluate(f"{card}.querySelector('.errors').innerText")
+    healthy = f"{card}.querySelector('[data-model=\"mortal/lives.tar.gz\"]').innerText"
+    assert "broken" not in browser.evaluate(healthy)

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 _KEPT = 30  # as many as the page shows
@@ -11,12 +11,17 @@ _KEPT = 30  # as many as the page shows
 
 @dataclass(frozen=True)
 class Event:
-    """One line: the endpoint, the kind of event ("model-evicted", "InService", …) and a description."""
+    """One line: the endpoint, the kind of event ("model-evicted", "InService", …) and a description.
+
+    Attributes:
+        times: how often it came in a row; ``time`` is the last one's.
+    """
 
     endpoint: str
     kind: str
     text: str
     time: datetime = field(default_factory=lambda: datetime.now(UTC))
+    times: int = 1
 
 
 class RecentEvents:
@@ -27,7 +32,10 @@ class RecentEvents:
         self._added = asyncio.Event()
 
     def add(self, endpoint: str, kind: str, text: str) -> None:
-        self.latest.appendleft(Event(endpoint, kind, text))
+        event = Event(endpoint, kind, text)
+        if self.latest and replace(self.latest[0], time=event.time, times=1) == event:
+            event = replace(event, times=self.latest.popleft().times + 1)
+        self.latest.appendleft(event)
         self._added.set()
         self._added = asyncio.Event()
 

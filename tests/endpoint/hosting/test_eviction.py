@@ -44,6 +44,9 @@ async def test_the_least_recently_used_model_is_evicted_and_its_memory_is_freed(
     await host.ask("b.tar.gz")
     assert host.loaded() == ["b.tar.gz", "c.tar.gz"]
     assert len(host.observer.values("ModelDownloadingTime")) == 3
+    # One event says that b was evicted, and why.
+    (line,) = (text for _, text in host.observer.events if "b.tar.gz is unloaded" in text)
+    assert line.startswith("instance 0: b.tar.gz is unloaded: 'c.tar.gz' needs ")
 
 
 async def test_an_unload_has_ended_when_the_ensembles_steps_have(host: Host) -> None:

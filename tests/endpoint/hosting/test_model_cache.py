@@ -87,6 +87,9 @@ async def test_after_a_minute_the_client_gets_a_429_while_the_load_goes_on(host:
         await host.ask("slow.tar.gz")
     with pytest.raises(ModelNotReadyException):
         await first
+    variant = host.variant.snapshot()
+    (error,) = variant.errors
+    assert (error.target_model, error.times, variant.instances[0].not_ready) == ("slow.tar.gz", 2, 2)
     gate.open()
     await eventually(lambda: host.loaded() == ["slow.tar.gz"])
     assert await host.ask("slow.tar.gz", 5) == [5]

@@ -6,7 +6,7 @@ from copy import copy
 from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk
-from triton_ensembles.endpoint.hosting.errors import HostingError, InternalFailure, ModelError
+from triton_ensembles.endpoint.hosting.errors import HostingError, InternalFailure, ModelError, ModelNotReadyException
 from triton_ensembles.endpoint.hosting.model import Model, ModelState
 from triton_ensembles.endpoint.hosting.model_cache import ModelCache
 from triton_ensembles.endpoint.hosting.report import Report
@@ -35,6 +35,7 @@ class Instance:
         self._budgets = budgets
         self._report = report
         self._memory_bytes = 0
+        self._not_ready = 0
         container.on_death = self._died
         container.on_restart = self._started
 
@@ -77,8 +78,11 @@ class Instance:
         self.in_flight += 1
         try:
             model = await self._models.acquire(request.target_model)
-        except BaseException:
+        except BaseException as error:
             self.in_flight -= 1
+            if isinstance(error, ModelNotReadyException):
+                self._not_ready += 1
+                self._report.error(request.target_model or "", error)
             raise
         try:
             reply = await self._answer(model, request)
@@ -99,6 +103,7 @@ class Instance:
             pid=server.pid if server else None,
             restarts=self._container.restarts,
             in_flight=self.in_flight,
+            not_ready=self._not_ready,
             memory_bytes=self._memory_bytes if server else 0,
             disk_bytes=self._disk.used,
             environment_bytes=self._disk.environment_bytes,

@@ -70,6 +70,14 @@ class Model:
     def idle_on_disk(self) -> bool:
         return self.state is ModelState.ON_DISK and self.load_task is None
 
+    @property
+    def condition(self) -> str:
+        """The state as people call it: "broken", "queued" (for disk, for memory or for other loads), or as it is."""
+        if self.broken and self.loaded:
+            return "broken"
+        waits = self.state is ModelState.WAITING or (self.state is ModelState.ON_DISK and self.load_task is not None)
+        return "queued" if waits else self.state.value
+
     def touch(self) -> None:
         self.last_use = time.monotonic()
         self.last_used = datetime.now(UTC)

@@ -131,7 +131,7 @@ class ModelCache:
             if not task.done():
                 raise ModelNotReadyException(
                     f"model '{model.target_model}' is not ready after {self._budgets.invoke_seconds:.0f} s: "
-                    f"it is {model.state}",
+                    f"it is {model.condition}",
                     cure=f"try again: the load goes on, for up to {self._budgets.load_seconds:.0f} s",
                 )
             if task.cancelled():

@@ -60,4 +60,11 @@ class Report:
         self.event("warning", f"{text}; {cure}" if cure else text)
 
     def _remember(self, target_model: str, text: str, cure: str) -> None:
-        self._errors.appendleft(RecentError(datetime.now(UTC), self._instance, target_model, text, cure))
+        """Put it first. What comes again, or for many models, stays one error: it must not push all others out."""
+        error = RecentError(datetime.now(UTC), self._instance, target_model, text, cure)
+        for old in self._errors:
+            if old.kind == error.kind:
+                error = error.after(old)
+                self._errors.remove(old)
+                break
+        self._errors.appendleft(error)

@@ -1,9 +1,13 @@
 """The state of a variant at one moment, as frozen copies."""
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from triton_ensembles.endpoint.hosting.model import Model
+
+_OTHERS = 100  # names that are kept of one error
 
 
 @dataclass(frozen=True)
@@ -15,6 +19,7 @@ class InstanceStatus:
     pid: int | None
     restarts: int
     in_flight: int
+    not_ready: int  # requests that were answered with 429, since their model was not loaded in time
     memory_bytes: int  # proportional set size of the server and its Python processes
     disk_bytes: int  # of models and of environments
     environment_bytes: int  # of environments that the server has unpacked into /tmp
@@ -24,13 +29,31 @@ class InstanceStatus:
 
 @dataclass(frozen=True)
 class RecentError:
-    """An error or a warning, and how to fix it."""
+    """An error or a warning, and how to fix it.
+
+    Attributes:
+        times: how often it came; everything else is the last one's.
+        others: the target models that it came for before, the last one first.
+    """
 
     time: datetime
     instance: int
     target_model: str
     text: str
     cure: str = ""
+    times: int = 1
+    others: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> tuple[int, str, str]:
+        """Errors of one kind differ only in the model that they are about."""
+        text = self.text.replace(self.target_model, "") if self.target_model else self.text
+        return self.instance, text, self.cure
+
+    def after(self, earlier: RecentError) -> RecentError:
+        """This one, counted together with earlier ones of its kind."""
+        others = [name for name in (earlier.target_model, *earlier.others) if name != self.target_model]
+        return replace(self, times=earlier.times + 1, others=tuple(others[:_OTHERS]))
 
 
 @dataclass(frozen=True)

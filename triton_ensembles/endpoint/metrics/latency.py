@@ -35,10 +35,6 @@ class Latencies:
         values = self._values.get((endpoint, variant, target_model, name))
         return percentiles(values) if values else None
 
-    def models(self, endpoint: str, variant: str) -> list[str]:
-        """The target models with any value, sorted."""
-        return sorted({key[2] for key in self._values if key[:2] == (endpoint, variant)})
-
     def forget(self, endpoint: str) -> None:
         for key in [key for key in self._values if key[0] == endpoint]:
             del self._values[key]

@@ -26,6 +26,8 @@ _FUSED = "fused_step_"
 # Of a model, and of a step of a fused ensemble.
 _REQUESTS = ("nv_inference_request_success", "fused_step_requests")
 _DURATIONS = ("nv_inference_request_duration_us", "fused_step_duration_us")
+_QUANTILE = "nv_inference_request_summary_us"
+STEP_TIMES = (*_REQUESTS, *_DURATIONS, _QUANTILE)  # what step_times reads
 
 
 @dataclass(frozen=True)
@@ -67,13 +69,17 @@ class StepTimes:
 _Families = dict[str, dict[str, None]]  # by name: its lines, each once, so that instances share the first ones
 
 
-async def scrape(session: aiohttp.ClientSession, sources: Iterable[Source]) -> str:
-    """One exposition with the metrics of all instances that answer."""
+async def scrape(session: aiohttp.ClientSession, sources: Iterable[Source], names: tuple[str, ...] = ("",)) -> str:
+    """One exposition with the metrics of all instances that answer.
+
+    Args:
+        names: what the names of the metrics begin with.
+    """
     sources = list(sources)
     texts = await asyncio.gather(*(_read(session, source.url) for source in sources))
     families: _Families = {}
     for source, text in zip(sources, texts, strict=True):
-        _merge(families, source, text)
+        _merge(families, source, text, names)
     return "".join(f"{line}\n" for family in families.values() for line in family)
 
 
@@ -84,7 +90,8 @@ def step_times(exposition: str) -> dict[str, list[StepTimes]]:
     """
     found: dict[tuple[str, str, str, str], StepTimes] = {}
     totals: dict[tuple[str, str, str, str], float] = {}
-    for family in text_string_to_metric_families(exposition):
+    lines = (line for line in exposition.splitlines() if 'target_model=""' not in line)
+    for family in text_string_to_metric_families("\n".join(lines)):
         for sample in family.samples:
             labels = sample.labels
             if "model" not in labels:
@@ -97,7 +104,7 @@ def step_times(exposition: str) -> dict[str, list[StepTimes]]:
                 step.count += int(sample.value)
             elif metric in _DURATIONS:
                 totals[key] = totals.get(key, 0.0) + sample.value
-            elif metric == "nv_inference_request_summary_us" and labels.get("quantile") in _QUANTILES:
+            elif metric == _QUANTILE and labels.get("quantile") in _QUANTILES:
                 name = _QUANTILES[labels["quantile"]]
                 if sample.value == sample.value:  # not NaN: there were recent requests
                     setattr(step, name, max(getattr(step, name) or 0.0, sample.value / 1000))
@@ -118,12 +125,12 @@ async def _read(session: aiohttp.ClientSession, url: str) -> str:
         return ""  # it is being restarted
 
 
-def _merge(families: _Families, source: Source, text: str) -> None:
+def _merge(families: _Families, source: Source, text: str, names: tuple[str, ...]) -> None:
     for line in text.splitlines():
         if line.startswith("# "):
             _, _, name, *_ = line.split(" ", 3)
             families.setdefault(name, {})[line] = None
-        elif sample := _SAMPLE.fullmatch(line):
+        elif line.startswith(names) and (sample := _SAMPLE.fullmatch(line)):
             name = sample["name"]
             family = families.get(_SUFFIX.sub("", name)) or families.setdefault(name, {})
             target = _target_model(source, sample["labels"] or "")

@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import jinja2
@@ -14,19 +14,39 @@ from aiohttp import web
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.metrics.record import Metrics
-from triton_ensembles.endpoint.metrics.triton import Source, scrape, step_times
-from triton_ensembles.endpoint.page.view import view
+from triton_ensembles.endpoint.metrics.triton import STEP_TIMES, Source, StepTimes, scrape, step_times
+from triton_ensembles.endpoint.page.choice import FOLDED, Choice
+from triton_ensembles.endpoint.page.formats import ago, identifier, milliseconds, size
+from triton_ensembles.endpoint.page.rows import Order
+from triton_ensembles.endpoint.page.view import EndpointView, latencies, view
 
 _HERE = Path(__file__).parent
 _FILES = {"/-/style.css": "text/css", "/-/script.js": "text/javascript"}
 _REFRESH_SECONDS = 1.0
+_LEAST_SECONDS = 0.25  # between two updates, however many events come
+_PAUSE_FACTOR = 5  # times what the last update took: the page must not slow down what it shows
+_STEPS_SECONDS = 0.5  # that the page waits for Triton's metrics
 _KEEP_ALIVE_REFRESHES = 15
 _SAFE = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
-    "img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
+
+
+@dataclass
+class _Visit:
+    """One page in a browser. ``steps``: Triton's own times by "ENDPOINT/VARIANT", as last read."""
+
+    choice: Choice
+    order: Order
+    steps: dict[str, list[StepTimes]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, request: web.BaseRequest) -> "_Visit":
+        choice = Choice.of(request.query)
+        return cls(choice, Order(choice.sort))
 
 
 class Pages:
@@ -53,7 +73,7 @@ class Pages:
         self._closing = False
         loader = jinja2.FileSystemLoader(_HERE)
         self._templates = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-        self._templates.filters |= {"size": size, "ago": ago, "milliseconds": milliseconds}
+        self._templates.filters |= {"size": size, "ago": ago, "milliseconds": milliseconds, "id": identifier}
 
     def find(self, method: str, path: str) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] | None:
         """The handler of an unsigned request, or None when it is not for a page. No bucket's name begins with "-"."""
@@ -67,8 +87,8 @@ class Pages:
         self._closing = True
         self._events.add("", "stopping", "the endpoint server is stopping")
 
-    async def _status(self, _: web.BaseRequest) -> web.StreamResponse:
-        html = self._templates.get_template("status.html.j2").render(await self._content())
+    async def _status(self, request: web.BaseRequest) -> web.StreamResponse:
+        html = await self._render("status.html.j2", _Visit.of(request))
         return web.Response(text=html, content_type="text/html", headers=_SAFE)
 
     async def _file(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -87,10 +107,12 @@ class Pages:
         """Server-sent events: the live part of the page, whenever it has changed."""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", **_SAFE})
         await response.prepare(request)
-        template = self._templates.get_template("live.html.j2")
+        visit, clock = _Visit.of(request), asyncio.get_running_loop().time
         sent, unchanged = "", 0
         while not self._closing:
-            html = template.render(await self._content())
+            began = clock()
+            html = await self._render("live.html.j2", visit)
+            took = clock() - began
             unchanged += 1
             if html != sent:
                 await response.write(f"data: {json.dumps(html)}\n\n".encode())
@@ -99,51 +121,56 @@ class Pages:
                 await response.write(b": still here\n\n")
                 unchanged = 0
             await self._events.wait_for_next(_REFRESH_SECONDS)
-            await asyncio.sleep(0.05)  # events often come in groups
+            await asyncio.sleep(max(_LEAST_SECONDS, _PAUSE_FACTOR * took))
         await response.write_eof()
         return response
 
-    async def _content(self) -> dict[str, Any]:
-        steps = step_times(await scrape(self._session, self._sources()))
-        endpoints = [view(endpoint, self._metrics, steps) for endpoint in self._endpoints]
-        return {"url": self._url, "now": datetime.now(UTC), "endpoints": endpoints, "events": self._events.latest}
+    async def _render(self, template: str, visit: _Visit) -> str:
+        views = [view(endpoint, visit.choice, visit.order) for endpoint in self._endpoints]
+        await self._read_steps(views, visit)
+        times = {}
+        for each in views:
+            for variant in each.variants:
+                key = f"{each.endpoint.name}/{variant.plan.name}"
+                times[key] = list(latencies(each.endpoint.name, variant, self._metrics, visit.steps.get(key, [])))
+        return await asyncio.to_thread(  # a thousand rows take a while
+            self._templates.get_template(template).render,
+            url=self._url,
+            now=datetime.now(UTC),
+            endpoints=views,
+            latencies=times,
+            events=tuple(self._events.latest),
+            choice=visit.choice,
+            order=visit.order,
+            folded=FOLDED,
+        )
 
-    def _sources(self) -> Iterator[Source]:
+    async def _read_steps(self, views: Iterable[EndpointView], visit: _Visit) -> None:
+        """Of the models whose latencies are shown. An instance that does not answer in time does not delay the page."""
+        shown = {
+            (each.endpoint.name, variant.plan.name): frozenset(variant.timed)
+            for each in views
+            for variant in each.variants
+        }
+        try:
+            async with asyncio.timeout(_STEPS_SECONDS):
+                visit.steps = step_times(await scrape(self._session, self._sources(shown), STEP_TIMES))
+        except TimeoutError:
+            return
+
+    def _sources(self, only: Mapping[tuple[str, str], frozenset[str]] | None = None) -> Iterator[Source]:
+        """All instances that publish metrics; ``only``: the target models of each variant to read."""
         for endpoint in self._endpoints:
             for running in endpoint.running:
                 single = running.plan.spec.mode == "SingleModel"
+                wanted = None if only is None else only.get((endpoint.name, running.plan.name), frozenset())
                 for instance in running.snapshot().instances:
                     if instance.metrics_url and instance.ready:
+                        models = [model for model in instance.models if wanted is None or model.target_model in wanted]
                         yield Source(
                             instance.metrics_url,
                             {"endpoint": endpoint.name, "variant": running.plan.name, "instance": str(instance.index)},
-                            {model.hash: model.target_model for model in instance.models},
-                            frozenset(model.target_model for model in instance.models if model.loaded),
+                            {model.hash: model.target_model for model in models},
+                            frozenset(model.target_model for model in models if model.loaded),
                             single,
                         )
-
-
-def size(count: float) -> str:
-    """A number of bytes as text: ``12 MiB``."""
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:.0f} {unit}"
-        count /= 1024
-    return f"{count:.1f} GiB"
-
-
-def ago(then: datetime | None, now: datetime) -> str:
-    """``3 s ago``, ``5 min ago``, ``2 h ago``; a dash for None."""
-    if then is None:
-        return "–"
-    seconds = max(0, int((now - then).total_seconds()))
-    if seconds < 60:
-        return f"{seconds} s ago"
-    return f"{seconds // 60} min ago" if seconds < 3600 else f"{seconds // 3600} h ago"
-
-
-def milliseconds(value: float | None) -> str:
-    """At most three digits; a dash for None."""
-    if value is None:
-        return "–"
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"

@@ -1,0 +1,122 @@
+"""The status page of a thousand models, from records as a variant gives them."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+
+from triton_ensembles.endpoint.deployment import Deployment
+from triton_ensembles.endpoint.endpoint_state import Endpoint
+from triton_ensembles.endpoint.events import RecentEvents
+from triton_ensembles.endpoint.hosting.model import ColdStart, Model, ModelState
+from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec, VariantPlan
+from triton_ensembles.endpoint.hosting.status import InstanceStatus, VariantStatus
+from triton_ensembles.endpoint.metrics.record import Metrics
+from triton_ensembles.endpoint.page.choice import SORTS
+from triton_ensembles.endpoint.page.pages import Pages
+from triton_ensembles.endpoint.page.rows import Order, rows_of
+
+PLAN = VariantPlan("AllTraffic", ContainerSpec("image", "s3://b/", "MultiModel"), Budgets(1 << 30, 1 << 30), 1, "ml", 1)
+INSTANCE = InstanceStatus(0, True, 7, 0, 0, 0, 1 << 20, 1 << 20, 0, None, ())
+
+
+@dataclass
+class Recorded:
+    """A variant that shows a record."""
+
+    plan: VariantPlan
+    models: tuple[Model, ...]
+
+    def snapshot(self) -> VariantStatus:
+        return VariantStatus((replace(INSTANCE, models=self.models),), (), 5, "3.11")
+
+
+def models(count: int) -> tuple[Model, ...]:
+    """Idle, loaded ones with a history."""
+    rng, now = random.Random(7), datetime.now(UTC)
+    return tuple(
+        Model(
+            f"tenant-{number:05}.tar.gz",
+            str(number),
+            "/",
+            state=ModelState.LOADED,
+            disk_bytes=rng.randrange(1 << 30),
+            load_bytes=rng.randrange(1 << 30),
+            hits=rng.randrange(1000),
+            last_used=now - timedelta(seconds=rng.randrange(9)),
+            cold_start=ColdStart(1, 2, 3, rng.random()),
+        )
+        for number in range(count)
+    )
+
+
+def html(shown: tuple[Model, ...], query: str = "") -> str:
+    """The page with these models."""
+
+    async def get() -> str:
+        endpoint = Endpoint("e", "arn", cast(Any, None), lambda _: None)
+        endpoint.deployment = Deployment("c", [PLAN], 1, lambda plan, _: cast(Any, Recorded(plan, shown)))
+        async with aiohttp.ClientSession() as session:
+            pages = Pages("http://127.0.0.1:1", [endpoint], Metrics(), RecentEvents(), session)
+            handler = pages.find("GET", "/")
+            assert handler is not None
+            reply = await handler(make_mocked_request("GET", f"/{query}"))
+        assert isinstance(reply, web.Response) and reply.text is not None
+        return reply.text
+
+    return asyncio.run(get())
+
+
+def names(page: str) -> list[str]:
+    return re.findall(r'data-model="([^"]*)"', page)
+
+
+def test_the_page_is_as_large_with_a_thousand_models_as_with_a_hundred() -> None:
+    """It is made anew and sent every second, beside the requests that it shows."""
+    hundred, thousand = html(models(100)), html(models(1000))
+    assert len(thousand) < 1.01 * len(hundred) < 100_000
+    assert len(names(thousand)) == 20
+    assert "980 more" in thousand
+    assert len(names(html(models(1000), "?rows=all"))) == 1000
+
+
+def test_a_broken_model_comes_first_and_says_why_and_the_totals_count_it() -> None:
+    shown = models(1000)
+    shown[700].broken = "a process of its steps has ended; upload the archive under another name"
+    page = html(shown)
+    assert names(page)[0] == "tenant-00700.tar.gz"
+    assert "has ended; upload the archive" in page
+    assert re.search(r'"/\?filter=broken">broken</a></dt><dd>1</dd>', page)
+    assert names(html(shown, "?filter=broken")) == ["tenant-00700.tar.gz"]
+
+
+@pytest.mark.parametrize(
+    "query", ["?sort=nonsense&rows=-3", "?filter=%ff%00&sort=", "?filter=" + "a" * 5000, "?sort=hits&sort=name&x=%"]
+)
+def test_a_query_that_makes_no_sense_is_no_error(query: str) -> None:
+    assert "tenant-" in html(models(3), query) or "no model matches" in html(models(3), query)
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_rows_keep_their_places_while_what_they_are_sorted_by_changes(sort: str) -> None:
+    shown, order = models(50), Order(sort)
+
+    def places() -> list[str]:
+        return [row.model.target_model for row in order.sorted(rows_of("v", [replace(INSTANCE, models=shown)]))]
+
+    before = places()
+    for each in shown:
+        each.hits, each.misses, each.in_use = hash(each.hash) % 77, 3, 4
+        each.load_bytes, each.disk_bytes, each.cold_start = hash(each.hash) % 99, 5, None
+        each.last_used, each.state = None, random.choice(list(ModelState))
+    shown = (*models(51)[50:], *reversed(shown))  # the newcomer's name is the last one
+    assert places() == [*before, "tenant-00050.tar.gz"]

@@ -1,0 +1,158 @@
+"""The status page in a real Chromium, with a hundred models of which most wait until others are loaded."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import urllib.request
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
+from typing import Any
+
+import pytest
+
+from tests.endpoint.browser import Browser
+from tests.endpoint.conftest import Deployer
+from tests.endpoint.hosting import archives
+from triton_ensembles.endpoint.local import LocalEndpoint
+
+WAITING = 100 + 2 * (os.cpu_count() or 1)  # for as many loads at a time, and a hundred behind them
+ALL = WAITING + 2
+Ask = Callable[[str], HTTPConnection]
+LONG = "a-long-name-without-a-place-to-break-it-" * 4
+ROWS = "[...document.querySelectorAll('.models tbody tr')].map(row => row.dataset.model)"
+
+
+@pytest.fixture(scope="module")
+def many(local: LocalEndpoint, sagemaker: Any, s3: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    """b-busy and z-idle are loaded, and z-idle was asked twice. Nothing else gets through the gate. Eight errors.
+
+    It gives a function that sends a request without waiting for the answer.
+    """
+    gate = archives.Gate(tmp_path_factory.mktemp("gate"))
+    deployer = Deployer(local, sagemaker, [])
+    quick, slow = archives.packed(archives.model("quick")), archives.packed(archives.model("slow", gate.wait))
+    waiting = {f"q{number:03}-{LONG}.tar.gz": slow for number in range(WAITING)}
+    for name, archive in {"b-busy.tar.gz": quick, "z-idle.tar.gz": quick, **waiting}.items():
+        s3.put_object(Bucket="models", Key=f"many/{name}", Body=archive)
+    deployer.endpoint("many", deployer.config("many", deployer.model("many", "s3://models/many/")))
+    with contextlib.ExitStack() as clients:
+
+        def ask(name: str) -> HTTPConnection:
+            client = clients.enter_context(contextlib.closing(HTTPConnection(local.url.removeprefix("http://"))))
+            headers = {"X-Amzn-SageMaker-Target-Model": name}
+            client.request("POST", "/endpoints/many/invocations", archives.body(1), headers)
+            return client
+
+        for name in ("b-busy.tar.gz", "z-idle.tar.gz", "z-idle.tar.gz", *(f"missing-{number}" for number in range(8))):
+            ask(name).getresponse().read()
+        for name in waiting:
+            ask(name)
+        yield ask
+    sagemaker.delete_endpoint(EndpointName="many")
+
+
+def total(name: str) -> str:
+    return f"Number(document.querySelector('.totals .{name} dd')?.innerText)"
+
+
+@pytest.fixture
+def page(many: Ask, browser: Browser, local: LocalEndpoint) -> Callable[..., None]:
+    """``page(query)``: open it, live, once everything waits for what is loading."""
+
+    def page(query: str = "") -> None:
+        browser.resize(1400)
+        browser.open(f"{local.url}/{query}")
+        browser.wait("document.getElementById('connection').textContent == 'live'")
+        browser.wait(f"{total('loading')} && {total('loading')} + {total('queued')} == {WAITING}")
+
+    return page
+
+
+def test_totals_come_first_then_errors_then_twenty_rows_and_the_rest_is_folded(page: Any, browser: Browser) -> None:
+    page()
+    tops = (
+        "['.totals', '.errors', '.models', '.fold'].map(it => document.querySelector(it).getBoundingClientRect().top)"
+    )
+    found = browser.evaluate(tops)
+    assert found == sorted(found)
+    totals = browser.evaluate("document.querySelector('.totals').innerText").split()
+    assert totals[:3] == ["models", str(ALL), "queued"]
+    assert totals[totals.index("loaded") + 1] == "2"
+    assert len(browser.evaluate(ROWS)) == 20
+    more = f"[...document.querySelectorAll('a')].find(link => link.innerText.includes('{ALL - 20} more'))"
+    browser.evaluate(f"{more}.click()")
+    browser.wait(f"document.querySelectorAll('.models tbody tr').length == {ALL}")
+    assert browser.evaluate(ROWS) == sorted(browser.evaluate(ROWS))
+
+
+def test_the_same_error_of_many_models_is_one_line(
+    page: Any, browser: Browser, many: Ask, put: Callable[[str, Any], None]
+) -> None:
+    page()
+    assert browser.evaluate("document.querySelector('.errors').children.length") == 1
+    errors = browser.evaluate("document.querySelector('.errors').innerText")
+    assert "8 times missing-7 Failed to download model data" in errors
+    browser.evaluate("document.querySelector('.errors summary').click()")
+    names = ", ".join(f"missing-{number}" for number in reversed(range(7)))
+    assert names in browser.evaluate("document.querySelector('.errors').innerText")
+    # Another error comes first then, and what was unfolded stays so.
+    put("many/text.tar.gz", b"no archive")
+    many("text.tar.gz")
+    browser.wait("document.querySelector('.errors').children.length == 2")
+    assert "text.tar.gz" in browser.evaluate("document.querySelector('.errors').children[0].innerText")
+    assert names in browser.evaluate("document.querySelector('.errors').children[1].innerText")
+
+
+def test_a_model_that_waits_says_so(page: Any, browser: Browser) -> None:
+    page()
+    browser.evaluate("document.querySelector('.totals .loading a').click()")
+    browser.wait(f"document.querySelectorAll('.models .state.loading').length == Math.min(20, {total('loading')})")
+    page("?filter=queued")
+    states = browser.evaluate("[...document.querySelectorAll('.models .state')].map(state => state.innerText)")
+    assert states == ["queued"] * 20
+
+
+def test_typing_filters_without_a_reload(page: Any, browser: Browser, local: LocalEndpoint) -> None:
+    page()
+    browser.evaluate("window.mark = 1; document.getElementById('filter').focus()")
+    browser.type("Q01")
+    browser.wait("document.querySelectorAll('.models tbody tr').length == 10")
+    assert browser.evaluate("window.mark") == 1
+    assert browser.evaluate("document.activeElement.id") == "filter"
+    assert f"10 of {ALL} match “Q01”" in browser.text()
+    # Without a script the form sends the same.
+    with urllib.request.urlopen(f"{local.url}/{browser.evaluate('location.search')}") as reply:
+        assert reply.read().decode().count("data-model=") == 10
+    browser.type("<b>no such</b>")
+    browser.wait("document.body.innerText.includes('no model matches the filter')")
+
+
+def test_rows_stay_where_they_are_while_what_they_are_sorted_by_changes(page: Any, browser: Browser, many: Ask) -> None:
+    page()
+    hits = "[...document.querySelectorAll('.models thead a')].find(link => link.innerText == 'Hits')"
+    browser.evaluate(f"{hits}.click()")
+    browser.wait(f"{ROWS}.slice(0, 2).join() == 'z-idle.tar.gz,b-busy.tar.gz'")
+    browser.wait("document.getElementById('connection').textContent == 'live'")
+    # Folds, focus and what is scrolled stay, too.
+    browser.evaluate("document.querySelector('.timed').open = false; document.querySelector('.fold a').focus()")
+    for _ in range(5):
+        many("b-busy.tar.gz")
+    browser.wait("document.querySelector('[data-model=\"b-busy.tar.gz\"]').cells[4].innerText == '5'")
+    assert browser.evaluate(ROWS)[:2] == ["z-idle.tar.gz", "b-busy.tar.gz"]
+    assert browser.evaluate("document.querySelector('.timed').open") is False
+    assert "more" in browser.evaluate("document.activeElement.innerText")
+    page("?sort=hits")
+    assert browser.evaluate(ROWS)[:2] == ["b-busy.tar.gz", "z-idle.tar.gz"]
+
+
+@pytest.mark.parametrize("width", [360, 390, 900, 1280, 1300])
+def test_everything_can_be_read_on_a_phone_a_tablet_and_a_laptop(page: Any, browser: Browser, width: int) -> None:
+    page()
+    browser.resize(width)
+    cut_off = """[...document.querySelectorAll('body *')].filter(it => it.checkVisibility()).filter(it => {
+        const {left, right} = it.getBoundingClientRect();
+        return left < 0 || right > innerWidth || (it.scrollWidth > it.clientWidth + 1 && it.clientWidth);
+    }).map(it => it.outerHTML.slice(0, 200))"""
+    assert browser.evaluate(cut_off) == []
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width

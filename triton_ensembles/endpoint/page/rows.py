@@ -1,0 +1,72 @@
+"""The rows of the table of models: filtered, and sorted so that they stay where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from triton_ensembles.endpoint.hosting.model import Model, ModelState
+from triton_ensembles.endpoint.hosting.status import InstanceStatus
+
+CONDITIONS = ("broken", "queued", *(state.value for state in ModelState if state is not ModelState.WAITING))
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model on one instance, in a condition of CONDITIONS."""
+
+    variant: str
+    instance: int
+    model: Model
+    condition: str
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        return self.variant, self.instance, self.model.target_model
+
+    def matches(self, filter: str) -> bool:
+        """Whether ``filter`` is the condition or a part of the name."""
+        wanted = filter.strip().lower()
+        return wanted == self.condition or wanted in self.model.target_model.lower()
+
+
+def rows_of(variant: str, instances: Iterable[InstanceStatus]) -> list[Row]:
+    return [Row(variant, instance.index, model, model.condition) for instance in instances for model in instance.models]
+
+
+class Order:
+    """An order of rows for one visitor.
+
+    By name, rows move only when a model breaks: broken ones come first. By anything that changes while the visitor
+    looks on, rows keep the places that they had at first, and new ones come last.
+    """
+
+    def __init__(self, sort: str) -> None:
+        self.sort = sort
+        self.since = datetime.now(UTC)
+        self._places: dict[tuple[str, int, str], int] = {}
+
+    def sorted(self, rows: Iterable[Row]) -> list[Row]:
+        by_name = sorted(rows, key=lambda row: (row.condition != "broken", row.model.target_model, row.instance))
+        if self.sort == "name":
+            return by_name
+        ordered = sorted(by_name, key=lambda row: _rank(row, self.sort))
+        for row in ordered:
+            self._places.setdefault(row.key, len(self._places))
+        return sorted(ordered, key=lambda row: self._places[row.key])
+
+
+def _rank(row: Row, sort: str) -> float:
+    """The largest, the latest and the worst come first."""
+    model = row.model
+    match sort:
+        case "state":
+            return CONDITIONS.index(row.condition)
+        case "last-used":
+            return -(model.last_used or _LONG_AGO).timestamp()
+        case "cold-start":
+            return -model.cold_start.total if model.cold_start else 0
+    numbers = {"in-use": model.in_use, "hits": model.hits, "misses": model.misses}
+    return -(numbers | {"memory": model.memory_bytes, "disk": model.disk_bytes})[sort]
