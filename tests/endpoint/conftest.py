@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, WaiterError
 
 from tests.endpoint.browser import CHROMIUM, Browser
 from tests.endpoint.hosting import archives
@@ -101,6 +101,8 @@ def deployer(local: LocalEndpoint, sagemaker: Any) -> Iterator[Deployer]:
     deployer = Deployer(local, sagemaker, [])
     yield deployer
     for name in deployer.made:
+        with suppress(ClientError, WaiterError):  # not before it is in service, or has failed
+            sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name)
         with suppress(ClientError):
             sagemaker.delete_endpoint(EndpointName=name)
     for name in deployer.made:

@@ -8,6 +8,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -152,6 +153,15 @@ def test_a_wrong_instance_type_is_refused_with_its_place(deployer: Deployer, ref
         ("CreateEndpoint", b"[1]", "SerializationException", "not a JSON object"),
         ("CreateEndpoint", {"EndpointName": 1}, "SerializationException", "endpointName must be of type string"),
         ("CreateEndpoint", b" " * (1 << 20) + b"{}", "SerializationException", "larger than"),
+        (
+            "ListModels",
+            {"CreationTimeAfter": "2026-01-01T00:00:00Z"},
+            "SerializationException",
+            "of type timestamp, not str",
+        ),
+        ("ListModels", b'{"CreationTimeAfter": NaN}', "SerializationException", "NaN is not a JSON value"),
+        ("ListModels", b"[" * 100_000, "SerializationException", "nested too deeply"),
+        ("ListModels", b'{"NameContains": "\\ud800"}', "SerializationException", "surrogates not allowed"),
         ("FlyToTheMoon", {}, "UnknownOperationException", "SageMaker does not have the operation 'FlyToTheMoon'"),
         ("CreateTrainingJob", {}, "NotSupportedLocally", "CreateTrainingJob is not supported locally"),
     ],
@@ -162,11 +172,30 @@ def test_malformed_requests_are_refused(local: LocalEndpoint, operation: str, bo
     assert words in reply["message"]
 
 
-def test_operations_of_other_services_are_refused_by_name(local: LocalEndpoint, refused: Refused) -> None:
-    scaling = local.client("application-autoscaling")
-    code, message = refused(scaling.describe_scalable_targets, ServiceNamespace="sagemaker")
+@pytest.mark.parametrize(
+    ("service", "call", "parameters", "name"),
+    [
+        ("dynamodb", "list_tables", {}, "dynamodb:ListTables"),  # JSON
+        ("iam", "list_roles", {}, "iam:ListRoles"),  # query
+        ("ec2", "describe_instances", {}, "ec2:DescribeInstances"),  # its own query
+        ("sqs", "list_queues", {}, "sqs:ListQueues"),  # JSON, with the error's code of query beside it
+        ("cloudfront", "list_distributions", {}, "cloudfront"),  # rest-xml
+        ("lambda", "list_functions", {}, "lambda"),  # rest-json
+        (
+            "application-autoscaling",
+            "describe_scheduled_actions",
+            {"ServiceNamespace": "sagemaker"},
+            "application-auto",
+        ),
+    ],
+)
+def test_what_is_not_here_is_refused_by_name_in_the_format_of_its_service(
+    local: LocalEndpoint, refused: Refused, service: str, call: str, parameters: dict[str, Any], name: str
+) -> None:
+    """A client that reads XML finds no error in JSON, and reports nothing but a status."""
+    code, message = refused(getattr(local.client(service), call), **parameters)
     assert code == "NotSupportedLocally"
-    assert "DescribeScalableTargets is not supported locally" in message
+    assert message.startswith(name) and "is not supported locally" in message
 
 
 @pytest.mark.parametrize(
@@ -299,19 +328,41 @@ def test_a_request_whose_body_arrives_after_an_update_is_answered(
     assert archives.values(answer) == [3]
 
 
-def test_a_busy_endpoint_cannot_be_updated(deployer: Deployer, sagemaker: Any, put: Put, refused: Refused) -> None:
-    put("lazy.tar.gz", archives.model("lazy", "time.sleep(600)"))
+def test_an_endpoint_in_progress_can_be_neither_updated_nor_deleted(
+    deployer: Deployer, sagemaker: Any, put: Put, refused: Refused, tmp_path: Path
+) -> None:
+    gate = archives.Gate(tmp_path)
+    put("lazy.tar.gz", archives.model("lazy", gate.wait))
     deployer.single_model("lazy", "lazy.tar.gz", wait=False)
-    code, message = refused(sagemaker.update_endpoint, EndpointName="lazy", EndpointConfigName="lazy")
-    assert code == "ValidationException"
-    assert message.startswith("Cannot update in-progress endpoint")
+    share = {"VariantName": "AllTraffic", "DesiredInstanceCount": 2}
+    for call, parameters in (
+        (sagemaker.update_endpoint, {"EndpointConfigName": "lazy"}),
+        (sagemaker.update_endpoint_weights_and_capacities, {"DesiredWeightsAndCapacities": [share]}),
+        (sagemaker.delete_endpoint, {}),
+    ):
+        code, message = refused(call, EndpointName="lazy", **parameters)
+        assert code == "ValidationException"
+        assert message.startswith("Cannot update in-progress endpoint")
+    gate.open()
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="lazy")
+    sagemaker.delete_endpoint(EndpointName="lazy")
 
 
-def test_an_endpoint_that_is_still_starting_can_be_deleted(deployer: Deployer, sagemaker: Any, put: Put) -> None:
-    put("dawdler.tar.gz", archives.model("dawdler", "time.sleep(600)"))
-    deployer.single_model("dawdler", "dawdler.tar.gz", wait=False)
-    sagemaker.delete_endpoint(EndpointName="dawdler")
-    sagemaker.get_waiter("endpoint_deleted").wait(EndpointName="dawdler", WaiterConfig={"Delay": 1, "MaxAttempts": 300})
+def test_names_that_differ_only_in_case_are_one_except_when_an_endpoint_is_called(
+    deployer: Deployer, shared: str, sagemaker: Any, runtime: Any, refused: Refused
+) -> None:
+    """The API reference of CreateEndpoint; the ARNs of models and configurations would be the same, too."""
+    deployer.model("Case")
+    assert "Cannot create already existing model" in refused(deployer.model, name="CASE")[1]
+    deployer.config("Case", "casE")
+    deployer.endpoint("Case", "cASE", wait=False)
+    assert "already existing endpoint" in refused(lambda: deployer.endpoint("case", "Case", wait=False))[1]
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="cAse")
+    assert sagemaker.describe_endpoint(EndpointName="CASE")["EndpointName"] == "Case"
+    call = {"TargetModel": "one.tar.gz", "Body": archives.body(1)}
+    assert archives.values(runtime.invoke_endpoint(EndpointName="Case", **call)["Body"].read()) == [1]
+    assert "Endpoint case of account" in refused(runtime.invoke_endpoint, EndpointName="case", **call)[1]
+    sagemaker.delete_endpoint(EndpointName="CASE")
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from triton_ensembles.endpoint.metrics.cloudwatch import MinuteStatistics
 from triton_ensembles.endpoint.metrics.latency import percentiles
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.metrics.triton import step_times
+from triton_ensembles.endpoint.s3.percentiles import nearest_rank
 
 
 def samples(local: LocalEndpoint, endpoint: str) -> list[Sample]:
@@ -107,13 +108,66 @@ def test_cloudwatch_answers_from_the_same_numbers(
     assert sum(result["Values"]) == 4
 
 
-def test_the_values_of_one_minute_are_published_once_as_one_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_percentiles_are_those_of_the_values_that_came(
+    deployer: Deployer, shared: str, local: LocalEndpoint, runtime: Any, refused: Callable[..., tuple[str, str]]
+) -> None:
+    deployer.multi_model("ranked")
+    for _ in range(10):
+        call = {"EndpointName": "ranked", "TargetModel": "one.tar.gz", "Body": archives.body(1)}
+        runtime.invoke_endpoint(**call)["Body"].read()
+    cloudwatch, now = local.client("cloudwatch"), datetime.now(UTC)
+    dimensions = [{"Name": "EndpointName", "Value": "ranked"}, {"Name": "VariantName", "Value": "AllTraffic"}]
+    metric: dict[str, Any] = {"Namespace": "AWS/SageMaker", "MetricName": "ModelLatency", "Dimensions": dimensions}
+    window = {"StartTime": now - timedelta(hours=1), "EndTime": now + timedelta(minutes=1)}
+
+    def statistics(**names: list[str]) -> dict[str, Any]:
+        (point,) = cloudwatch.get_metric_statistics(**metric, **window, Period=7200, **names)["Datapoints"]
+        return dict(point)
+
+    ranks = statistics(ExtendedStatistics=["p0", "p50", "p100"])["ExtendedStatistics"]
+    point = statistics(Statistics=["Minimum", "Maximum"])
+    assert (ranks["p0"], ranks["p100"]) == (point["Minimum"], point["Maximum"])
+    assert point["Minimum"] <= ranks["p50"] <= point["Maximum"]
+    query = {"Id": "q", "MetricStat": {"Metric": metric, "Period": 7200, "Stat": "p50"}}
+    (result,) = cloudwatch.get_metric_data(MetricDataQueries=[query], **window)["MetricDataResults"]
+    assert result["Values"] == [ranks["p50"]]
+    code, message = refused(
+        cloudwatch.get_metric_statistics, **metric, **window, Period=7200, ExtendedStatistics=["p101"]
+    )
+    assert (code, "p101" in message) == ("InvalidParameterValue", True)
+
+
+def test_an_endpoints_cpu_is_measured_as_its_memory_is(
+    deployer: Deployer, shared: str, local: LocalEndpoint, runtime: Any
+) -> None:
+    deployer.multi_model("measured")
+
+    def found() -> list[float]:
+        return [each.value for each in samples(local, "measured") if each.name == "sagemaker_CPUUtilization_percent"]
+
+    wait_until(found)
+    assert found()[0] >= 0
+    cloudwatch = local.client("cloudwatch")
+    listed = cloudwatch.list_metrics(Namespace="/aws/sagemaker/Endpoints", MetricName="CPUUtilization")["Metrics"]
+    assert {"Name": "EndpointName", "Value": "measured"} in [name for each in listed for name in each["Dimensions"]]
+
+
+def test_the_values_of_one_minute_are_published_once_with_exact_sum_and_extremes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(cloudwatch.time, "time", lambda: 130.0)
     minutes = MinuteStatistics()
-    for value in (3.0, 1.0):
+    recorded = [0.0, *(1.01**power for power in range(500)), 7.0, 7.0, 7.0]
+    for value in recorded:
         minutes.record("ModelLatency", value, "e", "v")
     (datum,) = minutes.take()["AWS/SageMaker"]
-    assert datum["StatisticValues"] == {"SampleCount": 2, "Sum": 4.0, "Minimum": 1.0, "Maximum": 3.0}
+    counted = list(zip(datum["Values"], datum["Counts"], strict=True))
+    assert sum(count for _, count in counted) == len(recorded)
+    assert sum(value * count for value, count in counted) == pytest.approx(sum(recorded))
+    assert (min(datum["Values"]), max(datum["Values"])) == (min(recorded), max(recorded))
+    assert len(counted) < 150  # as many as PutMetricData takes
+    median = sorted(recorded)[len(recorded) // 2]
+    assert nearest_rank(counted, 0.5) == pytest.approx(median, rel=0.05)
     assert datum["Unit"] == "Microseconds"
     assert datum["Timestamp"].timestamp() == 120
     assert minutes.take() == {}
@@ -133,7 +187,7 @@ def test_a_recorded_value_is_in_all_three_places() -> None:
     assert last is not None
     assert (last.count, last.p50) == (1000, 2.0015)  # milliseconds, of the last thousand
     data = metrics.minutes.take()["AWS/SageMaker"]
-    assert sum(datum["StatisticValues"]["SampleCount"] for datum in data) == 2501
+    assert sum(sum(datum["Counts"]) for datum in data) == 2501
 
 
 def test_a_deleted_endpoint_keeps_its_counts_and_loses_its_gauges() -> None:
@@ -167,8 +221,8 @@ def test_values_count_for_the_minute_in_which_they_came(monkeypatch: pytest.Monk
         monkeypatch.setattr(cloudwatch.time, "time", lambda now=now: now)
         metrics.record("ModelLatency", value, "e", "v", "m")
     data = metrics.minutes.take()["AWS/SageMaker"]
-    sums = {each["Timestamp"].timestamp(): each["StatisticValues"]["Sum"] for each in data}
-    assert sums == {0.0: 1.0, 60.0: 110.0, 360.0: 1000.0}
+    values = {each["Timestamp"].timestamp(): sorted(each["Values"]) for each in data}
+    assert values == {0.0: [1.0], 60.0: [10.0, 100.0], 360.0: [1000.0]}
 
 
 def test_percentiles_are_in_milliseconds_and_exist_for_a_single_value() -> None:

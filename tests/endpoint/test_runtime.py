@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
 import threading
 import time
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tritonclient.http as triton
+from botocore.exceptions import WaiterError
 
 from tests.endpoint.conftest import Deployer
 from tests.endpoint.hosting import archives
@@ -89,6 +91,19 @@ def test_a_connection_stays_open_as_long_as_the_client_wants(
             assert reply.will_close != stays_open
         if not stays_open:
             assert connection.recv(1) == b""
+
+
+def test_a_target_model_may_begin_with_the_slash_that_the_prefix_lacks(
+    deployer: Deployer, runtime: Any, put: Put, refused: Refused
+) -> None:
+    """AWS concatenates the two; its own notebook leaves the slash to TargetModel."""
+    put("prefix/one.tar.gz", archives.model("one"))
+    deployer.endpoint("slash", deployer.config("slash", deployer.model("slash", "s3://models/prefix")))
+    for target in ("/one.tar.gz", "one.tar.gz", "/one.tar.gz"):
+        reply = runtime.invoke_endpoint(EndpointName="slash", TargetModel=target, Body=archives.body(3))
+        assert archives.values(reply["Body"].read()) == [3]
+    call = {"EndpointName": "slash", "TargetModel": "//one.tar.gz", "Body": archives.body(3)}
+    assert "prefix//one.tar.gz" in refused(runtime.invoke_endpoint, **call)[1]
 
 
 @pytest.mark.parametrize("count", [3, 100_000, 1_500_000])
@@ -193,6 +208,41 @@ def test_a_target_model_for_a_single_model_endpoint_is_refused(
     assert "is not a multi-model endpoint and does not support target model header" in message
 
 
+def test_a_response_stream_has_the_answer_as_one_part(
+    deployer: Deployer, runtime: Any, put: Put, refused: Refused
+) -> None:
+    put("streamed.tar.gz", archives.model("streamed"))
+    deployer.single_model("streamed", "streamed.tar.gz")
+    for count in (3, 100_000):  # the second one comes from the container in pieces
+        body, content_type = binary(count)
+        call = {"EndpointName": "streamed", "ContentType": content_type}
+        reply = runtime.invoke_endpoint_with_response_stream(Body=body, **call)
+        (event,) = reply["Body"]
+        assert reply["InvokedProductionVariant"] == "AllTraffic"
+        header = int(reply["ContentType"].removeprefix(BINARY))
+        result = triton.InferenceServerClient.parse_response_body(event["PayloadPart"]["Bytes"], header_length=header)
+        np.testing.assert_array_equal(result.as_numpy("Y"), np.arange(count, dtype=np.float32))
+    code, message = refused(runtime.invoke_endpoint_with_response_stream, EndpointName="streamed", Body=b"{")
+    assert (code, "(400)" in message or "(500)" in message) == ("ModelError", True)
+
+
+def test_messages_have_the_paths_of_a_container_on_aws(deployer: Deployer, runtime: Any, put: Put) -> None:
+    put("telling.tar.gz", archives.model("telling", execute="raise ValueError(__file__)"))
+    put("untold.tar.gz", archives.model("untold", "raise ValueError(__file__)"))
+    deployer.multi_model("telling")
+    with pytest.raises(runtime.exceptions.ModelError) as caught:
+        runtime.invoke_endpoint(EndpointName="telling", TargetModel="telling.tar.gz", Body=archives.body(1))
+    for message in (caught.value.response["OriginalMessage"], caught.value.response["Error"]["Message"]):
+        assert re.search(r"ValueError: /opt/ml/models/[0-9a-f]{32}/model/telling/1/model.py", message)
+        assert "endpoints/" not in message
+    deployer.single_model("untold", "untold.tar.gz", wait=False)
+    with pytest.raises(WaiterError):
+        deployer.sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="untold")
+    reason = deployer.sagemaker.describe_endpoint(EndpointName="untold")["FailureReason"]
+    assert "ValueError: /opt/ml/model/untold/1/model.py" in reason
+    assert "endpoints/" not in reason
+
+
 def test_requests_are_shared_among_variants_by_weight(deployer: Deployer, runtime: Any, put: Put) -> None:
     for name, factor in (("light", 1), ("heavy", 2)):
         put(f"{name}.tar.gz", archives.model(name, execute=f"x = x * {factor}"))
@@ -218,6 +268,14 @@ def test_requests_are_shared_among_variants_by_weight(deployer: Deployer, runtim
     assert seen["heavy"] > seen["light"]
     reply = runtime.invoke_endpoint(EndpointName="weighed", TargetVariant="light", Body=archives.body(1))
     assert reply["InvokedProductionVariant"] == "light"
+    shares = [{"VariantName": "light", "DesiredWeight": 1.0}, {"VariantName": "heavy", "DesiredWeight": 0.0}]
+    deployer.sagemaker.update_endpoint_weights_and_capacities(
+        EndpointName="weighed", DesiredWeightsAndCapacities=shares
+    )
+    deployer.sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="weighed")
+    for _ in range(10):
+        reply = runtime.invoke_endpoint(EndpointName="weighed", Body=archives.body(1))
+        assert reply["InvokedProductionVariant"] == "light"
 
 
 def test_running_requests_are_answered_when_their_endpoint_is_deleted(

@@ -11,9 +11,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
+from triton_ensembles.endpoint.container_paths import on_aws
 from triton_ensembles.endpoint.deployment import Deployment, MakeVariant
 from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable, ValidationError
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
@@ -39,6 +41,14 @@ _SERVING = {Status.IN_SERVICE, Status.UPDATING, Status.ROLLING_BACK}
 _SETTLED = {Status.IN_SERVICE, Status.FAILED}
 
 
+@dataclass(frozen=True)
+class Share:
+    """What UpdateEndpointWeightsAndCapacities changes of a variant; None where it stays."""
+
+    weight: float | None = None
+    instance_count: int | None = None
+
+
 class Endpoint:
     """An endpoint from CreateEndpoint to the end of DeleteEndpoint.
 
@@ -48,6 +58,7 @@ class Endpoint:
 
     Attributes:
         deployment: answers requests; None while there is none.
+        desired: what a variant is being changed to, by its name.
         shutting_down: it is deleted because the server is shutting down.
     """
 
@@ -59,6 +70,7 @@ class Endpoint:
         self.created = self.modified = time.time()
         self.config_name = ""
         self.deployment: Deployment | None = None
+        self.desired: Mapping[str, Share] = {}
         self.shutting_down = False
         self._make = make
         self._changed = changed
@@ -89,6 +101,12 @@ class Endpoint:
         """
         self._enter(Status.UPDATING)
         self._deploy(config_name, plans)
+
+    def rescale(self, shares: Mapping[str, Share]) -> None:
+        """Begin to change weights and instance counts of variants, in the background, unless it is ``in_progress``."""
+        self.desired = shares
+        self._enter(Status.UPDATING)
+        self._work = asyncio.get_running_loop().create_task(self._change_shares(shares))
 
     async def delete(self) -> None:
         """Cancel what is in progress, let running requests end, and stop everything."""
@@ -125,6 +143,21 @@ class Endpoint:
         deployment = Deployment(config_name, plans, self._deployments, self._make)
         self._work = asyncio.get_running_loop().create_task(self._change_to(deployment))
 
+    async def _change_shares(self, shares: Mapping[str, Share]) -> None:
+        reason = ""
+        try:
+            for variant in self.running:
+                share = shares.get(variant.plan.name, Share())
+                if share.weight is not None:
+                    variant.weigh(share.weight)
+                if share.instance_count is not None:
+                    await variant.resize(share.instance_count)
+        except Exception as error:
+            reason = _reason(error)
+        finally:
+            self.desired = {}
+            self._enter(Status.IN_SERVICE, reason)
+
     async def _change_to(self, deployment: Deployment) -> None:
         try:
             await deployment.start()
@@ -158,6 +191,10 @@ def shutting_down() -> ServiceUnavailable:
 
 
 def _reason(error: Exception) -> str:
-    """FailureReason: the message of our own errors; for any other error, its type as well."""
+    """FailureReason: the message of our own errors; for any other error, its type as well.
+
+    Only single models are loaded at the start, so the paths are theirs.
+    """
     text = str(error) if isinstance(error, EnsembleError) else f"{type(error).__name__}: {error}"
+    text = on_aws(text, multi_model=False)
     return text if len(text) <= _REASON_LENGTH else text[: _REASON_LENGTH - 1] + "…"

@@ -9,10 +9,12 @@ import boto3
 from aiohttp import web
 from botocore.config import Config
 
+from triton_ensembles.endpoint.api.autoscaling import AutoscalingApi
 from triton_ensembles.endpoint.api.configs import Configs
 from triton_ensembles.endpoint.api.control import ControlPlane
 from triton_ensembles.endpoint.api.endpoints import Endpoints
 from triton_ensembles.endpoint.api.models import Models
+from triton_ensembles.endpoint.api.refusal import refusal
 from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.api.tags import Tags
@@ -25,7 +27,7 @@ from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.page.pages import Pages
 from triton_ensembles.endpoint.router import Router
 from triton_ensembles.endpoint.s3.forward import Forward
-from triton_ensembles.endpoint.s3.forward import error as s3_error
+from triton_ensembles.endpoint.scaling.autoscaler import Autoscaler
 from triton_ensembles.endpoint.settings import Settings
 
 _PUT_AT_ONCE = 500  # metrics of one PutMetricData
@@ -44,6 +46,7 @@ class Platform:
         self._settings = settings
         self._backing_url = backing_url
         self._forward = Forward(session, backing_url)
+        self._clients: dict[str, Any] = {}
         self._events = RecentEvents()
         self._metrics = Metrics()
         config = Config(max_pool_connections=32)
@@ -51,15 +54,16 @@ class Platform:
         self._objects = S3Objects(s3)
         self._numbers = itertools.count(1)
         self._publishing = asyncio.Lock()
-        self._cloudwatch: Any = None
         tags = Tags()
         models = Models(settings, tags)
         configs = Configs(settings, tags, models)
         self.endpoints = Endpoints(settings, tags, configs, self._make_endpoint, self._metrics.forget)
+        self._autoscaler = Autoscaler(self._client, self._publish, self.endpoints.find)
         self._pages = Pages(url, self.endpoints, self._metrics, self._events, session)
         self.router = Router(
             ControlPlane(models, configs, self.endpoints, tags),
             Runtime(settings, self.endpoints.find, self._metrics),
+            AutoscalingApi(session, backing_url, settings.region, self._autoscaler),
             self._forward_to_moto,
             self._pages,
         )
@@ -67,6 +71,7 @@ class Platform:
     async def stop(self) -> None:
         """Let running requests end, and stop all endpoints."""
         self._pages.close()
+        await self._autoscaler.close()
         await self.endpoints.stop()
 
     def _make_endpoint(self, name: str, arn: str) -> Endpoint:
@@ -85,20 +90,22 @@ class Platform:
 
     def _client(self, service: str) -> Any:
         """A boto3 client of moto, which accepts any credentials."""
-        return boto3.client(
-            service,
-            endpoint_url=self._backing_url,
-            region_name=self._settings.region,
-            aws_access_key_id="local",
-            aws_secret_access_key="local",
-            config=Config(max_pool_connections=32, proxies={}),
-        )
+        if service not in self._clients:
+            self._clients[service] = boto3.client(
+                service,
+                endpoint_url=self._backing_url,
+                region_name=self._settings.region,
+                aws_access_key_id="local",
+                aws_secret_access_key="local",
+                config=Config(max_pool_connections=32, proxies={}),
+            )
+        return self._clients[service]
 
     async def _forward_to_moto(self, request: web.BaseRequest) -> web.StreamResponse:
         service = signed_service(request.raw_path, request.headers)
         if service in ("s3", None) and self._settings.s3_url:
             message = f"S3 is at {self._settings.s3_url}: export AWS_ENDPOINT_URL_S3={self._settings.s3_url}"
-            return s3_error("NotImplemented", message, 501)
+            return refusal(request, service, "NotImplemented", message, 501)
         if service == "monitoring":
             await self._publish()
         return await self._forward.handle(request)
@@ -112,6 +119,4 @@ class Platform:
                     await asyncio.to_thread(self._put, namespace, data[start : start + _PUT_AT_ONCE])
 
     def _put(self, namespace: str, data: list[dict[str, Any]]) -> None:
-        if self._cloudwatch is None:
-            self._cloudwatch = self._client("cloudwatch")
-        self._cloudwatch.put_metric_data(Namespace=namespace, MetricData=data)
+        self._client("cloudwatch").put_metric_data(Namespace=namespace, MetricData=data)

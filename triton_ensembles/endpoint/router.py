@@ -1,23 +1,29 @@
 """Decides which part of the platform a request is for: all of them share one URL.
 
-boto3 signs every request for a service, so that one address can serve SageMaker, its runtime, S3, CloudWatch and STS.
+boto3 signs every request for a service, so that one address can serve SageMaker, its runtime, Application Auto Scaling,
+S3, CloudWatch and STS.
 Unsigned requests come from a browser, Prometheus or curl.
 """
 
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from urllib.parse import parse_qs
 
 from aiohttp import web
 
-from triton_ensembles.endpoint.api.control import ControlPlane, error_reply, reply
+from triton_ensembles.endpoint.api.autoscaling import AutoscalingApi
+from triton_ensembles.endpoint.api.control import ControlPlane
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally
+from triton_ensembles.endpoint.api.refusal import refusal
 from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.page.pages import Pages
+from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 
 _log = logging.getLogger(__name__)
 _LOCAL = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]|[a-z0-9.-]+\.localhost)(:\d+)?", re.IGNORECASE)
+_FORM_BYTES = 1 << 20
 _MOTO = ("s3", "sts", "monitoring")
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -26,45 +32,65 @@ class Router:
     """Passes each request on to its handler.
 
     Args:
+        scaling: handles requests for Application Auto Scaling.
         moto: handles requests for S3, STS and CloudWatch.
         pages: the status page and the metrics.
     """
 
-    def __init__(self, control: ControlPlane, runtime: Runtime, moto: Handler, pages: Pages) -> None:
+    def __init__(
+        self, control: ControlPlane, runtime: Runtime, scaling: AutoscalingApi, moto: Handler, pages: Pages
+    ) -> None:
         self._control = control
         self._runtime = runtime
+        self._scaling = scaling
         self._moto = moto
         self._pages = pages
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        if refusal := _foreign(request):
-            return refusal
+        if foreign := _foreign(request):
+            return foreign
+        service = signed_service(request.raw_path, request.headers)
+        if not request.raw_path.startswith("/"):
+            message = f"the request is for {request.raw_path[:200]}, as for a proxy; send the path alone"
+            return refusal(request, service, "InvalidRequest", message)
         try:
-            return await self._handler(request)(request)
+            return await self._handler(request, service)(request)
         except NotSupportedLocally as error:
-            return error_reply(error)
+            return refusal(request, service, error.code, error.message)
+        except BodyTooLarge:
+            return refusal(request, service, "RequestEntityTooLarge", "the request is too large", 413)
         except Exception as error:
             if request.transport is None or request.transport.is_closing():
                 raise  # it failed because the client is gone: aiohttp deals with that
             _log.exception("%s %s failed", request.method, request.raw_path)
-            return reply(500, {"__type": "InternalFailure", "message": f"{type(error).__name__}: {error}"})
+            message = f"the server failed ({type(error).__name__}); platform.log says where"
+            return refusal(request, service, "InternalFailure", message, 500)
 
-    def _handler(self, request: web.BaseRequest) -> Handler:
-        service = signed_service(request.raw_path, request.headers)
+    def _handler(self, request: web.BaseRequest, service: str | None) -> Handler:
         if service == "sagemaker" or (service is None and "X-Amz-Target" in request.headers):
             return self._control.handle if "X-Amz-Target" in request.headers else self._runtime.handle
+        if service == "application-autoscaling":
+            return self._scaling.handle
         if service in _MOTO:
             return self._moto
         if service is not None:
-            operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
-            what = f"{service}:{operation}" if operation else service
-            raise NotSupportedLocally(what, "SageMaker, its runtime, S3, STS and CloudWatch are")
+            return lambda request: _refuse(request, service)
         path = request.raw_path.split("?")[0]
         if page := self._pages.find(request.method, path):
             return page
         if request.method == "POST" and path.startswith("/endpoints/"):
             return self._runtime.handle
         return self._moto
+
+
+async def _refuse(request: web.BaseRequest, service: str) -> web.StreamResponse:
+    """Raise NotSupportedLocally with the operation, where the request names it."""
+    operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
+    if request.content_type == "application/x-www-form-urlencoded":
+        form = parse_qs((await Body(request, _FORM_BYTES).whole()).decode(errors="replace"))
+        operation = form.get("Action", [""])[0]
+    what = f"{service}:{operation}" if operation else service
+    raise NotSupportedLocally(what, "SageMaker, its runtime, Application Auto Scaling, S3, STS and CloudWatch are")
 
 
 def _foreign(request: web.BaseRequest) -> web.Response | None:

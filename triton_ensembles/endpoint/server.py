@@ -13,6 +13,7 @@ import uvloop
 from aiohttp import web
 from filelock import FileLock, Timeout
 
+from triton_ensembles.endpoint.connection import Server
 from triton_ensembles.endpoint.platform import Platform
 from triton_ensembles.endpoint.s3.process import s3_process
 from triton_ensembles.endpoint.settings import Settings
@@ -56,9 +57,9 @@ async def _serve(settings: Settings, ready: Callable[[str], None], stopping: Cal
         ):
             platform = Platform(settings, url, backing, session)
             runner = web.ServerRunner(
-                web.Server(
+                Server(
                     platform.router.handle,
-                    handler_cancellation=True,  # a client that has hung up needs no answer
+                    handler_cancellation=True,  # a connection that is lost needs no answer
                     auto_decompress=False,  # bodies go to the container as they are
                     keepalive_timeout=_KEEP_ALIVE_SECONDS,
                     access_log=None,

@@ -42,6 +42,7 @@ class ControlPlane:
             "CreateEndpoint": endpoints.create,
             "ListEndpoints": endpoints.list,
             "UpdateEndpoint": endpoints.update,
+            "UpdateEndpointWeightsAndCapacities": endpoints.rescale,
             "DeleteEndpoint": endpoints.delete,
             "AddTags": tags.add,
             "ListTags": tags.list,
@@ -65,7 +66,7 @@ class ControlPlane:
         if run is None and operation != "DescribeEndpoint":
             raise NotSupportedLocally(operation, f"supported are DescribeEndpoint, {', '.join(self._operations)}")
         try:
-            parameters = _parsed(await Body(request, _MOST_BYTES).whole())
+            parameters = parsed(await Body(request, _MOST_BYTES).whole())
         except BodyTooLarge as error:
             raise SerializationException(f"the body is larger than {_MOST_BYTES} bytes") from error
         validate(model.input_shape, parameters)
@@ -84,11 +85,20 @@ def error_reply(error: ApiError) -> web.Response:
     return reply(error.status, {"__type": error.code, "message": error.message})
 
 
-def _parsed(body: bytes) -> dict[str, Any]:
+def parsed(body: bytes) -> dict[str, Any]:
+    """The JSON object of a body. Raises SerializationException."""
     try:
-        value = json.loads(body or b"{}")
+        value = json.loads(body or b"{}", parse_constant=_refuse_constant)
+        json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair is no character
     except ValueError as error:
         raise SerializationException(f"the body is not JSON: {error}") from error
+    except RecursionError:
+        raise SerializationException("the body is not JSON that can be read: it is nested too deeply") from None
     if not isinstance(value, dict):
         raise SerializationException("the body is not a JSON object")
     return value
+
+
+def _refuse_constant(name: str) -> Any:
+    """NaN, Infinity and -Infinity, which Python's reader takes for numbers."""
+    raise ValueError(f"{name} is not a JSON value")

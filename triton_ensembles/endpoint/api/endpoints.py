@@ -1,7 +1,8 @@
-"""CreateEndpoint, DescribeEndpoint, ListEndpoints, UpdateEndpoint, DeleteEndpoint."""
+"""The operations on endpoints: Create, Describe, List, Update (the weights and instance counts, too), Delete."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from triton_ensembles.endpoint.api.configs import Configs
@@ -9,7 +10,8 @@ from triton_ensembles.endpoint.api.errors import NotSupportedLocally, ServiceUna
 from triton_ensembles.endpoint.api.resources import Resources
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.api.validation import refuse_unsupported
-from triton_ensembles.endpoint.endpoint_state import Endpoint, Status, shutting_down
+from triton_ensembles.endpoint.endpoint_state import Endpoint, Share, Status, shutting_down
+from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.settings import Settings
 
@@ -47,20 +49,25 @@ class Endpoints(Resources[Endpoint]):
         return iter(sorted(self._resources.values(), key=lambda endpoint: endpoint.created))
 
     def find(self, name: str) -> Endpoint | None:
-        """Raises hosting's ServiceUnavailable when the server is shutting down."""
+        """For InvokeEndpoint, where the case of the name must match (the API reference of CreateEndpoint).
+
+        Raises hosting's ServiceUnavailable when the server is shutting down.
+        """
         if self._stopping:
             raise shutting_down()
-        return self._resources.get(name)
+        endpoint = self._resources.get(name.lower())
+        return endpoint if endpoint is not None and endpoint.name == name else None
 
     def create(self, request: Mapping[str, Any]) -> dict[str, Any]:
         refuse_unsupported("CreateEndpoint", request, {"EndpointName", "EndpointConfigName", "Tags"})
         self._refuse_when_stopping()
         name = request["EndpointName"]
         self._refuse_existing(name)
-        plans = self._configs.plan(request["EndpointConfigName"])
+        config = self._configs.get(request["EndpointConfigName"]).name
+        plans = self._configs.plan(config)
         endpoint = self._make(name, self._arn(name))
         reply = self._add(endpoint, request)
-        endpoint.create(request["EndpointConfigName"], plans)
+        endpoint.create(config, plans)
         return reply
 
     async def describe(self, request: Mapping[str, Any], *, waiter: bool = False) -> dict[str, Any]:
@@ -77,26 +84,50 @@ class Endpoints(Resources[Endpoint]):
 
     def update(self, request: Mapping[str, Any]) -> dict[str, Any]:
         supported = {"EndpointName", "EndpointConfigName", "DeploymentConfig"}
-        # Weights and counts only ever come from the configuration here, so there is nothing to retain.
         supported |= {"RetainAllVariantProperties", "ExcludeRetainedVariantProperties"}
         refuse_unsupported("UpdateEndpoint", request, supported)
         _check_deployment(request.get("DeploymentConfig") or {})
-        self._refuse_when_stopping()
-        endpoint = self.get(request["EndpointName"])
-        plans = self._configs.plan(request["EndpointConfigName"])
-        if endpoint.in_progress:
-            raise ValidationException(f'Cannot update in-progress endpoint "{endpoint.arn}".')
-        endpoint.update(request["EndpointConfigName"], plans)
+        endpoint = self._changeable(request["EndpointName"])
+        config = self._configs.get(request["EndpointConfigName"]).name
+        plans = self._configs.plan(config)
+        if request.get("RetainAllVariantProperties"):
+            excluded = request.get("ExcludeRetainedVariantProperties") or []
+            plans = _retained(endpoint, plans, {each["VariantPropertyType"] for each in excluded})
+        endpoint.update(config, plans)
+        return {"EndpointArn": endpoint.arn}
+
+    def rescale(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """UpdateEndpointWeightsAndCapacities."""
+        shares = {}
+        for wanted in request["DesiredWeightsAndCapacities"]:
+            supported = {"VariantName", "DesiredWeight", "DesiredInstanceCount"}
+            refuse_unsupported("UpdateEndpointWeightsAndCapacities", wanted, supported, "DesiredWeightsAndCapacities")
+            name = wanted["VariantName"]
+            if name in shares:
+                raise ValidationException(f'The variant "{name}" is given twice')
+            shares[name] = Share(wanted.get("DesiredWeight"), wanted.get("DesiredInstanceCount"))
+        endpoint = self._changeable(request["EndpointName"])
+        weights = {each.plan.name: each.plan.weight for each in endpoint.running}
+        for name, share in shares.items():
+            if name not in weights:
+                raise ValidationException(f'The endpoint "{endpoint.arn}" has no variant "{name}"')
+            if share.instance_count == 0:
+                raise ValidationException(f'The DesiredInstanceCount of the variant "{name}" is 0')
+            weights[name] = weights[name] if share.weight is None else share.weight
+        if not sum(weights.values()):
+            raise ValidationException("The weight of every production variant would be 0")
+        endpoint.rescale(shares)
         return {"EndpointArn": endpoint.arn}
 
     def delete(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        endpoint = self.get(request["EndpointName"])
-        if endpoint.status is Status.DELETING:
-            raise ValidationException(f'Cannot delete in-progress endpoint "{endpoint.arn}".')
+        """As on AWS, only of an endpoint that is not being created, updated or deleted."""
+        self._begin_deletion(self._settled(request["EndpointName"]))
+        return {}
+
+    def _begin_deletion(self, endpoint: Endpoint) -> None:
         task = asyncio.get_running_loop().create_task(self._delete(endpoint))
         self._deletions.add(task)
         task.add_done_callback(self._deletions.discard)
-        return {}
 
     async def stop(self) -> None:
         """Delete all endpoints at once and wait until they are gone. From now on none can be created or updated."""
@@ -104,8 +135,18 @@ class Endpoints(Resources[Endpoint]):
         for endpoint in self:
             endpoint.shutting_down = True
             if endpoint.status is not Status.DELETING:
-                self.delete({"EndpointName": endpoint.name})
+                self._begin_deletion(endpoint)
         await asyncio.gather(*self._deletions, return_exceptions=True)
+
+    def _changeable(self, name: str) -> Endpoint:
+        self._refuse_when_stopping()
+        return self._settled(name)
+
+    def _settled(self, name: str) -> Endpoint:
+        endpoint = self.get(name)
+        if endpoint.in_progress:
+            raise ValidationException(f'Cannot update in-progress endpoint "{endpoint.arn}".')
+        return endpoint
 
     def _refuse_when_stopping(self) -> None:
         if self._stopping:
@@ -125,15 +166,31 @@ class Endpoints(Resources[Endpoint]):
 
 def _variant(running: Variant, endpoint: Endpoint) -> dict[str, Any]:
     plan = running.plan
+    desired = endpoint.desired.get(plan.name, Share())
     deployed = {"SpecifiedImage": plan.spec.image, "ResolvedImage": plan.spec.image, "ResolutionTime": endpoint.created}
     return {
         "VariantName": plan.name,
         "DeployedImages": [deployed],
         "CurrentWeight": plan.weight,
-        "DesiredWeight": plan.weight,
+        "DesiredWeight": plan.weight if desired.weight is None else desired.weight,
         "CurrentInstanceCount": plan.instance_count,
-        "DesiredInstanceCount": plan.instance_count,
+        "DesiredInstanceCount": desired.instance_count or plan.instance_count,
     }
+
+
+def _retained(endpoint: Endpoint, plans: tuple[VariantPlan, ...], excluded: set[str]) -> tuple[VariantPlan, ...]:
+    """The plans with the weights and instance counts that the running variants of the same names have."""
+    running = {each.plan.name: each.plan for each in endpoint.running}
+
+    def retained(plan: VariantPlan) -> VariantPlan:
+        old = running.get(plan.name, plan)
+        return replace(
+            plan,
+            weight=plan.weight if "DesiredWeight" in excluded else old.weight,
+            instance_count=plan.instance_count if "DesiredInstanceCount" in excluded else old.instance_count,
+        )
+
+    return tuple(map(retained, plans))
 
 
 def _check_deployment(config: Mapping[str, Any]) -> None:

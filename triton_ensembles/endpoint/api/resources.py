@@ -28,6 +28,8 @@ T = TypeVar("T", bound=Resource | Endpoint)
 class Resources(Generic[T]):
     """All resources of one kind by name, with AWS's error messages.
 
+    Names that differ only in case are one: their ARNs, which have lower case, would be the same.
+
     Attributes:
         kind: what the names of members begin with: "EndpointConfig".
         title: AWS's name for it in errors: "endpoint configuration".
@@ -54,23 +56,23 @@ class Resources(Generic[T]):
 
     def get(self, name: str) -> T:
         """Raises ValidationException when it does not exist."""
-        if name not in self._resources:
+        if name.lower() not in self._resources:
             raise ValidationException(f'Could not find {self.title} "{self._arn(name)}".')
-        return self._resources[name]
+        return self._resources[name.lower()]
 
     def _add(self, resource: T, request: Mapping[str, Any]) -> dict[str, Any]:
         """The reply of a Create operation, once the resource and the tags of the request are added."""
         self._refuse_existing(resource.name)
         self._tags.create(resource.arn, request)
-        self._resources[resource.name] = resource
+        self._resources[resource.name.lower()] = resource
         return {f"{self.kind}Arn": resource.arn}
 
     def _refuse_existing(self, name: str) -> None:
-        if name in self._resources:
+        if name.lower() in self._resources:
             raise ValidationException(f'Cannot create already existing {self.title} "{self._arn(name)}".')
 
     def _remove(self, resource: T) -> None:
-        del self._resources[resource.name]
+        del self._resources[resource.name.lower()]
         self._tags.forget(resource.arn)
 
     def _summary(self, resource: T) -> dict[str, Any]:

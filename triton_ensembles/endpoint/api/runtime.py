@@ -1,4 +1,8 @@
-"""InvokeEndpoint: POST /endpoints/{EndpointName}/invocations, in the shapes of botocore's sagemaker-runtime model."""
+"""InvokeEndpoint and InvokeEndpointWithResponseStream, in the shapes of botocore's sagemaker-runtime model.
+
+POST /endpoints/{EndpointName}/invocations
+POST /endpoints/{EndpointName}/invocations-response-stream
+"""
 
 import json
 import logging
@@ -13,7 +17,9 @@ from urllib.parse import unquote
 
 from aiohttp import web
 
+from triton_ensembles.endpoint.api import response_stream
 from triton_ensembles.endpoint.api.validation import operation_model, string_faults, summary
+from triton_ensembles.endpoint.container_paths import on_aws
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.hosting.errors import HostingError, ModelError, ValidationError
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
@@ -24,6 +30,7 @@ from triton_ensembles.endpoint.settings import ACCOUNT, Settings
 
 _log = logging.getLogger(__name__)
 _PATH = re.compile(r"/endpoints/(?P<name>[^/?]*)/(?P<operation>[^/?]*)/?")
+_INVOKE, _STREAM = "invocations", "invocations-response-stream"
 _WHOLE_BYTES = 256 * 1024  # smaller bodies are read whole, which is faster, and can be sent a second time
 _SUPPORTED = {"EndpointName", "Body", "ContentType", "Accept", "CustomAttributes", "TargetModel", "TargetVariant"}
 _SUPPORTED |= {"InferenceId"}
@@ -46,7 +53,7 @@ _HEADERS, _CONSTRAINTS, BODY_BYTES = _header_members()
 
 
 class Runtime:
-    """Answers InvokeEndpoint.
+    """Answers InvokeEndpoint, and InvokeEndpointWithResponseStream in one part: Triton's SageMaker port has no other.
 
     Args:
         find: returns the endpoint of a name.
@@ -68,13 +75,13 @@ class Runtime:
         except HostingError as error:
             call.model_status = error.original_status if isinstance(error, ModelError) else 0
             call.failed = error.status >= 500
-            response = _error_response(error, self._settings.log(call.endpoint))
+            response = _error_response(error, self._settings.log(call.endpoint), multi_model=bool(call.target_model))
         if call.endpoint:
             self._metrics.invocation(call, time.perf_counter() - call.started)
         return response
 
     async def _answer(self, request: web.BaseRequest, call: Call) -> web.StreamResponse:
-        name, parameters = _read(request)
+        name, operation, parameters = _read(request)
         endpoint = self._find(name)
         if endpoint is None:
             raise ValidationError(f"Endpoint {name} of account {ACCOUNT} not found.")
@@ -95,6 +102,8 @@ class Runtime:
             variant = _choose(endpoint, parameters, call)
         reply = await variant.invoke(invocation)
         call.model_status, call.model_seconds = reply.status, reply.model_seconds
+        if operation == _STREAM:
+            return await response_stream.send(request, reply, call.variant, _request_id())
         return await _send(request, reply, call.variant)
 
 
@@ -104,10 +113,10 @@ def _choose(endpoint: Endpoint, parameters: Mapping[str, str], call: Call) -> Va
     return variant
 
 
-def _read(request: web.BaseRequest) -> tuple[str, dict[str, str]]:
-    """EndpointName and the other members, validated. Raises ValidationError."""
+def _read(request: web.BaseRequest) -> tuple[str, str, dict[str, str]]:
+    """EndpointName, the end of the path, and the other members, validated. Raises ValidationError."""
     found = _PATH.fullmatch(request.rel_url.raw_path)
-    if found is None or found["operation"] != "invocations":
+    if found is None or found["operation"] not in (_INVOKE, _STREAM):
         raise ValidationError(f"{request.rel_url.raw_path} is not supported locally", cure="use InvokeEndpoint")
     name = unquote(found["name"])
     given = {"EndpointName": name}
@@ -120,7 +129,7 @@ def _read(request: web.BaseRequest) -> tuple[str, dict[str, str]]:
     for member in given:
         if member not in _SUPPORTED:
             raise ValidationError(f"{member} is not supported locally")
-    return name, given
+    return name, found["operation"], given
 
 
 @lru_cache(4096)  # most requests of a client differ only in the body
@@ -148,11 +157,12 @@ async def _send(request: web.BaseRequest, reply: Reply, variant: str) -> web.Str
     return response
 
 
-def _error_response(error: HostingError, log: Path) -> web.Response:
+def _error_response(error: HostingError, log: Path, *, multi_model: bool) -> web.Response:
     """A HostingError in the shape of InvokeEndpoint's errors. ``log`` is the endpoint's log file."""
-    body: dict[str, Any] = {"Message": str(error)}
+    body: dict[str, Any] = {"Message": on_aws(str(error), multi_model=multi_model)}
     if isinstance(error, ModelError):
-        body |= {"OriginalStatusCode": error.original_status, "OriginalMessage": error.original_message}
+        message = on_aws(error.original_message, multi_model=multi_model)
+        body |= {"OriginalStatusCode": error.original_status, "OriginalMessage": message}
         body |= {"LogStreamArn": log.absolute().as_uri()}
     return _json(error.status, body, error.code)
 

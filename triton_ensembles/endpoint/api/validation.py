@@ -17,6 +17,7 @@ from botocore.model import OperationModel, ServiceModel, Shape
 
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally, SerializationException, ValidationException
 
+_PRINT = regex.compile(r"\[[^\]]*\\p\{Print\}[^\]]*\]")  # inside brackets
 _PYTHON = {
     "string": str,
     "integer": int,
@@ -27,7 +28,7 @@ _PYTHON = {
     "list": list,
     "map": dict,
     "structure": dict,
-    "timestamp": (int, float, str),
+    "timestamp": (int, float),  # seconds since 1970
 }
 
 
@@ -131,5 +132,7 @@ def _fault(value: Any, path: str, rule: str) -> str:
 
 @cache
 def _compiled(pattern: str) -> Any:
-    # Java's \p{Print} is ASCII's, regex's is Unicode's.
-    return regex.compile(pattern.replace(r"\p{Print}", r"\x20-\x7e"))
+    # Java's \p{Print} is ASCII's, regex's is Unicode's. A pair of surrogates is one character for Java.
+    pattern = _PRINT.sub(lambda found: found[0].replace(r"\p{Print}", r"\x20-\x7e"), pattern)
+    pattern = pattern.replace(r"\p{Print}", r"[\x20-\x7e]")
+    return regex.compile(pattern.replace(r"\uD800\uDC00-\uDBFF\uDFFF", r"\U00010000-\U0010FFFF"))

@@ -10,6 +10,7 @@ memory_cache.py       those that are loaded; disk_cache.py: those on the disk; p
 single_model.py       the same for an instance with one model
 triton_api.py         requests to the container; container_calls.py: which loads may overlap
 disk.py               downloads, unpacks and deletes archives; extract.py: safely; objects.py: from S3
+cpu.py                the container's processor time
 environment_sizes.py  what the container itself unpacks into /tmp
 faults.py             errors that say what is wrong with a model; errors.py: those of InvokeEndpoint
 report.py             metrics, events and recent errors; status.py: the state for the status page

@@ -10,11 +10,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from triton_ensembles.endpoint.hosting.cpu import CpuMeter
 from triton_ensembles.endpoint.hosting.environment_sizes import EnvironmentSizes
 from triton_ensembles.endpoint.hosting.model_processes import ModelProcesses, Usage, is_stub
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.processes import end_handles, handles, has_ended, wait_for_handles
+from triton_ensembles.processes import descendants, end_handles, handles, has_ended, wait_for_handles
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 _LONGEST_PAUSE = 30.0  # seconds between attempts to start a server that fails to start
@@ -57,6 +58,7 @@ class Container:
         self._sizes = EnvironmentSizes()
         self._processes = ModelProcesses()
         self._looking = threading.Lock()
+        self._meter = CpuMeter()
         self.on_death: Callable[[str], None] = lambda _: None
         self.on_restart: Callable[[], None] = lambda: None
         self.stuck = False
@@ -130,6 +132,10 @@ class Container:
         """The memory that the server and its processes use; nothing when the server has ended."""
         return await asyncio.to_thread(self._usage)
 
+    async def cpu(self) -> float:
+        """Percent of one core that the server and its Python processes have used since the last call."""
+        return await asyncio.to_thread(self._cpu)
+
     async def environment_bytes(self) -> int:
         """Bytes of the disk that the environments take which the server has unpacked into /tmp; it keeps them until it
         ends. To be called while it loads nothing."""
@@ -168,6 +174,9 @@ class Container:
         with self._looking:
             usage = self._processes.usage(self.server.pid)
         return Usage() if has_ended(self.server.pid) else usage
+
+    def _cpu(self) -> float:
+        return self._meter.look([self.server.pid, *descendants(self.server.pid)] if self._up.is_set() else [])
 
     def _environment_bytes(self) -> int:
         return self._sizes.total(self.server.note_environments()) if self._up.is_set() else 0

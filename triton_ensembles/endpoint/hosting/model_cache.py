@@ -59,7 +59,8 @@ class ModelCache:
         assert target_model is not None
         model = self._models.get(target_model)
         if model is None:
-            hash = model_hash(self._spec.object_url(target_model))
+            # Not of the object's URL: "x" and "/x" after a prefix without a slash are two models, as on AWS.
+            hash = model_hash(f"{self._spec.model_data_url} {target_model}")
             model = Model(target_model, hash, f"/models/{hash}/invoke")
             self._models[target_model] = model
         model.in_use += 1

@@ -29,8 +29,11 @@ class ContainerSpec:
     cache_setting: CacheSetting = "Enabled"
 
     def object_url(self, target_model: str) -> str:
-        """The URL of the archive ``target_model``: AWS concatenates the two strings."""
-        slash = "" if self.model_data_url.endswith("/") else "/"
+        """The URL of the archive ``target_model``: AWS concatenates the two strings.
+
+        So a prefix without a slash goes with ``TargetModel="/x.tar.gz"``; where neither has one, it is added.
+        """
+        slash = "" if self.model_data_url.endswith("/") or target_model.startswith("/") else "/"
         return f"{self.model_data_url}{slash}{target_model}"
 
 

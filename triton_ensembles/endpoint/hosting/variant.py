@@ -7,7 +7,8 @@ import re
 import shutil
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from triton_ensembles.endpoint.events import RecentEvents
@@ -81,6 +82,7 @@ class Variant:
         self._python = ""
         self._stopping = False
         self._watching: asyncio.Task[None] | None = None
+        self._removing: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Start every instance; a single model is loaded then.
@@ -97,16 +99,28 @@ class Variant:
         if other:
             self._warn(other)
         try:
-            self._instances = [self._make_instance(index) for index in range(self.plan.instance_count)]
-            async with asyncio.TaskGroup() as starting:
-                for instance in self._instances:
-                    starting.create_task(instance.start())
-        except BaseException as error:
+            await self._add(self.plan.instance_count)
+        except BaseException:
             await self.stop()
-            if isinstance(error, BaseExceptionGroup):
-                raise error.exceptions[0] from None  # all have the same archive and flags
             raise
         self._watching = asyncio.create_task(self._watch())
+
+    async def resize(self, count: int) -> None:
+        """Change to ``count`` instances: start further ones, or let the last ones finish their requests and stop them.
+
+        Raises:
+            HostingError: as ``start`` does. The instances are those of before then.
+        """
+        await self._add(count - len(self._instances))
+        surplus, self._instances = self._instances[count:], self._instances[:count]
+        self.plan = replace(self.plan, instance_count=count)
+        if surplus:
+            self._removing = asyncio.create_task(self._remove(surplus))
+            await asyncio.shield(self._removing)
+
+    def weigh(self, weight: float) -> None:
+        """Change its share of the requests."""
+        self.plan = replace(self.plan, weight=weight)
 
     @property
     def stopping(self) -> bool:
@@ -124,11 +138,13 @@ class Variant:
     async def stop(self) -> None:
         """Refuse new requests (ServiceUnavailable), let running ones end, stop all instances and remove ``root``."""
         self._stopping = True
-        await self._drain()
+        await self._drain(self._instances)
         if self._watching is not None:
             self._watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._watching
+        if self._removing is not None:
+            await self._removing
         await asyncio.gather(*(instance.stop() for instance in self._instances))
         await asyncio.to_thread(shutil.rmtree, self._root, ignore_errors=True)
 
@@ -137,8 +153,34 @@ class Variant:
         instances = tuple(instance.status() for instance in self._instances)
         return VariantStatus(instances, tuple(self._errors), self._invocations, self._python)
 
+    async def _add(self, count: int) -> None:
+        """Start this many more instances. When one fails, stop them all and raise its error."""
+        first = len(self._instances)
+        added = [self._make_instance(first + number) for number in range(count)]
+        try:
+            async with asyncio.TaskGroup() as starting:
+                for instance in added:
+                    starting.create_task(instance.start())
+        except BaseException as error:
+            await self._remove(added)
+            if isinstance(error, BaseExceptionGroup):
+                raise error.exceptions[0] from None  # all have the same archive and flags
+            raise
+        self._instances += added
+
+    async def _remove(self, instances: Sequence[Instance]) -> None:
+        """Let the running requests of instances that get no more of them end, and stop them."""
+        await self._drain(instances)
+        await asyncio.gather(*(instance.stop() for instance in instances))
+        for instance in instances:
+            self._metrics.forget(self._endpoint, self.plan.name, str(instance.index))
+            await asyncio.to_thread(shutil.rmtree, self._instance_root(instance.index), ignore_errors=True)
+
+    def _instance_root(self, index: int) -> Path:
+        return self._root / str(index)
+
     def _make_instance(self, index: int) -> Instance:
-        root = self._root / str(index)
+        root = self._instance_root(index)
         report = self._report(index)
         disk = Disk(root, self._objects, self._budgets.disk_bytes)
         multi = self._spec.mode == "MultiModel"
@@ -202,10 +244,10 @@ class Variant:
 
         return min(self._instances, key=cost)
 
-    async def _drain(self) -> None:
+    async def _drain(self, instances: Sequence[Instance]) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._budgets.drain_seconds):
-                while any(instance.in_flight for instance in self._instances):
+                while any(instance.in_flight for instance in instances):
                     await asyncio.sleep(0.05)
 
     async def _watch(self) -> None:

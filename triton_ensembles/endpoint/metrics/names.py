@@ -38,6 +38,7 @@ METRICS = {
         _INVOCATIONS, "Count", "1 when the model was already loaded, otherwise 0; its average is the hit ratio"
     ),
     "LoadedModelCount": CloudWatchMetric(INSTANCES, "Count", "models loaded in the instance's container"),
+    "CPUUtilization": CloudWatchMetric(INSTANCES, "Percent", "of one core; several cores may exceed 100"),
     "MemoryUtilization": CloudWatchMetric(INSTANCES, "Percent", "of the instance's memory budget"),
     "DiskUtilization": CloudWatchMetric(INSTANCES, "Percent", "of the instance's disk budget"),
     "UnpackedEnvironments": CloudWatchMetric(

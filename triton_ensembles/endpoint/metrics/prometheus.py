@@ -41,11 +41,11 @@ class Prometheus:
         else:
             series.labels(endpoint, variant, target_model).observe(value)
 
-    def forget(self, endpoint: str) -> None:
-        """Drop the gauges of a deleted endpoint; what was counted stays."""
+    def forget(self, **labels: str) -> None:
+        """Drop the gauges with these labels, of a deleted endpoint or instance; what was counted stays."""
         for series in self._series.values():
             if isinstance(series, Gauge):
-                series.remove_by_labels({"endpoint": endpoint})
+                series.remove_by_labels(labels)
 
     def forget_model(self, endpoint: str, variant: str, target_model: str) -> None:
         """Drop the series of a model that is no longer loaded: a model has some twenty kilobytes of them."""

@@ -55,7 +55,10 @@ class Metrics:
         if name in _TIMED:
             self.latencies.record(endpoint, variant, target_model, name, value)
 
-    def forget(self, endpoint: str) -> None:
-        """Drop what describes the present state of a deleted endpoint; what was counted stays."""
-        self.prometheus.forget(endpoint)
-        self.latencies.forget(endpoint)
+    def forget(self, endpoint: str, variant: str = "", instance: str = "") -> None:
+        """Drop what describes the present state of a deleted endpoint, or instance; what was counted stays."""
+        if instance:
+            self.prometheus.forget(endpoint=endpoint, variant=variant, instance=instance)
+        else:
+            self.prometheus.forget(endpoint=endpoint)
+            self.latencies.forget(endpoint)

@@ -1,7 +1,11 @@
-"""S3 (and CloudWatch and STS) behind the same URL: moto's server in a separate process.
+"""S3 (and CloudWatch, STS and Application Auto Scaling) behind the same URL: moto's services in a separate process.
 
-process.py  starts and stops it
-serve.py    what runs in it
-disk.py     keeps moto's objects on disk and sends them from there
-forward.py  passes requests on to it, streamed both ways
+process.py       starts and stops it
+serve.py         what runs in it
+application.py   the services, chosen by the signature alone
+uploads.py       bodies without their chunks, compared with their checksums; forms.py: what browsers post to a bucket
+disk.py          keeps moto's objects on disk and sends them from there
+bucket_names.py  AWS's rules of names
+percentiles.py   CloudWatch's statistics such as p99
+forward.py       passes requests on to it, streamed both ways
 """

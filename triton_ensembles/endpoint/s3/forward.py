@@ -1,17 +1,26 @@
 """Passes requests on to the S3 process, streamed both ways."""
 
 import re
-from xml.sax.saxutils import escape
 
 import aiohttp
 from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
+from triton_ensembles.endpoint.api.refusal import refusal
+from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 
 # Hop-by-hop headers (RFC 9110, 7.6.1). Expect is answered here.
 _HOP = {"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect", "proxy-connection"}
+_FAILURES = {
+    400: ("InvalidRequest", "the request cannot be read: its operation is unknown, or a value has the wrong format"),
+    403: ("AccessDenied", "Access Denied"),
+    404: ("NotFound", "there is nothing at this path"),
+    405: ("MethodNotAllowed", "the method is not allowed here"),
+    411: ("MissingContentLength", "You must provide the Content-Length HTTP header."),
+    501: ("NotImplemented", "this operation is not supported locally"),
+}
 _MOST_BYTES = 5 << 30  # S3's limit of one PUT
 _VIRTUAL_HOST = re.compile(r"(?P<bucket>[a-z0-9][a-z0-9.-]+)\.localhost(:\d+)?")
 
@@ -27,7 +36,7 @@ class Forward:
         try:
             body = Body(request, _MOST_BYTES)
         except BodyTooLarge:
-            return error("EntityTooLarge", f"a PUT has at most {_MOST_BYTES} bytes; upload it in parts", 400)
+            return _error(request, "EntityTooLarge", f"a PUT has at most {_MOST_BYTES} bytes; upload it in parts", 400)
         headers = CIMultiDict((name, value) for name, value in request.headers.items() if name.lower() not in _HOP)
         # A bucket in the host's name (http://BUCKET.localhost) becomes one in the path.
         virtual = _VIRTUAL_HOST.fullmatch(headers.pop("Host", ""))
@@ -40,15 +49,24 @@ class Forward:
                 data=body.pieces() if request.body_exists else None,
                 allow_redirects=False,
             ) as answer:
+                unnamed = answer.status >= 400 and answer.content_type == "text/html"  # not the service's own answer
+                if unnamed and request.method != "HEAD":
+                    return _failure(request, answer.status)
                 return await _send_back(request, answer)
-        except aiohttp.ClientConnectionError as gone:
-            return error("ServiceUnavailable", f"the local S3 server has stopped: {gone}", 503)
+        except aiohttp.ClientConnectionError:
+            return _error(request, "ServiceUnavailable", "the local S3 server has stopped; s3.log says why", 503)
 
 
-def error(code: str, message: str, status: int) -> web.Response:
-    """An error in S3's XML."""
-    text = f"<Error><Code>{code}</Code><Message>{escape(message)}</Message></Error>"
-    return web.Response(status=status, text=text, content_type="application/xml")
+def _failure(request: web.BaseRequest, status: int) -> web.Response:
+    if status in _FAILURES:
+        return _error(request, *_FAILURES[status], status)
+    message = "the local server of S3, STS, CloudWatch and Application Auto Scaling failed; s3.log says why"
+    service = signed_service(request.raw_path, request.headers)
+    return _error(request, "InternalError" if service in ("s3", None) else "InternalFailure", message, status)
+
+
+def _error(request: web.BaseRequest, code: str, message: str, status: int) -> web.Response:
+    return refusal(request, signed_service(request.raw_path, request.headers), code, message, status)
 
 
 async def _send_back(request: web.BaseRequest, answer: aiohttp.ClientResponse) -> web.StreamResponse:

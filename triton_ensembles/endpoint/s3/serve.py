@@ -13,19 +13,20 @@ import sys
 # Read by moto at import. Larger values go to a file at once: by moto's own default, 5 MB of each stay in memory.
 os.environ.setdefault("MOTO_S3_DEFAULT_KEY_BUFFER_SIZE", str(64 * 1024))
 
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+from moto.moto_server.werkzeug_app import MotoRequestHandler
 from werkzeug.serving import make_server
 
-from triton_ensembles.endpoint.s3 import disk
+from triton_ensembles.endpoint.s3 import bucket_names, disk, percentiles
+from triton_ensembles.endpoint.s3.application import Application
 
 
 def main() -> None:
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # one open file for each object
-    disk.install()
-    application = DomainDispatcherApplication(create_backend_app)
-    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=MotoRequestHandler)
+    for each in (disk, bucket_names, percentiles):
+        each.install()
+    server = make_server("127.0.0.1", 0, Application(), threaded=True, request_handler=MotoRequestHandler)
     # Ctrl-C reaches the whole process group; this process ends when its parent tells it to.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -1,0 +1,160 @@
+"""An endpoint's number of instances: by UpdateEndpointWeightsAndCapacities, and by Application Auto Scaling."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.endpoint.conftest import Deployer
+from tests.endpoint.hosting import archives
+from tests.triton.test_server import wait_until
+from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.processes import command_line, descendants
+
+Refused = Callable[..., tuple[str, str]]
+VARIANT = "AllTraffic"
+
+
+def counts(sagemaker: Any, name: str) -> tuple[int, int]:
+    (variant,) = sagemaker.describe_endpoint(EndpointName=name)["ProductionVariants"]
+    return variant["CurrentInstanceCount"], variant["DesiredInstanceCount"]
+
+
+def settle(sagemaker: Any, name: str) -> tuple[int, int]:
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name)
+    return counts(sagemaker, name)
+
+
+def servers(local: LocalEndpoint, endpoint: str) -> int:
+    """The tritonservers of an endpoint."""
+    lines = map(command_line, descendants(local.pid))
+    return sum(f".{endpoint}." in line and "tritonserver" in line.split("\0")[0] for line in lines)
+
+
+def test_instances_come_and_go_while_the_endpoint_answers(
+    deployer: Deployer, shared: str, local: LocalEndpoint, sagemaker: Any, runtime: Any, refused: Refused
+) -> None:
+    deployer.multi_model("sized")
+    answers: list[list[float]] = []
+    ended = threading.Event()
+
+    def ask() -> None:
+        call = {"EndpointName": "sized", "TargetModel": "one.tar.gz", "Body": archives.body(1)}
+        answers.append(archives.values(runtime.invoke_endpoint(**call)["Body"].read()))
+
+    def ask_on() -> None:
+        while not ended.is_set():
+            ask()
+
+    def change(count: int) -> None:
+        share = {"VariantName": VARIANT, "DesiredInstanceCount": count}
+        sagemaker.update_endpoint_weights_and_capacities(EndpointName="sized", DesiredWeightsAndCapacities=[share])
+        assert counts(sagemaker, "sized")[1] == count
+        assert settle(sagemaker, "sized") == (count, count)
+        wait_until(lambda: servers(local, "sized") == count)
+
+    ask()  # the model is loaded
+    thread = threading.Thread(target=ask_on)
+    thread.start()
+    try:
+        change(3)
+        change(1)
+    finally:
+        ended.set()
+        thread.join()
+    assert len(answers) > 1 and all(answer == [1] for answer in answers)
+
+    change(2)
+    update: dict[str, Any] = {"EndpointName": "sized", "EndpointConfigName": "sized"}
+    sagemaker.update_endpoint(**update, RetainAllVariantProperties=True)
+    assert settle(sagemaker, "sized") == (2, 2)
+    sagemaker.update_endpoint(**update)
+    assert settle(sagemaker, "sized") == (1, 1)
+
+    for share, words in (
+        ({"VariantName": "Other"}, "has no variant"),
+        ({"VariantName": VARIANT, "DesiredInstanceCount": 0}, "is 0"),
+        ({"VariantName": VARIANT, "DesiredWeight": 0.0}, "weight of every production variant would be 0"),
+    ):
+        call = {"EndpointName": "sized", "DesiredWeightsAndCapacities": [share]}
+        code, message = refused(sagemaker.update_endpoint_weights_and_capacities, **call)
+        assert (code, words in message) == ("ValidationException", True)
+
+
+def test_auto_scaling_changes_the_number_of_instances(
+    deployer: Deployer, local: LocalEndpoint, sagemaker: Any, refused: Refused
+) -> None:
+    """The calls of AWS's notebooks; the metric is one of the user's own, so that nobody has to wait for 15 minutes."""
+    deployer.multi_model("scaled")
+    scaling, cloudwatch = local.client("application-autoscaling"), local.client("cloudwatch")
+    target = {
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": f"endpoint/scaled/variant/{VARIANT}",
+        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+    }
+    policy: dict[str, Any] = {**target, "PolicyName": "load", "PolicyType": "TargetTrackingScaling"}
+
+    def track(value: float) -> None:
+        metric = {"Namespace": "Own", "MetricName": "Load", "Statistic": "Average"}
+        settings = {"TargetValue": value, "CustomizedMetricSpecification": metric}
+        settings |= {"ScaleInCooldown": 0, "ScaleOutCooldown": 0}
+        scaling.put_scaling_policy(**policy, TargetTrackingScalingPolicyConfiguration=settings)
+
+    assert refused(scaling.register_scalable_target, **target)[0] == "ValidationException"
+    assert refused(scaling.deregister_scalable_target, **target)[0] == "ObjectNotFoundException"
+
+    scaling.register_scalable_target(**target, MinCapacity=2, MaxCapacity=3)
+    wait_until(lambda: counts(sagemaker, "scaled") == (2, 2))
+    scaling.register_scalable_target(**target, MinCapacity=1)
+    (described,) = scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
+    assert (described["MinCapacity"], described["MaxCapacity"]) == (1, 3)
+
+    minute = datetime.now(UTC).replace(second=0, microsecond=0)
+    for ago in range(-2, 17):  # the test may run over the end of a minute
+        moment = minute - timedelta(minutes=ago) + timedelta(seconds=ago * 7 % 60)
+        datum = {"MetricName": "Load", "Value": 100.0, "Timestamp": moment}
+        cloudwatch.put_metric_data(Namespace="Own", MetricData=[datum])
+    track(70)
+    wait_until(lambda: counts(sagemaker, "scaled") == (3, 3))  # no more than MaxCapacity
+    assert servers(local, "scaled") == 3
+    track(1000)
+    wait_until(lambda: counts(sagemaker, "scaled") == (1, 1))
+    activities = scaling.describe_scaling_activities(ServiceNamespace="sagemaker")["ScalingActivities"]
+    assert [each["Description"][-2] for each in activities] == ["1", "3", "2"]
+    assert "the policy load tracks Load at 70" in activities[1]["Cause"]
+
+    for wrong, code in (
+        ({"PolicyType": "StepScaling"}, "NotSupportedLocally"),
+        ({"TargetTrackingScalingPolicyConfiguration": {"TargetValue": 1.0}}, "ValidationException"),
+    ):
+        assert refused(scaling.put_scaling_policy, **(policy | wrong))[0] == code
+    assert refused(scaling.delete_scaling_policy, **target, PolicyName="other")[0] == "ObjectNotFoundException"
+    scaling.deregister_scalable_target(**target)
+    assert not scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"]
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "words"),
+    [
+        ({"ResourceId": "endpoint/nobody/variant/AllTraffic"}, "ValidationException", "does not exist"),
+        ({"MinCapacity": 3}, "ValidationException", "from 1 to the MaxCapacity 2"),
+        ({"MinCapacity": 0}, "ValidationException", "from 1 to the MaxCapacity 2"),
+        ({"ServiceNamespace": "ecs"}, "NotSupportedLocally", "ServiceNamespace ecs"),
+    ],
+)
+def test_targets_that_cannot_be_scaled_are_refused(
+    local: LocalEndpoint, shared: str, refused: Refused, change: dict[str, Any], code: str, words: str
+) -> None:
+    target = {
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": f"endpoint/{shared}/variant/{VARIANT}",
+        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+        "MinCapacity": 1,
+        "MaxCapacity": 2,
+    }
+    found = refused(local.client("application-autoscaling").register_scalable_target, **(target | change))
+    assert (found[0], words in found[1]) == (code, True)

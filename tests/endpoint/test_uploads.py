@@ -1,0 +1,224 @@
+"""What is uploaded to S3 is what is stored, however it comes; what is incomplete is not stored."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import http.client
+import os
+import re
+import socket
+import subprocess
+import urllib.parse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from tests.endpoint.conftest import BUCKET
+from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.endpoint.s3.bucket_names import allowed
+
+Refused = Callable[..., tuple[str, str]]
+FORM = "application/x-www-form-urlencoded"
+BODIES = {
+    "empty": b"",
+    "a form": b"Action=AssumeRole&Version=2009-04-15&key=a&file=b",
+    "percents": b"%zz%00" * 100 + b"+ +\r\n\0",
+    "bytes": os.urandom(300_000),
+    "gzip": gzip.compress(b"tar"),
+}
+SIGNED = "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@pytest.fixture
+def stored(s3: Any) -> Iterator[Callable[[str], str]]:
+    """``stored(key)``: the sha256 of the object."""
+    yield lambda key: sha256(s3.get_object(Bucket=BUCKET, Key=key)["Body"].read())
+    s3.delete_object(Bucket=BUCKET, Key="up")
+
+
+def presigned(s3: Any, operation: str = "put_object", key: str = "up", **parameters: Any) -> str:
+    return str(s3.generate_presigned_url(operation, Params={"Bucket": BUCKET, "Key": key, **parameters}))
+
+
+def put(url: str, body: Any, headers: dict[str, str]) -> int:
+    """With no other header than these; pieces are sent chunked."""
+    parts = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=20)
+    chunked = not isinstance(body, bytes)
+    connection.request("PUT", f"{parts.path}?{parts.query}", body, headers, encode_chunked=chunked)
+    reply = connection.getresponse()
+    reply.read()
+    connection.close()
+    return reply.status
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        None,
+        FORM,
+        f"{FORM}; charset=utf-8",
+        FORM.upper(),
+        "multipart/form-data",
+        "multipart/form-data; boundary=x",
+        "application/json",
+        "nonsense",
+    ],
+)
+def test_a_put_is_stored_whatever_its_content_type(s3: Any, stored: Callable[[str], str], content_type: str) -> None:
+    """curl sends the second one unless it is told another, and Python's requests none at all."""
+    for name, body in BODIES.items():
+        for way in ("whole", "chunked"):
+            data: Any = body if way == "whole" else iter([piece for piece in (body[:7], body[7:]) if piece])
+            status = put(presigned(s3), data, {} if content_type is None else {"Content-Type": content_type})
+            assert (status, stored("up")) == (200, sha256(body)), f"{name}, {way}"
+
+
+def test_curl_uploads_to_a_presigned_url(s3: Any, stored: Callable[[str], str], tmp_path: Path) -> None:
+    """--data-binary sends a form by its type; -T expects 100-continue and has no type."""
+    body = os.urandom(2_000_000)
+    (tmp_path / "file").write_bytes(body)
+    for arguments in (["--data-binary", f"@{tmp_path}/file"], ["-T", f"{tmp_path}/file", "-H", "Expect: 100-continue"]):
+        command = ["curl", "-sS", "--fail", "--max-time", "30", "-X", "PUT", *arguments, presigned(s3)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        assert stored("up") == sha256(body)
+
+
+@pytest.mark.parametrize("file_name", ["photo.bin", None])
+def test_a_form_that_is_posted_to_a_bucket_is_stored(
+    s3: Any, stored: Callable[[str], str], file_name: str | None
+) -> None:
+    for name, body in BODIES.items():
+        fields = {"Content-Type": "image/png", "x-amz-meta-a": "b"}
+        form = s3.generate_presigned_post(
+            BUCKET, "up", Fields=fields, Conditions=[{key: fields[key]} for key in fields]
+        )
+        parts = {key: (None, value) for key, value in form["fields"].items()} | {"file": (file_name, body)}
+        assert requests.post(form["url"], files=parts, timeout=20).status_code == 204
+        assert stored("up") == sha256(body), name
+        found = s3.head_object(Bucket=BUCKET, Key="up")
+        assert (found["ContentType"], found["Metadata"]) == ("image/png", {"a": "b"})
+
+
+@pytest.mark.parametrize(
+    ("form", "code"),
+    [
+        ({"file": ("f", b"1")}, "InvalidArgument"),
+        ({"key": (None, "up")}, "InvalidArgument"),
+        ({"key": (None, "up"), "other": (None, "x" * 30_000), "file": ("f", b"1")}, "MaxPostPreDataLengthExceeded"),
+    ],
+)
+def test_a_form_that_s3_would_refuse_is_refused(local: LocalEndpoint, form: dict[str, Any], code: str) -> None:
+    reply = requests.post(f"{local.url}/{BUCKET}", files=form, timeout=20)
+    assert (reply.status_code, f"<Code>{code}</Code>" in reply.text) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "signed"),
+    [
+        ("STREAMING-AWS4-HMAC-SHA256-PAYLOAD", True),
+        ("STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER", True),
+        ("STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD", True),
+        ("STREAMING-UNSIGNED-PAYLOAD-TRAILER", False),
+    ],
+)
+def test_chunks_that_sdks_sign_one_by_one_are_joined(
+    local: LocalEndpoint, stored: Callable[[str], str], kind: str, signed: bool
+) -> None:
+    for name, body in BODIES.items():
+        encoded = chunks(body, ";chunk-signature=" + "a" * 64 if signed else "")
+        url, headers = f"{local.url}/{BUCKET}/up", chunk_headers(kind, body)
+        assert (put(url, encoded, headers), stored("up")) == (200, sha256(body)), name
+        if body:
+            assert put(url, encoded[: len(encoded) // 2], headers) == 400
+            assert stored("up") == sha256(body), "the object of before is kept"
+
+
+def chunks(body: bytes, extension: str) -> bytes:
+    pieces = [body[start : start + 70_000] for start in range(0, len(body), 70_000)]
+    return b"".join(b"%x%s\r\n%s\r\n" % (len(piece), extension.encode(), piece) for piece in [*pieces, b""])
+
+
+def chunk_headers(kind: str, body: bytes) -> dict[str, str]:
+    return {
+        "Authorization": SIGNED,
+        "Content-Type": FORM,
+        "Content-Encoding": "aws-chunked",
+        "x-amz-content-sha256": kind,
+        "x-amz-decoded-content-length": str(len(body)),
+    }
+
+
+@pytest.mark.parametrize("algorithm", ["CRC32", "SHA1", "SHA256"])
+def test_boto3s_checksums_are_compared(s3: Any, refused: Refused, stored: Callable[[str], str], algorithm: str) -> None:
+    body = BODIES["bytes"]
+    s3.put_object(Bucket=BUCKET, Key="up", Body=body, ChecksumAlgorithm=algorithm)
+    assert stored("up") == sha256(body)
+    length = {"CRC32": 4, "SHA1": 20, "SHA256": 32}[algorithm]
+    wrong = {f"Checksum{algorithm}": base64.b64encode(bytes(length)).decode()}
+    assert refused(s3.put_object, Bucket=BUCKET, Key="up", Body=b"other", **wrong)[0] == "BadDigest"
+    md5 = base64.b64encode(bytes(16)).decode()
+    assert refused(s3.put_object, Bucket=BUCKET, Key="up", Body=b"other", ContentMD5=md5)[0] == "BadDigest"
+    assert stored("up") == sha256(body)
+
+
+def test_parts_are_uploaded_through_presigned_urls(s3: Any, stored: Callable[[str], str]) -> None:
+    upload = {"UploadId": s3.create_multipart_upload(Bucket=BUCKET, Key="up")["UploadId"]}
+    parts = [os.urandom(5 << 20), BODIES["a form"]]
+    headers = {"Content-Type": FORM}
+    listed = ""
+    for number, part in enumerate(parts, 1):
+        url = presigned(s3, "upload_part", PartNumber=number, **upload)
+        etag = requests.put(url, part, headers=headers, timeout=60).headers["ETag"]
+        listed += f"<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>"
+    body = f"<CompleteMultipartUpload>{listed}</CompleteMultipartUpload>"
+    url = presigned(s3, "complete_multipart_upload", **upload)
+    assert requests.post(url, body, headers=headers, timeout=60).status_code == 200
+    assert stored("up") == sha256(b"".join(parts))
+
+
+@pytest.mark.parametrize("framing", ["Content-Length: 1000", "Transfer-Encoding: chunked"])
+def test_an_upload_that_breaks_off_is_not_stored(local: LocalEndpoint, s3: Any, refused: Refused, framing: str) -> None:
+    host, port = local.url.removeprefix("http://").split(":")
+    request = f"PUT /{BUCKET}/broken HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: {SIGNED}\r\n{framing}\r\n\r\n"
+    piece = "a\r\n1234567890\r\n" if "chunked" in framing else "1234567890"
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        connection.sendall((request + piece).encode())
+        connection.shutdown(socket.SHUT_WR)
+        assert not connection.recv(1000).startswith(b"HTTP/1.1 200")
+    assert refused(s3.get_object, Bucket=BUCKET, Key="broken")[0] == "NoSuchKey"
+
+
+@pytest.mark.parametrize("path", ["latest/meta-data/x", "moto-api/x", f"{BUCKET}/.well-known/jwks.json"])
+def test_no_name_of_an_object_leads_to_another_service(s3: Any, path: str) -> None:
+    bucket, key = path.split("/", 1)
+    if bucket != BUCKET:
+        s3.create_bucket(Bucket=bucket)
+    url = s3.generate_presigned_url("put_object", Params={"Bucket": bucket, "Key": key})
+    assert put(url, b"abc", {"Content-Type": FORM}) == 200
+    assert s3.get_object(Bucket=bucket, Key=key)["Body"].read() == b"abc"
+
+
+def test_buckets_have_the_names_that_aws_allows(local: LocalEndpoint) -> None:
+    good = ["abc", "a.b-c.d", "3com", "metrics", "a" * 63]
+    bad = ["ab", "a" * 64, "Abc", "a_b", "-abc", "abc-", "a..b", "192.168.5.4", "xn--abc", "sthree-x", "x-s3alias"]
+    bad += ["x--ol-s3", "x.mrap", "x--x-s3", "x--table-s3", "amzn-s3-demo-x", "abc\n"]
+    assert [name for name in good if not allowed(name)] == []
+    assert [name for name in bad if allowed(name)] == []
+    reply = requests.put(f"{local.url}/a..b", headers={"Authorization": SIGNED}, timeout=20)
+    assert (reply.status_code, re.findall("<Code>(.*)</Code>", reply.text)) == (400, ["InvalidBucketName"])
+
+
+def test_what_moto_does_not_have_is_an_error_of_s3(local: LocalEndpoint) -> None:
+    for method, code in (("PATCH", "NotImplemented"), ("PROPFIND", "MethodNotAllowed")):
+        reply = requests.request(method, f"{local.url}/{BUCKET}/up", headers={"Authorization": SIGNED}, timeout=20)
+        assert re.findall("<Code>(.*)</Code>", reply.text) == [code]

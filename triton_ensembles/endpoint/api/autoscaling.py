@@ -1,0 +1,176 @@
+"""Application Auto Scaling for the variants of endpoints: moto answers, the autoscaler acts."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from triton_ensembles.endpoint.api.control import parsed, reply
+from triton_ensembles.endpoint.api.errors import ApiError, NotSupportedLocally, ValidationException
+from triton_ensembles.endpoint.api.validation import operation_model, validate
+from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
+from triton_ensembles.endpoint.scaling.autoscaler import DIMENSION, NAMESPACE, Activity, Autoscaler
+from triton_ensembles.endpoint.scaling.policy import INVOCATIONS
+
+_SERVICE = "application-autoscaling"
+_MOST_BYTES = 1 << 20
+_CHANGING = {"RegisterScalableTarget", "PutScalingPolicy", "DeleteScalingPolicy", "DeregisterScalableTarget"}
+_OPERATIONS = {*_CHANGING, "DescribeScalableTargets", "DescribeScalingPolicies", "DescribeScalingActivities"}
+_CUSTOMIZED = {"Namespace", "MetricName", "Dimensions", "Statistic", "Unit"}
+_TRACKING = {"TargetValue", "PredefinedMetricSpecification", "CustomizedMetricSpecification"}
+_TRACKING |= {"ScaleOutCooldown", "ScaleInCooldown", "DisableScaleIn"}
+
+
+class ObjectNotFoundException(ApiError):  # noqa: N818 (AWS's own name)
+    """There is no such scalable target or policy."""
+
+
+class AutoscalingApi:
+    """The operations.
+
+    Args:
+        base: where moto listens.
+        region: of the targets.
+    """
+
+    def __init__(self, session: aiohttp.ClientSession, base: str, region: str, autoscaler: Autoscaler) -> None:
+        self._session = session
+        self._base = base
+        self._region = region
+        self._autoscaler = autoscaler
+
+    async def handle(self, request: web.BaseRequest) -> web.Response:
+        operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
+        try:
+            return await self._answer(operation, request)
+        except ApiError as error:
+            return reply(error.status, {"__type": error.code, "message": error.message})
+
+    async def _answer(self, operation: str, request: web.BaseRequest) -> web.Response:
+        model = operation_model(_SERVICE, operation)
+        if model is None or operation not in _OPERATIONS:
+            raise NotSupportedLocally(f"{_SERVICE}:{operation}", f"supported are {', '.join(sorted(_OPERATIONS))}")
+        try:
+            body = await Body(request, _MOST_BYTES).whole()
+        except BodyTooLarge as error:
+            raise ValidationException(f"The body is larger than {_MOST_BYTES} bytes") from error
+        given = parsed(body)
+        validate(model.input_shape, given)
+        _check_scope(given)
+        if operation == "DescribeScalingActivities":
+            return reply(200, self._activities(given))
+        if operation == "PutScalingPolicy":
+            _check_policy(given)
+        if operation == "RegisterScalableTarget":
+            await self._check_target(given)
+        elif operation in ("PutScalingPolicy", "DeregisterScalableTarget") and await self._target(given) is None:
+            raise ObjectNotFoundException(
+                f"No scalable target found for service namespace: {NAMESPACE}, resource ID: {given['ResourceId']}, "
+                f"scalable dimension: {DIMENSION}"
+            )
+        if operation == "DeleteScalingPolicy" and given["PolicyName"] not in await self._policies(given):
+            raise ObjectNotFoundException(
+                f"No scaling policy found for service namespace: {NAMESPACE}, resource ID: {given['ResourceId']}, "
+                f"scalable dimension: {DIMENSION}, policy name: {given['PolicyName']}"
+            )
+        if operation == "DeregisterScalableTarget":  # its policies go with it
+            for policy in await self._policies(given):
+                await self._ask("DeleteScalingPolicy", {**_scope(given), "PolicyName": policy})
+        status, answer = await self._ask(operation, given)
+        if operation in _CHANGING and status == 200:
+            self._autoscaler.look()
+        return reply(status, answer)
+
+    async def _check_target(self, given: Mapping[str, Any]) -> None:
+        if self._autoscaler.variant(given["ResourceId"]) is None:
+            raise ValidationException(
+                f"The resource {given['ResourceId']} does not exist: it must be endpoint/NAME/variant/NAME, of an "
+                "endpoint in service"
+            )
+        old = await self._target(given) or {}
+        least, most = (given.get(name, old.get(name)) for name in ("MinCapacity", "MaxCapacity"))
+        if least is None or most is None:
+            raise ValidationException("A new scalable target needs a MinCapacity and a MaxCapacity")
+        if not 1 <= least <= most:
+            raise ValidationException(f"The MinCapacity {least} must be from 1 to the MaxCapacity {most}")
+
+    async def _target(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
+        request = {"ResourceIds": [given["ResourceId"]], **_scope(given, "ScalableDimension")}
+        _, answer = await self._ask("DescribeScalableTargets", request)
+        return next(iter(answer["ScalableTargets"]), None)
+
+    async def _policies(self, given: Mapping[str, Any]) -> list[str]:
+        """The names of a target's policies."""
+        _, answer = await self._ask("DescribeScalingPolicies", _scope(given))
+        return [each["PolicyName"] for each in answer["ScalingPolicies"] if each["ResourceId"] == given["ResourceId"]]
+
+    async def _ask(self, operation: str, given: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+        """moto's status and answer."""
+        credential = f"Credential=local/20000101/{self._region}/{_SERVICE}/aws4_request"
+        headers = {
+            "X-Amz-Target": f"AnyScaleFrontendService.{operation}",
+            "Content-Type": "application/x-amz-json-1.1",
+            "Authorization": f"AWS4-HMAC-SHA256 {credential}, SignedHeaders=host, Signature=0",
+        }
+        async with self._session.post(f"{self._base}/", data=json.dumps(given), headers=headers) as answer:
+            body = await answer.read()
+            if answer.status >= 400 and not body:  # not an answer of the service's own
+                raise ValidationException("A value of the request has the wrong format")
+            return answer.status, json.loads(body or b"{}")
+
+    def _activities(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        resource = given.get("ResourceId")
+        shown = [_shown(each) for each in self._autoscaler.activities if resource in (None, each.resource_id)]
+        return {"ScalingActivities": shown[: given.get("MaxResults", len(shown))]}
+
+
+def _scope(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """The members that say which target is meant."""
+    wanted = names or ("ResourceId", "ScalableDimension")
+    return {name: given[name] for name in ("ServiceNamespace", *wanted) if name in given}
+
+
+def _check_scope(given: Mapping[str, Any]) -> None:
+    if given.get("ServiceNamespace", NAMESPACE) != NAMESPACE:
+        raise NotSupportedLocally(f"ServiceNamespace {given['ServiceNamespace']}", f"{NAMESPACE} is")
+    if given.get("ScalableDimension", DIMENSION) != DIMENSION:
+        raise NotSupportedLocally(f"ScalableDimension {given['ScalableDimension']}", f"{DIMENSION} is")
+
+
+def _check_policy(given: Mapping[str, Any]) -> None:
+    """Refuse what would be kept without an effect."""
+    kind = given.get("PolicyType", "StepScaling")  # AWS's default
+    if kind != "TargetTrackingScaling":
+        raise NotSupportedLocally(f"PolicyType {kind}", "TargetTrackingScaling is")
+    settings = given.get("TargetTrackingScalingPolicyConfiguration")
+    if settings is None:
+        raise ValidationException("The TargetTrackingScalingPolicyConfiguration is missing")
+    predefined, custom = (settings.get(f"{name}MetricSpecification") for name in ("Predefined", "Customized"))
+    if bool(predefined) == bool(custom):
+        raise ValidationException("Give either a PredefinedMetricSpecification or a CustomizedMetricSpecification")
+    if not settings["TargetValue"] > 0:
+        raise ValidationException("The TargetValue must be greater than 0")
+    if predefined and predefined["PredefinedMetricType"] != INVOCATIONS:
+        raise NotSupportedLocally(f"PredefinedMetricType {predefined['PredefinedMetricType']}", f"{INVOCATIONS} is")
+    for name in set(custom or {}) - _CUSTOMIZED | set(settings) - _TRACKING:
+        raise NotSupportedLocally(f"{name} in a scaling policy")
+    if custom and not {"Namespace", "MetricName", "Statistic"} <= set(custom):
+        raise ValidationException("A CustomizedMetricSpecification needs a Namespace, a MetricName and a Statistic")
+
+
+def _shown(activity: Activity) -> dict[str, Any]:
+    status = "Failed" if activity.failure else "InProgress" if activity.ended is None else "Successful"
+    shown: dict[str, Any] = {
+        "ActivityId": activity.id,
+        "ServiceNamespace": NAMESPACE,
+        "ResourceId": activity.resource_id,
+        "ScalableDimension": DIMENSION,
+        "Description": f"Setting desired instance count to {activity.count}.",
+        "Cause": activity.cause,
+        "StartTime": activity.started,
+        "StatusCode": status,
+        "StatusMessage": activity.failure or f"The instance count is {activity.count}.",
+    }
+    return shown | ({"EndTime": activity.ended} if activity.ended else {})

@@ -1,0 +1,68 @@
+"""The answer of InvokeEndpointWithResponseStream: one PayloadPart, or several where it is larger than a message.
+
+The format: https://smithy.io/2.0/aws/amazon-eventstream.html
+"""
+
+import json
+import struct
+import zlib
+
+from aiohttp import web
+
+from triton_ensembles.endpoint.hosting.errors import HostingError
+from triton_ensembles.endpoint.hosting.request import Reply
+
+_PART_BYTES = 16 << 20  # botocore 1.44.5 reads messages of up to 24 MiB
+_CONTENT_TYPE = "X-Amzn-SageMaker-Content-Type"
+
+
+async def send(request: web.BaseRequest, reply: Reply, variant: str, request_id: str) -> web.StreamResponse:
+    """Send a model's answer as an event stream."""
+    headers = {
+        "Content-Type": "application/vnd.amazon.eventstream",
+        "x-Amzn-Invoked-Production-Variant": variant,
+        "x-amzn-RequestId": request_id,
+    }
+    if content_type := reply.headers.get("Content-Type"):
+        headers[_CONTENT_TYPE] = content_type
+    response = web.StreamResponse(status=reply.status, headers=headers)
+    try:
+        await response.prepare(request)
+        part = bytearray()
+        if isinstance(reply.body, bytes):
+            part += reply.body
+        else:
+            async for piece in reply.body:
+                part += piece
+                while len(part) > _PART_BYTES:
+                    await response.write(payload_part(part[:_PART_BYTES]))
+                    del part[:_PART_BYTES]
+        await response.write(payload_part(part))
+        await response.write_eof()
+    except HostingError as error:  # the answer broke off
+        body = json.dumps({"Message": str(error)}).encode()
+        await response.write(_message("exception", "InternalStreamFailure", "application/json", body))
+        await response.write_eof()
+    finally:
+        if not isinstance(reply.body, bytes):
+            await reply.body.aclose()
+    return response
+
+
+def payload_part(payload: bytes | bytearray) -> bytes:
+    """One event with a part of the answer."""
+    return _message("event", "PayloadPart", "application/octet-stream", payload)
+
+
+def _message(kind: str, name: str, content_type: str, payload: bytes | bytearray) -> bytes:
+    """The lengths and their checksum, the headers, the payload, and the checksum of all."""
+    named = {f":{kind}-type": name, ":content-type": content_type, ":message-type": kind}
+    headers = b"".join(_header(key, value) for key, value in named.items())
+    prelude = struct.pack("!II", 12 + len(headers) + len(payload) + 4, len(headers))
+    message = prelude + struct.pack("!I", zlib.crc32(prelude)) + headers + payload
+    return message + struct.pack("!I", zlib.crc32(message))
+
+
+def _header(name: str, value: str) -> bytes:
+    """A header whose value is a string (type 7)."""
+    return struct.pack("!B", len(name)) + name.encode() + struct.pack("!BH", 7, len(value)) + value.encode()

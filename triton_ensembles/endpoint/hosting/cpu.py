@@ -1,0 +1,32 @@
+"""The processor time of a container."""
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")  # per second
+
+
+class CpuMeter:
+    """Percent of one core that processes have used since the last look, as CloudWatch's CPUUtilization counts."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[int, float] = {}
+        self._looked = time.monotonic()
+
+    def look(self, pids: Iterable[int]) -> float:
+        """For several cores it may exceed 100. A process that has ended in between counts no more."""
+        now, seconds = time.monotonic(), {pid: _seconds(pid) for pid in pids}
+        used = sum(max(0.0, value - self._seconds.get(pid, 0.0)) for pid, value in seconds.items())
+        elapsed, self._looked, self._seconds = now - self._looked, now, seconds
+        return 100 * used / max(elapsed, 1 / _TICKS)
+
+
+def _seconds(pid: int) -> float:
+    """Of a process with all its threads; 0 when it has ended. proc(5): utime and stime are fields 14 and 15."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / _TICKS

@@ -1,0 +1,87 @@
+"""The bodies of uploads: freed from the chunks that SDKs sign one by one, and compared with the client's checksums.
+
+moto decodes two of the four kinds of chunks, stores what of a body that breaks off has come, and compares nothing. The
+format: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming.html
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from triton_ensembles.endpoint.s3.fault import Fault
+
+_HEAD = re.compile(rb"(?P<size>[0-9A-Fa-f]{1,16})(;[^\r\n]*)?\r\n")
+_TRAILER = re.compile(rb"(?P<name>x-amz-checksum-[a-z0-9]+):[ \t]*(?P<value>[^\r\n]*?)[ \t]*\r?\n")
+_KIND = "HTTP_X_AMZ_CONTENT_SHA256"
+_CODING = "HTTP_CONTENT_ENCODING"
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_INCOMPLETE = "You did not provide the number of bytes specified by the Content-Length HTTP header"
+_CHECKSUMS: dict[str, Callable[[bytes], bytes]] = {
+    "SHA256": lambda body: hashlib.sha256(body).digest(),
+    "SHA1": lambda body: hashlib.sha1(body, usedforsecurity=False).digest(),
+    "CRC32": lambda body: zlib.crc32(body).to_bytes(4, "big"),
+}
+
+
+def received(body: bytes, environ: dict[str, Any]) -> bytes:
+    """The object's bytes. ``environ`` of the request then has the checksum from the trailer, and no chunks any more.
+
+    Raises:
+        Fault: the body is incomplete, or a checksum differs.
+    """
+    if environ.get(_KIND, "").startswith("STREAMING-"):
+        body = _joined(body, environ)
+        del environ[_KIND]
+        codings = [coding.strip() for coding in environ.get(_CODING, "").split(",")]
+        environ[_CODING] = ",".join(coding for coding in codings if coding.lower() != "aws-chunked")
+    _compare(body, environ)
+    return body
+
+
+def _joined(body: bytes, environ: dict[str, Any]) -> bytes:
+    place, view, pieces = 0, memoryview(body), []
+    while True:
+        head = _HEAD.match(body, place)
+        if head is None:
+            raise Fault("IncompleteBody", _INCOMPLETE)
+        size = int(head["size"], 16)
+        if not size:
+            break
+        pieces.append(view[head.end() : head.end() + size])
+        place = head.end() + size + 2
+        if place > len(body):
+            raise Fault("IncompleteBody", _INCOMPLETE)
+    for trailer in _TRAILER.finditer(body, head.end()):
+        environ["HTTP_" + trailer["name"].decode().upper().replace("-", "_")] = trailer["value"].decode("latin-1")
+    joined = b"".join(pieces)
+    if environ.get("HTTP_X_AMZ_DECODED_CONTENT_LENGTH", str(len(joined))) != str(len(joined)):
+        raise Fault("IncompleteBody", _INCOMPLETE)
+    return joined
+
+
+def _compare(body: bytes, environ: dict[str, Any]) -> None:
+    digest = environ.get(_KIND, "")
+    if _DIGEST.fullmatch(digest) and hashlib.sha256(body).hexdigest() != digest:
+        raise Fault("XAmzContentSHA256Mismatch", "The provided 'x-amz-content-sha256' header does not match the body.")
+    given = environ.get("HTTP_CONTENT_MD5")
+    if given and _decoded(given, 16) != hashlib.md5(body, usedforsecurity=False).digest():
+        raise Fault("BadDigest", "The Content-MD5 you specified did not match what we received.")
+    for name, compute in _CHECKSUMS.items():
+        if (given := environ.get(f"HTTP_X_AMZ_CHECKSUM_{name}")) and _decoded(given, None) != compute(body):
+            raise Fault("BadDigest", f"The {name} you specified did not match the calculated checksum.")
+
+
+def _decoded(given: str, length: int | None) -> bytes:
+    try:
+        digest = base64.b64decode(given, validate=True)
+    except (binascii.Error, ValueError):
+        digest = b""
+    if not digest or len(digest) != (length or len(digest)):
+        raise Fault("InvalidDigest", "The checksum you specified is not valid.")
+    return digest

@@ -1,0 +1,67 @@
+"""Target tracking: how many instances keep a metric at its target.
+
+As AWS describes it, two alarms on values of one minute decide: the instances are too few when the last three values are
+above the target, and too many when the last fifteen are below 90 % of it. Minutes without a value decide nothing.
+https://docs.aws.amazon.com/autoscaling/application/userguide/application-auto-scaling-target-tracking.html
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+OUT_MINUTES, IN_MINUTES = 3, 15
+_ENOUGH = 0.9  # of the target
+_COOLDOWN = 300  # seconds, where the policy has none: the default for SageMaker's variants
+INVOCATIONS = "SageMakerVariantInvocationsPerInstance"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of CloudWatch, and which statistic of a minute counts."""
+
+    namespace: str
+    name: str
+    dimensions: tuple[tuple[str, str], ...]
+    statistic: str
+
+
+@dataclass(frozen=True)
+class TargetTracking:
+    """A policy of the type TargetTrackingScaling. Cooldowns in seconds."""
+
+    name: str
+    metric: Metric
+    target: float
+    out_cooldown: float
+    in_cooldown: float
+    may_scale_in: bool
+
+    def wanted(self, count: int, minutes: Sequence[float | None]) -> int:
+        """The number of instances for the values of the last minutes, the newest last; ``count`` where all is well."""
+        latest = [value for value in minutes[-OUT_MINUTES:] if value is not None]
+        if len(latest) == OUT_MINUTES and min(latest) > self.target:
+            return max(count + 1, math.ceil(count * latest[-1] / self.target))
+        lasting = [value for value in minutes[-IN_MINUTES:] if value is not None]
+        if self.may_scale_in and len(lasting) == IN_MINUTES and max(lasting) < self.target * _ENOUGH:
+            return min(count, max(1, math.ceil(count * max(lasting) / self.target)))
+        return count
+
+
+def read_policy(policy: Mapping[str, Any], endpoint: str, variant: str) -> TargetTracking:
+    """A policy of DescribeScalingPolicies or PutScalingPolicy."""
+    settings = policy["TargetTrackingScalingPolicyConfiguration"]
+    if custom := settings.get("CustomizedMetricSpecification"):
+        dimensions = tuple((each["Name"], each["Value"]) for each in custom.get("Dimensions") or [])
+        metric = Metric(custom["Namespace"], custom["MetricName"], dimensions, custom["Statistic"])
+    else:
+        dimensions = (("EndpointName", endpoint), ("VariantName", variant))
+        metric = Metric("AWS/SageMaker", "InvocationsPerInstance", dimensions, "Sum")
+    return TargetTracking(
+        name=policy["PolicyName"],
+        metric=metric,
+        target=settings["TargetValue"],
+        out_cooldown=settings.get("ScaleOutCooldown", _COOLDOWN),
+        in_cooldown=settings.get("ScaleInCooldown", _COOLDOWN),
+        may_scale_in=not settings.get("DisableScaleIn", False),
+    )
