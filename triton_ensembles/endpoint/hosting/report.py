@@ -43,7 +43,7 @@ class Report:
         self._metrics.record(name, value, self._endpoint, self._variant, target_model, str(self._instance))
 
     def gone(self, target_model: str) -> None:
-        """The instance has unloaded the model, or has not been able to load it."""
+        """The instance has unloaded the model, has not been able to load it, or is gone itself."""
         if not self._served(target_model):
             self._metrics.prometheus.forget_model(self._endpoint, self._variant, target_model)
 

@@ -174,6 +174,8 @@ class Variant:
         await asyncio.gather(*(instance.stop() for instance in instances))
         for instance in instances:
             self._metrics.forget(self._endpoint, self.plan.name, str(instance.index))
+            for model in instance.status().models:
+                self._report(instance.index).gone(model.target_model)
             await asyncio.to_thread(shutil.rmtree, self._instance_root(instance.index), ignore_errors=True)
 
     def _instance_root(self, index: int) -> Path:
