@@ -16,6 +16,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 _LIBC = ctypes.CDLL(None)  # looked up here: a forked child should not import anything
 
 
@@ -79,15 +80,20 @@ def uninterrupted() -> Iterator[None]:
         signal.raise_signal(number)
 
 
-def die_with_parent() -> Callable[[], None]:
+def die_with_parent(adopt: bool = False) -> Callable[[], None]:
     """A ``preexec_fn`` after which the kernel sends SIGTERM to the child when this process ends, however it ends.
 
     The kernel sends it when the *thread* that started the child ends, so start children from lasting threads.
+
+    Args:
+        adopt: whether the child becomes the parent of its descendants whose own parent has ended.
     """
     parent = os.getpid()
 
     def prepare() -> None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if adopt:
+            _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1)
         if os.getppid() != parent:  # the parent died before the line above
             os._exit(1)
 
@@ -106,22 +112,59 @@ def wait_for_end(pid: int, seconds: float) -> None:
     """Wait until the process has ended (it is not reaped), but no longer than ``seconds``."""
     handle = os.pidfd_open(pid)
     try:
-        waiter = select.poll()  # not select(): this process may have more than 1024 files open
-        waiter.register(handle, select.POLLIN)
-        waiter.poll(seconds * 1000)
+        wait_for_handles([handle], seconds)
     finally:
         os.close(handle)
 
 
-def descendants(pid: int) -> list[int]:
-    """The process ids of all children of ``pid`` and of their children; empty when it has ended."""
+def children(pid: int) -> list[int]:
+    """The process ids of the children of ``pid``; empty when it has ended."""
     found: list[int] = []
     with contextlib.suppress(OSError):  # the process has ended
         for task in Path(f"/proc/{pid}/task").iterdir():
             with contextlib.suppress(OSError):  # a thread has
-                for child in (task / "children").read_text().split():
-                    found += [int(child), *descendants(int(child))]
+                found += map(int, (task / "children").read_text().split())
     return found
+
+
+def descendants(pid: int) -> list[int]:
+    """The process ids of all children of ``pid`` and of their children; empty when it has ended."""
+    return [found for child in children(pid) for found in (child, *descendants(child))]
+
+
+def with_variable(name: str, value: str) -> list[int]:
+    """The process ids of all running processes of this user that were started with this environment variable."""
+    wanted = f"{name}={value}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):  # it has ended, or belongs to another user
+            if entry.name.isdecimal() and wanted in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+    return found
+
+
+@contextlib.contextmanager
+def handles(pids: Iterable[int]) -> Iterator[list[int]]:
+    """Handles (pidfd) of those processes that are there. A handle stays that of its process when the id is reused."""
+    with contextlib.ExitStack() as opened:
+        found = []
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                found.append(os.pidfd_open(pid))
+                opened.callback(os.close, found[-1])
+        yield found
+
+
+def wait_for_handles(waited: Iterable[int], seconds: float) -> list[int]:
+    """Wait until these processes have ended, for at most ``seconds`` altogether. Returns the handles of the others."""
+    limit = time.monotonic() + seconds
+    left = []
+    for handle in waited:
+        waiter = select.poll()  # not select(): this process may have more than 1024 files open
+        waiter.register(handle, select.POLLIN)
+        if not waiter.poll(max(0.0, limit - time.monotonic()) * 1000):
+            left.append(handle)
+    return left
 
 
 def end(process: subprocess.Popen[Any], seconds: float = 5.0) -> None:
@@ -129,26 +172,23 @@ def end(process: subprocess.Popen[Any], seconds: float = 5.0) -> None:
 
     They get SIGTERM, so that a program such as docker can stop what runs elsewhere, and SIGKILL after ``seconds``.
     """
-    with contextlib.ExitStack() as opened:
-        handles = []
-        for pid in [] if process.returncode is not None else (process.pid, *descendants(process.pid)):
-            with contextlib.suppress(ProcessLookupError):
-                handles.append(os.pidfd_open(pid))
-                opened.callback(os.close, handles[-1])
-        _send(handles, signal.SIGTERM)
-        limit = time.monotonic() + seconds
-        for handle in handles:
-            waiter = select.poll()
-            waiter.register(handle, select.POLLIN)
-            waiter.poll(max(0.0, limit - time.monotonic()) * 1000)
-        _send(handles, signal.SIGKILL)
+    with handles([] if process.returncode is not None else (process.pid, *descendants(process.pid))) as family:
+        end_handles(family, seconds)
         if process.returncode is None and os.getpgid(process.pid) == process.pid:
             os.killpg(process.pid, signal.SIGKILL)  # also those whose parents have ended
         process.wait()
 
 
-def _send(handles: Iterable[int], number: int) -> None:
-    for handle in handles:
+def end_handles(ended: Iterable[int], seconds: float) -> None:
+    """Send these processes SIGTERM, and SIGKILL to those that have not ended after ``seconds``."""
+    ended = list(ended)
+    send(ended, signal.SIGTERM)
+    send(wait_for_handles(ended, seconds), signal.SIGKILL)
+
+
+def send(receivers: Iterable[int], number: int) -> None:
+    """Send a signal to the processes of these handles."""
+    for handle in receivers:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(handle, number)
 

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.deploy.conftest import MakeArchive
+from tests.triton.test_server import wait_until
 from triton_ensembles.building.build import Built
 from triton_ensembles.commands.autoscale import autoscale
 from triton_ensembles.commands.deploy import deploy
@@ -209,11 +210,16 @@ def test_errors_of_the_model_and_of_the_endpoint_are_shown(run: Run, uploaded: A
     assert "ValidationError: Failed to download model data" in str(missing.exception)
 
 
-def test_auto_scaling_is_refused_locally(run: Run, uploaded: Archive) -> None:
-    """The local endpoint does not pretend to scale."""
+def test_auto_scaling_changes_the_instances(run: Run, uploaded: Archive, local: LocalEndpoint) -> None:
     run(deploy, uploaded.path, *DEPLOY)
-    result = run(autoscale, *NAME, "--target-value", "70")
-    assert "not supported locally" in str(result.exception)
+    scaled = run(autoscale, *NAME, "--metric", "invocations", "--target-value", "70", "--min", "2", "--max", "2")
+    assert scaled.exception is None, scaled.output
+
+    def instances() -> int:
+        (variant,) = local.client("sagemaker").describe_endpoint(EndpointName=NAME[1])["ProductionVariants"]
+        return int(variant["CurrentInstanceCount"])
+
+    wait_until(lambda: instances() == 2)
 
 
 def test_the_example_runs(local: LocalEndpoint, built: dict[str, Built]) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from click.testing import CliRunner
 
 from tests.endpoint.conftest import BUCKET, Deployer
@@ -93,6 +94,19 @@ def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
         assert len(processes) >= 4  # the server, S3, tritonserver, the model's Python
         os.kill(local.pid, number)
         wait_until(lambda: "stopping: waiting for running requests" in local.lines)
+        for name in ("e", "another"):
+            with pytest.raises(ClientError, match="the endpoint server is shutting down; try again") as refused:
+                runtime.invoke_endpoint(EndpointName=name, TargetModel="slow.tar.gz", Body=archives.body(0))
+            assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 503
+        scaling = local.client("application-autoscaling", retries={"total_max_attempts": 1})
+        with pytest.raises(ClientError, match=r"\(ServiceUnavailable\).*the endpoint server is shutting down"):
+            scaling.register_scalable_target(
+                ServiceNamespace="sagemaker",
+                ResourceId="endpoint/e/variant/v",
+                ScalableDimension="sagemaker:variant:DesiredInstanceCount",
+                MinCapacity=1,
+                MaxCapacity=2,
+            )
         gate.open()
         asking.join()
         assert answers == [[2]]

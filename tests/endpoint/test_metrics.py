@@ -202,6 +202,19 @@ def test_a_deleted_endpoint_keeps_its_counts_and_loses_its_gauges() -> None:
     assert 'sagemaker_Invocations_total{endpoint="deleted",target_model="m",variant="v"} 1.0' in text
 
 
+def test_a_thousand_models_that_come_and_go_do_not_fill_the_page() -> None:
+    metrics = Metrics()
+    for number in range(1000):
+        for name in ("ModelLatency", "ModelLoadingWaitTime", "ModelDownloadingTime", "ModelLoadingTime", "Invocations"):
+            metrics.record(name, 1000, "e", "v", f"m{number}")
+        if number >= 10:
+            metrics.prometheus.forget_model("e", "v", f"m{number - 10}")
+    text = metrics.prometheus.text().decode()
+    assert len(text) < 1 << 20
+    assert 'target_model="m989"' not in text
+    assert 'sagemaker_Invocations_total{endpoint="e",target_model="m999",variant="v"} 1000.0' in text
+
+
 def test_values_count_for_the_minute_in_which_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
     metrics = Metrics()
     for now, value in ((59.9, 1.0), (60.1, 10.0), (119.0, 100.0), (400.0, 1000.0)):

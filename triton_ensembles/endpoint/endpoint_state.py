@@ -17,7 +17,7 @@ from enum import StrEnum
 
 from triton_ensembles.endpoint.container_paths import on_aws
 from triton_ensembles.endpoint.deployment import Deployment, MakeVariant
-from triton_ensembles.endpoint.hosting.errors import ValidationError
+from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable, ValidationError
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.settings import ACCOUNT
@@ -59,6 +59,7 @@ class Endpoint:
     Attributes:
         deployment: answers requests; None while there is none.
         desired: what a variant is being changed to, by its name.
+        shutting_down: it is deleted because the server is shutting down.
     """
 
     def __init__(self, name: str, arn: str, make: MakeVariant, changed: Callable[[Endpoint], None]) -> None:
@@ -70,6 +71,7 @@ class Endpoint:
         self.config_name = ""
         self.deployment: Deployment | None = None
         self.desired: Mapping[str, Share] = {}
+        self.shutting_down = False
         self._make = make
         self._changed = changed
         self._deployments = 0
@@ -124,7 +126,14 @@ class Endpoint:
             await asyncio.wait_for(self._settled.wait(), seconds)
 
     def choose(self, target_variant: str | None) -> Variant:
-        """The variant that a request goes to. Raises hosting's ValidationError when none is in service."""
+        """The variant that a request goes to.
+
+        Raises:
+            ValidationError: none is in service.
+            ServiceUnavailable: the server is shutting down.
+        """
+        if self.shutting_down:
+            raise shutting_down()
         if self.deployment is None or self.status not in _SERVING:
             raise ValidationError(f"Endpoint {self.name} of account {ACCOUNT} not found. It is {self.status}")
         return self.deployment.choose(target_variant, self.name)
@@ -175,6 +184,10 @@ class Endpoint:
         else:
             self._settled.clear()
         self._changed(self)
+
+
+def shutting_down() -> ServiceUnavailable:
+    return ServiceUnavailable("the endpoint server is shutting down", cure="try again when it is up")
 
 
 def _reason(error: Exception) -> str:

@@ -59,7 +59,7 @@ async def _serve(settings: Settings, ready: Callable[[str], None], stopping: Cal
             runner = web.ServerRunner(
                 Server(
                     platform.router.handle,
-                    handler_cancellation=True,  # a connection that is lost needs no answer
+                    handler_cancellation=True,  # a connection that is reset needs no answer
                     auto_decompress=False,  # bodies go to the container as they are
                     keepalive_timeout=_KEEP_ALIVE_SECONDS,
                     access_log=None,
@@ -74,8 +74,8 @@ async def _serve(settings: Settings, ready: Callable[[str], None], stopping: Cal
                 await asked.wait()
                 stopping()
             finally:
+                await platform.stop()  # it still listens, and answers 503
                 await site.stop()
-                await platform.stop()
                 await runner.cleanup()
 
 

@@ -16,7 +16,17 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.processes import die_with_parent, has_ended, uninterrupted, wait_for_end
+from triton_ensembles.processes import (
+    descendants,
+    die_with_parent,
+    handles,
+    has_ended,
+    send,
+    uninterrupted,
+    wait_for_end,
+    wait_for_handles,
+    with_variable,
+)
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.leftovers import Leftovers
 from triton_ensembles.triton.log import (
@@ -32,6 +42,10 @@ from triton_ensembles.triton.stubs import prepare_stubs
 
 # How long tritonserver waits for open connections (also idle keep-alive connections) before it exits.
 EXIT_SECONDS = 10
+# A variable that every process of a server inherits, also one in a session of its own; its value is unique.
+_MARK = "TRITON_ENSEMBLES_SERVER"
+_ROUNDS = 5  # of ending such processes, which may start others meanwhile
+_KILL_SECONDS = 5.0  # that the kernel may take to end one
 
 
 @dataclass(frozen=True)
@@ -136,10 +150,10 @@ class ServerProcess:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
-                env={**stubs.environment, **self.command.environment},
+                env={**stubs.environment, **self.command.environment, _MARK: self._leftovers.shared_memory},
                 cwd=home.folder,  # the stub's sys.path begins with '', which must not be the user's folder
                 start_new_session=True,  # so that Ctrl-C reaches only this process, which stops the server
-                preexec_fn=die_with_parent(),
+                preexec_fn=die_with_parent(adopt=True),
             )
 
     def wait_until_ready(self) -> None:
@@ -172,8 +186,8 @@ class ServerProcess:
     def stop(self, at_once: bool = False) -> None:
         """Send SIGTERM, and SIGKILL if that takes too long; then remove what Triton left behind.
 
-        This is also needed for a server that has ended: its Python stubs survive a kill -9. Several threads may call
-        it: one of them stops the server, and the others wait.
+        This is also needed for a server that has ended: its Python stubs survive a kill -9, and what a model has
+        started survives the model. Several threads may call it: one of them stops the server, and the others wait.
 
         Args:
             at_once: send SIGKILL without waiting, to a server that does not respond.
@@ -182,15 +196,28 @@ class ServerProcess:
             process = self._process
             if process is not None and process.returncode is None:
                 self.note_environments()
-                with contextlib.suppress(ProcessLookupError):  # where SIGCHLD is ignored, the kernel itself reaps
-                    os.kill(process.pid, signal.SIGTERM)  # not process.terminate(), which may reap it
-                    wait_for_end(process.pid, 0 if at_once else EXIT_SECONDS + 10)
-                # Until it is reaped, its id is that of its session, which the Python stubs belong to.
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                with handles(descendants(process.pid)) as family:
+                    with contextlib.suppress(ProcessLookupError):  # where SIGCHLD is ignored, the kernel itself reaps
+                        os.kill(process.pid, signal.SIGTERM)  # not process.terminate(), which may reap it
+                        wait_for_end(process.pid, 0 if at_once else EXIT_SECONDS + 10)
+                    # Until it is reaped, its id is that of its session, which the Python stubs belong to.
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+                    send(family, signal.SIGKILL)
                 process.wait()  # the only place that reaps it
+                self._end_marked()
             self._leftovers.remove()
             self._resources.close()
+
+    def _end_marked(self) -> None:
+        """End what is left of the server's processes, such as those of a server that was killed."""
+        for _ in range(_ROUNDS):
+            left = with_variable(_MARK, self._leftovers.shared_memory)
+            if not left:
+                return
+            with handles([*left, *(pid for each in left for pid in descendants(each))]) as found:
+                send(found, signal.SIGKILL)
+                wait_for_handles(found, _KILL_SECONDS)
 
     def note_environments(self) -> frozenset[Path]:
         """The folders of /tmp into which the server has unpacked environments so far. ``stop`` removes them."""

@@ -76,6 +76,7 @@ class Gate:
     """Holds a model up until the test lets it go on, and says when the model has got there."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._path = folder / "gate"
         self.wait = f"wait({str(self._path)!r})"  # a line for the model
 

@@ -54,6 +54,7 @@ class Observer:
     """Keeps all metrics and events."""
 
     metrics: list[tuple[str, float]] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
     events: list[tuple[str, str]] = field(default_factory=list)
 
     def record(self, name: str, value: float, *_: str) -> None:
@@ -61,6 +62,13 @@ class Observer:
 
     def forget(self, *where: str) -> None:
         """Metrics of an instance that is gone; nothing here tells instances apart."""
+
+    @property
+    def prometheus(self) -> Observer:
+        return self
+
+    def forget_model(self, *where: str) -> None:
+        self.forgotten.append(where[-1])
 
     def add(self, endpoint: str, kind: str, text: str) -> None:
         self.events.append((kind, text))

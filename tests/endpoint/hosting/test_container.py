@@ -47,6 +47,24 @@ async def test_metrics_that_are_switched_off_are_off(host: Host) -> None:
     assert host.variant.snapshot().instances[0].metrics_url is None
 
 
+async def test_the_log_is_only_verbose_when_that_is_asked_for(host: Host) -> None:
+    """It takes kilobytes for each request, and fills the disk within hours."""
+    host.put("one.tar.gz", model())
+    await host.start(instances=1)
+    await host.ask("one.tar.gz")
+    before = host.log.stat().st_size
+    for _ in range(10):
+        await host.ask("one.tar.gz")
+    assert host.log.stat().st_size - before < 1000
+    await host.close()
+    host.root = host.root.with_name("verbose")
+    await host.start(environment={"SAGEMAKER_TRITON_LOG_VERBOSE": "true"})
+    await host.ask("one.tar.gz")
+    before = host.log.stat().st_size
+    await host.ask("one.tar.gz")
+    assert host.log.stat().st_size - before > 1000
+
+
 async def test_a_port_that_is_not_a_number_is_named(host: Host) -> None:
     with pytest.raises(HostingError, match="SAGEMAKER_TRITON_METRICS_PORT is 'many'; give the number of a port"):
         await host.start(environment={"SAGEMAKER_TRITON_METRICS_PORT": "many"})

@@ -16,6 +16,7 @@ from tests.triton.test_server import alive
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.errors import InternalFailure
 from triton_ensembles.endpoint.hosting.model_cache import ModelCache
+from triton_ensembles.endpoint.hosting.model_processes import Usage
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 
 pytestmark = pytest.mark.anyio
@@ -69,7 +70,7 @@ async def test_a_model_whose_server_dies_right_after_the_load_is_loaded_by_the_n
 ) -> None:
     host.put("one.tar.gz", model())
     await host.start()
-    load, memory = TritonApi.load, Container.memory
+    load, usage = TritonApi.load, Container.usage
     loads = deaths = 0
 
     async def counted_load(self: TritonApi, *arguments: Any) -> None:
@@ -77,15 +78,15 @@ async def test_a_model_whose_server_dies_right_after_the_load_is_loaded_by_the_n
         await load(self, *arguments)
         loads += 1
 
-    async def die_and_measure(self: Container) -> int:
+    async def die_and_measure(self: Container) -> Usage:
         nonlocal deaths
         if loads > deaths == 0:  # the first look at the memory after the load
             deaths = 1
             await die()
-        return await memory(self)
+        return await usage(self)
 
     monkeypatch.setattr(TritonApi, "load", counted_load)
-    monkeypatch.setattr(Container, "memory", die_and_measure)
+    monkeypatch.setattr(Container, "usage", die_and_measure)
     assert await host.ask("one.tar.gz", 2) == [2]
     assert (loads, deaths) == (2, 1)
     assert host.loaded() == ["one.tar.gz"]

@@ -37,6 +37,7 @@ async def test_the_least_recently_used_model_is_evicted_and_its_memory_is_freed(
     assert not [each for each in descendants(pid) if gone.hash in command_line(each)]
     assert proportional_set_size([pid, *descendants(pid)]) < TWO_FIT
     assert "b.tar.gz is unloaded" in host.observer.of("model-evicted")[0]
+    assert host.observer.forgotten == ["b.tar.gz"]  # by /metrics
     loaded = host.model("a.tar.gz")
     assert loaded is not None and 100 * MIB < loaded.memory_bytes < 180 * MIB
     # Its copy on the disk is loaded again, without a download; what it took last time is freed before the load.

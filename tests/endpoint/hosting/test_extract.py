@@ -37,6 +37,27 @@ def test_nothing_is_written_that_was_not_reserved(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a"]
 
 
+@pytest.mark.parametrize(
+    ("member", "rule"),
+    [
+        (special("../x", tarfile.REGTYPE), "sagemaker-unsafe-member"),
+        (special("/etc/x", tarfile.REGTYPE), "sagemaker-unsafe-member"),
+        (special("link", tarfile.SYMTYPE, "a"), "sagemaker-symbolic-link"),
+        (special("tty", tarfile.CHRTYPE), "sagemaker-device"),
+    ],
+)
+def test_a_bad_member_after_many_is_refused_before_they_are_written(
+    tmp_path: Path, member: tarfile.TarInfo, rule: str
+) -> None:
+    """Tens of thousands of files before it would otherwise be written, and take the space of other models."""
+    (tmp_path / "archive").write_bytes(packed({f"{number}": b"" for number in range(9000)}, member))
+    reserved: list[int] = []
+    with pytest.raises(ExtractionError) as caught:
+        extract(tmp_path / "archive", tmp_path / "out", reserved.append)
+    assert caught.value.rule == rule
+    assert len(reserved) == len(list((tmp_path / "out").iterdir())) == 2000
+
+
 names = st.text(st.sampled_from("./\\ab\0 é"), max_size=12)
 kinds = st.sampled_from([tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, b"S"])
 

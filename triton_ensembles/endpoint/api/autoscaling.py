@@ -10,6 +10,7 @@ from aiohttp import web
 from triton_ensembles.endpoint.api.control import parsed, reply
 from triton_ensembles.endpoint.api.errors import ApiError, NotSupportedLocally, ValidationException
 from triton_ensembles.endpoint.api.validation import operation_model, validate
+from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
 from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 from triton_ensembles.endpoint.scaling.autoscaler import DIMENSION, NAMESPACE, Activity, Autoscaler
 from triton_ensembles.endpoint.scaling.policy import INVOCATIONS
@@ -45,7 +46,7 @@ class AutoscalingApi:
         operation = request.headers.get("X-Amz-Target", "").rpartition(".")[2]
         try:
             return await self._answer(operation, request)
-        except ApiError as error:
+        except (ApiError, ServiceUnavailable) as error:
             return reply(error.status, {"__type": error.code, "message": error.message})
 
     async def _answer(self, operation: str, request: web.BaseRequest) -> web.Response:

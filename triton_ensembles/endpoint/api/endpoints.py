@@ -10,7 +10,7 @@ from triton_ensembles.endpoint.api.errors import NotSupportedLocally, ServiceUna
 from triton_ensembles.endpoint.api.resources import Resources
 from triton_ensembles.endpoint.api.tags import Tags
 from triton_ensembles.endpoint.api.validation import refuse_unsupported
-from triton_ensembles.endpoint.endpoint_state import Endpoint, Share, Status
+from triton_ensembles.endpoint.endpoint_state import Endpoint, Share, Status, shutting_down
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.settings import Settings
@@ -49,7 +49,12 @@ class Endpoints(Resources[Endpoint]):
         return iter(sorted(self._resources.values(), key=lambda endpoint: endpoint.created))
 
     def find(self, name: str) -> Endpoint | None:
-        """For InvokeEndpoint, where the case of the name must match (the API reference of CreateEndpoint)."""
+        """For InvokeEndpoint, where the case of the name must match (the API reference of CreateEndpoint).
+
+        Raises hosting's ServiceUnavailable when the server is shutting down.
+        """
+        if self._stopping:
+            raise shutting_down()
         endpoint = self._resources.get(name.lower())
         return endpoint if endpoint is not None and endpoint.name == name else None
 
@@ -128,6 +133,7 @@ class Endpoints(Resources[Endpoint]):
         """Delete all endpoints at once and wait until they are gone. From now on none can be created or updated."""
         self._stopping = True
         for endpoint in self:
+            endpoint.shutting_down = True
             if endpoint.status is not Status.DELETING:
                 self._begin_deletion(endpoint)
         await asyncio.gather(*self._deletions, return_exceptions=True)

@@ -65,7 +65,7 @@ class Runtime:
         self._metrics = metrics
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one call with the model's reply, or an error in AWS's shape. A client that hangs up cancels it."""
+        """Answer one call with the model's reply, or an error in AWS's shape. A connection that is reset cancels it."""
         call = Call(time.perf_counter())
         try:
             response = await self._answer(request, call)

@@ -1,22 +1,34 @@
 """One container: a tritonserver that is restarted whenever it ends, and what the platform measures on it."""
 
 import asyncio
+import contextlib
 import os
 import signal
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from triton_ensembles.endpoint.hosting.cpu import CpuMeter
 from triton_ensembles.endpoint.hosting.environment_sizes import EnvironmentSizes
+from triton_ensembles.endpoint.hosting.model_processes import ModelProcesses, Usage, is_stub
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.processes import command_line, descendants, proportional_set_size
+from triton_ensembles.processes import descendants, end_handles, handles, has_ended, wait_for_handles
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 _LONGEST_PAUSE = 30.0  # seconds between attempts to start a server that fails to start
-_GONE_SECONDS = 30.0  # how long the processes of an unloaded model may take to end
+_GONE_SECONDS = 30.0  # how long the stubs of an unloaded model may take to end
+_END_SECONDS = 1.0  # and what they have started, after SIGTERM
 _POLL_SECONDS = 0.05
+
+
+class Left(NamedTuple):
+    """What was left of a model's processes after its unload: stubs that still run, and others, which were ended."""
+
+    stubs: int
+    others: int
 
 
 class Container:
@@ -44,6 +56,8 @@ class Container:
         self._startup_seconds = startup_seconds
         self._python = python
         self._sizes = EnvironmentSizes()
+        self._processes = ModelProcesses()
+        self._looking = threading.Lock()
         self._meter = CpuMeter()
         self.on_death: Callable[[str], None] = lambda _: None
         self.on_restart: Callable[[], None] = lambda: None
@@ -114,9 +128,9 @@ class Container:
             await asyncio.wait([self._restarting])
         await self._shut_down()
 
-    async def memory(self) -> int:
-        """Bytes that the server and its Python processes use (PSS)."""
-        return await asyncio.to_thread(self._memory)
+    async def usage(self) -> Usage:
+        """The memory that the server and its processes use; nothing when the server has ended."""
+        return await asyncio.to_thread(self._usage)
 
     async def cpu(self) -> float:
         """Percent of one core that the server and its Python processes have used since the last call."""
@@ -129,28 +143,37 @@ class Container:
 
     async def has_processes(self, hash: str) -> bool:
         """Whether any process of this model runs."""
-        return await asyncio.to_thread(self._has_processes, hash)
+        return bool(await asyncio.to_thread(self._pids, hash))
 
-    async def wait_until_gone(self, hash: str) -> bool:
-        """Wait until no process of this model is left; False when that takes too long.
+    @contextlib.asynccontextmanager
+    async def ending(self, hash: str) -> AsyncIterator[Callable[[], Awaitable[Left]]]:
+        """While a model is unloaded: yields a function that waits until none of its processes is left.
 
-        Triton answers an unload as soon as the ensemble's name is gone; its steps end up to a second later.
+        Triton answers an unload as soon as the ensemble's name is gone; its steps end up to a second later. What they
+        have started may outlive them, as it does in AWS's container. It is ended here: nothing else would end it.
         """
-        for _ in range(int(_GONE_SECONDS / _POLL_SECONDS)):
-            if not await self.has_processes(hash):
-                return True
-            await asyncio.sleep(_POLL_SECONDS)
-        return False
+        pids = await asyncio.to_thread(self._pids, hash)
+        with handles(filter(is_stub, pids)) as stubs, handles(pid for pid in pids if not is_stub(pid)) as others:
+
+            def end() -> Left:
+                still = wait_for_handles(stubs, _GONE_SECONDS)
+                orphans = wait_for_handles(others, 0)
+                end_handles(orphans, _END_SECONDS)
+                return Left(len(still), len(orphans))
+
+            yield lambda: asyncio.to_thread(end)
 
     def log_size(self) -> int:
         """The present size of the log: where :meth:`SageMakerServer.reasons` is to begin reading."""
         return self._log.stat().st_size
 
-    def _memory(self) -> int:
+    def _usage(self) -> Usage:
         if not self._up.is_set():
-            return 0
+            return Usage()
         self.server.note_environments()
-        return proportional_set_size([self.server.pid, *descendants(self.server.pid)])
+        with self._looking:
+            usage = self._processes.usage(self.server.pid)
+        return Usage() if has_ended(self.server.pid) else usage
 
     def _cpu(self) -> float:
         return self._meter.look([self.server.pid, *descendants(self.server.pid)] if self._up.is_set() else [])
@@ -158,10 +181,9 @@ class Container:
     def _environment_bytes(self) -> int:
         return self._sizes.total(self.server.note_environments()) if self._up.is_set() else 0
 
-    def _has_processes(self, hash: str) -> bool:
-        # Triton passes a step's process the path of its model.py, for Python-based backends too.
-        pids = descendants(self.server.pid) if self._up.is_set() else []
-        return any(f"/{hash}/" in command_line(pid) for pid in pids)
+    def _pids(self, hash: str) -> list[int]:
+        with self._looking:
+            return self._processes.find(self.server.pid).get(hash, []) if self._up.is_set() else []
 
     def _ended(self) -> None:
         """The server has ended by itself: its models are gone, and it is restarted."""
@@ -197,6 +219,11 @@ class Container:
             self._api = None
         if self._server is not None:
             await asyncio.to_thread(self._server.stop, at_once=self.stuck)
+            await asyncio.to_thread(self._end_orphans)
+
+    def _end_orphans(self) -> None:
+        with self._looking:
+            self._processes.end_orphans()
 
     def _release_handle(self) -> None:
         if self._handle >= 0:

@@ -1,7 +1,6 @@
 """The models on an instance's disk: downloaded, kept while there is space, deleted."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from functools import partial
 
 from triton_ensembles.endpoint.hosting import faults
@@ -11,8 +10,6 @@ from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.policy import least_recently_used
 from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.spec import Budgets
-
-Unload = Callable[[str], Awaitable[bool]]
 
 
 class DiskCache:
@@ -68,17 +65,17 @@ class DiskCache:
         """Make room for the environments that the container has unpacked for a model that it has just loaded."""
         self._report_use()
         while self._disk.free < 0:
-            if not await self._evict(newcomer, "environments in /tmp need the space", self._memory.evict_while_loading):
+            if not await self._evict(newcomer, "environments in /tmp need the space"):
                 raise self._not_enough_room(newcomer, 0)
 
-    async def _evict(self, newcomer: Model, why: str, unload_another: Unload | None = None) -> bool:
+    async def _evict(self, newcomer: Model, why: str) -> bool:
         others = [other for other in self._models.values() if other is not newcomer]
         victim = least_recently_used(other for other in others if other.idle_on_disk)
         if victim is not None:
             await self.delete(victim)
             self._report.event("model-deleted", f"{victim.target_model} is deleted from the disk: {why}")
             return True
-        return await (unload_another or self._memory.evict)(f"{why} on the disk")  # the next round can delete it
+        return await self._memory.evict(f"{why} on the disk")  # the next round can delete it
 
     def _not_enough_room(self, model: Model, size: int) -> Exception:
         others_in_use = any(

@@ -13,8 +13,14 @@ from triton_ensembles.endpoint.hosting.errors import (
     ValidationError,
 )
 from triton_ensembles.endpoint.hosting.extract import ExtractionError
+from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.objects import DownloadFailed, ObjectMissing, split_url
+from triton_ensembles.endpoint.hosting.report import Report
 
+ENDED_STUB_CURE = (
+    "see the endpoint's log for what ended it, and load the model anew, here as on AWS: upload the archive under "
+    "another name, or update the endpoint"
+)
 OUT_OF_RESOURCES = 507  # the container's status when memory runs out; the platform's own too, when a budget is used up
 
 
@@ -77,6 +83,13 @@ def load_timed_out(target_model: str, seconds: float) -> ModelError:
         original_message=message,
         cure="make its steps load faster",
     )
+
+
+def note_ended_stub(model: Model, report: Report) -> None:
+    """A process of one of the model's Python steps has ended: say so, once."""
+    if not model.broken:
+        model.broken = "a process of its Python steps has ended, and Triton starts no other: every request to it fails"
+        report.warning(model.target_model, f"'{model.target_model}' is broken: {model.broken}", ENDED_STUB_CURE)
 
 
 def not_enough_room(

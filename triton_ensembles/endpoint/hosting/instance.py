@@ -17,6 +17,7 @@ from triton_ensembles.endpoint.hosting.status import InstanceStatus
 from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied
 from triton_ensembles.errors import EnsembleError
 
+_ENDED_STUB = " is not healthy."  # Stub process '…' …: python_backend r24.10 python_be.cc
 InstanceModels = ModelCache | SingleModel  # an instance of a multi-model endpoint, or of a single-model one
 
 
@@ -64,12 +65,15 @@ class Instance:
     async def measure(self) -> None:
         """Measure the memory, and unload idle models while it exceeds the budget."""
         if self._container.ready:
-            self._memory_bytes = used = await self._container.memory()
+            loads = self._models.loads()
+            usage = await self._container.usage()
+            self._memory_bytes = usage.total
             self._report.metric("CPUUtilization", await self._container.cpu())
-            self._report.metric("MemoryUtilization", 100 * used / self._budgets.memory_bytes)
+            self._report.metric("MemoryUtilization", 100 * usage.total / self._budgets.memory_bytes)
             self._report.metric("DiskUtilization", self._disk.utilization)
             self._report.metric("UnpackedEnvironments", self._disk.environment_bytes)
-            await self._models.note_memory(self._memory_bytes)
+            if usage.total:  # the server has not ended meanwhile
+                self._models.note_usage(usage, loads)
 
     async def invoke(self, request: Invocation) -> Reply:
         self.in_flight += 1
@@ -113,10 +117,14 @@ class Instance:
         try:
             return await self._send(model, request)
         except ContainerAnswered as answer:
+            ended = model.loaded and _ENDED_STUB in answer.message
+            if ended:
+                faults.note_ended_stub(model, self._report)
             error: HostingError = ModelError(
                 f'Received error ({answer.status}) from the container with message "{answer.message}"',
                 original_status=answer.status,
                 original_message=answer.message,
+                cure=faults.ENDED_STUB_CURE if ended else "",
             )
         except ContainerDied:
             raise InternalFailure(

@@ -1,27 +1,28 @@
 """The models in the container's memory: loaded, unloaded, and evicted when there is not enough memory."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from triton_ensembles.endpoint.hosting import faults
-from triton_ensembles.endpoint.hosting.container_process import Container
+from triton_ensembles.endpoint.hosting.admission import Admission, Reservation
+from triton_ensembles.endpoint.hosting.container_calls import ContainerCalls
+from triton_ensembles.endpoint.hosting.container_process import Container, Left
 from triton_ensembles.endpoint.hosting.disk import Disk
+from triton_ensembles.endpoint.hosting.errors import HostingError, ModelError
 from triton_ensembles.endpoint.hosting.model import Model, ModelState
-from triton_ensembles.endpoint.hosting.policy import least_recently_used
+from triton_ensembles.endpoint.hosting.model_processes import Usage
+from triton_ensembles.endpoint.hosting.model_sizes import ModelSizes
 from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.spec import Budgets
 from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied, TritonApi
 from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 from triton_ensembles.triton.server_process import EXIT_SECONDS
 
-_SERVERS = 2  # on which a load is tried when the first one dies for another reason
-
 
 class MemoryCache:
-    """Loads and unloads one model at a time: doing both at once sometimes crashes the Python backend of 2.51.0.
+    """Loads and unloads models, several at a time.
 
     Attributes:
         after_load: awaited when the container has loaded a model, before it is used. It may raise HostingError to have
@@ -36,95 +37,131 @@ class MemoryCache:
         self._disk = disk
         self._budgets = budgets
         self._report = report
-        self._one_at_a_time = asyncio.Lock()
+        self._sizes = ModelSizes()
+        self._calls = ContainerCalls(models)
+        self._admission = Admission(container, models, self._sizes, budgets, self._begin_unload)
         self.after_load: Callable[[Model], Awaitable[None]]
 
     async def load(self, model: Model) -> float:
         """Load a model that is on disk, evicting others as necessary. Returns the seconds of the load itself.
 
+        A load that fails beside other loads is tried again alone, so that none is blamed for another.
+
         Raises:
             HostingError: the container refuses it, dies while loading it, or does not have enough memory.
         """
-        async with self._one_at_a_time:
-            for _ in range(_SERVERS):
-                with contextlib.suppress(ContainerDied):
-                    return await self._load(model)
-            raise faults.died_before_loading(model.target_model)
+        model.steps = _steps_in(self._disk.url_to_load(model.hash))
+        for last in (False, True):
+            reserved = await self._admission.enter(model, alone=last)
+            try:
+                return await self._load(model, reserved)
+            except ContainerDied:
+                continue  # for another reason than this load
+            except HostingError as error:
+                timed_out = isinstance(error, ModelError) and not error.original_status
+                if last or timed_out or not reserved.beside:
+                    raise
+            finally:
+                self._admission.leave(model)
+        raise faults.died_before_loading(model.target_model)
+
+    def became_idle(self) -> None:
+        """A model that was in use no longer is: it may be evicted."""
+        self._admission.changed()
 
     async def retire(self, model: Model) -> bool:
         """Unload the model unless it is in use. Returns whether it was unloaded."""
-        async with self._one_at_a_time:
-            if model.in_use or not model.loaded:
-                return False
-            await self._unload(model)
-            return True
+        if model.in_use or not model.loaded:
+            return False
+        await self._begin_unload(model)
+        return True
 
     async def evict(self, why: str, spare: Model | None = None) -> bool:
-        """Evict the least recently used model, but not ``spare``. Returns False when every model is in use."""
-        async with self._one_at_a_time:
-            return await self._evict(why, spare)
+        """Evict the least recently used model, but not ``spare``, or wait for an unload that has already begun.
 
-    async def evict_while_loading(self, why: str) -> bool:
-        """As :meth:`evict`, from ``after_load``."""
-        return await self._evict(why)
+        Returns False when every model is in use.
+        """
+        unloads = list(self._admission.unloading.values())
+        if not unloads and (unload := self._admission.evict(why, spare)):
+            unloads = [unload]
+        if unloads:
+            await asyncio.wait(unloads, return_when=asyncio.FIRST_COMPLETED)
+        return bool(unloads)
 
-    async def keep_within_budget(self, used: int) -> None:
-        """Evict idle models while the server exceeds its budget because it has grown since they were loaded."""
-        if used > self._budgets.memory_bytes and not self._one_at_a_time.locked():
-            async with self._one_at_a_time:
-                while await self._container.memory() > self._budgets.memory_bytes:
-                    if not await self._evict("the server has outgrown its memory budget"):
-                        return
+    def note_usage(self, usage: Usage, loads: Mapping[Model, int]) -> None:
+        """Note what each loaded model takes, evict idle ones while that is too much, and find those that are broken.
+
+        Args:
+            loads: of each model that was loaded when the measurement began, how often it had been loaded.
+        """
+        for model, number in loads.items():
+            if model.loaded and model.loads == number:  # all the time
+                if taken := usage.of_models.get(model.hash):
+                    self._sizes.note_growth(model, taken)
+                if usage.stubs.get(model.hash, 0) < model.stubs:
+                    faults.note_ended_stub(model, self._report)
+        self._admission.evict_excess(usage, "the server has outgrown its memory budget")
 
     def forget(self) -> None:
         """The server has died: loaded models are now on disk only. A load or unload in progress notices that itself."""
         for model in self._models.values():
             if model.loaded:
-                model.state = ModelState.ON_DISK
+                model.state, model.broken = ModelState.ON_DISK, ""
         self._report_count()
 
-    async def _load(self, model: Model) -> float:
+    async def close(self) -> None:
+        """Cancel all unloads."""
+        unloads = list(self._admission.unloading.values())
+        for unload in unloads:
+            unload.cancel()
+        await asyncio.gather(*unloads, return_exceptions=True)
+
+    async def _load(self, model: Model, reserved: Reservation) -> float:
         """Raises ContainerDied when the server has ended for another reason than this load."""
         model.api = api = await self._container.api()
-        before = await self._make_room(model)
+        before = await self._container.usage()
         model.state = ModelState.LOADING
         try:
             try:
-                seconds = await self._load_despite_507(model, api)
+                seconds = await self._load_despite_507(model, api, reserved)
             finally:  # Triton keeps what it has unpacked, whatever became of the model
                 self._disk.environment_bytes = await self._container.environment_bytes()
-            taken = await self._container.memory() - before
-            if api.closed:
-                raise ContainerDied
-            model.load_bytes = max(0, taken)
-            await self._stay_within_budget(model)
+            await self._stay_within_budget(model, api, before, reserved)
             await self._settle(model)
             if api.closed:
                 raise ContainerDied
         except BaseException:
             model.state = ModelState.ON_DISK
             raise
-        model.state = ModelState.LOADED
+        model.state, model.broken = ModelState.LOADED, ""
         model.loads += 1
         self._report.metric("ModelLoadingTime", seconds * 1e6, model.target_model)
         self._report_count()
         return seconds
 
-    async def _make_room(self, model: Model) -> int:
-        """Evict until the model should fit, judging by its last load or its size on disk. Returns the memory in use."""
-        need = model.load_bytes or model.disk_bytes
-        while (used := await self._container.memory()) + need > self._budgets.memory_bytes:
-            if not await self._evict(f"'{model.target_model}' needs the memory"):
-                break  # it was an estimate: the load will show
-        return used
-
-    async def _stay_within_budget(self, model: Model) -> None:
+    async def _stay_within_budget(self, model: Model, api: TritonApi, before: Usage, reserved: Reservation) -> None:
+        """Note what the model takes, and evict others, or else the model itself, when that is more than was free."""
         budget = self._budgets.memory_bytes
-        while (used := await self._container.memory()) > budget:
-            if not await self._evict(f"'{model.target_model}' needs more memory than was free"):
+        noted = False
+        while True:
+            usage = await self._container.usage()
+            if api.closed:
+                raise ContainerDied
+            if not noted:
+                noted = True
+                model.stubs = usage.stubs.get(model.hash, 0)
+                own = usage.of_models.get(model.hash, 0)
+                grown = 0 if reserved.beside else usage.total - before.total  # in the server's process, too
+                self._sizes.note_load(model, max(own, grown))
+            if usage.total <= budget:
+                return
+            fits = self._admission.evict_excess(usage, f"'{model.target_model}' needs more memory than was free")
+            if unloads := list(self._admission.unloading.values()):
+                await asyncio.wait(unloads, return_when=asyncio.FIRST_COMPLETED)
+            elif not fits:
                 busy = any(other.loaded and other.in_use for other in self._models.values())
                 await self._unload(model)
-                raise faults.not_enough_room(model.target_model, "memory", used, budget, busy)
+                raise faults.not_enough_room(model.target_model, "memory", usage.total, budget, busy)
 
     async def _settle(self, model: Model) -> None:
         try:
@@ -133,7 +170,7 @@ class MemoryCache:
             await self._unload(model)
             raise
 
-    async def _load_despite_507(self, model: Model, api: TritonApi) -> float:
+    async def _load_despite_507(self, model: Model, api: TritonApi, reserved: Reservation) -> float:
         folder, server = self._disk.url_to_load(model.hash), self._container.server
         if len(names := _ensembles_in(folder)) > 1:
             self._report.warning(
@@ -143,13 +180,14 @@ class MemoryCache:
                 "put each into an archive of its own",
             )
         while True:
-            log_start = self._container.log_size()
-            began = time.monotonic()
             try:
-                await self._request_load(model, api)
+                async with self._calls.call(model):
+                    log_start = self._container.log_size()
+                    began = time.monotonic()
+                    await self._request_load(model, api)
             except ContainerAnswered as answer:
                 why = f"the container answered {answer.status} to loading '{model.target_model}'"
-                if answer.status == faults.OUT_OF_RESOURCES and await self._evict(why):
+                if answer.status == faults.OUT_OF_RESOURCES and await self.evict(why):
                     continue
                 if await self._container.has_processes(model.hash):
                     self._report.warning(
@@ -162,7 +200,7 @@ class MemoryCache:
                 raise faults.not_loaded(model.target_model, answer.status, answer.message, reasons, folder) from None
             except ContainerDied:
                 await self._container.kill(api, EXIT_SECONDS)  # otherwise the next load would be sent to it
-                if not await asyncio.to_thread(server.began_to_load, log_start):
+                if reserved.beside or not await asyncio.to_thread(server.began_to_load, log_start):
                     raise
                 reasons = await asyncio.to_thread(server.reasons, log_start)
                 raise faults.died_while_loading(model.target_model, reasons) from None
@@ -179,28 +217,35 @@ class MemoryCache:
             self._container.stuck = True
             raise
 
-    async def _evict(self, why: str, spare: Model | None = None) -> bool:
-        loaded = (model for model in self._models.values() if model.loaded and model is not spare)
-        victim = least_recently_used(loaded)
-        if victim is None:
-            return False
-        await self._unload(victim)
-        self._report.event("model-evicted", f"{victim.target_model} is unloaded: {why}")
-        return True
+    def _begin_unload(self, model: Model, why: str = "") -> asyncio.Task[None]:
+        """Begin to unload a model that is loaded and not in use."""
+        model.state = ModelState.UNLOADING
 
-    async def _unload(self, model: Model) -> None:
-        """Unload, and wait until the memory is freed. A container that cannot unload is restarted."""
+        async def unload() -> None:
+            try:
+                await self._unload(model, why)
+            finally:
+                del self._admission.unloading[model]
+                self._admission.changed()
+
+        self._admission.unloading[model] = task = asyncio.create_task(unload())
+        return task
+
+    async def _unload(self, model: Model, evicted: str = "") -> None:
+        """Unload, and wait until the memory is freed. A container that cannot unload is restarted.
+
+        Args:
+            evicted: why, when it makes room for something else.
+        """
         api = model.api
         assert api is not None, "only a loaded model is unloaded"
         model.state = ModelState.UNLOADING
         began = time.monotonic()
         try:
-            async with asyncio.timeout(self._budgets.load_seconds):
-                await api.unload(model.hash, model.target_model)
-            if not await self._container.wait_until_gone(model.hash):
-                self._report.warning(
-                    model.target_model, f"processes of '{model.target_model}' are still running after its unload"
-                )
+            async with self._calls.call(model), self._container.ending(model.hash) as wait_until_ended:
+                async with asyncio.timeout(self._budgets.load_seconds):
+                    await api.unload(model.hash, model.target_model)
+                self._warn_of(model, await wait_until_ended())
         except ContainerDied:
             pass
         except (ContainerAnswered, TimeoutError) as error:
@@ -209,14 +254,35 @@ class MemoryCache:
             )
             await self._container.kill(api)
         finally:
-            model.state = ModelState.ON_DISK
+            model.state, model.broken = ModelState.ON_DISK, ""
         self._report.metric("ModelUnloadingTime", (time.monotonic() - began) * 1e6, model.target_model)
-        self._report.event("model-unloaded", f"{model.target_model} is unloaded")
+        self._report.gone(model.target_model)
+        text = f"{model.target_model} is unloaded"
+        self._report.event("model-evicted" if evicted else "model-unloaded", f"{text}: {evicted}" if evicted else text)
         self._report_count()
+
+    def _warn_of(self, model: Model, left: Left) -> None:
+        name = model.target_model
+        if left.stubs:
+            self._report.warning(name, f"processes of '{name}' are still running after its unload")
+        if left.others:
+            self._report.warning(
+                name,
+                f"'{name}' had started {left.others} processes that outlived it, and were ended: AWS's container keeps "
+                "them, and their memory",
+                "end them in the model's finalize",
+            )
 
     def _report_count(self) -> None:
         count = sum(model.loaded for model in self._models.values())
         self._report.metric("LoadedModelCount", count)
+
+
+def _steps_in(repository: Path) -> frozenset[str]:
+    """The models of the archive but its ensembles; none where there is no ensemble: Triton loads a single model."""
+    ensembles = set(_ensembles_in(repository))
+    folders = {config.parent.name for config in repository.glob("*/config.pbtxt")}
+    return frozenset(folders - ensembles if ensembles else ())
 
 
 def _ensembles_in(repository: Path) -> list[str]:

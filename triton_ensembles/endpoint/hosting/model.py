@@ -46,6 +46,7 @@ class Model:
     state: ModelState = ModelState.WAITING
     disk_bytes: int = 0
     load_bytes: int = 0  # the memory that it takes while it is loaded
+    steps: frozenset[str] = frozenset()  # the names of the models that its ensemble is made of
     stubs: int = 0  # processes of its Python steps when it was loaded
     broken: str = ""  # why a loaded model fails every request until its server restarts; "" while nothing is known
     in_use: int = 0  # requests that wait for it or that it is answering

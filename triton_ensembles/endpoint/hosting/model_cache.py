@@ -3,14 +3,14 @@
     requested -> downloaded -> unpacked -> loaded -> invoked -> idle -> unloaded -> on disk -> deleted
 
 - One task downloads and loads a model, however many requests wait for it. It goes on when a request gives up.
-- Downloads and extractions of several models overlap; the container loads and unloads one model at a time.
+- Downloads and extractions of several models overlap, and so do loads and unloads, within the memory budget.
 - As on AWS, a copy on the disk is used as long as it is there, even after another object is uploaded under its key. An
   archive that failed to load is deleted, so that a corrected upload is downloaded.
 """
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 
 from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.container_process import Container
@@ -24,6 +24,7 @@ from triton_ensembles.endpoint.hosting.errors import (
 )
 from triton_ensembles.endpoint.hosting.memory_cache import MemoryCache
 from triton_ensembles.endpoint.hosting.model import ColdStart, Model, ModelState
+from triton_ensembles.endpoint.hosting.model_processes import Usage
 from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec
 
@@ -78,20 +79,28 @@ class ModelCache:
         finally:
             waited = (time.monotonic() - began) * 1e6
             self._report.metric("ModelLoadingWaitTime", waited, target_model)
+            if not model.loaded and model.load_task is None:
+                self._report.gone(target_model)
         return model
 
     def release(self, model: Model) -> None:
         """To be called when the request that acquired the model has been answered or canceled."""
         model.in_use -= 1
         model.touch()
-        if model.in_use == 0 and model.loaded and self._spec.cache_setting == "Disabled":
-            self._spawn(self._retire(model))
+        if model.in_use == 0 and model.loaded:
+            self._memory.became_idle()
+            if self._spec.cache_setting == "Disabled":
+                self._spawn(self._retire(model))
 
     async def evict_other(self, model: Model) -> bool:
         return await self._memory.evict("the container answered 507 to an invocation", spare=model)
 
-    async def note_memory(self, memory_bytes: int) -> None:
-        await self._memory.keep_within_budget(memory_bytes)
+    def loads(self) -> dict[Model, int]:
+        """How often each model that is loaded now has been loaded."""
+        return {model: model.loads for model in self._models.values() if model.loaded}
+
+    def note_usage(self, usage: Usage, loads: Mapping[Model, int]) -> None:
+        self._memory.note_usage(usage, loads)
 
     def container_started(self) -> None:
         """Nothing to do: models are loaded again when they are requested."""
@@ -103,11 +112,12 @@ class ModelCache:
         """Nothing to do: they are counted after each load."""
 
     async def close(self) -> None:
-        """Cancel all downloads and loads."""
+        """Cancel all downloads, loads and unloads."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._memory.close()
 
     def all(self) -> list[Model]:
         """The most recently used first."""
@@ -139,6 +149,7 @@ class ModelCache:
             load = await self._memory.load(model)
         except HostingError as error:
             self._report.error(model.target_model, error)
+            self._report.gone(model.target_model)
             refused = isinstance(error, ModelError) and error.original_status != faults.OUT_OF_RESOURCES
             if refused and model.state is ModelState.ON_DISK:
                 await self._disk.delete(model)

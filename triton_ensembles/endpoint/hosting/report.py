@@ -1,6 +1,7 @@
 """What an instance reports: metrics, events, and recent errors for the status page."""
 
 from collections import deque
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from triton_ensembles.endpoint.events import RecentEvents
@@ -16,6 +17,7 @@ class Report:
 
     Args:
         errors: the variant's recent errors, newest first; this report adds to them.
+        served: whether any instance of the variant has loaded a model.
     """
 
     def __init__(
@@ -26,6 +28,7 @@ class Report:
         metrics: Metrics,
         events: RecentEvents,
         errors: deque[RecentError],
+        served: Callable[[str], bool],
     ) -> None:
         self._endpoint = endpoint
         self._variant = variant
@@ -33,10 +36,16 @@ class Report:
         self._metrics = metrics
         self._events = events
         self._errors = errors
+        self._served = served
 
     def metric(self, name: str, value: float, target_model: str = "") -> None:
         """One value of a metric of metrics/names.py, in its unit; "" where it is not about one model."""
         self._metrics.record(name, value, self._endpoint, self._variant, target_model, str(self._instance))
+
+    def gone(self, target_model: str) -> None:
+        """The instance has unloaded the model, has not been able to load it, or is gone itself."""
+        if not self._served(target_model):
+            self._metrics.prometheus.forget_model(self._endpoint, self._variant, target_model)
 
     def event(self, kind: str, text: str) -> None:
         """Something to show people who watch the endpoint, in one line. ``kind``: "model-loaded", "error", …"""

@@ -1,23 +1,27 @@
 """The one model of a single-model instance: downloaded before the container starts, which loads it itself."""
 
 import asyncio
+from collections.abc import Mapping
 
 from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.container_process import Container
 from triton_ensembles.endpoint.hosting.disk import Disk, NoDiskSpace, model_hash
 from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
 from triton_ensembles.endpoint.hosting.model import Model, ModelState
+from triton_ensembles.endpoint.hosting.model_processes import Usage
+from triton_ensembles.endpoint.hosting.report import Report
 from triton_ensembles.endpoint.hosting.spec import Budgets, ContainerSpec
 
 
 class SingleModel:
     """What :class:`ModelCache` is for a multi-model instance."""
 
-    def __init__(self, spec: ContainerSpec, container: Container, disk: Disk, budgets: Budgets) -> None:
+    def __init__(self, spec: ContainerSpec, container: Container, disk: Disk, budgets: Budgets, report: Report) -> None:
         self._url = spec.model_data_url
         self._container = container
         self._disk = disk
         self._budgets = budgets
+        self._report = report
         self._model = Model(self._url.rpartition("/")[2], model_hash(self._url), "/invocations")
 
     async def prepare(self) -> None:
@@ -34,7 +38,7 @@ class SingleModel:
         self._model.loads += 1
 
     def container_died(self) -> None:
-        self._model.state = ModelState.ON_DISK
+        self._model.state, self._model.stubs, self._model.broken = ModelState.ON_DISK, 0, ""
 
     async def count_environments(self) -> None:
         """Count what the container has unpacked. Raises HostingError when that is more than the disk has room for."""
@@ -65,8 +69,17 @@ class SingleModel:
         """There is no other model."""
         return False
 
-    async def note_memory(self, memory_bytes: int) -> None:
-        self._model.load_bytes = memory_bytes
+    def loads(self) -> dict[Model, int]:
+        """How often the model has been loaded, if it is loaded now."""
+        return {self._model: self._model.loads} if self._model.loaded else {}
+
+    def note_usage(self, usage: Usage, loads: Mapping[Model, int]) -> None:
+        model, stubs = self._model, usage.stubs.get(self._model.hash, 0)
+        model.load_bytes = usage.total
+        if loads == self.loads():  # it has been loaded all the time
+            if stubs < model.stubs:
+                faults.note_ended_stub(model, self._report)
+            model.stubs = max(stubs, model.stubs)
 
     async def close(self) -> None:
         """There is nothing to cancel."""

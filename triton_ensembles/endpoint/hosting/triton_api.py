@@ -48,8 +48,11 @@ class TritonApi:
     def __init__(self, url: str) -> None:
         self._url = f"http://{url}"
         self._session = _session()
-        # A new connection for each load and unload: the server handles one in the connection's thread, however long.
-        self._control_session = _session(force_close=True)
+        # The server loads and unloads in the thread of the connection, and leaves the other connections of that thread
+        # waiting. A new connection goes to a thread that is free: for each load and unload, and for what is asked
+        # meanwhile.
+        self._new_connections = _session(force_close=True)
+        self._busy = 0  # loads and unloads in progress
         self._answers: weakref.WeakSet[aiohttp.ClientResponse] = weakref.WeakSet()
         self.closed = False
 
@@ -71,7 +74,8 @@ class TritonApi:
         started = time.perf_counter()
         async with asyncio.timeout(seconds):
             with _died_if_broken():
-                answer = await self._request(self._session, "POST", path, _headers(request), request.body)
+                session = self._new_connections if self._busy else self._session
+                answer = await self._request(session, "POST", path, _headers(request), request.body)
                 if answer.status >= 400:
                     raise ContainerAnswered(answer.status, _message(await answer.read()))
                 length = answer.content_length
@@ -87,13 +91,17 @@ class TritonApi:
         self.closed = True
         for answer in list(self._answers):
             answer.close()  # its reader would otherwise wait until its time is over
-        self._closing = asyncio.gather(self._session.close(), self._control_session.close(), return_exceptions=True)
+        self._closing = asyncio.gather(self._session.close(), self._new_connections.close(), return_exceptions=True)
 
     async def _control(self, method: str, path: str, target_model: str, body: str) -> None:
-        with _died_if_broken():
-            headers = {TARGET_MODEL: target_model}
-            answer = await self._request(self._control_session, method, path, headers, body.encode())
-            message = _message(await answer.read())
+        headers = {TARGET_MODEL: target_model}
+        self._busy += 1
+        try:
+            with _died_if_broken():
+                answer = await self._request(self._new_connections, method, path, headers, body.encode())
+                message = _message(await answer.read())
+        finally:
+            self._busy -= 1
         if answer.status >= 400:
             raise ContainerAnswered(answer.status, message)
 

@@ -33,7 +33,10 @@ from triton_ensembles.triton.sagemaker_server import PORT_VARIABLES
 
 _MEASURE_SECONDS = (2.0, 10.0)  # between measurements: at least and at most
 _PAUSE_FACTOR = 200  # times the duration of the last one: tens of ms for a server with many pages and threads
-_LOG_BYTES = 256 << 20  # SageMaker's container logs verbosely: some kilobytes per request
+_LOG_BYTES = 256 << 20  # a verbose log takes some kilobytes for each request
+# Where they differ from those of docker/sagemaker/serve: the verbose log takes some kilobytes for each request, and a
+# load takes one of the threads (of which the server has 8) for itself.
+_DEFAULTS = {"SAGEMAKER_TRITON_LOG_VERBOSE": "false", "SAGEMAKER_TRITON_THREAD_COUNT": "64"}
 _PLAIN_PATH = re.compile(r"[0-9A-Za-z._/+@=,:-]+")
 # Instances by the state of the model there: the one that can answer soonest first. 1: it is being loaded.
 _SOONEST = {ModelState.LOADED: 0, ModelState.ON_DISK: 2, ModelState.UNLOADING: 2, None: 3}
@@ -171,6 +174,8 @@ class Variant:
         await asyncio.gather(*(instance.stop() for instance in instances))
         for instance in instances:
             self._metrics.forget(self._endpoint, self.plan.name, str(instance.index))
+            for model in instance.status().models:
+                self._report(instance.index).gone(model.target_model)
             await asyncio.to_thread(shutil.rmtree, self._instance_root(instance.index), ignore_errors=True)
 
     def _instance_root(self, index: int) -> Path:
@@ -188,11 +193,14 @@ class Variant:
         if multi:
             models = ModelCache(self._spec, container, disk, self._budgets, report)
         else:
-            models = SingleModel(self._spec, container, disk, self._budgets)
+            models = SingleModel(self._spec, container, disk, self._budgets, report)
         return Instance(index, container, models, disk, self._budgets, report)
 
     def _report(self, index: int) -> Report:
-        return Report(self._endpoint, self.plan.name, index, self._metrics, self._events, self._errors)
+        return Report(self._endpoint, self.plan.name, index, self._metrics, self._events, self._errors, self._serves)
+
+    def _serves(self, target_model: str) -> bool:
+        return any(instance.state(target_model) is ModelState.LOADED for instance in self._instances)
 
     def _warn(self, error: EnsembleError) -> None:
         """Say it where people look: in the events, among the recent errors and in the log."""
@@ -203,7 +211,7 @@ class Variant:
 
     def _environment(self, index: int) -> Mapping[str, str]:
         """The container's variables, with those that the platform sets."""
-        variables = dict(self._spec.environment)
+        variables = {**_DEFAULTS, **self._spec.environment}
         if self._spec.mode == "MultiModel":
             variables[MULTI_MODEL] = "true"
         if index:  # here instances share a machine: only the first one gets the ports that are set

@@ -47,6 +47,13 @@ class Prometheus:
             if isinstance(series, Gauge):
                 series.remove_by_labels(labels)
 
+    def forget_model(self, endpoint: str, variant: str, target_model: str) -> None:
+        """Drop the series of a model that is no longer loaded: a model has some twenty kilobytes of them."""
+        labels = {"endpoint": endpoint, "variant": variant, "target_model": target_model}
+        for series in self._series.values():
+            if not isinstance(series, Gauge):
+                series.remove_by_labels(labels)
+
     def text(self) -> bytes:
         """The exposition."""
         return generate_latest(self._registry)

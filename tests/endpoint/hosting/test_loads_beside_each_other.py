@@ -1,0 +1,147 @@
+"""Loads and unloads that overlap: what they may take together, which of them is blamed, and which has to wait."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.endpoint.hosting.archives import Gate, ensemble, model
+from tests.endpoint.hosting.conftest import Host, eventually
+from triton_ensembles.endpoint.hosting.errors import InternalFailure, ModelError, ServiceUnavailable
+from triton_ensembles.processes import descendants, proportional_set_size
+
+pytestmark = pytest.mark.anyio
+
+MIB = 1 << 20
+COMPLETE = {"SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--disable-auto-complete-config"}
+
+
+async def test_the_memory_stays_within_the_budget_while_many_models_come_and_go(host: Host) -> None:
+    names = [f"{name}.tar.gz" for name in "abcdef"]
+    for name in names:
+        host.put(name, model(initialize="self.ballast = np.ones(60 << 17)"))
+    budget = 300 * MIB  # two fit: the server takes about 35 MiB, each of the others 80
+    await host.start(memory_bytes=budget, environment=COMPLETE)
+    pid = host.pid()
+    samples: list[int] = []
+
+    async def sample() -> None:
+        while True:
+            samples.append(await asyncio.to_thread(lambda: proportional_set_size([pid, *descendants(pid)])))
+            await asyncio.sleep(0.02)
+
+    sampling = asyncio.create_task(sample())
+    for _ in range(2):
+        answers = await asyncio.gather(*(host.ask(name, number) for number, name in enumerate(names)))
+        assert answers == [[number] for number in range(len(names))]
+    sampling.cancel()
+    assert max(samples) <= budget
+    assert max(samples) > 150 * MIB
+    assert len(host.loaded()) >= 2
+
+
+async def known(host: Host, *names: str) -> None:
+    """Load and unload these models, so that it is known what they take."""
+    for name in names:
+        await host.ask(name)
+    await eventually(lambda: not host.variant.snapshot().instances[0].models)
+
+
+async def test_a_load_waits_neither_for_another_load_nor_for_an_unload_where_there_is_memory(
+    host: Host, tmp_path: Path
+) -> None:
+    loading, unloading = Gate(tmp_path / "loading"), Gate(tmp_path / "unloading")
+    flag = tmp_path / "wait"
+    for gate in (loading, unloading):
+        gate.folder.mkdir()
+    host.put("slow.tar.gz", model(initialize=f"if os.path.exists({str(flag)!r}): {loading.wait}"))
+    ends = model()
+    ends["identity/1/model.py"] += (
+        f"\n    def finalize(self):\n        if os.path.exists({str(flag)!r}): {unloading.wait}\n"
+    ).encode()
+    host.put("ends.tar.gz", ends)
+    host.put("quick.tar.gz", model())
+    await host.start(cache="Disabled", environment=COMPLETE)
+    await known(host, "slow.tar.gz", "ends.tar.gz", "quick.tar.gz")
+    flag.touch()
+    slow = asyncio.create_task(host.ask("slow.tar.gz", 1))
+    assert await host.ask("ends.tar.gz", 2) == [2]
+    await eventually(lambda: loading.reached() and unloading.reached())
+    assert await host.ask("quick.tar.gz", 3) == [3]
+    assert not slow.done()
+    loading.open()
+    unloading.open()
+    assert await slow == [1]
+
+
+async def test_only_the_model_that_takes_the_server_with_it_is_blamed(host: Host, tmp_path: Path) -> None:
+    flag = tmp_path / "kill"
+    host.put("evil.tar.gz", model(initialize=f"if os.path.exists({str(flag)!r}): os.kill(os.getppid(), 9)"))
+    good = [f"good{number}.tar.gz" for number in range(2)]
+    for name in good:
+        host.put(name, model(initialize="time.sleep(0.5)"))
+    await host.start(cache="Disabled", environment=COMPLETE)
+    await known(host, *good, "evil.tar.gz")
+    flag.touch()
+
+    async def patient(name: str) -> list[float]:
+        try:
+            return await host.ask(name, 2)
+        except InternalFailure as error:  # it was loaded, and answered when the server died
+            assert "ended while it worked on the request" in error.message
+            return await host.ask(name, 2)
+
+    *answers, failure = await asyncio.gather(
+        *(patient(name) for name in good), host.ask("evil.tar.gz"), return_exceptions=True
+    )
+    assert answers == [[2], [2]]
+    assert isinstance(failure, InternalFailure) and "died while it loaded 'evil.tar.gz'" in failure.message
+
+
+async def test_a_load_that_fails_beside_others_has_its_own_reason(host: Host, tmp_path: Path) -> None:
+    flag = tmp_path / "fail"
+    names = ["red", "blue"]
+    for name in names:
+        raising = f"if os.path.exists({str(flag)!r}): time.sleep(0.2); raise RuntimeError('it is {name}')"
+        host.put(f"{name}.tar.gz", model(initialize=raising))
+    await host.start(cache="Disabled", environment=COMPLETE)
+    await known(host, *(f"{name}.tar.gz" for name in names))
+    flag.touch()
+    failures = await asyncio.gather(*(host.ask(f"{name}.tar.gz") for name in names), return_exceptions=True)
+    for name, failure in zip(names, failures, strict=True):
+        assert isinstance(failure, ModelError)
+        other = names[1 - names.index(name)]
+        assert f"it is {name}" in failure.message and f"it is {other}" not in failure.message
+
+
+async def test_archives_with_equal_step_names_do_not_wait_for_each_other_forever(host: Host) -> None:
+    """AWS's notebooks upload one archive under many names. Triton must not load one and unload another at a time."""
+    names = [f"copy{number}.tar.gz" for number in range(3)]
+    for number, name in enumerate(names):
+        step = model("step", execute=f"x = x + {number}")
+        host.put(name, ensemble("ensemble", "step") | step)
+    await host.start(cache="Disabled", environment=COMPLETE)
+    for _ in range(2):
+        assert await asyncio.gather(*(host.ask(name, 10) for name in names)) == [[10], [11], [12]]
+
+
+async def test_a_model_that_is_known_not_to_fit_beside_those_in_use_is_not_loaded(host: Host, tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    heavy = "self.ballast = np.ones(100 << 17)"
+    host.put("busy.tar.gz", model(initialize=heavy, execute=f"if x[0] > 1: {gate.wait}"))
+    host.put("other.tar.gz", model(initialize=heavy))
+    await host.start(memory_bytes=220 * MIB, environment=COMPLETE)
+    await host.ask("other.tar.gz")
+    await host.ask("busy.tar.gz", 0)
+    long = asyncio.create_task(host.ask("busy.tar.gz", 6))
+    await eventually(gate.reached)
+    with pytest.raises(ServiceUnavailable, match=r"not enough memory for model 'other.tar.gz'"):
+        await host.ask("other.tar.gz")
+    other = host.model("other.tar.gz")
+    assert other is not None and other.loads == 1
+    assert host.log.read_text().count("Loading SageMaker TargetModel: other.tar.gz") == 1
+    gate.open()
+    assert await long == [6]
+    assert await host.ask("other.tar.gz", 1) == [1]

@@ -1,0 +1,191 @@
+"""Decides when a load may begin, so that all loads together stay within the memory budget.
+
+A load reserves what its model is expected to take before it begins; idle models are unloaded to make room. Loads run
+beside each other and beside unloads as long as what they reserve fits:
+
+    what the container uses, less the models that are being unloaded, plus what loads have reserved and do not use yet
+
+What a model takes that has never been loaded is a guess: as much as the largest so far. While that rests on few models,
+such loads wait for each other, so that the guess is wrong for one of them at a time.
+"""
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from triton_ensembles.endpoint.hosting import faults
+from triton_ensembles.endpoint.hosting.container_process import Container
+from triton_ensembles.endpoint.hosting.model import Model
+from triton_ensembles.endpoint.hosting.model_processes import Usage
+from triton_ensembles.endpoint.hosting.model_sizes import ModelSizes
+from triton_ensembles.endpoint.hosting.policy import least_recently_used
+from triton_ensembles.endpoint.hosting.spec import Budgets
+
+# AWS: "a factor of the number of vCPUs". Each load blocks a thread of the container's front end.
+_MOST_LOADS = 2 * (os.cpu_count() or 1)
+_ENOUGH = 4  # models whose size is known, for guesses about several others at once
+_PATIENCE = 2.0  # seconds that a load waits for a model in use to become idle
+
+
+@dataclass(eq=False)
+class Reservation:
+    """What a load has reserved.
+
+    Attributes:
+        bytes: of memory.
+        known: whether that is what the model took before; otherwise it is a guess.
+        alone: no other load may run at the same time.
+        beside: whether another load has run at the same time.
+        begun: whether the load has begun; otherwise it waits for unloads.
+    """
+
+    bytes: int
+    known: bool
+    alone: bool
+    beside: bool = False
+    begun: bool = False
+
+
+class _Look(NamedTuple):
+    usage: Usage
+    loading: dict[Model, Reservation]
+    unloading: set[Model]
+
+
+class Admission:
+    """The loads and unloads of one instance that are in progress.
+
+    Args:
+        unload: unloads a model that is loaded and idle, and says why.
+    """
+
+    def __init__(
+        self,
+        container: Container,
+        models: Mapping[str, Model],
+        sizes: ModelSizes,
+        budgets: Budgets,
+        unload: Callable[[Model, str], asyncio.Task[None]],
+    ) -> None:
+        self.loading: dict[Model, Reservation] = {}
+        self.unloading: dict[Model, asyncio.Task[None]] = {}
+        self._container = container
+        self._models = models
+        self._sizes = sizes
+        self._budget = budgets.memory_bytes
+        self._unload = unload
+        self._turn = asyncio.Lock()
+        self._changed = asyncio.Event()
+
+    def changed(self) -> None:
+        """A load or an unload has ended, or a model has become idle."""
+        self._changed.set()
+
+    async def enter(self, model: Model, alone: bool) -> Reservation:
+        """Wait until the model may be loaded, and reserve its memory until :meth:`leave`.
+
+        Raises:
+            HostingError: all other models are in use, and the model is known not to fit beside them.
+        """
+        while True:
+            async with self._turn:
+                fits = await self._until_it_fits(model, alone)
+                reserved = Reservation(self._sizes.expected(model), self._sizes.known(model), alone)
+                for each in (*self.loading.values(), reserved) if self.loading else ():
+                    each.beside = True
+                self.loading[model] = reserved
+            try:
+                if not fits or await self._until_room_is_made(model):
+                    reserved.begun = True
+                    return reserved
+            except BaseException:
+                self.leave(model)
+                raise
+            self.leave(model)
+
+    def leave(self, model: Model) -> None:
+        del self.loading[model]
+        self.changed()
+
+    def evict(self, why: str, spare: Model | None = None) -> asyncio.Task[None] | None:
+        """Begin to unload the least recently used model, but not ``spare``; None when every model is in use."""
+        victim = least_recently_used(each for each in self._models.values() if each.loaded and each is not spare)
+        return None if victim is None else self._unload(victim, why)
+
+    def evict_excess(self, usage: Usage, why: str) -> bool:
+        """Evict until what stays loaded is within the budget. False when it is not, and every model is in use."""
+        while usage.total - _freed(self.unloading, usage) > self._budget:
+            if not self.evict(why):
+                return False
+        return True
+
+    async def _until_it_fits(self, model: Model, alone: bool) -> bool:
+        """Wait until there is room for the model, or will be after the unloads that this begins.
+
+        False: there is none, but the load will show whether it fits.
+        """
+        patience: float | None = None
+        while True:
+            self._changed.clear()
+            if model not in self.unloading and not self._must_wait(alone):
+                look = await self._look()
+                need, known = self._sizes.expected(model), self._sizes.known(model)
+                if known or self._sizes.count >= _ENOUGH or all(each.known for each in self.loading.values()):
+                    while need > self._room(look) and self.evict(f"'{model.target_model}' needs the memory"):
+                        pass
+                    if need <= self._room(look):
+                        return True
+                    if not self.loading and not self.unloading:
+                        patience = patience or time.monotonic() + _PATIENCE
+                        at_an_end = time.monotonic() >= patience
+                        if not any(each.loaded for each in self._models.values()) or (at_an_end and not known):
+                            return False
+                        if at_an_end:
+                            used = look.usage.total + need
+                            raise faults.not_enough_room(model.target_model, "memory", used, self._budget, True)
+            await self._wait_for_change(None if patience is None else patience - time.monotonic())
+
+    def _must_wait(self, alone: bool) -> bool:
+        crowded = len(self.loading) >= _MOST_LOADS or any(each.alone for each in self.loading.values())
+        return crowded or (alone and bool(self.loading))
+
+    async def _wait_for_change(self, seconds: float | None) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(None if seconds is None else max(0.0, seconds)):
+                await self._changed.wait()
+
+    async def _until_room_is_made(self, model: Model) -> bool:
+        """Wait for the unloads that the load needs. False if they have not freed what was expected."""
+        while True:
+            look = await self._look()
+            begun = {each: held for each, held in look.loading.items() if held.begun or each is model}
+            if look.usage.total + _reserved(begun, look.usage) <= self._budget:
+                return True
+            if not self.unloading:
+                return False
+            await asyncio.wait(self.unloading.values(), return_when=asyncio.FIRST_COMPLETED)
+
+    async def _look(self) -> _Look:
+        """Measure. Loads and unloads that end meanwhile count as if they were still in progress."""
+        loading, unloading = dict(self.loading), set(self.unloading)
+        usage = await self._container.usage()
+        return _Look(usage, loading | self.loading, unloading - self.loading.keys())
+
+    def _room(self, look: _Look) -> int:
+        """What is left when the present loads and unloads have ended."""
+        freed = _freed(look.unloading | self.unloading.keys(), look.usage)
+        return self._budget - look.usage.total + freed - _reserved(look.loading, look.usage)
+
+
+def _freed(unloads: Iterable[Model], usage: Usage) -> int:
+    """What is free once these unloads have ended. A model without a process of its own has its memory in the server."""
+    return sum(usage.of_models.get(each.hash, 0) if each.stubs else each.load_bytes for each in unloads)
+
+
+def _reserved(loads: Mapping[Model, Reservation], usage: Usage) -> int:
+    """What these loads have reserved and do not use yet."""
+    return sum(max(0, held.bytes - usage.of_models.get(model.hash, 0)) for model, held in loads.items())
