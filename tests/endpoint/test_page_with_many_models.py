@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.endpoint.browser import Browser
-from tests.endpoint.conftest import Deployer
+from tests.endpoint.conftest import BUCKET, Deployer
 from tests.endpoint.hosting import archives
 from triton_ensembles.endpoint.local import LocalEndpoint
 
@@ -24,18 +24,26 @@ ROWS = "[...document.querySelectorAll('.models tbody tr')].map(row => row.datase
 
 
 @pytest.fixture(scope="module")
-def many(local: LocalEndpoint, sagemaker: Any, s3: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
+    """One of its own: on the page of the shared one, other endpoints may come first."""
+    with LocalEndpoint(tmp_path_factory.mktemp("many")) as local:
+        local.client("s3").create_bucket(Bucket=BUCKET)
+        yield local
+
+
+@pytest.fixture(scope="module")
+def many(local: LocalEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     """b-busy and z-idle are loaded, and z-idle was asked twice. Nothing else gets through the gate. Eight errors.
 
     It gives a function that sends a request without waiting for the answer.
     """
     gate = archives.Gate(tmp_path_factory.mktemp("gate"))
-    deployer = Deployer(local, sagemaker, [])
+    s3, deployer = local.client("s3"), Deployer(local, local.client("sagemaker"), [])
     quick, slow = archives.packed(archives.model("quick")), archives.packed(archives.model("slow", gate.wait))
     waiting = {f"q{number:03}-{LONG}.tar.gz": slow for number in range(WAITING)}
     for name, archive in {"b-busy.tar.gz": quick, "z-idle.tar.gz": quick, **waiting}.items():
-        s3.put_object(Bucket="models", Key=f"many/{name}", Body=archive)
-    deployer.endpoint("many", deployer.config("many", deployer.model("many", "s3://models/many/")))
+        s3.put_object(Bucket=BUCKET, Key=f"many/{name}", Body=archive)
+    deployer.endpoint("many", deployer.config("many", deployer.model("many", f"s3://{BUCKET}/many/")))
     with contextlib.ExitStack() as clients:
 
         def ask(name: str) -> HTTPConnection:
@@ -49,7 +57,6 @@ def many(local: LocalEndpoint, sagemaker: Any, s3: Any, tmp_path_factory: pytest
         for name in waiting:
             ask(name)
         yield ask
-    sagemaker.delete_endpoint(EndpointName="many")
 
 
 def total(name: str) -> str:
@@ -87,7 +94,7 @@ def test_totals_come_first_then_errors_then_twenty_rows_and_the_rest_is_folded(p
 
 
 def test_the_same_error_of_many_models_is_one_line(
-    page: Any, browser: Browser, many: Ask, put: Callable[[str, Any], None]
+    page: Any, browser: Browser, many: Ask, local: LocalEndpoint
 ) -> None:
     page()
     assert browser.evaluate("document.querySelector('.errors').children.length") == 1
@@ -97,7 +104,7 @@ def test_the_same_error_of_many_models_is_one_line(
     names = ", ".join(f"missing-{number}" for number in reversed(range(7)))
     assert names in browser.evaluate("document.querySelector('.errors').innerText")
     # Another error comes first then, and what was unfolded stays so.
-    put("many/text.tar.gz", b"no archive")
+    local.client("s3").put_object(Bucket=BUCKET, Key="many/text.tar.gz", Body=b"no archive")
     many("text.tar.gz")
     browser.wait("document.querySelector('.errors').children.length == 2")
     assert "text.tar.gz" in browser.evaluate("document.querySelector('.errors').children[0].innerText")
