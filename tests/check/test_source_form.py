@@ -62,7 +62,7 @@ def test_a_recipe_for_another_step_does_not_count(tmp_path: Path) -> None:
         ('description = "d"\nartifacts = 3', 2, "valid tuple"),
         ('description = "d"\nenvironments = []', 2, "valid dictionary"),
         ("a = " + "[" * 9000, 0, "nested too deeply"),
-        ("", 0, "description: Field required"),
+        ("", 0, "description: this key is missing"),
     ],
 )
 def test_a_recipe_that_is_not_valid_is_the_only_fault(tmp_path: Path, recipe: str, line: int, words: str) -> None:
