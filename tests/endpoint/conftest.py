@@ -19,6 +19,7 @@ from triton_ensembles.endpoint.local import LocalEndpoint
 # It names no release, so the steps run under the Python that runs the tests.
 IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:local"
 BUCKET = "models"
+SOON = {"Delay": 0.1, "MaxAttempts": 3000}  # boto3 itself looks every half minute
 
 
 @pytest.fixture(scope="session")
@@ -102,13 +103,11 @@ def deployer(local: LocalEndpoint, sagemaker: Any) -> Iterator[Deployer]:
     yield deployer
     for name in deployer.made:
         with suppress(ClientError, WaiterError):  # not before it is in service, or has failed
-            sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name)
+            sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name, WaiterConfig=SOON)
         with suppress(ClientError):
             sagemaker.delete_endpoint(EndpointName=name)
     for name in deployer.made:
-        sagemaker.get_waiter("endpoint_deleted").wait(
-            EndpointName=name, WaiterConfig={"Delay": 0.1, "MaxAttempts": 3000}
-        )
+        sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=name, WaiterConfig=SOON)
 
 
 @pytest.fixture
