@@ -73,7 +73,7 @@ def read_graph(name: str, ensembles: Path) -> Graph:
         drawn = [drawing for repository in find_repositories(path) for drawing in _graphs(repository)]
     except UnknownValueError:
         message = "this cannot be drawn, because a part of it cannot be read"
-        raise EnsembleError(message, path=path, cure=f"mend what this reports: build.py check {name}") from None
+        raise EnsembleError(message, path=path, cure=f"fix what this reports: build.py check {name}") from None
     if len(drawn) != 1:
         names = ", ".join(each.name for each in drawn)
         message = f"there are {len(drawn)} ensembles here: {names}" if drawn else "there is no ensemble here"

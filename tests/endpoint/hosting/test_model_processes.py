@@ -30,7 +30,7 @@ async def test_a_model_whose_stub_has_ended_says_so_with_the_cure(host: Host) ->
     await host.ask("one.tar.gz")
     await host.ask("pipe.tar.gz")
     for value in (9, 1):  # Triton does not start another stub
-        with pytest.raises(ModelError, match=r"not healthy.*; see the endpoint's log.*load the model anew") as caught:
+        with pytest.raises(ModelError, match=r"not healthy.*; see the endpoint's log.*load the model again") as caught:
             await host.ask("pipe.tar.gz", value)
         assert caught.value.original_status == 400
     pipe = host.model("pipe.tar.gz")

@@ -81,7 +81,7 @@ def names(page: str) -> list[str]:
 
 
 def test_the_page_is_as_large_with_a_thousand_models_as_with_a_hundred() -> None:
-    """It is made anew and sent every second, beside the requests that it shows."""
+    """It is made again and sent every second, beside the requests that it shows."""
     hundred, thousand = html(models(100)), html(models(1000))
     assert len(thousand) < 1.01 * len(hundred) < 100_000
     assert len(names(thousand)) == 20

@@ -18,7 +18,7 @@ from triton_ensembles.endpoint.hosting.objects import DownloadFailed, ObjectMiss
 from triton_ensembles.endpoint.hosting.report import Report
 
 ENDED_STUB_CURE = (
-    "see the endpoint's log for what ended it, and load the model anew, here as on AWS: upload the archive under "
+    "see the endpoint's log for what ended it, and load the model again, here as on AWS: upload the archive under "
     "another name, or update the endpoint"
 )
 OUT_OF_RESOURCES = 507  # the container's status when memory runs out; the platform's own too, when a budget is used up
