@@ -131,7 +131,7 @@ def echo_payload() -> Payload:
 
 def server_target(local: LocalEndpoint, name: str, payload: Payload) -> HttpTarget:
     """The same model, loaded already, on the SageMaker port of the tritonserver behind the endpoint."""
-    path = f"/models/{model_hash(PREFIX + f'{name}.tar.gz')}/invoke"
+    path = f"/models/{model_hash(PREFIX, f'{name}.tar.gz')}/invoke"
     return target_of("127.0.0.1", _sagemaker_port(local), path, name, [payload])
 
 

@@ -90,7 +90,8 @@ def test_every_gpu_config_passes_check_and_the_real_servers_parser(name: str, im
     stage(plan, models, artifacts={artifact.path: unread for artifact in plan.artifacts}, environments={})
     found = check([models], Destination("gpu", "ml.g5.xlarge", image)).faults
     wrong = {fault.rule for fault in found if fault.severity is Severity.ERROR}
-    assert wrong <= {"environment-missing"}, "the packed environments are another test's"
+    unread_here = {"environment-missing", "model-file-broken"}  # environments and model files are other tests'
+    assert wrong <= unread_here
     with ModelLoader(models, tmp_path) as judge:
         for model, verdict in judge.load_all([f"{name}.{step}" for step in plan.selected]).items():
             lacking = ("has kind KIND_GPU but no GPUs are available", "unable to find backend library for backend")

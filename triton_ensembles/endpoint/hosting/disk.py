@@ -30,9 +30,13 @@ class NoDiskSpace(Exception):  # noqa: N818
     """The file system is full, although the budget is not."""
 
 
-def model_hash(url: str) -> str:
-    """The model's id in the container, which only accepts letters, digits, dots and underscores."""
-    return hashlib.sha256(url.encode()).hexdigest()[:32]
+def model_hash(url: str, target_model: str = "") -> str:
+    """The model's id in the container, which only accepts letters, digits, dots and underscores.
+
+    Args:
+        url: its ModelDataUrl; of a multi-model endpoint that of the folder, beside ``target_model``.
+    """
+    return hashlib.sha256(f"{url} {target_model}".rstrip().encode()).hexdigest()[:32]
 
 
 class Disk:

@@ -60,7 +60,7 @@ class ModelCache:
         model = self._models.get(target_model)
         if model is None:
             # Not of the object's URL: "x" and "/x" after a prefix without a slash are two models, as on AWS.
-            hash = model_hash(f"{self._spec.model_data_url} {target_model}")
+            hash = model_hash(self._spec.model_data_url, target_model)
             model = Model(target_model, hash, f"/models/{hash}/invoke")
             self._models[target_model] = model
         model.in_use += 1
