@@ -4,9 +4,9 @@
     python -m benchmarks.bench --only one many --rounds 9
     python -m benchmarks.bench --only images --contenders limit fused --rounds 1
 
-Parts: one, many, batch, mix (sentences) and images, each with all contenders of its loads; memory; cold; size. In the
-first five, all servers stay up. For one load after the other, every contender is measured; all of that is one round.
-Client and servers share the cores: their processor time is in the results.
+Parts: one, many, batch, mix (sentences) and images, each with all contenders of its loads; memory; cold; size; bounds.
+In the first five, all servers stay up. For one load after the other, every contender is measured; all of that is one
+round. Client and servers share the cores: their processor time is in the results.
 
 Contenders (groups): limit (tokenizer, engine and pooling without a server), engine (that alone) and echo, which make
 the floor, fused and drawn (the ensembles in tritonserver, with perf_analyzer as the client over gRPC), bf16 (fused),
@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks import cold, memory, sizes
+from benchmarks import bounds, cold, memory, sizes
 from benchmarks.cells import Cell, Measurement
 from benchmarks.contenders.contender import Contender
 from benchmarks.contest import GROUPS, Contest
@@ -44,6 +44,7 @@ OTHERS: Mapping[str, Callable[[Results, int, Progress], None]] = {
     "memory": memory.measure,
     "cold": cold.measure,
     "size": sizes.measure,
+    "bounds": bounds.measure,
 }
 ALL_PARTS = (*PARTS, *OTHERS)
 

@@ -22,9 +22,11 @@ from statistics import median
 from benchmarks.cold_start import ColdStart, cold_start
 from benchmarks.contenders.contender import DRAWN, FUSED, REFERENCE
 from benchmarks.examples import sentences
+from benchmarks.memory import ONE_INSTANCE
 from benchmarks.reference.build import built_reference
 from benchmarks.results import Results
 from benchmarks.tables import Table
+from benchmarks.variants import built_variant, with_one_instance, with_wheels
 from triton_ensembles.building.build import build
 from triton_ensembles.building.places import PLACES
 from triton_ensembles.errors import EnsembleError
@@ -66,6 +68,8 @@ def _archives(results: Results, progress: Progress) -> dict[str, Path]:
         name: build(folder, target, PLACES, allow_random=True, weights_dir=None, progress=progress).archive
         for name, target in forms
     }
+    archives[ONE_INSTANCE] = built_variant("bert_trt", "single", with_one_instance, fused(), progress).archive
+    archives[f"{DRAWN}, with wheels"] = built_variant("bert_trt", "wheels", with_wheels, CPU, progress).archive
     if ARCHIVE_BEFORE.exists():
         archives[BEFORE] = ARCHIVE_BEFORE
     else:
