@@ -48,7 +48,7 @@ def measure(results: Results, rounds: int, progress: Progress) -> None:
     ]
 
 
-def _engine_table(repository: Path, texts: list[str], rounds: int) -> Table:
+def _engine_table(repository: Path, texts: Sequence[str], rounds: int) -> Table:
     step, encode = find_step(repository), text_encoder(repository)
     rows = []
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
@@ -64,13 +64,13 @@ def _engine_table(repository: Path, texts: list[str], rounds: int) -> Table:
     return Table("The engine alone, one thread, one core", header, rows, note)
 
 
-def _parts_table(repository: Path, archive: Path, texts: list[str], rounds: int) -> Table:
+def _parts_table(repository: Path, archive: Path, texts: Sequence[str], rounds: int) -> Table:
     width = len(text_encoder(repository)(texts)["attn_mask"][0])
     hidden = np.ones((len(texts), width, 384), np.float32)
     embed = text_ensemble(repository, lambda _: hidden)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         unpacked = [Path(folder) / str(number) for number in range(rounds)]
-        unpack = median(_once(lambda path=path: extract(archive, path, lambda _: None)) for path in unpacked)
+        unpack = median(_once(partial(extract, archive, path, lambda _: None)) for path in unpacked)
         packages = str(next(unpacked[0].rglob("onnxruntime/__init__.py")).parents[1])
         program = [sys.executable, "-S", "-c", _IMPORTS, packages]
         imports = median(_once(lambda: subprocess.run(program, check=True)) for _ in range(rounds))
