@@ -175,24 +175,30 @@ class _Parser(Reading):
     # --- values --------------------------------------------------------------------------------------------------
 
     def _messages(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
-        self._colon()
+        colon = self._colon() is not None
         start = None if path is None else (*path, descriptor.name)
         self._place(start, name.offset)
         if descriptor.is_repeated and self.tokens.at("["):
             self._list(
-                lambda: self._message(message, descriptor, self.tokens.now, path),
+                lambda: self._message(message, descriptor, self.tokens.now, path, False),
                 descriptor.message_type.fields_by_name,
             )
         else:
-            self._message(message, descriptor, name, path)
+            self._message(message, descriptor, name, path, colon)
 
-    def _message(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None) -> None:
+    def _message(
+        self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None, colon: bool
+    ) -> None:
         if self.tokens.at("["):
             self._one_too_many()
         opening = self.tokens.take_mark("{", "<")
         opening = opening or self._missing_opening(descriptor.message_type.fields_by_name, descriptor.name)
         if opening is None and self.tokens.now.kind is Kind.PLACEHOLDER:
             self._placeholder(None if path is None else (*path, descriptor.name))
+            return
+        if opening is None and colon and (self._next_field(place) or self._group_ends()):
+            self._no_value(place, "config-syntax")
+            self._damage(path, descriptor.name)
             return
         if opening is None:
             self._derails(
@@ -294,13 +300,7 @@ class _Parser(Reading):
             self.tokens.go_to(first.offset + len(placeholder))
             return
         if first.kind not in SCALARS or self._next_field(name):
-            report = self._derails if first.kind is Kind.MARK else self._fault
-            report(
-                "config-wrong-type" if self.tokens.at("{", "<", "[") else "config-syntax",
-                name if first.kind is Kind.NAME else first,
-                f"'{descriptor.name}' has no value here",
-                f"write {descriptor.name}: and its value",
-            )
+            self._no_value(name, "config-wrong-type" if self.tokens.at("{", "<", "[") else "config-syntax")
             self._damage(path, descriptor.name)
             if self.tokens.at("{", "<", "["):
                 self.tokens.skip_value()

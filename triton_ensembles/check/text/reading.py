@@ -13,6 +13,7 @@ from triton_ensembles.check.text.placeholders import Placeholders
 from triton_ensembles.check.text.strays import ValueForm
 from triton_ensembles.check.text.template import is_statement
 from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token, Tokens, brackets_balance
+from triton_ensembles.spelling import most_of
 from triton_ensembles.triton.model_config import ModelConfig
 
 MOST_FAULTS = 100
@@ -55,6 +56,7 @@ class Reading:
         self._unwind_to: int | None = None
         self._structure_lost = False  # a bracket is missing, so that what follows may belong elsewhere
         self._equals: list[Token] = []
+        self._empty: list[Token] = []  # the names of fields without a value
         self._pairs: set[tuple[Path | None, str]] = set()  # maps that are written as pairs
         self._latest: TextFault | None = None  # None again as soon as a field was read without a fault
         self._swallowed = False  # an open string has taken brackets with it
@@ -120,13 +122,34 @@ class Reading:
         self.parsed.faults.clear()
         raise NotThisFormatError
 
+    def _no_value(self, name: Token, rule: str) -> None:
+        """Report that the current token is no value for the field ``name``. A form that nobody filled in has many."""
+        now = self.tokens.now
+        if now.kind is Kind.END and self._closers:
+            return  # the bracket that is still open is reported
+        if rule == "config-syntax" and (now.kind is not Kind.MARK or (self._balanced and not self._structure_lost)):
+            if not self._follows(rule, name):
+                self._empty.append(name)
+            return
+        report = self._derails if now.kind is Kind.MARK else self._fault
+        place = name if now.kind is Kind.NAME else now
+        report(rule, place, f"'{name.text}' has no value here", f"write {name.text}: and its value")
+
     def _next_field(self, name: Token) -> bool:
         """Whether the value of ``name`` is missing, so that the current token is the next field."""
         now = self.tokens.now
-        if now.kind is not Kind.NAME or not self.tokens.line_ends_before(name.offset):
+        if now.kind is not Kind.NAME:
+            return False
+        if self.tokens.next_is(":", "{", "[") and now.text in self._outer[-1].fields_by_name:
+            return True
+        if not self.tokens.line_ends_before(name.offset):
             return False
         known = any(now.text in outer.fields_by_name for outer in self._outer)
         return known and self.tokens.next_is(":", "=", "{", "[", "<")
+
+    def _group_ends(self) -> bool:
+        """Whether nothing of the current message follows, or a separator does."""
+        return self.tokens.ended or self.tokens.at("}", ">", "]", ",", ";")
 
     def _skip_rest(self, last: Token) -> bool:
         """Take what belongs to a wrong value whose last token is ``last``: "8 or 16". Whether there was anything."""
@@ -208,7 +231,14 @@ class Reading:
             self.parsed.offsets.setdefault(path, offset)
 
     def _report_habits(self) -> None:
-        """Marks that occur all over a text are one fault."""
+        """What occurs all over a text is one fault."""
+        if self._empty:
+            names = most_of(f"'{name}'" for name in dict.fromkeys(token.text for token in self._empty))
+            have = "has" if len(self._empty) == 1 else "have"
+            cure = f"write {self._empty[0].text}: and its value"
+            self.parsed.faults.append(
+                TextFault("config-syntax", self._empty[0].offset, f"{names} {have} no value here", cure)
+            )
         for places, what, cure in (
             ([token.offset for token in self._equals], "'=' is not protobuf text", "write ':' instead"),
             (self.tokens.odd_spaces, "there is an invisible character here: {}", "write an ordinary space"),
