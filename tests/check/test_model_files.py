@@ -20,12 +20,47 @@ from triton_ensembles.check.examples import GRAPH_IDENTITY, ONNX_EXTERNAL, ONNX_
 from triton_ensembles.check.fault import Fault
 from triton_ensembles.check.model_files.read import FileReader
 
+CONTROL = (
+    'sequence_batching { control_input [ { name: "START__1", control [ { kind: CONTROL_SEQUENCE_START, '
+    "fp32_false_true: [ 0, 1 ] } ] } ] }"
+)
+TYPES = {"torchscript-argument-types", "torchscript-result-types"}
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 PAGE = b"<!DOCTYPE html>\n<html><body>404 Not Found</body></html>"
 STORE = b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>AccessDenied</Code></Error>'
 ONNX = ONNX_IDENTITY.encode()
 EXTERNAL = ONNX_EXTERNAL.encode()
 GRAPH = GRAPH_IDENTITY.encode()
+
+
+class Listed(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+        return [x]
+
+
+class Named(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"y": x}
+
+
+class Counted(torch.nn.Module):
+    def forward(self, x: torch.Tensor, count: int) -> tuple[torch.Tensor, int]:
+        return x, count
+
+
+class Optional(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor | None = None) -> torch.Tensor:
+        return x
+
+
+class Text(torch.nn.Module):
+    def forward(self, x: list[str]) -> list[str]:
+        return x
+
+
+class Dictionary(torch.nn.Module):
+    def forward(self, x: dict[str, torch.Tensor]) -> torch.Tensor:
+        return x["a"]
 
 
 class Add(torch.nn.Module):
@@ -43,6 +78,26 @@ def weights() -> bytes:
     stream = io.BytesIO()
     torch.save(Add().state_dict(), stream)
     return stream.getvalue()
+
+
+def placeholder(*dims: int) -> bytes:
+    """A graph with the placeholder X of this shape, and the node Y."""
+    sizes = b"".join(b"\x12" + _field(b"\x08" + _varint(size % 2**64)) for size in dims)
+    shape = b"\x0a\x05shape\x12" + _field(b"\x3a" + _field(sizes))
+    node = b"\x0a\x01X\x12\x0bPlaceholder\x2a\x0b\x0a\x05dtype\x12\x02\x30\x01\x2a" + _field(shape)
+    return b"\x0a" + _field(node) + GRAPH[GRAPH.index(b"\n\x19\n\x01Y") :]
+
+
+def _field(value: bytes) -> bytes:
+    return _varint(len(value)) + value
+
+
+def _varint(value: int) -> bytes:
+    found = b""
+    while value > 127:
+        found += bytes([value & 127 | 128])
+        value >>= 7
+    return found + bytes([value])
 
 
 def network(shape: list[str | int | None], kind: int = TensorProto.FLOAT) -> bytes:
@@ -139,7 +194,21 @@ def test_a_file_that_is_no_model(backend: str, files: dict[str, bytes | None], w
         (config("pytorch", "INPUT__1 INPUT__2", "OUTPUT__1"), {"model.pt": script(Add())}, {"torchscript-inputs"}),
         (config("pytorch", "one other", "OUTPUT__2"), {"model.pt": script(Add())}, {"torchscript-outputs"}),
         (config("pytorch", "one other", "A B C"), {"model.pt": script(Add())}, {"torchscript-outputs"}),
+        (config("pytorch", "x"), {"model.pt": script(Listed())}, {"torchscript-result-types"}),
+        (config("pytorch", "x"), {"model.pt": script(Named())}, {"torchscript-result-types"}),
+        (config("pytorch", "x count"), {"model.pt": script(Counted())}, TYPES),
+        (config("pytorch", "x y"), {"model.pt": script(Optional())}, {"torchscript-argument-types"}),
+        (config("pytorch", "x", type="STRING"), {"model.pt": script(Text())}, set()),
+        (config("pytorch", "x"), {"model.pt": script(Text())}, TYPES),
+        (config("pytorch", "a b c"), {"model.pt": script(Dictionary())}, set()),
+        (config("pytorch", "one") + CONTROL, {"model.pt": script(Add())}, set()),
+        (config("pytorch", "one other") + CONTROL, {"model.pt": script(Add())}, {"torchscript-inputs"}),
         (config("tensorflow_graphdef"), {"model.graphdef": GRAPH}, set()),
+        (config("tensorflow_graphdef"), {"model.graphdef": placeholder(-1, 4)}, {"graphdef-tensor-dims"}),
+        (config("tensorflow_graphdef", size=8), {"model.graphdef": placeholder(-1, 4)}, set()),
+        (config("tensorflow_graphdef", size=8), {"model.graphdef": placeholder(1, 4)}, set()),
+        (config("tensorflow_graphdef", size=8), {"model.graphdef": placeholder(-1, 5)}, {"graphdef-tensor-dims"}),
+        (config("tensorflow_graphdef", size=8), {"model.graphdef": placeholder()}, set()),
         (config("tensorflow_graphdef", "Y"), {"model.graphdef": GRAPH}, {"graphdef-tensor-name"}),
         (config("tensorflow_graphdef", outputs="Z"), {"model.graphdef": GRAPH}, {"graphdef-tensor-name"}),
         (config("tensorflow_graphdef", type="INT32"), {"model.graphdef": GRAPH}, {"graphdef-tensor-name"}),
@@ -181,14 +250,6 @@ def test_weights_are_not_read(tmp_path: Path) -> None:
     found = FileReader()("model.onnx", path.stat().st_size, io.BufferedReader(counting))
     assert found and found.inputs and [tensor.name for tensor in found.inputs] == ["X"]
     assert counting.read_so_far < 1 << 20
-
-
-def _varint(value: int) -> bytes:
-    found = b""
-    while value > 127:
-        found += bytes([value & 127 | 128])
-        value >>= 7
-    return found + bytes([value])
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])

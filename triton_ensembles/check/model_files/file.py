@@ -34,7 +34,7 @@ class ModelFile:
         opsets: of ONNX: the opset of each domain; ONNX's own is "".
         operators: of ONNX: domain and name of those that its nodes use and the file itself does not define.
         kinds: of TorchScript: the type of each argument of ``forward``, as TorchScript writes it.
-        returns: of TorchScript: how many outputs there are, None when it is not known.
+        results: of TorchScript: the type of each output, None when they are not known.
     """
 
     broken: str = ""
@@ -48,4 +48,4 @@ class ModelFile:
     opsets: Mapping[str, int] = field(default_factory=dict)
     operators: frozenset[tuple[str, str]] = frozenset()
     kinds: tuple[str, ...] | None = None
-    returns: int | None = None
+    results: tuple[str, ...] | None = None
