@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.check.packing import faults, write
-from triton_ensembles.check.examples import GRAPH_IDENTITY, ONNX_EXTERNAL, ONNX_IDENTITY, io_tensor, python_model
+from triton_ensembles.check.examples import (
+    GRAPH_IDENTITY,
+    ONNX_EXTERNAL,
+    ONNX_IDENTITY,
+    io_tensor,
+    parameter,
+    python_model,
+)
 from triton_ensembles.check.fault import Fault
 from triton_ensembles.check.model_files.read import FileReader
 
@@ -116,6 +123,11 @@ def config(
     return python_model(inputs=made[0], outputs=made[1], size=size, backend=head)
 
 
+def fil(kind: str, type: str = "FP32") -> str:
+    tensors = {"inputs": io_tensor("input__0", type), "outputs": io_tensor("output__0", dims="1")}
+    return python_model(parameter("model_type", kind), **tensors, backend='backend: "fil"')
+
+
 @pytest.fixture(params=["folder", "archive"])
 def found(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str, dict[str, bytes | None]], list[Fault]]:
     """The faults of a model with these files, that are about its files."""
@@ -130,7 +142,7 @@ def found(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str, dict
             for name, data in members.items():
                 (path / name).parent.mkdir(parents=True, exist_ok=True)
                 (path / name).mkdir() if data is None else (path / name).write_bytes(data)
-        about = ("model-file", "file-", "onnx", "torch", "graph")
+        about = ("model-file", "file-", "onnx", "torch", "graph", "fil-", "pytorch")
         return [each for each in faults(path) if each.rule.startswith(about)]
 
     return find
@@ -212,6 +224,15 @@ def test_a_file_that_is_no_model(backend: str, files: dict[str, bytes | None], w
         (config("tensorflow_graphdef", "Y"), {"model.graphdef": GRAPH}, {"graphdef-tensor-name"}),
         (config("tensorflow_graphdef", outputs="Z"), {"model.graphdef": GRAPH}, {"graphdef-tensor-name"}),
         (config("tensorflow_graphdef", type="INT32"), {"model.graphdef": GRAPH}, {"graphdef-tensor-name"}),
+        (config("pytorch", "other one"), {"model.pt": script(Add())}, set()),
+        (config("pytorch", "INPUT__1 INPUT_0"), {"model.pt": script(Add())}, {"pytorch-tensor-order"}),
+        (config("pytorch", "one") + CONTROL.replace("__1", ""), {"model.pt": script(Add())}, {"pytorch-control-names"}),
+        (fil("xgboost_json"), {"xgboost.json": b"{}"}, set()),
+        (fil("xgboost_json"), {"xgboost.model": b"{}"}, {"fil-model-file"}),
+        (fil("xgboost_json") + 'default_model_filename: "a.json"', {"a.json": b"{}"}, set()),
+        (fil("json"), {"xgboost.json": b"{}"}, {"fil-model-type"}),
+        (fil("lightgbm", "FP64"), {"model.txt": b"tree"}, {"fil-input"}),
+        (fil("lightgbm").replace("input__0", "X"), {"model.txt": b"tree"}, {"fil-input"}),
         (config("tensorrt"), {"model.plan": b"ptrt"}, set()),
         (config("identity"), {"model.identity": POINTER}, {"file-lfs-pointer"}),
         (config("python"), {"model.py": b"import base\n", "weights.bin": POINTER}, {"file-lfs-pointer"}),
