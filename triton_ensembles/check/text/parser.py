@@ -20,6 +20,7 @@ from triton_ensembles.check.text.reading import (
     NotThisFormatError,
     Reading,
     TooManyFaultsError,
+    message_name,
     names_within,
     present,
 )
@@ -165,9 +166,11 @@ class _Parser(Reading):
             cure = f"it is a field of {self._outer[levels[-1] - 1].name}: move it out of these brackets"
         else:
             cure = f"a field of {kind} is {choices(fields, 40)}"
-        report = self._derails if guess is None and name.text in names_within(ModelConfig.DESCRIPTOR) else self._fault
+        known = names_within(ModelConfig.DESCRIPTOR).get(name.text)
+        report = self._derails if guess is None and known else self._fault
         report("config-unknown-field", name, f"{kind} has no field '{name.text[:60]}'", cure)
-        if guess is None:
+        # A field of another message, whose content is of its own kind: input_map is no misspelt input.
+        if guess is None or (known and message_name(fields[guess]) not in known):
             self._strays[-1].add(form_of(self.text, name.offset + len(name.text)))
             return None
         return None if not fields[guess].is_repeated and present(message, fields[guess]) else fields[guess]

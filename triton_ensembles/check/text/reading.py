@@ -28,18 +28,24 @@ class NotThisFormatError(Exception):
 
 
 @cache
-def names_within(descriptor: Descriptor) -> frozenset[str]:
-    """The names of all fields of a message and of those inside."""
-    found: set[str] = set()
+def names_within(descriptor: Descriptor) -> dict[str, set[str]]:
+    """The names of all fields of a message and of those inside: which messages each takes, "" for a value."""
+    found: dict[str, set[str]] = {}
     waiting = [descriptor]
     seen: set[str] = set()
     while waiting:
         message = waiting.pop()
         if message.full_name not in seen:
             seen.add(message.full_name)
-            found.update(message.fields_by_name)
+            for field in message.fields:
+                found.setdefault(field.name, set()).add(message_name(field))
             waiting += [field.message_type for field in message.fields if field.message_type is not None]
-    return frozenset(found)
+    return found
+
+
+def message_name(field: FieldDescriptor) -> str:
+    """Of the messages that a field takes, "" when it takes values."""
+    return str(field.message_type.full_name) if field.message_type is not None else ""
 
 
 class Reading:
