@@ -16,16 +16,58 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.check.packing import faults, write
-from triton_ensembles.check.examples import GRAPH_IDENTITY, ONNX_EXTERNAL, ONNX_IDENTITY, io_tensor, python_model
+from triton_ensembles.check.examples import (
+    GRAPH_IDENTITY,
+    ONNX_EXTERNAL,
+    ONNX_IDENTITY,
+    io_tensor,
+    parameter,
+    python_model,
+)
 from triton_ensembles.check.fault import Fault
 from triton_ensembles.check.model_files.read import FileReader
 
+CONTROL = (
+    'sequence_batching { control_input [ { name: "START__1", control [ { kind: CONTROL_SEQUENCE_START, '
+    "fp32_false_true: [ 0, 1 ] } ] } ] }"
+)
+TYPES = {"torchscript-argument-types", "torchscript-result-types"}
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 PAGE = b"<!DOCTYPE html>\n<html><body>404 Not Found</body></html>"
 STORE = b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>AccessDenied</Code></Error>'
 ONNX = ONNX_IDENTITY.encode()
 EXTERNAL = ONNX_EXTERNAL.encode()
 GRAPH = GRAPH_IDENTITY.encode()
+
+
+class Listed(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+        return [x]
+
+
+class Named(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"y": x}
+
+
+class Counted(torch.nn.Module):
+    def forward(self, x: torch.Tensor, count: int) -> tuple[torch.Tensor, int]:
+        return x, count
+
+
+class Optional(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor | None = None) -> torch.Tensor:
+        return x
+
+
+class Text(torch.nn.Module):
+    def forward(self, x: list[str]) -> list[str]:
+        return x
+
+
+class Dictionary(torch.nn.Module):
+    def forward(self, x: dict[str, torch.Tensor]) -> torch.Tensor:
+        return x["a"]
 
 
 class Add(torch.nn.Module):
@@ -45,6 +87,26 @@ def weights() -> bytes:
     return stream.getvalue()
 
 
+def placeholder(*dims: int) -> bytes:
+    """A graph with the placeholder X of this shape, and the node Y."""
+    sizes = b"".join(b"\x12" + _field(b"\x08" + _varint(size % 2**64)) for size in dims)
+    shape = b"\x0a\x05shape\x12" + _field(b"\x3a" + _field(sizes))
+    node = b"\x0a\x01X\x12\x0bPlaceholder\x2a\x0b\x0a\x05dtype\x12\x02\x30\x01\x2a" + _field(shape)
+    return b"\x0a" + _field(node) + GRAPH[GRAPH.index(b"\n\x19\n\x01Y") :]
+
+
+def _field(value: bytes) -> bytes:
+    return _varint(len(value)) + value
+
+
+def _varint(value: int) -> bytes:
+    found = b""
+    while value > 127:
+        found += bytes([value & 127 | 128])
+        value >>= 7
+    return found + bytes([value])
+
+
 def network(shape: list[str | int | None], kind: int = TensorProto.FLOAT) -> bytes:
     """Identity: X -> Y; W is an initializer, which a request may not name as an input."""
     values = [helper.make_tensor_value_info(name, kind, shape) for name in ("X", "Y")]
@@ -61,6 +123,11 @@ def config(
     return python_model(inputs=made[0], outputs=made[1], size=size, backend=head)
 
 
+def fil(kind: str, type: str = "FP32") -> str:
+    tensors = {"inputs": io_tensor("input__0", type), "outputs": io_tensor("output__0", dims="1")}
+    return python_model(parameter("model_type", kind), **tensors, backend='backend: "fil"')
+
+
 @pytest.fixture(params=["folder", "archive"])
 def found(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str, dict[str, bytes | None]], list[Fault]]:
     """The faults of a model with these files, that are about its files."""
@@ -75,7 +142,7 @@ def found(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str, dict
             for name, data in members.items():
                 (path / name).parent.mkdir(parents=True, exist_ok=True)
                 (path / name).mkdir() if data is None else (path / name).write_bytes(data)
-        about = ("model-file", "file-", "onnx", "torch", "graph")
+        about = ("model-file", "file-", "onnx", "torch", "graph", "fil-", "pytorch")
         return [each for each in faults(path) if each.rule.startswith(about)]
 
     return find
@@ -139,10 +206,33 @@ def test_a_file_that_is_no_model(backend: str, files: dict[str, bytes | None], w
         (config("pytorch", "INPUT__1 INPUT__2", "OUTPUT__1"), {"model.pt": script(Add())}, {"torchscript-inputs"}),
         (config("pytorch", "one other", "OUTPUT__2"), {"model.pt": script(Add())}, {"torchscript-outputs"}),
         (config("pytorch", "one other", "A B C"), {"model.pt": script(Add())}, {"torchscript-outputs"}),
+        (config("pytorch", "x"), {"model.pt": script(Listed())}, {"torchscript-result-types"}),
+        (config("pytorch", "x"), {"model.pt": script(Named())}, {"torchscript-result-types"}),
+        (config("pytorch", "x count"), {"model.pt": script(Counted())}, TYPES),
+        (config("pytorch", "x y"), {"model.pt": script(Optional())}, {"torchscript-argument-types"}),
+        (config("pytorch", "x", type="STRING"), {"model.pt": script(Text())}, set()),
+        (config("pytorch", "x"), {"model.pt": script(Text())}, TYPES),
+        (config("pytorch", "a b c"), {"model.pt": script(Dictionary())}, set()),
+        (config("pytorch", "one") + CONTROL, {"model.pt": script(Add())}, set()),
+        (config("pytorch", "one other") + CONTROL, {"model.pt": script(Add())}, {"torchscript-inputs"}),
         (config("tensorflow_graphdef"), {"model.graphdef": GRAPH}, set()),
+        (config("tensorflow_graphdef"), {"model.graphdef": placeholder(-1, 4)}, {"graphdef-tensor-dims"}),
+        (config("tensorflow_graphdef", size=8), {"model.graphdef": placeholder(-1, 4)}, set()),
+        (config("tensorflow_graphdef", size=8), {"model.graphdef": placeholder(1, 4)}, set()),
+        (config("tensorflow_graphdef", size=8), {"model.graphdef": placeholder(-1, 5)}, {"graphdef-tensor-dims"}),
+        (config("tensorflow_graphdef", size=8), {"model.graphdef": placeholder()}, set()),
         (config("tensorflow_graphdef", "Y"), {"model.graphdef": GRAPH}, {"graphdef-tensor-name"}),
         (config("tensorflow_graphdef", outputs="Z"), {"model.graphdef": GRAPH}, {"graphdef-tensor-name"}),
         (config("tensorflow_graphdef", type="INT32"), {"model.graphdef": GRAPH}, {"graphdef-tensor-name"}),
+        (config("pytorch", "other one"), {"model.pt": script(Add())}, set()),
+        (config("pytorch", "INPUT__1 INPUT_0"), {"model.pt": script(Add())}, {"pytorch-tensor-order"}),
+        (config("pytorch", "one") + CONTROL.replace("__1", ""), {"model.pt": script(Add())}, {"pytorch-control-names"}),
+        (fil("xgboost_json"), {"xgboost.json": b"{}"}, set()),
+        (fil("xgboost_json"), {"xgboost.model": b"{}"}, {"fil-model-file"}),
+        (fil("xgboost_json") + 'default_model_filename: "a.json"', {"a.json": b"{}"}, set()),
+        (fil("json"), {"xgboost.json": b"{}"}, {"fil-model-type"}),
+        (fil("lightgbm", "FP64"), {"model.txt": b"tree"}, {"fil-input"}),
+        (fil("lightgbm").replace("input__0", "X"), {"model.txt": b"tree"}, {"fil-input"}),
         (config("tensorrt"), {"model.plan": b"ptrt"}, set()),
         (config("identity"), {"model.identity": POINTER}, {"file-lfs-pointer"}),
         (config("python"), {"model.py": b"import base\n", "weights.bin": POINTER}, {"file-lfs-pointer"}),
@@ -181,14 +271,6 @@ def test_weights_are_not_read(tmp_path: Path) -> None:
     found = FileReader()("model.onnx", path.stat().st_size, io.BufferedReader(counting))
     assert found and found.inputs and [tensor.name for tensor in found.inputs] == ["X"]
     assert counting.read_so_far < 1 << 20
-
-
-def _varint(value: int) -> bytes:
-    found = b""
-    while value > 127:
-        found += bytes([value & 127 | 128])
-        value >>= 7
-    return found + bytes([value])
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -1,4 +1,5 @@
-"""Triton's releases and SageMaker's instances: releases.csv and instances.csv, which name their sources.
+"""Triton's releases, SageMaker's instances and what ONNX Runtime reads: releases.csv, instances.csv and
+onnxruntime.csv, which name their sources.
 
 An empty cell or a missing row means unknown. Rules do not guess it.
 """
@@ -8,6 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.spelling import nearest
@@ -71,6 +73,14 @@ class Release:
     def reads_numpy2(self) -> bool | None:
         """Whether the stub's pybind11 supports numpy 2; None if its version is unknown."""
         return version(self.pybind11) >= (2, 12) if self.pybind11 else None
+
+
+class OnnxLimits(NamedTuple):
+    """What a version of ONNX Runtime loads at most: a row of onnxruntime.csv, whose head explains the columns."""
+
+    ir: int
+    onnx: int
+    ml: int
 
 
 @dataclass(frozen=True)
@@ -150,6 +160,15 @@ def check_instance(name: str) -> None:
             f"'{name}' has no size that SageMaker knows" if size else f"'{name}' is a family, not an instance type",
             cure=f"add the size, as in ml.{family}.xlarge",
         )
+
+
+@cache
+def onnx_limits(onnxruntime: str) -> OnnxLimits | None:
+    """Those of a version of ONNX Runtime; None if they are unknown."""
+    for row in _rows("onnxruntime.csv"):
+        if version(onnxruntime)[:2] == version(row["onnxruntime"]):
+            return OnnxLimits(int(row["ir"]), int(row["onnx"]), int(row["ml"]))
+    return None
 
 
 @cache

@@ -30,8 +30,11 @@ class ModelFile:
         inputs, outputs: its tensors, None when they are not known.
         external: for each file that it needs beside itself (a path from its own folder) how many bytes that must have.
         names: further names that a config may use: initializers of ONNX, nodes of GraphDef.
+        ir_version: of ONNX: the version of the file's format, 0 when it is not given.
+        opsets: of ONNX: the opset of each domain; ONNX's own is "".
+        operators: of ONNX: domain and name of those that its nodes use and the file itself does not define.
         kinds: of TorchScript: the type of each argument of ``forward``, as TorchScript writes it.
-        returns: of TorchScript: how many outputs there are, None when it is not known.
+        results: of TorchScript: the type of each output, None when they are not known.
     """
 
     broken: str = ""
@@ -41,5 +44,8 @@ class ModelFile:
     outputs: tuple[ModelTensor, ...] | None = None
     external: Mapping[str, int] = field(default_factory=dict)
     names: frozenset[str] = frozenset()
+    ir_version: int = 0
+    opsets: Mapping[str, int] = field(default_factory=dict)
+    operators: frozenset[tuple[str, str]] = frozenset()
     kinds: tuple[str, ...] | None = None
-    returns: int | None = None
+    results: tuple[str, ...] | None = None

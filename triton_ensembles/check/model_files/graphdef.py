@@ -1,7 +1,8 @@
-"""A frozen TensorFlow graph: its nodes. Source: tensorflow/core/framework/graph.proto, node_def.proto, types.proto."""
+"""A frozen TensorFlow graph: its nodes. Source: tensorflow/core/framework/graph.proto, node_def.proto, types.proto,
+attr_value.proto, tensor_shape.proto."""
 
 from triton_ensembles.check.model_files.file import ModelFile, ModelTensor
-from triton_ensembles.check.model_files.protobuf import MalformedError, Message
+from triton_ensembles.check.model_files.protobuf import MalformedError, Message, signed
 
 _TYPES = {
     1: "FP32", 2: "FP64", 3: "INT32", 4: "UINT8", 5: "INT16", 6: "INT8", 7: "STRING", 9: "INT64", 10: "BOOL",
@@ -15,37 +16,61 @@ def read_graphdef(message: Message) -> ModelFile:
     inputs: list[ModelTensor] = []
     for number, value in message.fields(message.size):
         if number == 1:
-            name, op, data_type = _node(message, value)
+            name, op, tensor = _node(message, value)
             if not name:
                 raise MalformedError
             nodes.add(name)
             if op == "Placeholder":
-                inputs.append(ModelTensor(name, data_type))
+                inputs.append(tensor)
     if not nodes:
         raise MalformedError
     return ModelFile(inputs=tuple(inputs), names=frozenset(nodes))
 
 
-def _node(message: Message, end: int) -> tuple[str, str, str]:
-    """Name, operation and, of a placeholder, the type."""
+def _node(message: Message, end: int) -> tuple[str, str, ModelTensor]:
+    """Name, operation and, of a placeholder, the tensor."""
     name = op = data_type = ""
+    dims: tuple[int, ...] | None = None
     for number, value in message.fields(end):
         if number == 1:
             name = message.text(value)
         elif number == 2:
             op = message.text(value)
         elif number == 5 and op == "Placeholder":  # one attribute; protobuf writes fields in their order
-            data_type = _type(message, value) or data_type
-    return name, op, data_type
+            key = ""
+            for part, inner in message.fields(value):
+                if part == 1:
+                    key = message.text(inner)
+                elif part == 2 and key == "dtype":
+                    data_type = _type(message, inner)
+                elif part == 2 and key == "shape":
+                    dims = _shape(message, inner)
+    return name, op, ModelTensor(name, data_type, dims)
 
 
 def _type(message: Message, end: int) -> str:
-    key, found = "", ""
+    """Of an AttrValue."""
+    found = ""
+    for number, value in message.fields(end):
+        if number == 6:
+            found = f"TYPE_{_TYPES[value]}" if value in _TYPES else ""
+    return found
+
+
+def _shape(message: Message, end: int) -> tuple[int, ...] | None:
+    """Of an AttrValue; None for one of any rank. Without dims it may be a scalar or of any rank, by its age."""
+    dims: list[int] = []
+    for number, value in message.fields(end):
+        if number == 7:
+            for part, inner in message.fields(value):
+                if part == 2:
+                    dims.append(_size(message, inner))
+    return tuple(dims) or None
+
+
+def _size(message: Message, end: int) -> int:
+    size = 0
     for number, value in message.fields(end):
         if number == 1:
-            key = message.text(value)
-        elif number == 2:
-            for kind, inner in message.fields(value):  # AttrValue
-                if kind == 6:
-                    found = f"TYPE_{_TYPES[inner]}" if inner in _TYPES else ""
-    return found if key == "dtype" else ""
+            size = signed(value)
+    return max(size, -1)

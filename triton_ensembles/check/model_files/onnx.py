@@ -1,4 +1,6 @@
-"""An ONNX model: its inputs and outputs, and the files with its weights. Source: onnx/onnx.proto3."""
+"""An ONNX model: its inputs and outputs, operators and the files with its weights. Source: onnx/onnx.proto3."""
+
+from dataclasses import replace
 
 from triton_ensembles.check.model_files.file import ModelFile, ModelTensor
 from triton_ensembles.check.model_files.protobuf import MalformedError, Message, signed
@@ -15,10 +17,21 @@ _MOST_FILES = 10_000
 
 def read_onnx(message: Message) -> ModelFile:
     """Raises the errors of :mod:`protobuf`."""
+    graph: ModelFile | None = None
+    ir_version, opsets, own = 0, {}, set()
     for number, value in message.fields(message.size):
-        if number == 7:  # ModelProto.graph; a second one would be merged, and nobody writes it
-            return _graph(message, value)
-    raise MalformedError
+        if number == 1:
+            ir_version = value
+        elif number == 7:  # ModelProto.graph; a second one would be merged, and nobody writes it
+            graph = _graph(message, value)
+        elif number == 8:
+            domain, version = _opset(message, value)
+            opsets[domain] = version
+        elif number == 25:  # a function, which is used as an operator
+            own.add(_named(message, value, name=1, domain=10))
+    if graph is None:
+        raise MalformedError
+    return replace(graph, ir_version=ir_version, opsets=opsets, operators=graph.operators - own)
 
 
 def _graph(message: Message, end: int) -> ModelFile:
@@ -26,13 +39,46 @@ def _graph(message: Message, end: int) -> ModelFile:
     outputs: list[ModelTensor] = []
     initializers: set[str] = set()
     external: dict[str, int] = {}
+    operators: set[tuple[str, str]] = set()
     for number, value in message.fields(end):
-        if number == 5:
+        if number == 1 and message.budget.is_plenty:
+            operators.add(_named(message, value, name=4, domain=7))
+        elif number == 5:
             initializers.add(_initializer(message, value, external))
         elif number in (11, 12):
             (inputs if number == 11 else outputs).append(_value(message, value))
     needed = tuple(tensor for tensor in inputs if tensor.name not in initializers)
-    return ModelFile(inputs=needed, outputs=tuple(outputs), external=external, names=frozenset(initializers))
+    return ModelFile(
+        inputs=needed,
+        outputs=tuple(outputs),
+        external=external,
+        names=frozenset(initializers),
+        operators=frozenset(operators),
+    )
+
+
+def _named(message: Message, end: int, *, name: int, domain: int) -> tuple[str, str]:
+    """The domain and the name of a NodeProto's operator or of a FunctionProto, which have these numbers."""
+    found = {name: "", domain: ""}
+    for number, value in message.fields(end):
+        if number in found:
+            found[number] = message.text(value)
+    return _domain(found[domain]), found[name]
+
+
+def _opset(message: Message, end: int) -> tuple[str, int]:
+    """An OperatorSetIdProto."""
+    domain, version = "", 0
+    for number, value in message.fields(end):
+        if number == 1:
+            domain = message.text(value)
+        elif number == 2:
+            version = signed(value)
+    return _domain(domain), version
+
+
+def _domain(written: str) -> str:
+    return "" if written == "ai.onnx" else written
 
 
 def _initializer(message: Message, end: int, external: dict[str, int]) -> str:

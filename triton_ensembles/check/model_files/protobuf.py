@@ -38,6 +38,11 @@ class Budget:
         if self.left < 0:
             raise TooLargeError
 
+    @property
+    def is_plenty(self) -> bool:
+        """Whether something that is not always needed may be read, too."""
+        return self.left > MOST_FIELDS // 2
+
 
 class Message:
     """A position in a file of ``size`` bytes, of which ``head`` was read already.
@@ -50,7 +55,7 @@ class Message:
     def __init__(self, file: IO[bytes], size: int, budget: Budget, head: bytes, *, on_disk: bool) -> None:
         self.size = size
         self._file = file
-        self._budget = budget
+        self.budget = budget
         self._on_disk = on_disk
         self._block = head
         self._start = 0  # of the block, in the file
@@ -63,7 +68,7 @@ class Message:
     def fields(self, end: int) -> Iterator[tuple[int, int]]:
         """The number of each field up to ``end``, and its value (a varint) or the end of its bytes."""
         while self.at < end:
-            self._budget.spend()
+            self.budget.spend()
             key = self._varint()
             number, wire = key >> 3, key & 7
             if number == 0:
@@ -102,7 +107,7 @@ class Message:
     def varints(self, end: int) -> Iterator[int]:
         """The values of a packed field."""
         while self.at < end:
-            self._budget.spend()
+            self.budget.spend()
             yield self._varint()
 
     def _varint(self) -> int:

@@ -25,6 +25,8 @@ _NEXT = re.compile(r"\n(?=\S)")
 _MEMBER, _BYTES_OF_CODE = 3, 32
 _TAIL = (1 << 16) + 100  # bytes at the end of a zip archive, of which one says where that list is
 _HEAD = 4096  # bytes of data.pkl: the class is the first thing in it
+_PLAIN = ("Tensor", "int", "float", "bool", "str", "None", "NoneType", "number", "complex", "Device")
+_GENERIC = ("List[", "Dict[")
 _CURE = "save it with torch.jit.script(model).save(path) or torch.jit.trace(model, example).save(path)"
 
 
@@ -76,7 +78,7 @@ def _module(archive: zipfile.ZipFile, inner: dict[str, str], budget: Budget) -> 
     arguments = signature.args.args[1:]
     kinds = tuple(ast.unparse(each.annotation) if each.annotation else "Tensor" for each in arguments)
     return ModelFile(
-        inputs=tuple(ModelTensor(each.arg) for each in arguments), kinds=kinds, returns=_returned(signature.returns)
+        inputs=tuple(ModelTensor(each.arg) for each in arguments), kinds=kinds, results=_results(signature.returns)
     )
 
 
@@ -108,10 +110,12 @@ def _forward(code: str, name: str) -> ast.FunctionDef | None:
     return parsed if isinstance(parsed, ast.FunctionDef) else None
 
 
-def _returned(annotation: ast.expr | None) -> int | None:
-    """How many outputs; None for what is neither a tensor nor a tuple."""
-    if isinstance(annotation, ast.Name) and annotation.id == "Tensor":
-        return 1
-    if isinstance(annotation, ast.Subscript) and isinstance(annotation.slice, ast.Tuple):
-        return len(annotation.slice.elts) if ast.unparse(annotation.value) == "Tuple" else None
-    return None
+def _results(annotation: ast.expr | None) -> tuple[str, ...] | None:
+    """The type of each output, as TorchScript writes it; None for what the head does not say, such as a class."""
+    if annotation is None:
+        return None
+    if isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) == "Tuple":
+        inner = annotation.slice
+        return tuple(map(ast.unparse, inner.elts if isinstance(inner, ast.Tuple) else [inner]))
+    kind = ast.unparse(annotation)
+    return (kind,) if kind in _PLAIN or kind.startswith(_GENERIC) else None

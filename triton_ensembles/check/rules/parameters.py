@@ -1,9 +1,11 @@
 """Labels, metric tags and parameters that Triton reads when it loads a model."""
 
+import posixpath
 import re
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tar import safe_path
+from triton_ensembles.archive.tree import join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import IDENTITY, io_tensor, parameter, python_model
 from triton_ensembles.check.fault import Finding
@@ -28,7 +30,7 @@ def label_file_missing(model: Model) -> Iterator[Finding]:
     for index, output in enumerate(model.config.output):
         name = output.label_filename
         path = safe_path(name.lstrip("/"))  # core joins it to the model's folder, also when it begins with /
-        if not name or model.get(path) or ".." in name:
+        if not name or model.get(path) or _is_elsewhere(model, name):
             continue
         if recipe and recipe.makes(f"{model.folder}/{path}"):
             continue
@@ -37,6 +39,12 @@ def label_file_missing(model: Model) -> Iterator[Finding]:
             f"there is no file {path or name} in the folder of '{model.name}'",
             cure=f"put it into {model.folder}/ (not into a version folder)",
         )
+
+
+def _is_elsewhere(model: Model, name: str) -> bool:
+    """Whether a path with .. leads to another file of the repository, or out of it, where nothing is known."""
+    path = posixpath.normpath(join(model.root, name.lstrip("/")))
+    return ".." in name and (path.startswith("..") or model.tree.get(path) is not None or not model.tree.complete)
 
 
 @rule(

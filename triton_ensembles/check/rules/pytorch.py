@@ -7,6 +7,7 @@ from typing import Any
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import TORCHSCRIPT, X, Y, io_tensor, python_model
 from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.loaded_files import file_of, loaded_files
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.rules.tensors import tensors, type_name
@@ -16,6 +17,12 @@ SOURCE = "pytorch_backend r24.10 libtorch.cc GetNamingConvention, ValidateOutput
 _UNSUPPORTED = ("TYPE_UINT16", "TYPE_UINT32", "TYPE_UINT64", "TYPE_BF16")
 _STATE = (
     'sequence_batching {{ state [ {{ input_name: "{}", output_name: "{}", data_type: TYPE_FP32, dims: [ 4 ] }} ] }}'
+)
+
+
+_CONTROL = (
+    'sequence_batching {{ control_input [ {{ name: "{}", control [ {{ kind: CONTROL_SEQUENCE_START, '
+    "fp32_false_true: [ 0, 1 ] }} ] }} ] }}"
 )
 
 
@@ -50,7 +57,7 @@ def named_indexes(names: Sequence[str]) -> list[int] | None:
 )
 def pytorch_tensor_order(model: Model) -> Iterator[Finding]:
     for kind, named in _named(model):
-        if named_indexes([tensor.name for tensor in named]) is not None:
+        if named_indexes([tensor.name for tensor in named]) is not None or _by_argument(model, kind, named):
             continue
         numbers = [re.search(r"_([0-9]+)\Z", tensor.name) for tensor in named]
         for index, number in enumerate(numbers):
@@ -79,6 +86,8 @@ def pytorch_tensor_order(model: Model) -> Iterator[Finding]:
 def pytorch_tensor_number_twice(model: Model) -> Iterator[Finding]:
     for kind, named in _named(model):
         indexes = named_indexes([tensor.name for tensor in named]) or []
+        if _by_argument(model, kind, named):
+            continue
         for index, number in enumerate(indexes):
             if number in indexes[:index]:
                 first = named[indexes.index(number)].name
@@ -117,15 +126,27 @@ def pytorch_tensors_missing(model: Model) -> Iterator[Finding]:
     good_loads=False,
 )
 def pytorch_data_type(model: Model) -> Iterator[Finding]:
-    for kind, index, tensor in tensors(model) if _is_torch(model) else ():
-        name = type_name(tensor.data_type)
-        if name in _UNSUPPORTED:
+    if not _is_torch(model):
+        return
+    batching = model.config.sequence_batching
+    typed: list[tuple[str, Any, tuple[str | int, ...]]] = [
+        (f"{kind} '{tensor.name}'", tensor, (kind, index)) for kind, index, tensor in tensors(model)
+    ]
+    for index, state in enumerate(batching.state):
+        typed.append((f"state '{state.input_name}'", state, ("sequence_batching", "state", index)))
+    for number, each in enumerate(batching.control_input):
+        path = ("sequence_batching", "control_input", number, "control")
+        typed += [(f"control '{each.name}'", control, (*path, index)) for index, control in enumerate(each.control)]
+    for what, owner, place in typed:
+        name = type_name(owner.data_type)
+        control = what.startswith("control")
+        if name in _UNSUPPORTED or (control and name == "TYPE_STRING"):
             yield Finding(
-                model.at(kind, index, "data_type"),
-                f"{kind} '{tensor.name}' is {name}, which the pytorch backend does not know",
-                f"Triton refuses it: unsupported datatype {name} for {kind} '{tensor.name}'",
+                model.at(*place, "data_type"),
+                f"{what} is {name}, which the pytorch backend does not know",
+                f"Triton refuses it: unsupported datatype {name} for {what}",
                 "use a signed type, such as TYPE_INT64"
-                if "UINT" in name
+                if "UINT" in name or control
                 else "use TYPE_FP32 or TYPE_FP16 and convert it in the model",
             )
 
@@ -162,22 +183,54 @@ def pytorch_state_names(model: Model) -> Iterator[Finding]:
     states = model.config.sequence_batching.state
     if not states or not _is_torch(model):
         return
+    arguments = arguments_of(model)
     for kind, index, tensor in tensors(model):
-        if kind == "output" and named_indexes([tensor.name]) is None:
-            yield _unnumbered(model, tensor.name, kind, index, "name")
+        # A dictionary takes inputs of any names, so that of unknown arguments nothing is known.
+        if (kind == "output" or arguments) and named_indexes([tensor.name]) is None:
+            yield _unnumbered(model, tensor.name, "the model has state", kind, index, "name")
     for index, state in enumerate(states):
         for field in ("input_name", "output_name"):
             if named_indexes([getattr(state, field)]) is None:
-                yield _unnumbered(model, getattr(state, field), "sequence_batching", "state", index, field)
+                path = ("sequence_batching", "state", index, field)
+                yield _unnumbered(model, getattr(state, field), "the model has state", *path)
 
 
-def _unnumbered(model: Model, name: str, *path: str | int) -> Finding:
+@rule(
+    "The controls of a sequence are called NAME__INDEX in a TorchScript model",
+    source="pytorch_backend r24.10 libtorch.cc ValidateBooleanSequenceControl, ValidateTypedSequenceControl",
+    bad=_torch(_CONTROL.format("START"), inputs=io_tensor("X__0"), outputs=io_tensor("Y__0")),
+    good=_torch(_CONTROL.format("START__1"), inputs=io_tensor("X__0"), outputs=io_tensor("Y__0")),
+    server=Server.UNTESTED,
+    good_loads=False,
+)
+def pytorch_control_names(model: Model) -> Iterator[Finding]:
+    for index, each in enumerate(model.config.sequence_batching.control_input) if _is_torch(model) else ():
+        if each.control and named_indexes([each.name]) is None:
+            path = ("sequence_batching", "control_input", index, "name")
+            yield _unnumbered(model, each.name, "Triton gives it the control by its index", *path)
+
+
+def _unnumbered(model: Model, name: str, why: str, *path: str | int) -> Finding:
     return Finding(
         model.at(*path),
-        f"'{name}' does not end in __ and a number, and the model has state",
+        f"'{name}' does not end in __ and a number, and {why}",
         "Triton refuses it: does not follow the <name>__<index> naming convention",
         f"call it {name or 'STATE'}__<its index among the model's tensors>",
     )
+
+
+def arguments_of(model: Model) -> tuple[str, ...]:
+    """The arguments of forward(), () when they are not known or one dictionary has all the inputs."""
+    for path, _ in loaded_files(model):
+        file = file_of(model, path)
+        if file and file.inputs and not (file.kinds and file.kinds[0].startswith("Dict[")):
+            return tuple(each.name for each in file.inputs)
+    return ()
+
+
+def _by_argument(model: Model, kind: str, named: Sequence[Any]) -> bool:
+    """Whether Triton goes by the names of inputs, which are those of arguments."""
+    return kind == "input" and {tensor.name for tensor in named} <= set(arguments_of(model))
 
 
 def _named(model: Model) -> Iterator[tuple[str, list[Any]]]:

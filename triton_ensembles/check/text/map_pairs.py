@@ -11,6 +11,7 @@ _PAIR = re.compile(
         (?:"(?P<value>[^"\n\\]*)"|'(?P<other_value>[^'\n\\]*)'|(?P<bare_value>[\w.+-]+))\s*[,;]?""",
     re.VERBOSE,
 )
+_FIELDS = ("key", "value")
 
 
 class Pairs(NamedTuple):
@@ -26,7 +27,9 @@ def read_pairs(text: str, start: int, closer: str) -> Pairs | None:
     position = start
     while found := _PAIR.match(text, position):
         key = found["key"] or found["other_key"] or found["bare_key"] or ""
-        if not values and key in ("key", "value"):  # an entry as it should be, perhaps with its fields in quotes
+        if found["bare_key"] and key in _FIELDS:  # an entry as it should be, perhaps with a misspelt field
+            return None
+        if not values and key in _FIELDS:  # the same with its fields in quotes
             return None
         values[key] = found["value"] or found["other_value"] or found["bare_value"] or ""
         position = found.end()

@@ -20,6 +20,7 @@ from triton_ensembles.check.text.reading import (
     NotThisFormatError,
     Reading,
     TooManyFaultsError,
+    message_name,
     names_within,
     present,
 )
@@ -165,9 +166,11 @@ class _Parser(Reading):
             cure = f"it is a field of {self._outer[levels[-1] - 1].name}: move it out of these brackets"
         else:
             cure = f"a field of {kind} is {choices(fields, 40)}"
-        report = self._derails if guess is None and name.text in names_within(ModelConfig.DESCRIPTOR) else self._fault
+        known = names_within(ModelConfig.DESCRIPTOR).get(name.text)
+        report = self._derails if guess is None and known else self._fault
         report("config-unknown-field", name, f"{kind} has no field '{name.text[:60]}'", cure)
-        if guess is None:
+        # A field of another message, whose content is of its own kind: input_map is no misspelt input.
+        if guess is None or (known and message_name(fields[guess]) not in known):
             self._strays[-1].add(form_of(self.text, name.offset + len(name.text)))
             return None
         return None if not fields[guess].is_repeated and present(message, fields[guess]) else fields[guess]
@@ -175,24 +178,30 @@ class _Parser(Reading):
     # --- values --------------------------------------------------------------------------------------------------
 
     def _messages(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
-        self._colon()
+        colon = self._colon() is not None
         start = None if path is None else (*path, descriptor.name)
         self._place(start, name.offset)
         if descriptor.is_repeated and self.tokens.at("["):
             self._list(
-                lambda: self._message(message, descriptor, self.tokens.now, path),
+                lambda: self._message(message, descriptor, self.tokens.now, path, False),
                 descriptor.message_type.fields_by_name,
             )
         else:
-            self._message(message, descriptor, name, path)
+            self._message(message, descriptor, name, path, colon)
 
-    def _message(self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None) -> None:
+    def _message(
+        self, message: Message, descriptor: FieldDescriptor, place: Token, path: Path | None, colon: bool
+    ) -> None:
         if self.tokens.at("["):
             self._one_too_many()
         opening = self.tokens.take_mark("{", "<")
         opening = opening or self._missing_opening(descriptor.message_type.fields_by_name, descriptor.name)
         if opening is None and self.tokens.now.kind is Kind.PLACEHOLDER:
             self._placeholder(None if path is None else (*path, descriptor.name))
+            return
+        if opening is None and colon and (self._next_field(place) or self._group_ends()):
+            self._no_value(place, "config-syntax")
+            self._damage(path, descriptor.name)
             return
         if opening is None:
             self._derails(
@@ -294,13 +303,7 @@ class _Parser(Reading):
             self.tokens.go_to(first.offset + len(placeholder))
             return
         if first.kind not in SCALARS or self._next_field(name):
-            report = self._derails if first.kind is Kind.MARK else self._fault
-            report(
-                "config-wrong-type" if self.tokens.at("{", "<", "[") else "config-syntax",
-                name if first.kind is Kind.NAME else first,
-                f"'{descriptor.name}' has no value here",
-                f"write {descriptor.name}: and its value",
-            )
+            self._no_value(name, "config-wrong-type" if self.tokens.at("{", "<", "[") else "config-syntax")
             self._damage(path, descriptor.name)
             if self.tokens.at("{", "<", "["):
                 self.tokens.skip_value()

@@ -13,6 +13,7 @@ from triton_ensembles.check.text.placeholders import Placeholders
 from triton_ensembles.check.text.strays import ValueForm
 from triton_ensembles.check.text.template import is_statement
 from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token, Tokens, brackets_balance
+from triton_ensembles.spelling import most_of
 from triton_ensembles.triton.model_config import ModelConfig
 
 MOST_FAULTS = 100
@@ -27,18 +28,24 @@ class NotThisFormatError(Exception):
 
 
 @cache
-def names_within(descriptor: Descriptor) -> frozenset[str]:
-    """The names of all fields of a message and of those inside."""
-    found: set[str] = set()
+def names_within(descriptor: Descriptor) -> dict[str, set[str]]:
+    """The names of all fields of a message and of those inside: which messages each takes, "" for a value."""
+    found: dict[str, set[str]] = {}
     waiting = [descriptor]
     seen: set[str] = set()
     while waiting:
         message = waiting.pop()
         if message.full_name not in seen:
             seen.add(message.full_name)
-            found.update(message.fields_by_name)
+            for field in message.fields:
+                found.setdefault(field.name, set()).add(message_name(field))
             waiting += [field.message_type for field in message.fields if field.message_type is not None]
-    return frozenset(found)
+    return found
+
+
+def message_name(field: FieldDescriptor) -> str:
+    """Of the messages that a field takes, "" when it takes values."""
+    return str(field.message_type.full_name) if field.message_type is not None else ""
 
 
 class Reading:
@@ -55,6 +62,7 @@ class Reading:
         self._unwind_to: int | None = None
         self._structure_lost = False  # a bracket is missing, so that what follows may belong elsewhere
         self._equals: list[Token] = []
+        self._empty: list[Token] = []  # the names of fields without a value
         self._pairs: set[tuple[Path | None, str]] = set()  # maps that are written as pairs
         self._latest: TextFault | None = None  # None again as soon as a field was read without a fault
         self._swallowed = False  # an open string has taken brackets with it
@@ -120,13 +128,34 @@ class Reading:
         self.parsed.faults.clear()
         raise NotThisFormatError
 
+    def _no_value(self, name: Token, rule: str) -> None:
+        """Report that the current token is no value for the field ``name``. A form that nobody filled in has many."""
+        now = self.tokens.now
+        if now.kind is Kind.END and self._closers:
+            return  # the bracket that is still open is reported
+        if rule == "config-syntax" and (now.kind is not Kind.MARK or (self._balanced and not self._structure_lost)):
+            if not self._follows(rule, name):
+                self._empty.append(name)
+            return
+        report = self._derails if now.kind is Kind.MARK else self._fault
+        place = name if now.kind is Kind.NAME else now
+        report(rule, place, f"'{name.text}' has no value here", f"write {name.text}: and its value")
+
     def _next_field(self, name: Token) -> bool:
         """Whether the value of ``name`` is missing, so that the current token is the next field."""
         now = self.tokens.now
-        if now.kind is not Kind.NAME or not self.tokens.line_ends_before(name.offset):
+        if now.kind is not Kind.NAME:
+            return False
+        if self.tokens.next_is(":", "{", "[") and now.text in self._outer[-1].fields_by_name:
+            return True
+        if not self.tokens.line_ends_before(name.offset):
             return False
         known = any(now.text in outer.fields_by_name for outer in self._outer)
         return known and self.tokens.next_is(":", "=", "{", "[", "<")
+
+    def _group_ends(self) -> bool:
+        """Whether nothing of the current message follows, or a separator does."""
+        return self.tokens.ended or self.tokens.at("}", ">", "]", ",", ";")
 
     def _skip_rest(self, last: Token) -> bool:
         """Take what belongs to a wrong value whose last token is ``last``: "8 or 16". Whether there was anything."""
@@ -208,7 +237,14 @@ class Reading:
             self.parsed.offsets.setdefault(path, offset)
 
     def _report_habits(self) -> None:
-        """Marks that occur all over a text are one fault."""
+        """What occurs all over a text is one fault."""
+        if self._empty:
+            names = most_of(f"'{name}'" for name in dict.fromkeys(token.text for token in self._empty))
+            have = "has" if len(self._empty) == 1 else "have"
+            cure = f"write {self._empty[0].text}: and its value"
+            self.parsed.faults.append(
+                TextFault("config-syntax", self._empty[0].offset, f"{names} {have} no value here", cure)
+            )
         for places, what, cure in (
             ([token.offset for token in self._equals], "'=' is not protobuf text", "write ':' instead"),
             (self.tokens.odd_spaces, "there is an invisible character here: {}", "write an ordinary space"),

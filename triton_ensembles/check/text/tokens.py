@@ -148,10 +148,13 @@ class Tokens:
 
 
 def brackets_balance(text: str) -> bool:
-    """Whether every bracket of the text is closed by its own kind, strings and comments left out."""
+    """Whether every bracket of the text is closed by its own kind, strings and comments (also ``//``) left out."""
     tokens = Tokens(text)
     wanted: list[str] = []
     while not tokens.ended:
+        if tokens.now.text.startswith("/"):  # meant for a comment
+            tokens.skip_line()
+            continue
         token = tokens.take()
         if token.kind is not Kind.MARK:
             continue
