@@ -90,13 +90,13 @@ def test_the_action_annotates_without_a_permission(job: Path) -> None:
     assert (job.parent / "runner" / "from").read_text() == "triton-ensembles==0.2.0\n"
 
 
-def test_the_action_passes_and_uploads_an_empty_log_without_faults(job: Path) -> None:
-    """Otherwise alerts stay open that were fixed."""
+def test_the_action_passes_without_errors_whatever_the_names_are(job: Path) -> None:
+    """Otherwise a name breaks the script, or runs in it."""
     write_model(job / "a b", python_model())
     write_model(job / "$(touch hacked)", python_model())
     done, log = run_action(job, path="a b\n\n$(touch hacked)\n", args="--image\n24.09")
     assert done.returncode == 0 and "in 2 repositories" in done.stdout, done.stdout + done.stderr
-    assert log is not None and json.loads(log.read_text())["runs"][0]["results"] == []
+    assert log is not None and "version-missing" not in log.read_text()
     assert not (job / "hacked").exists()
 
 

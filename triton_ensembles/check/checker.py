@@ -16,6 +16,7 @@ from triton_ensembles.check.rules.repository_folders import is_near_config
 from triton_ensembles.check.rules.suppressions import suppressions_of
 from triton_ensembles.check.sources import Sources
 from triton_ensembles.check.suppression.accepted import Accepted, split
+from triton_ensembles.check.suppression.comments import Suppression
 from triton_ensembles.check.suppression.settings import Settings
 from triton_ensembles.errors import EnsembleError, escaped, shown
 from triton_ensembles.triton.destination import Destination
@@ -78,8 +79,10 @@ def _examine(
         for subject, place in _subjects(each.scope, repositories, destination)
         for fault in _guarded(each, subject, destination, place)
     }
-    comments = [comment for repository in repositories for comment in suppressions_of(repository)]
-    found = split(faults, comments)
+    comments: dict[bool, list[Suppression]] = {True: [], False: []}
+    for repository in repositories:
+        comments[repository.form is Form.ARCHIVE] += suppressions_of(repository)
+    found = split(faults, comments[False], comments[True])
     later = (fault for each in by_turn[True] for fault in _guarded(each, found, destination, repositories[0].place()))
     return [*found.faults, *later], found.accepted
 

@@ -40,10 +40,14 @@ class Found:
     broken: frozenset[str]
 
 
-def split(faults: Iterable[Fault], comments: Sequence[Suppression]) -> Found:
-    """Take the faults that ``comments`` accept out of ``faults``. A comment without a reason accepts nothing."""
+def split(faults: Iterable[Fault], comments: Sequence[Suppression], packed: Sequence[Suppression]) -> Found:
+    """Take the faults that comments accept out of ``faults``. A comment without a reason accepts nothing.
+
+    Args:
+        comments, packed: those of folders, which people edit, and those of archives, which are never unused.
+    """
     by_rule: dict[str, list[Suppression]] = defaultdict(list)
-    for comment in comments:
+    for comment in (*comments, *packed):
         for rule in comment.rules if comment.reason else ():
             by_rule[rule].append(comment)
     kept: list[Fault] = []
@@ -56,7 +60,12 @@ def split(faults: Iterable[Fault], comments: Sequence[Suppression]) -> Found:
             accepted.append(Accepted(fault, matching[0].reason, in_source=True))
         else:
             kept.append(fault)
-    unused = [(comment, rule) for rule, named in by_rule.items() for comment in named if (comment, rule) not in used]
+    unused = [
+        (comment, rule)
+        for comment in comments
+        for rule in comment.rules
+        if comment.reason and (comment, rule) not in used
+    ]
     broken = frozenset(fault.place.path for fault in kept if fault.severity is Severity.ERROR)
     return Found(tuple(kept), tuple(accepted), tuple(unused), broken)
 

@@ -10,6 +10,7 @@ import tokenize
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 MARK = "check:"  # in every such comment
 _COMMENT = re.compile(
@@ -54,6 +55,17 @@ def suppressions(path: str, text: str) -> Iterator[Suppression]:
         reason = (found["reason"] or "").strip(" \t:-–—")
         lines = () if found["file"] else _lines_of(text, line, column)
         yield Suppression(path, line, column, rules, reason, lines)
+
+
+def carried(*configs: Path) -> str:
+    """The comments of config.pbtxt files as lines about the whole file, for one that the build writes from them."""
+    found = {
+        f"# {MARK} ignore-file[{', '.join(each.rules)}] {each.reason}\n"
+        for config in configs
+        for each in suppressions(config.name, config.read_text(encoding="utf-8", errors="replace"))
+        if each.reason and each.rules
+    }
+    return "".join(sorted(found))
 
 
 def _comments(path: str, text: str) -> Iterator[tuple[int, int, str]]:
