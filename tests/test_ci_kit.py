@@ -102,7 +102,7 @@ def test_the_action_passes_without_errors_whatever_the_names_are(job: Path) -> N
 
 def test_the_action_uploads_nothing_when_nothing_was_checked(job: Path) -> None:
     """Otherwise a misspelled path closes all alerts."""
-    done, log = run_action(job, path="modles")
+    done, log = run_action(job, path="absent")
     assert done.returncode == 2 and not log
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.check.reports import NEGATIVE, run, write_model
 from triton_ensembles.check.examples import python_model
+from triton_ensembles.check.fault import Fault, Place, Severity
+from triton_ensembles.check.fingerprint import fingerprint
 
 MODELS, KNOWN = Path("models"), Path("known.json")
 
@@ -148,6 +150,22 @@ def test_a_file_of_another_kind_is_not_overwritten() -> None:
     result = run(MODELS, "--write-baseline", config)
     assert result.exit_code == 2 and "this file is not a baseline of check, and is kept" in result.stderr
     assert config.read_text() == NEGATIVE
+
+
+def test_a_baseline_that_cannot_be_written_is_a_line() -> None:
+    """Otherwise a misspelled folder is a traceback."""
+    write_model(MODELS, NEGATIVE)
+    result = run(MODELS, "--write-baseline", "no/such/folder.json")
+    assert result.exit_code == 2 and "folder.json: the baseline cannot be written: No such file" in result.stderr
+
+
+def test_another_wording_and_other_numbers_are_the_same_fault() -> None:
+    """Otherwise a new version of check makes all old faults new."""
+    place = Place("models/scale/config.pbtxt", 1)
+    old = Fault(Severity.ERROR, "rule", place, "the model's name is 'a', its folder 'b', and 3 others'")
+    new = Fault(Severity.WARNING, "rule", place, "'a' isn't the name of 'b', nor of 4")
+    other = Fault(Severity.ERROR, "rule", place, "the model's name is 'a', its folder 'c', and 3 others'")
+    assert fingerprint(old) == fingerprint(new) != fingerprint(other)
 
 
 def test_faults_in_archives_are_known_by_their_member() -> None:

@@ -48,6 +48,7 @@ def test_a_comment_accepts_a_fault(text: str) -> None:
     [
         (f"{BATCH}  # check: ignore[max-batch-size-negative]", "suppression-incomplete", "this comment has no reason"),
         (f"{BATCH}  # check: ignore[max-batch-size-negative] - ", "suppression-incomplete", "has no reason"),
+        (f"{BATCH}  # check: ignore[max-batch-size-negative so", "suppression-incomplete", "has no reason"),
         (f"{BATCH}  # check: ignore", "suppression-incomplete", "has no rule in brackets"),
         (f"{BATCH}  # check: ignore[] because", "suppression-incomplete", "has no rule in brackets"),
         (f"{BATCH}  # check: ignore[max-batch-size-neg] so", "suppression-rule-unknown", "'max-batch-size-negative'?"),

@@ -69,16 +69,20 @@ class Baseline:
 
     def write(self, path: Path) -> None:
         """Raises :class:`EnsembleError` when ``path`` is a file of another kind, or cannot be written."""
-        old = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-        if old.strip() and _KIND not in old:
-            raise EnsembleError("this file is not a baseline of check, and is kept", path=path, cure="name another one")
         head = json.dumps({"kind": _KIND, "format": _FORMAT, "destination": self.destination}, ensure_ascii=False)
         rows = (
             json.dumps(_record(entry) | {"count": count}, ensure_ascii=False)
             for entry, count in sorted(self.counts.items())
         )
-        with write_whole(path) as partial:
-            partial.write_text(f'{head[:-1]}, "faults": [\n' + ",\n".join(rows) + "\n]}\n", encoding="utf-8")
+        try:
+            old = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+            if old.strip() and _KIND not in old:
+                cure = "name another one"
+                raise EnsembleError("this file is not a baseline of check, and is kept", path=path, cure=cure)
+            with write_whole(path) as partial:
+                partial.write_text(f'{head[:-1]}, "faults": [\n' + ",\n".join(rows) + "\n]}\n", encoding="utf-8")
+        except OSError as error:
+            raise EnsembleError(f"the baseline cannot be written: {error.strerror}", path=path) from error
 
     def split(self, faults: Iterable[Fault], places: FilePlaces) -> tuple[list[Fault], list[Fault]]:
         """New faults and known ones, in their order. Of more faults than are known, the last are the new ones."""

@@ -9,7 +9,7 @@ from triton_ensembles.check.fault import Fault
 from triton_ensembles.errors import escaped
 
 _LONGEST = 120  # letters of a line
-_QUOTED = re.compile(r"'([^']*)'")
+_QUOTED = re.compile(r"(?<!\w)'([^']*)'(?!\w)")  # not the apostrophes of "the model's"
 
 
 @dataclass(frozen=True, order=True)

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MARK = "check:"  # in every such comment
-_COMMENT = re.compile(
-    r"#+\s*check:\s*ignore(?P<file>-file)?\s*(?:\[(?P<rules>[^\]\n]*)\](?P<reason>.*)|(?P<rest>\W*))$"
-)
+_COMMENT = re.compile(r"#+\s*check:\s*ignore(?P<file>-file)?\s*(?:\[(?P<rules>[^\]\n]*)(?:\](?P<reason>.*))?|\W*)$")
 # A string hides a '#'; one that its line does not close is none, and the parser reports it.
 _STRINGS = r'"(?:\\[^\n]|[^"\\\n])*"' + r"|'(?:\\[^\n]|[^'\\\n])*'"
 _LONG_STRINGS = r'"""(?:\\.|[^\\])*?"""' + r"|'''.*?'''"
