@@ -109,13 +109,13 @@ def check_command(
     if explained is not None:
         click.echo(_explanation(explained))
         return
-    ensembles = options.current_places().ensembles
-    chosen = [_path_of(each, ensembles) for each in paths] or [ensembles]
     if baseline and new_baseline:
         raise click.UsageError("--baseline and --write-baseline exclude each other")
     started = time.perf_counter()
     destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
     try:
+        ensembles = options.current_places().ensembles
+        chosen = [_path_of(each, ensembles) for each in paths] or [ensembles]
         known = Baseline.read(baseline) if baseline else None
         report = replace(check(chosen, destination), strict=strict)
         if new_baseline:
