@@ -18,7 +18,7 @@ from triton_ensembles.archive.tar import read_archive
 from triton_ensembles.archive.tar_stream import TarStream
 from triton_ensembles.check import check
 from triton_ensembles.check.examples import IDENTITY, python_model
-from triton_ensembles.check.formats import FORMATS
+from triton_ensembles.check.formats import FORMATS, printed
 from triton_ensembles.endpoint.hosting.extract import ExtractionError, extract
 
 _MOST_MEMORY = 200 << 20  # bytes of Python objects
@@ -158,7 +158,7 @@ def test_names_are_printed_escaped_in_every_format(style: str, tmp_path: Path) -
     path = tmp_path / "a.tar.gz"
     name = "st\x1b[31mep\n::error::\u202e\udcff/config.pbtxt"
     path.write_bytes(gzip.compress(member(name, b"backend: 'python' junk\x1b[31m"), 1))
-    text = FORMATS[style](check([path]), 0.0)
+    text = printed(style, check([path]), 0.0)
     text.encode()
     shown = json.dumps(json.loads(text), ensure_ascii=False) if style == "json" else text
     assert not set("\x1b\u202e") & set(shown)

@@ -13,6 +13,7 @@ from triton_ensembles.building.environment_forms import kind_for
 from triton_ensembles.building.environments import MadeEnvironment
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.staging import stage
+from triton_ensembles.check import check
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.recipe.reader import RECIPE
@@ -63,6 +64,16 @@ def test_step_names_get_the_name_of_the_ensemble_in_folder_config_and_dag(folder
         assert read_config(repository / name / "config.pbtxt").name == name
     ensemble = read_config(repository / "tenant_0007" / "config.pbtxt")
     assert {step.model_name for step in ensemble.ensemble_scheduling.step} == steps
+
+
+def test_comments_that_accept_faults_come_along(folder: Path) -> None:
+    """Otherwise the build refuses in the archive what the config accepts, or a deployment does."""
+    config = folder / "preprocess" / "config.pbtxt"
+    policy = "version_policy { specific { versions: [ 1, 2 ] } }  # check: ignore[version-missing] next week"
+    config.write_text(f"{config.read_text()}\n{policy}\n")
+    report = check([staged(folder)])
+    assert [each.reason for each in report.accepted] == ["next week"]
+    assert not {"version-missing", "suppression-unused"} & {fault.rule for fault in report.faults}
 
 
 def test_the_cpu_target_needs_no_gpu(folder: Path) -> None:

@@ -29,7 +29,7 @@ from triton_ensembles.building.staging import stage
 from triton_ensembles.building.store import Store
 from triton_ensembles.building.tensorrt_plans import find_plans
 from triton_ensembles.check import check
-from triton_ensembles.check.formats import as_text
+from triton_ensembles.check.formats import printed
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.files import file_digest, locked, remove, write_whole
 from triton_ensembles.progress import Progress
@@ -296,5 +296,5 @@ def refuse_faults(path: Path, target: Target, message: str, final_path: Path | N
     started = time.perf_counter()
     report = check([path], Destination(target.name, target.instance, target.image))
     if report.errors:
-        faults = as_text(report, time.perf_counter() - started).replace(shown(path), shown(final_path or path))
+        faults = printed("text", report, time.perf_counter() - started).replace(shown(path), shown(final_path or path))
         raise EnsembleError(f"{message}\n{faults}")

@@ -8,6 +8,7 @@ from triton_ensembles.backends import ENGINES
 from triton_ensembles.building.fusion import Fusion
 from triton_ensembles.building.plan import BuildPlan, written_paths
 from triton_ensembles.building.staging import copy, place
+from triton_ensembles.check.suppression.comments import carried
 from triton_ensembles.environment.bytecode import compile_files
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest, files_in
@@ -87,4 +88,5 @@ def _write_plan(plan: BuildPlan, fusion: Fusion, model: Path, version: Path) -> 
     )
     (version / PLAN).write_text(compiled.as_json(), encoding="utf-8")
     config = fusion.config_with(file_digest(version / PLAN))
-    (model / CONFIG).write_text(format_config(config), encoding="utf-8")
+    comments = carried(*(plan.folder / step / CONFIG for step in plan.configs))
+    (model / CONFIG).write_text(comments + format_config(config), encoding="utf-8")

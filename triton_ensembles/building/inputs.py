@@ -9,13 +9,14 @@ from triton_ensembles.building.fused_staging import runtime_digests
 from triton_ensembles.building.mapped_weights import derivations
 from triton_ensembles.building.model_selection import with_needs
 from triton_ensembles.building.plan import BuildPlan, written_paths
+from triton_ensembles.check.suppression import comments
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.files import digest, file_digest
 from triton_ensembles.recipe.reader import RECIPE
 from triton_ensembles.triton import backends, model_config, releases, targets
 from triton_ensembles.triton.home import server_python
 
-_CODE = (write, model_config, targets, backends, releases)  # and this folder
+_CODE = (write, comments, model_config, targets, backends, releases)  # and this folder
 
 
 def digest_of_inputs(build: BuildPlan, engines_from: Path | None) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from triton_ensembles.building.environment_forms import environment_member, kind_for
 from triton_ensembles.building.environments import MadeEnvironment
 from triton_ensembles.building.plan import BuildPlan, written_paths
+from triton_ensembles.check.suppression.comments import carried
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import files_in
 from triton_ensembles.triton.home import STUB
@@ -32,7 +33,7 @@ def stage(
         source = plan.folder / step
         for written in written_paths(source):
             copy(written, folder / written.relative_to(source))
-        (folder / CONFIG).write_text(format_config(config), encoding="utf-8")
+        (folder / CONFIG).write_text(carried(source / CONFIG) + format_config(config), encoding="utf-8")
     for path, made in artifacts.items():
         step, inner = path.split("/", 1)
         place(made, destination / plan.configs[step].name / inner)

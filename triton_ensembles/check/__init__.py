@@ -5,7 +5,8 @@ into the real tritonserver. That is why model.py texts, small models and the cod
 (:mod:`~triton_ensembles.check.examples`, :mod:`~triton_ensembles.check.staging_example`) and not among the tests.
 """
 
-from triton_ensembles.check.checker import Report, check
+from triton_ensembles.check.checker import check
 from triton_ensembles.check.fault import Fault, Place, Severity
+from triton_ensembles.check.report import Report
 
 __all__ = ["Fault", "Place", "Report", "Severity", "check"]

@@ -2,16 +2,22 @@
 
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from triton_ensembles.check.fault import Fault, Place, Severity
-from triton_ensembles.check.registry import RULES
+from triton_ensembles.check.registry import RULES, RULES_BY_ID
+from triton_ensembles.check.report import Report
 from triton_ensembles.check.repository import Form, Model, Repository, find_repositories
 from triton_ensembles.check.rule import ANYWHERE, Rule, Scope, Server
 from triton_ensembles.check.rules.repository_folders import is_near_config
+from triton_ensembles.check.rules.suppressions import suppressions_of
+from triton_ensembles.check.sources import Sources
+from triton_ensembles.check.suppression.accepted import Accepted, split
+from triton_ensembles.check.suppression.comments import Suppression
+from triton_ensembles.check.suppression.settings import Settings
 from triton_ensembles.errors import EnsembleError, escaped, shown
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
@@ -19,31 +25,18 @@ from triton_ensembles.triton.model_config import CONFIG
 _MOST_FAULTS = 50  # of one rule in one model
 
 
-@dataclass(frozen=True)
-class Report:
-    """The faults, sorted by place, and how many repositories were looked at."""
-
-    faults: tuple[Fault, ...]
-    repositories: int
-
-    @property
-    def errors(self) -> int:
-        return sum(fault.severity is Severity.ERROR for fault in self.faults)
-
-    @property
-    def warnings(self) -> int:
-        return sum(fault.severity is Severity.WARNING for fault in self.faults)
-
-
 def check(paths: Sequence[Path], destination: Destination = ANYWHERE) -> Report:
     """Every fault of the repositories at ``paths``. Nothing is executed, imported or unpacked.
+
+    Faults that a comment accepts, or the nearest pyproject.toml, do not count; see
+    :mod:`triton_ensembles.check.suppression`.
 
     Args:
         paths: model repositories, folders of such, or .tar.gz archives (several: the members of one endpoint).
         destination: the device, the instance and the image that the models are meant for, as far as they are known.
 
     Raises:
-        EnsembleError: when a path does not exist, or there is no model at all.
+        EnsembleError: when a path does not exist, there is no model at all, or pyproject.toml is wrong.
     """
     repositories: list[Repository] = []
     for path in paths:
@@ -53,17 +46,45 @@ def check(paths: Sequence[Path], destination: Destination = ANYWHERE) -> Report:
         if not found:
             raise _no_model(path)
         repositories += found
-    faults = sorted(set(check_repositories(repositories, destination)), key=Fault.sort_key)
-    return Report(tuple(faults), len(repositories))
+    faults, accepted = _examine(repositories, destination, RULES)
+    faults, ignored = Settings.of(paths, RULES_BY_ID).split(faults)
+    sources = Sources(repositories)
+    return Report(
+        tuple(replace(fault, line_text=sources.line(fault.place)) for fault in sorted(faults, key=Fault.sort_key)),
+        tuple(repository.shown for repository in repositories),
+        tuple(
+            replace(each, fault=replace(each.fault, line_text=sources.line(each.fault.place)))
+            for each in sorted([*accepted, *ignored], key=lambda each: each.fault.sort_key())
+        ),
+    )
 
 
 def check_repositories(
     repositories: Sequence[Repository], destination: Destination, rules: Iterable[Rule] = RULES
 ) -> Iterator[Fault]:
-    """Every fault, in no particular order."""
+    """Every fault that no comment accepts, in no particular order."""
+    yield from _examine(repositories, destination, rules)[0]
+
+
+def _examine(
+    repositories: Sequence[Repository], destination: Destination, rules: Iterable[Rule]
+) -> tuple[list[Fault], tuple[Accepted, ...]]:
+    """The faults, and those that comments accept."""
+    by_turn: dict[bool, list[Rule]] = {True: [], False: []}
     for each in rules:
-        for subject, place in _subjects(each.scope, repositories, destination):
-            yield from _guarded(each, subject, destination, place)
+        by_turn[each.scope is Scope.FOUND].append(each)
+    faults = {
+        fault
+        for each in by_turn[False]
+        for subject, place in _subjects(each.scope, repositories, destination)
+        for fault in _guarded(each, subject, destination, place)
+    }
+    comments: dict[bool, list[Suppression]] = {True: [], False: []}
+    for repository in repositories:
+        comments[repository.form is Form.ARCHIVE] += suppressions_of(repository)
+    found = split(faults, comments[False], comments[True])
+    later = (fault for each in by_turn[True] for fault in _guarded(each, found, destination, repositories[0].place()))
+    return [*found.faults, *later], found.accepted
 
 
 def _no_model(path: Path) -> EnsembleError:
@@ -132,6 +153,5 @@ def _with_loss(fault: Fault, subject: Model) -> Fault:
 
 def _printable(fault: Fault) -> Fault:
     """Names in an archive may be anything."""
-    place = replace(fault.place, path=escaped(fault.place.path))
     message, effect, cure = map(escaped, (fault.message, fault.effect, fault.cure))
-    return replace(fault, place=place, message=message, effect=effect, cure=cure)
+    return replace(fault, message=message, effect=effect, cure=cure)

@@ -9,13 +9,13 @@ from textwrap import indent
 
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.check.checker import check_repositories
-from triton_ensembles.check.formats import fault_lines
+from triton_ensembles.check.formats.text import fault_lines
 from triton_ensembles.check.registry import RULES, RULES_BY_ID
 from triton_ensembles.check.repository import Form, Repository
 from triton_ensembles.check.rule import Example, Rule, Server
+from triton_ensembles.check.rules.suppressions import nearest_rule
 from triton_ensembles.check.staging_example import stage
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.spelling import nearest
 from triton_ensembles.triton.model_config import CONFIG
 
 _TEXT_EXAMPLES = Path(__file__).parent / "rules" / "examples.toml"
@@ -32,7 +32,7 @@ def explain(id: str) -> str:
     """The explanation of a rule. Raises :class:`EnsembleError` for an unknown name."""
     rule = RULES_BY_ID.get(id)
     if rule is None:
-        meant = next((known for known in RULES_BY_ID if known.startswith(id)), None) or nearest(id, RULES_BY_ID)
+        meant = nearest_rule(id)
         cure = f"did you mean '{meant}'?" if meant else "--explain without a name lists all rules"
         raise EnsembleError(f"there is no rule '{id}'", cure=cure)
     return "\n".join(_lines(rule))

@@ -1,7 +1,9 @@
 """What the checker reports: one fault, with its place, its effect and its cure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from triton_ensembles.errors import escaped
 
 
 class Severity(StrEnum):
@@ -16,7 +18,8 @@ class Severity(StrEnum):
 class Place:
     """A file, as people write it (``a.tar.gz!step/config.pbtxt`` inside an archive), and a position in it.
 
-    ``line`` and ``column`` count from 1; 0 means the file (or folder) as a whole.
+    ``path`` is as the disk or the archive has it: as text, odd letters are escaped. ``line`` and ``column`` count from
+    1; 0 means the file (or folder) as a whole.
     """
 
     path: str
@@ -24,7 +27,7 @@ class Place:
     column: int = 0
 
     def __str__(self) -> str:
-        return ":".join([self.path, *(str(number) for number in (self.line, self.column) if number)])
+        return ":".join([escaped(self.path), *(str(number) for number in (self.line, self.column) if number)])
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Fault:
-    """A :class:`Finding` with the rule that found it."""
+    """A :class:`Finding` with the rule that found it.
+
+    ``line_text`` is the line that the place is in, without the blanks around it; "" for a file as a whole.
+    """
 
     severity: Severity
     rule: str
@@ -55,6 +61,7 @@ class Fault:
     message: str
     effect: str = ""
     cure: str = ""
+    line_text: str = field(default="", compare=False)
 
     def sort_key(self) -> tuple[Place, str, str]:
         return (self.place, self.rule, self.message)

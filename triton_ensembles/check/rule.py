@@ -23,6 +23,7 @@ class Scope(StrEnum):
     REPOSITORY = "repository"  # one Repository with all its models
     DESTINATION = "destination"  # the Destination alone
     ENDPOINT = "repositories"  # a tuple of all the Repository values given, as members of one endpoint
+    FOUND = "found"  # what all rules of other scopes found, as Found has it
 
 
 class Server(StrEnum):
@@ -101,8 +102,9 @@ def rule(
 
     The name of the function is the id of the rule, ``tensor_dims_missing`` for ``tensor-dims-missing``; it never
     changes, because people write it down. The function asks by the names of its parameters for what it looks at:
-    first ``model``, ``repository``, ``repositories`` or ``destination`` (see :class:`Scope`), then ``destination`` if
-    its findings depend on it too. A finding without an effect gets "Triton refuses it: " and ``words``.
+    first ``model``, ``repository``, ``repositories``, ``destination`` or ``found`` (see :class:`Scope`), then
+    ``destination`` if its findings depend on it too. A finding without an effect gets "Triton refuses it: " and
+    ``words``.
 
     Args:
         title: the rule in one line, for docs/rules.md.

@@ -1,16 +1,20 @@
 """``check``: the checker on the command line."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from triton_ensembles.check.baseline import Baseline
 from triton_ensembles.check.checker import check
 from triton_ensembles.check.explanation import explain, rule_list
-from triton_ensembles.check.formats import FORMATS
+from triton_ensembles.check.formats import FORMATS, printed
+from triton_ensembles.check.places import FilePlaces
+from triton_ensembles.check.report import Report
 from triton_ensembles.commands import options
 from triton_ensembles.deploy.image import PIP_SERVER
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.recipe.reader import find_ensembles
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import NAMES
@@ -30,7 +34,26 @@ from triton_ensembles.triton.targets import NAMES
     "gets a warning: what it holds is unknown.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
-@click.option("--format", "style", type=click.Choice(list(FORMATS)), default="text", help="How to print the faults.")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(FORMATS),
+    default="text",
+    help="How to print the faults. github: annotations of GitHub Actions. sarif: code scanning. junit: test results.",
+)
+@click.option(
+    "--baseline",
+    metavar="FILE",
+    type=options.NEW_FILE,
+    help="Faults that are in FILE are known and do not count; those that are gone are named.",
+)
+@click.option(
+    "--write-baseline",
+    "new_baseline",
+    metavar="FILE",
+    type=options.NEW_FILE,
+    help="Write all faults into FILE for --baseline, and exit with 0.",
+)
 @click.option(
     "--explain",
     "explained",
@@ -48,6 +71,8 @@ def check_command(
     image: str | None,
     strict: bool,
     style: str,
+    baseline: Path | None,
+    new_baseline: Path | None,
     explained: str | None,
 ) -> None:
     """Find every fault of model repositories and archives, before anything is built or deployed.
@@ -65,26 +90,53 @@ def check_command(
       check dist/gpu/a.tar.gz dist/gpu/b.tar.gz  one endpoint of two models
       check --image 25.03 --format github        for another release, as annotations
       check --strict                             for CI: warnings fail, too
+      check --format sarif > check.sarif         for code scanning; docs/ci.md has whole workflows
+      check --write-baseline known.json          from now on, --baseline known.json shows new faults only
       check --explain step-input-unknown         what this rule means, with examples
 
-    Exits with 0 when there is no error (there may be warnings and notes), 1 when there is one, 2 on wrong usage: a path
-    without models, an image or an instance type that does not exist. With --strict, a warning counts as an error does;
-    notes never do.
+    A comment accepts a fault, on its line or alone on the line before: "# check: ignore[RULE] reason". So does
+    pyproject.toml: ignore = ["RULE"] in [tool.triton-ensembles.check].
+
+    \b
+    Exit codes:
+      0  no error; there may be warnings and notes, suppressed and known faults
+      1  an error, or with --strict a warning; notes never count
+      2  wrong usage, and nothing was checked: a path without models, an image or an instance type that does not
+         exist, a baseline or a pyproject.toml that cannot be read
+
     Each fault names its rule in brackets; docs/rules.md lists all rules with their sources.
     """
     if explained is not None:
         click.echo(_explanation(explained))
         return
-    ensembles = options.current_places().ensembles
-    chosen = [_path_of(each, ensembles) for each in paths] or [ensembles]
+    if baseline and new_baseline:
+        raise click.UsageError("--baseline and --write-baseline exclude each other")
     started = time.perf_counter()
     destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
     try:
-        report = check(chosen, destination)
+        ensembles = options.current_places().ensembles
+        chosen = [_path_of(each, ensembles) for each in paths] or [ensembles]
+        known = Baseline.read(baseline) if baseline else None
+        report = replace(check(chosen, destination), strict=strict)
+        if new_baseline:
+            Baseline.of(report.faults, FilePlaces(report.roots), destination).write(new_baseline)
     except EnsembleError as error:
         raise click.UsageError(str(error)) from error
-    click.echo(FORMATS[style](report, time.perf_counter() - started))
-    context.exit(1 if report.errors or (strict and report.warnings) else 0)
+    if new_baseline:
+        faults = "1 fault is" if len(report.faults) == 1 else f"{len(report.faults):,} faults are"
+        click.echo(f"{faults} in {shown(new_baseline)}; from now on: check --baseline {shown(new_baseline)}")
+        return
+    report = _compared(report, known, destination) if known else report
+    click.echo(printed(style, report, time.perf_counter() - started))
+    context.exit(1 if report.failed else 0)
+
+
+def _compared(report: Report, baseline: Baseline, destination: Destination) -> Report:
+    """The report with the faults of the baseline taken out."""
+    places = FilePlaces(report.roots)
+    new, known = baseline.split(report.faults, places)
+    gone = baseline.gone(report.faults, places, report.roots, destination)
+    return replace(report, faults=tuple(new), known=tuple(known), gone=tuple(gone))
 
 
 def _path_of(text: str, ensembles: Path) -> Path:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.tar_stream import TarStream
 from triton_ensembles.check import check
 from triton_ensembles.check.fault import Severity
-from triton_ensembles.check.formats import as_text, summary
+from triton_ensembles.check.formats import printed
+from triton_ensembles.check.formats.text import summary
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest
 from triton_ensembles.triton.destination import Destination
@@ -125,7 +126,7 @@ def refuse_faulty(archives: Sequence[Archive], target: Destination) -> str:
     report = check([each.path for each in archives], target)
     errors = tuple(fault for fault in report.faults if fault.severity is Severity.ERROR)
     if errors:
-        shown = as_text(type(report)(errors, report.repositories), 0).rsplit("\n", 1)[0]
+        shown = printed("text", replace(report, faults=errors), 0).rsplit("\n", 1)[0]
         where = " on ".join(part for part in (target.image, target.instance) if part) or "SageMaker"
         raise EnsembleError(f"check refuses these archives for {where}\n{shown}\n")
     return summary(report)

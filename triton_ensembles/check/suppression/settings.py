@@ -1,0 +1,148 @@
+"""Faults that pyproject.toml accepts::
+
+[tool.triton-ensembles.check]
+ignore = ["version-missing"]
+
+[tool.triton-ensembles.check.per-file-ignores]
+"legacy/**" = ["model-py-no-execute"]
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Self
+
+from triton_ensembles.check.fault import Fault
+from triton_ensembles.check.suppression.accepted import Accepted
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.recipe.reader import line_naming
+from triton_ensembles.spelling import choices, nearest
+
+FILE = "pyproject.toml"
+_TABLE = ("tool", "triton-ensembles", "check")
+_SHOWN = f"[{'.'.join(_TABLE)}]"
+_KEYS = ("ignore", "per-file-ignores")
+
+
+@dataclass(frozen=True)
+class _Table:
+    """One pyproject.toml: the rules that it ignores, by a pattern of paths relative to its ``folder``."""
+
+    folder: Path
+    ignores: Mapping[str, Collection[str]]
+
+    def ignores_fault(self, fault: Fault) -> bool:
+        patterns = [pattern for pattern, rules in self.ignores.items() if fault.rule in rules]
+        root = f"{self.folder}{os.sep}"
+        # Both: the path may lead through a link, or be one.
+        paths = (find(fault.place.path) for find in (os.path.abspath, os.path.realpath)) if patterns else ()
+        inside = {path.removeprefix(root) for path in paths if path.startswith(root)}
+        return any(_matches(path, pattern) for path in inside for pattern in patterns)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The tables of the nearest pyproject.toml of some paths."""
+
+    tables: tuple[_Table, ...]
+
+    @classmethod
+    def of(cls, paths: Iterable[Path], rules: Mapping[str, object]) -> Self:
+        """The nearest pyproject.toml with the table, in each path or above it, within its git repository.
+
+        Raises:
+            EnsembleError: one of them is not TOML, or the table has what check does not know.
+        """
+        tables: dict[Path, _Table | None] = {}
+        for path in paths:
+            for folder in _upward(path.resolve()):
+                if folder not in tables:
+                    tables[folder] = _read(folder / FILE, rules)
+                if tables[folder]:
+                    break
+        return cls(tuple(table for table in tables.values() if table))
+
+    def split(self, faults: Iterable[Fault]) -> tuple[list[Fault], list[Accepted]]:
+        """The faults that count, and those that the tables accept."""
+        kept: list[Fault] = []
+        accepted: list[Accepted] = []
+        for fault in faults:
+            if any(table.ignores_fault(fault) for table in self.tables):
+                accepted.append(Accepted(fault, f"ignored by {_SHOWN} of {FILE}", in_source=False))
+            else:
+                kept.append(fault)
+        return kept, accepted
+
+
+def _upward(path: Path) -> Iterable[Path]:
+    for folder in (path, *path.parents):
+        yield folder
+        if (folder / ".git").exists():
+            return
+
+
+def _read(path: Path, rules: Mapping[str, object]) -> _Table | None:
+    try:
+        text = path.read_text(encoding="utf-8")
+        table: Any = tomllib.loads(text)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at line (\d+)", str(error))
+        raise EnsembleError(f"this is not TOML: {error}", path=path, line=int(found[1]) if found else None) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise EnsembleError(f"this cannot be read: {error}", path=path, cure="make it a text file in UTF-8") from error
+    for name in _TABLE:
+        table = table.get(name) if isinstance(table, dict) else None
+        if table is None:
+            return None
+    return _Reader(path, text, rules).table(table)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    path: Path
+    text: str
+    rules: Mapping[str, object]
+
+    def table(self, table: Any) -> _Table:
+        if not isinstance(table, dict):
+            raise self._error(f"{_SHOWN} is not a table", _TABLE[-1])
+        self._known(table, _KEYS, "key")
+        files = table.get("per-file-ignores", {})
+        if not isinstance(files, dict):
+            raise self._error("per-file-ignores is not a table", "per-file-ignores", 'write "PATTERN" = ["rule-id"]')
+        ignores = {"**": self._rule_list(table.get("ignore", []), "ignore")}
+        for pattern, names in files.items():
+            ignores[pattern] = ignores.get(pattern, set()) | self._rule_list(names, pattern)
+        return _Table(self.path.parent, ignores)
+
+    def _rule_list(self, names: Any, key: str) -> set[str]:
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise self._error(f'"{key}" is not a list of rules', key, f'write {key} = ["rule-id"]')
+        self._known(names, self.rules, "rule")
+        return set(names)
+
+    def _known(self, names: Iterable[str], known: Collection[str], what: str) -> None:
+        for name in names:
+            if name not in known:
+                meant = nearest(name, [each for each in known if abs(len(each) - len(name)) < 6])
+                every = f"the {what}s are {choices(known)}" if what == "key" else "check --explain lists the rules"
+                cure = f"did you mean '{meant}'?" if meant else every
+                raise self._error(f"{_SHOWN} names a {what} '{name}', which does not exist", name, cure)
+
+    def _error(self, message: str, name: str, cure: str = "") -> EnsembleError:
+        return EnsembleError(message, path=self.path, line=line_naming(self.text, [name]), cure=cure)
+
+
+def _matches(path: str, pattern: str) -> bool:
+    """Whether ``pattern`` fits the path (of a member: ``a.tar.gz!step/config.pbtxt``), a folder or archive that it is
+    in, or its name. ``*`` fits ``/``, too, as in the per-file-ignores of other linters."""
+    wanted = pattern.removeprefix("./").rstrip("/")
+    folders: Sequence[str] = [path[: match.start()] for match in re.finditer(r"[/!]", path)]
+    found = (f"/{path}", path, *folders, re.split(r"[/!]", path)[-1])  # the first for **/x at the top
+    return any(fnmatchcase(each, wanted) for each in found)
