@@ -16,7 +16,9 @@ from typing_extensions import override
 
 from triton_ensembles import __version__
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.extras import missing_extra
 from triton_ensembles.processes import StopSignals
+from triton_ensembles.project import OPTION
 from triton_ensembles.system_errors import explained
 
 # The modules of commands/, with their lines in --help, for which importing them all would take seconds.
@@ -46,8 +48,8 @@ COMMANDS = {
 class _Commands(click.Group):
     """Imports a command when it is called. An :class:`EnsembleError` is printed as ``error: ...``, with exit code 1.
 
-    Wrong usage has click's exit code, 2. SIGINT and SIGTERM end any command in the same way, with exit code 130 and
-    143: its children end, and its temporary files are removed.
+    Wrong usage and a command whose packages are not installed have click's exit code, 2. SIGINT and SIGTERM end any
+    command in the same way, with exit code 130 and 143: its children end, and its temporary files are removed.
     """
 
     @override
@@ -58,7 +60,12 @@ class _Commands(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        module = importlib.import_module(f"triton_ensembles.commands.{name}")
+        try:
+            module = importlib.import_module(f"triton_ensembles.commands.{name}")
+        except ModuleNotFoundError as error:
+            if missing := missing_extra(error, name):
+                return _missing_command(name, missing)
+            raise
         return next(each for each in vars(module).values() if isinstance(each, click.Command))
 
     @override
@@ -80,10 +87,27 @@ class _Commands(click.Group):
             sys.exit(128 + number)
         except EnsembleError as error:
             _fail(error)
+        except ModuleNotFoundError as error:
+            if missing := missing_extra(error, context.invoked_subcommand or ""):
+                _fail(missing, code=2)
+            raise
         except OSError as error:
             if known := explained(error):
                 _fail(known)
             raise
+
+
+def _missing_command(name: str, missing: EnsembleError) -> click.Command:
+    """In the place of a command whose packages are not installed: its line of help, and the line that installs them."""
+
+    @click.command(
+        name, help=f"{COMMANDS[name]}\n\nNot installed: {missing}", context_settings={"ignore_unknown_options": True}
+    )
+    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="...")
+    def command(arguments: tuple[str, ...]) -> None:  # noqa: ARG001 - whatever they are
+        _fail(missing, code=2)
+
+    return command
 
 
 @contextlib.contextmanager
@@ -111,14 +135,14 @@ def _temporary_files(signals: StopSignals) -> Iterator[None]:
             os.environ["TMPDIR"] = before[1]
 
 
-def _fail(error: EnsembleError) -> NoReturn:
+def _fail(error: EnsembleError, code: int = 1) -> NoReturn:
     with contextlib.suppress(OSError):  # the stream may be what cannot be written
         click.echo(f"error: {error}", err=True)
     try:
         sys.stdout.flush()
     except OSError:  # Python would flush it once more when it ends, and complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(1)
+    sys.exit(code)
 
 
 @click.group(
@@ -129,7 +153,8 @@ def _fail(error: EnsembleError) -> NoReturn:
 @click.option(
     "--project",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The folder that holds ensembles/; build/, dist/ and reports/ are created there.  [default: this checkout]",
+    help="The folder that holds ensembles/; build/, dist/ and reports/ are created there.  [default: the nearest one, "
+    "from the current folder upward, or what [tool.triton-ensembles] project in a pyproject.toml names]",
 )
 @click.pass_context
 def main(context: click.Context, project: Path | None) -> None:
@@ -138,4 +163,4 @@ def main(context: click.Context, project: Path | None) -> None:
     An ensemble is a folder in ensembles/: a Triton model repository, and ensemble.toml, the recipe for the files that
     git does not hold. It is built into dist/TARGET/NAME.tar.gz, an archive that SageMaker serves as a TargetModel.
     """
-    context.obj = project
+    context.meta[OPTION] = project

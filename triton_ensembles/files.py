@@ -12,6 +12,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from triton_ensembles.paths import COMMAND
 from triton_ensembles.progress import Progress
 from triton_ensembles.system_errors import naming
 
@@ -81,7 +82,7 @@ def shared(path: Path, waiting: Progress, *, alone: bool = False) -> Iterator[No
         try:
             fcntl.flock(lock, kind | fcntl.LOCK_NB)
         except BlockingIOError:
-            waiting(f"waiting for {'builds that are running' if alone else 'build.py prune'}, by the lock {path}")
+            waiting(f"waiting for {'builds that are running' if alone else f'{COMMAND} prune'}, by the lock {path}")
             fcntl.flock(lock, kind)
         yield
 

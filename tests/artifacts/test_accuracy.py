@@ -15,7 +15,7 @@ from triton_ensembles.artifacts.accuracy import LEAST_COSINE, least_cosine, outp
 from triton_ensembles.artifacts.accuracy_on_photographs import other_classes
 from triton_ensembles.artifacts.accuracy_on_sentences import embedded, tokenized
 from triton_ensembles.building.artifact_builder import ArtifactBuilder
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 from triton_ensembles.building.model_selection import select_models
 from triton_ensembles.building.plan import BuildPlan
 from triton_ensembles.building.sources import Sources

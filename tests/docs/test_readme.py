@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from checkout import ROOT
 from tests.docs.blocks import Block, blocks_of
 from tests.running import running
-from triton_ensembles.paths import ROOT
 from triton_ensembles.triton.ports import Ports
 
 README = ROOT / "README.md"

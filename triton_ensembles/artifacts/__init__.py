@@ -4,7 +4,7 @@ A maker is a function that writes ``job.output`` and returns facts for the manif
 (``run.py``), so that frameworks do not meet and do not stay in memory. Its module has
 
 * ``TOOLS``, the packages whose versions change its output,
-* ``READS``, other files of the project that change its output, if there are any,
+* ``READS``, other files of the package that change its output, if there are any,
 * ``DIFFERS_BY_DALI = True`` if its output depends on the target's DALI.
 """
 
@@ -16,7 +16,6 @@ from types import ModuleType
 from typing import Any
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
 
 MAKERS = {
     "copy": "files:copy",
@@ -85,7 +84,7 @@ class Job:
         options: those of the recipe.
         dali_device: the device that decodes images on the target, "cpu" or "mixed"; "" unless the maker differs by it.
         dali_version: the DALI that will read the output; "" for the installed one, or when it is unknown.
-        root: the folder of the project, which paths in options are relative to.
+        root: the folder of the project, which paths in options are relative to; caches are in its build/.
     """
 
     output: Path
@@ -94,7 +93,7 @@ class Job:
     options: dict[str, Any]
     dali_device: str
     dali_version: str
-    root: Path = ROOT
+    root: Path = Path()
 
     def source_file(self) -> Path:
         """The path of ``file``. Raises :class:`EnsembleError` when the recipe names no file."""

@@ -75,8 +75,7 @@ def check_command(
     if explained is not None:
         click.echo(_explanation(explained))
         return
-    ensembles = options.current_places().ensembles
-    chosen = [_path_of(each, ensembles) for each in paths] or [ensembles]
+    chosen = [_path_of(each) for each in paths] or [options.current_places().ensembles]
     started = time.perf_counter()
     destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
     try:
@@ -87,10 +86,13 @@ def check_command(
     context.exit(1 if report.errors or (strict and report.warnings) else 0)
 
 
-def _path_of(text: str, ensembles: Path) -> Path:
+def _path_of(text: str) -> Path:
     if Path(text).exists():
         return Path(text)
-    known = {folder.name: folder for folder in find_ensembles(ensembles)}
+    places = options.places_if_any()
+    if places is None:
+        raise click.UsageError(f"there is no path '{text}', and no project whose ensemble it could be")
+    known = {folder.name: folder for folder in find_ensembles(places.ensembles)}
     if text not in known:
         names = ", ".join(known) or "none"
         raise click.UsageError(f"there is no path and no ensemble '{text}'; the ensembles of this project: {names}")

@@ -1,6 +1,6 @@
 """The messages of Triton's model_config.proto without the client that ships them: protobuf is all that they need.
 
-``model_config.descriptor`` is NVIDIA's model_config.proto, compiled, byte for byte as in tritonclient (its license is in
+``model_config.descriptor`` is NVIDIA's model_config.proto, compiled, byte for byte as in tritonclient (its license:
 model_config.LICENSE). It has a descriptor pool of its own, so that any version of tritonclient can be imported too.
 """
 
