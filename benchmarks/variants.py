@@ -10,7 +10,7 @@ from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.progress import Progress
-from triton_ensembles.recipe.reader import RECIPE
+from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.triton.targets import Target
 
 FOLDER = BUILD / "bench" / "variants"

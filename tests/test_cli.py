@@ -14,7 +14,7 @@ from checkout import ENSEMBLES, ROOT
 from triton_ensembles import __version__
 from triton_ensembles.building.built import Built
 from triton_ensembles.cli import COMMANDS, main
-from triton_ensembles.recipe.reader import find_ensembles
+from triton_ensembles.recipe.places import find_ensembles
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -22,7 +22,8 @@ from triton_ensembles.building.sources import Sources
 from triton_ensembles.building.store import Store
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest
-from triton_ensembles.recipe.reader import RECIPE, read_recipe
+from triton_ensembles.recipe.places import RECIPE
+from triton_ensembles.recipe.reader import read_recipe
 from triton_ensembles.recipe.schema import Recipe
 from triton_ensembles.triton.model_config import ModelConfig
 from triton_ensembles.triton.targets import CPU

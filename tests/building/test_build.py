@@ -24,7 +24,7 @@ from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.places import Places
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest
-from triton_ensembles.recipe.reader import find_ensembles
+from triton_ensembles.recipe.places import find_ensembles
 from triton_ensembles.triton.model_config import parse_config
 from triton_ensembles.triton.targets import CPU
 

@@ -24,7 +24,7 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.perf.inputs import UserInputs
 from triton_ensembles.perf.report import tables
 from triton_ensembles.perf.sweep import measure
-from triton_ensembles.recipe.reader import find_ensembles
+from triton_ensembles.recipe.places import find_ensembles
 from triton_ensembles.triton.model_config import CONFIG, read_config
 
 STEPS = {

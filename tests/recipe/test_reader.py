@@ -8,7 +8,8 @@ import pytest
 
 from checkout import ENSEMBLES
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.recipe.reader import find_ensembles, read_recipe, recipe_and_faults
+from triton_ensembles.recipe.places import find_ensembles
+from triton_ensembles.recipe.reader import read_recipe, recipe_and_faults
 from triton_ensembles.recipe.schema import Recipe
 
 GOOD = """\

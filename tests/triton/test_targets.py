@@ -18,7 +18,8 @@ from triton_ensembles.check import check
 from triton_ensembles.check.fault import Severity
 from triton_ensembles.cli import main
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.recipe.reader import find_ensembles, read_recipe
+from triton_ensembles.recipe.places import find_ensembles
+from triton_ensembles.recipe.reader import read_recipe
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
 from triton_ensembles.triton.targets import CPU, Target, gpu, target_of

@@ -10,7 +10,7 @@ from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.building.places import Places
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest
-from triton_ensembles.recipe.reader import find_ensembles
+from triton_ensembles.recipe.places import find_ensembles
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from triton_ensembles.building.config_rewrite import rewrite_configs
 from triton_ensembles.building.environment_forms import kind_for
 from triton_ensembles.building.model_selection import SelectedModel, select_models
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.folder import FOLDER as EXAMPLES
-from triton_ensembles.recipe.reader import RECIPE, read_recipe
+from triton_ensembles.examples import FOLDER as EXAMPLES
+from triton_ensembles.recipe.places import RECIPE
+from triton_ensembles.recipe.reader import read_recipe
 from triton_ensembles.recipe.schema import Artifact, Recipe
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 from triton_ensembles.triton.targets import Target

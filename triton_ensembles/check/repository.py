@@ -24,7 +24,7 @@ from triton_ensembles.check.text.parsed import Path as FieldPath
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.errors import shown as shown_path
-from triton_ensembles.recipe.reader import RECIPE
+from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig
 
 # core r24.10 model_lifecycle.cc VersionsToLoad: folders of a model that are not versions.

@@ -11,7 +11,7 @@ from triton_ensembles.check.formats import FORMATS
 from triton_ensembles.commands import options
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.recipe.reader import find_ensembles
+from triton_ensembles.recipe.places import find_ensembles
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import NAMES
 

@@ -33,7 +33,7 @@ def places_if_any() -> Places | None:
     A checkout is the project of its own build.py, wherever that is called; it leaves its folder in click's context.
     """
     context = click.get_current_context()
-    if chosen := context.meta[OPTION]:
+    if chosen := context.meta.get(OPTION):
         return Places.of(chosen_project(chosen))
     project = find_project(Path.cwd()) or context.find_object(Path)
     return Places.of(project) if project else None

@@ -1,30 +1,22 @@
-"""Finds and reads recipes. Every fault is reported with its line."""
+"""Reads recipes. Every fault is reported with its line."""
 
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.recipe.places import RECIPE, line_naming
 from triton_ensembles.recipe.schema import Recipe, UnknownNameError
 from triton_ensembles.spelling import nearest
-
-RECIPE = "ensemble.toml"
 
 _LONGEST = 1 << 18  # letters
 _MOST_FAULTS = 50  # for each, its line is looked for
 _DOTTED = re.compile(
     r"(?<![\w-])(?:[\w-]+[\"']?[ \t]*\.[ \t]*[\"']?){100}"
 )  # the parser takes the square of their number
-
-
-def find_ensembles(root: Path) -> Iterator[Path]:
-    """The folders in ``root`` that contain a recipe, sorted by name."""
-    for path in sorted(root.glob(f"*/{RECIPE}")):
-        yield path.parent
 
 
 def read_recipe(folder: Path) -> Recipe:
@@ -124,12 +116,3 @@ def _description(names: list[str]) -> str:
             text: str = having[0]["properties"][name].get("description", "")
             return " ".join(text.replace("``", "'").split()).rstrip(".")
     return ""
-
-
-def line_naming(text: str, names: list[str]) -> int | None:
-    """The first line that contains the last of ``names`` that the text contains; TOML parsers keep no positions."""
-    for name in reversed(names):
-        for number, line in enumerate(text.splitlines(), start=1):
-            if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", line):
-                return number
-    return None

@@ -12,8 +12,6 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from filelock import FileLock
-
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.interpreter import Interpreter
@@ -39,6 +37,8 @@ def bare_python(interpreter: Interpreter, root: Path, progress: Progress) -> Pat
         )
     folder = root / f"python-{interpreter.minor}"
     if not _is_whole(folder, interpreter):
+        from filelock import FileLock
+
         with FileLock(root / ".lock"):
             if not _is_whole(folder, interpreter):
                 progress(f"making a Python {interpreter.minor} with numpy alone in {root.name}/{folder.name}/")

@@ -23,8 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from filelock import FileLock
-
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest, files_in, remove
 from triton_ensembles.paths import SETUP, user_folder
@@ -105,6 +103,8 @@ def install_home(root: Path | None = None, progress: Callable[[str], None] = pri
 
     A home in which a file is missing, or is not as it was unpacked, is made again.
     """
+    from filelock import FileLock
+
     check_machine()
     root = root or user_folder()
     root.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,10 @@
 """What a recipe gives its makers: options, files, and places in the staged repository that they may write."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from triton_ensembles.artifacts import NEEDS
 from triton_ensembles.check.fault import Finding
@@ -9,9 +12,11 @@ from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.recipe import place_of, project_of, recipe_of
 from triton_ensembles.errors import shown
-from triton_ensembles.recipe.schema import Options
 from triton_ensembles.spelling import listed, nearest
 from triton_ensembles.triton.model_config import CONFIG
+
+if TYPE_CHECKING:
+    from triton_ensembles.recipe.schema import Options
 
 SOURCE = "the build refuses it, or makes nothing of it"
 PIPELINE = "pipeline"
