@@ -22,4 +22,4 @@ except ModuleNotFoundError as error:
     sys.exit(f"error: the package {error.name} is missing; run: make setup")
 
 if __name__ == "__main__":
-    main(obj=CHECKOUT)
+    main(default_map={"project": CHECKOUT})

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
+from click.core import ParameterSource
 from typing_extensions import override
 
 from triton_ensembles import __version__
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.extras import missing_extra
 from triton_ensembles.processes import StopSignals
-from triton_ensembles.project import OPTION
+from triton_ensembles.project import FALLBACK
 from triton_ensembles.system_errors import explained
 
 # The modules of commands/, with their lines in --help, for which importing them all would take seconds.
@@ -153,6 +154,7 @@ def _fail(error: EnsembleError, code: int = 1) -> NoReturn:
 @click.option(
     "--project",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
+    show_default=False,
     help="The folder that holds ensembles/; build/, dist/ and reports/ are created there.  [default: the nearest one, "
     "from the current folder upward, or what [tool.triton-ensembles] project in a pyproject.toml names]",
 )
@@ -163,4 +165,7 @@ def main(context: click.Context, project: Path | None) -> None:
     An ensemble is a folder in ensembles/: a Triton model repository, and ensemble.toml, the recipe for the files that
     git does not hold. It is built into dist/TARGET/NAME.tar.gz, an archive that SageMaker serves as a TargetModel.
     """
-    context.meta[OPTION] = project
+    if context.get_parameter_source("project") is ParameterSource.DEFAULT_MAP:
+        context.meta[FALLBACK] = project  # of a checkout's build.py
+    else:
+        context.obj = project

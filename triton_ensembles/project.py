@@ -6,8 +6,8 @@ from pathlib import Path
 from triton_ensembles.errors import EnsembleError
 
 ENSEMBLES = "ensembles"
-OPTION = f"{__name__}.option"
-"""Where click's ``context.meta`` has the folder that the option --project names, or None."""
+FALLBACK = f"{__name__}.fallback"
+"""Where click's ``context.meta`` has the project of those who are in none; ``context.obj`` has that of --project."""
 _SETTINGS = "pyproject.toml"
 _TABLE = "triton-ensembles"
 

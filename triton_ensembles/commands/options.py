@@ -9,7 +9,7 @@ import click
 from triton_ensembles.building.places import Places
 from triton_ensembles.deploy.resource_names import check_endpoint_name
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.project import OPTION, chosen_project, find_project, no_project
+from triton_ensembles.project import FALLBACK, chosen_project, find_project, no_project
 from triton_ensembles.triton.releases import check_image, check_instance
 from triton_ensembles.triton.targets import NAMES, Target, target_of
 
@@ -28,14 +28,11 @@ def current_places() -> Places:
 
 
 def places_if_any() -> Places | None:
-    """The places of the project that --project names, or of the nearest one; None if there is none.
-
-    A checkout is the project of its own build.py, wherever that is called; it leaves its folder in click's context.
-    """
+    """The places of the project that --project names, or of the nearest one; None if there is none."""
     context = click.get_current_context()
-    if chosen := context.meta.get(OPTION):
+    if chosen := context.find_object(Path):
         return Places.of(chosen_project(chosen))
-    project = find_project(Path.cwd()) or context.find_object(Path)
+    project = find_project(Path.cwd()) or context.meta.get(FALLBACK)
     return Places.of(project) if project else None
 
 
