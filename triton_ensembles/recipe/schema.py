@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from triton_ensembles.artifacts import ACCURACY_CHECKS, MAKERS
@@ -44,6 +45,14 @@ def _stays_inside(path: str) -> str:
     if not path or path.startswith("/") or ".." in path.split("/") or "\0" in path:
         raise ValueError(f"{path!r} must be a relative path that does not leave its folder")
     return path
+
+
+def _is_specifier(text: str) -> str:
+    try:
+        SpecifierSet(text)
+    except InvalidSpecifier:
+        raise ValueError(f"{text!r} does not say which versions; write it as '>=0.3'") from None
+    return text
 
 
 InnerPath = Annotated[str, AfterValidator(_stays_inside)]
@@ -193,6 +202,8 @@ class GpuOnly(_Frozen):
 class Recipe(_Frozen):
     """The content of ensemble.toml."""
 
+    requires: Annotated[str, AfterValidator(_is_specifier)] = ""
+    """The versions of triton-ensembles that the recipe is for: ``>=0.3``. Others refuse it in one line."""
     description: str
     """One line about the ensemble, which ``build.py list`` prints."""
     sources: dict[str, Source] = {}
