@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 
@@ -55,7 +54,3 @@ def modules_without(installed: set[str]) -> list[str]:
         for module, owners in packages_distributions().items()
         if module.isidentifier() and not {canonicalize_name(owner) for owner in owners} & installed
     )
-
-
-def names_of(requirements: list[str]) -> set[str]:
-    return {canonicalize_name(re.split(r"[\[<>=!~ ;]", each)[0]) for each in requirements}

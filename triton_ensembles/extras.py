@@ -5,23 +5,12 @@ from triton_ensembles.paths import IS_CHECKOUT, SETUP
 
 MODULES = {
     "serve": (
-        *("aiohttp", "boto3", "botocore", "grpc", "jinja2", "matplotlib", "moto", "multidict", "numpy"),
-        *("prometheus_client", "regex", "tritonclient", "uvloop", "yarl"),
+        *("aiohttp", "boto3", "botocore", "flask", "jinja2", "matplotlib", "moto", "multidict", "numpy"),
+        *("prometheus_client", "regex", "tritonclient", "urllib3", "uvloop", "werkzeug", "yarl"),
     ),
     "build": (
-        *(
-            "conda_pack",
-            "huggingface_hub",
-            "keras",
-            "numpy",
-            "nvidia",
-            "onnx",
-            "onnxruntime",
-            "onnxscript",
-            "openvino",
-            "PIL",
-        ),
-        *("rattler", "sklearn", "tensorflow", "tf2onnx", "tokenizers", "torch", "transformers", "urllib3"),
+        *("PIL", "conda_pack", "huggingface_hub", "keras", "numpy", "nvidia", "onnx", "onnxruntime", "onnxscript"),
+        *("openvino", "rattler", "sklearn", "tensorflow", "tf2onnx", "tokenizers", "torch", "transformers", "urllib3"),
     ),
     "aws": ("boto3", "botocore", "numpy", "tritonclient"),
 }
