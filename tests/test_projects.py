@@ -140,3 +140,15 @@ def test_what_is_installed_goes_to_the_cache_folder_of_the_user(
     assert user_folder() == tmp_path / "cache" / "triton-ensembles"
     monkeypatch.setenv("TRITON_ENSEMBLES_HOME", "~/own")
     assert user_folder() == tmp_path / "own"
+
+
+def test_a_folder_that_cannot_be_written_is_named_with_the_variable_for_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TRITON_ENSEMBLES_HOME", str(tmp_path / "file" / "home"))
+    result = CliRunner().invoke(main, ["setup"])
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(
+        f"error: {tmp_path}/file/home: tritonserver cannot be installed here: Not a directory; set TRIT"
+    )

@@ -122,18 +122,30 @@ def _temporary_files(signals: StopSignals) -> Iterator[None]:
     except OSError:  # many commands need none
         yield
         return
-    before = tempfile.tempdir, os.environ.get("TMPDIR")
-    tempfile.tempdir = os.environ["TMPDIR"] = folder
+    variables = {"TMPDIR": folder}
+    if not _home_is_writable():  # matplotlib would make a folder in ours, and miss it at the end
+        variables["MPLCONFIGDIR"] = os.environ.get("MPLCONFIGDIR", folder)
+    before, tempdir = {name: os.environ.get(name) for name in variables}, tempfile.tempdir
+    tempfile.tempdir = folder
+    os.environ.update(variables)
     try:
         yield
     finally:
         signals.hold()
         shutil.rmtree(folder, ignore_errors=True)
-        tempfile.tempdir = before[0]
-        if before[1] is None:
-            del os.environ["TMPDIR"]
-        else:
-            os.environ["TMPDIR"] = before[1]
+        tempfile.tempdir = tempdir
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _home_is_writable() -> bool:
+    folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - it never raises
+    while not os.path.exists(folder):  # noqa: PTH110 - nor does this
+        folder = os.path.dirname(folder) or "."  # noqa: PTH120
+    return os.access(folder, os.W_OK)
 
 
 def _fail(error: EnsembleError, code: int = 1) -> NoReturn:

@@ -24,8 +24,13 @@ def user_folder() -> Path:
     in the user's cache folder, which the XDG specification lets XDG_CACHE_HOME name.
     """
     if chosen := os.environ.get(HOME_VARIABLE):
-        return Path(chosen).expanduser().absolute()
+        return Path(_expanded(chosen)).absolute()
     if IS_CHECKOUT:
         return IMPORTED_FROM / ".triton"
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-    return (cache if cache.is_absolute() else Path("~/.cache").expanduser()) / "triton-ensembles"
+    home = Path(_expanded("~/.cache"))
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or home)
+    return (cache if cache.is_absolute() else home) / "triton-ensembles"
+
+
+def _expanded(path: str) -> str:
+    return os.path.expanduser(path)  # noqa: PTH111 - Path.expanduser raises where there is no home

@@ -25,7 +25,7 @@ from typing import ClassVar
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest, files_in, remove
-from triton_ensembles.paths import SETUP, user_folder
+from triton_ensembles.paths import HOME_VARIABLE, SETUP, user_folder
 from triton_ensembles.triton.loopback import bind_sagemaker_to_loopback
 from triton_ensembles.triton.machine import check_machine
 from triton_ensembles.triton.wheels import download_wheels
@@ -107,7 +107,14 @@ def install_home(root: Path | None = None, progress: Callable[[str], None] = pri
 
     check_machine()
     root = root or user_folder()
-    root.mkdir(parents=True, exist_ok=True)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        (root / ".lock").touch()
+    except OSError as error:
+        message = f"tritonserver cannot be installed here: {error.strerror}"
+        raise EnsembleError(
+            message, path=root, cure=f"set {HOME_VARIABLE} to a folder that can be written, and run it again"
+        ) from error
     with FileLock(root / ".lock"):
         target = root / VERSION
         if _is_whole(target):
