@@ -17,6 +17,8 @@ from typing import Any
 
 from triton_ensembles.errors import EnsembleError
 
+SCRIPT, RUN = "script", "run"  # the maker that is a script of the project, and the option that names it
+
 MAKERS = {
     "copy": "files:copy",
     "member": "files:member",
@@ -28,6 +30,7 @@ MAKERS = {
     "tensorrt_plan": "tensorrt_plan:make",
     "resnet50_torchscript": "resnet50_torchscript:make",
     "resnet50_random": "resnet50_torchscript:make_random",
+    SCRIPT: "script:make",
 }
 """Module and function of each maker, by the name that recipes use."""
 
@@ -41,12 +44,14 @@ class MakerNeeds:
         optional: other options that it knows.
         file: whether it reads one file, which ``file`` or ``needs`` names.
         files: whether it reads all files of the source.
+        any_options: whether it takes whatever options there are.
     """
 
     options: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     file: bool = False
     files: bool = False
+    any_options: bool = False
 
 
 NEEDS = {
@@ -60,6 +65,7 @@ NEEDS = {
     "tensorrt_plan": MakerNeeds(("profiles", "accuracy"), ("precision",), file=True),
     "resnet50_torchscript": MakerNeeds(file=True),
     "resnet50_random": MakerNeeds(("seed",)),
+    SCRIPT: MakerNeeds((RUN,), any_options=True),
 }
 """What each maker reads of the recipe, by its name."""
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
-from triton_ensembles.artifacts import ACCURACY_CHECKS, MAKERS
+from triton_ensembles.artifacts import ACCURACY_CHECKS, MAKERS, RUN, SCRIPT
 from triton_ensembles.spelling import listed, nearest
 
 MODEL_FILES = {
@@ -121,11 +121,23 @@ class Source(_Frozen):
     """The sha256 of each file, by its name."""
 
 
+def _with_script(entry: dict[str, Any]) -> dict[str, Any]:
+    """An artifact's entry, or its replacement's, with ``run`` as an option too."""
+    if not isinstance(entry.get(RUN), str):
+        return entry
+    if entry.get("maker") != SCRIPT:
+        raise ValueError(f"'run' is for maker = {SCRIPT!r}")
+    options = entry.get("options", {})
+    return entry | {"options": options | {RUN: entry[RUN]}} if isinstance(options, dict) else entry
+
+
 class Random(_Frozen):
     """A replacement with seeded random weights, for a source that is not available."""
 
     maker: str
     """The maker of the replacement."""
+    run: InnerPath | None = None
+    """The script of the maker ``script``, relative to the project."""
     options: Options = {}
     """The maker's options."""
 
@@ -137,6 +149,8 @@ class Artifact(_Frozen):
     """Where it is staged: ``STEP/1/model.onnx``, with the step's name in git."""
     maker: str
     """The maker of the file, one of ``MAKERS`` in triton_ensembles/artifacts."""
+    run: InnerPath | None = None
+    """The script of the maker ``script``, relative to the project: ``scripts/make_model.py``."""
     source: str | None = None
     """The source that the maker reads, a name in ``[sources]``."""
     file: str | None = None
@@ -152,6 +166,20 @@ class Artifact(_Frozen):
     accuracy: str | None = None
     """The accuracy check of an engine that computes in less than fp32, one of ``ACCURACY_CHECKS`` in
     triton_ensembles/artifacts."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _reads_its_scripts(cls, data: Any) -> Any:
+        """The scripts become options of their makers, and files that the artifact is made from."""
+        if not isinstance(data, dict):
+            return data
+        data = _with_script(data)
+        random = _with_script(data["random"]) if isinstance(data.get("random"), dict) else data.get("random")
+        scripts = [each[RUN] for each in (data, random) if isinstance(each, dict) and isinstance(each.get(RUN), str)]
+        reads = data.get("reads", ())
+        if not scripts or not isinstance(reads, list | tuple):
+            return data
+        return data | {"reads": (*reads, *scripts)} | ({"random": random} if random else {})
 
     @property
     def step(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from triton_ensembles.artifacts import NEEDS
+from triton_ensembles.artifacts import NEEDS, SCRIPT
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import rule
@@ -27,7 +27,7 @@ def recipe_maker_options(repository: Repository) -> Iterator[Finding]:
     for path, maker, options in _calls(repository):
         needs = NEEDS[maker]
         known = (*needs.options, *needs.optional)
-        unknown = [name for name in options if name not in known]
+        unknown = [name for name in options if name not in known and not needs.any_options]
         for name in unknown:
             meant = nearest(name, known)
             yield Finding(
@@ -42,7 +42,7 @@ def recipe_maker_options(repository: Repository) -> Iterator[Finding]:
                     place_of(repository, path),
                     f"{path}: the maker {maker} needs an option '{name}', and the recipe gives none",
                     "the build fails",
-                    f"write options = {{ {name} = … }}",
+                    f'write {name} = "…"' if maker == SCRIPT else f"write options = {{ {name} = … }}",
                 )
 
 
