@@ -88,7 +88,9 @@ lint: .venv/ready ## Check style, spelling, layers and types (ruff, codespell, i
 setup: .venv/ready ## Install everything (.venv and .triton), or repair .triton; the other targets do it when needed
 	@$(CLI) setup
 
-.venv/ready: requirements/requirements.txt requirements/torch.txt requirements/triton.txt requirements/bare-python.txt
+TRITON := triton_ensembles/triton/requirements
+
+.venv/ready: requirements/requirements.txt requirements/torch.txt $(TRITON)/triton.txt $(TRITON)/bare-python.txt
 	@$(PYTHON) -m triton_ensembles.triton.machine
 	@echo 'setting up .venv: about 110 packages and 4 GB on disk, some minutes'
 	@test -x .venv/bin/python || $(PYTHON) -m venv .venv
@@ -100,7 +102,7 @@ setup: .venv/ready ## Install everything (.venv and .triton), or repair .triton;
 lock: .venv/ready ## Pin the dependencies of pyproject.toml into requirements.txt, with hashes
 	@.venv/bin/python -m pip install --quiet uv
 	@.venv/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements/requirements.txt
+	  --no-emit-index-url --no-emit-find-links --all-extras --group dev --no-emit-package pip pyproject.toml -o requirements/requirements.txt
 
 clean: ## Remove what was built (build/, dist/, reports/)
 	rm -rf build dist reports

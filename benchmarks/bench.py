@@ -34,8 +34,8 @@ from benchmarks.parts import PARTS, Part
 from benchmarks.results import Results, facts_of, joined
 from benchmarks.tables import plain
 from benchmarks.throughput import throughput_tables
+from checkout import REPORTS
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import REPORTS
 from triton_ensembles.processes import StopSignals
 from triton_ensembles.progress import Progress
 

@@ -25,8 +25,8 @@ from benchmarks.loads import Load, texts_of
 from benchmarks.memory import TURNS
 from benchmarks.results import Results
 from benchmarks.tables import Table
+from checkout import PLACES
 from triton_ensembles.building.build import build
-from triton_ensembles.building.places import PLACES
 from triton_ensembles.endpoint.hosting.extract import extract
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.targets import fused

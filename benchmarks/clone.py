@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from triton_ensembles.paths import DIST
+from checkout import DIST
 
 _CLONES = """
 import sys

@@ -27,10 +27,9 @@ from benchmarks.reference.build import built_reference
 from benchmarks.results import Results
 from benchmarks.tables import Table
 from benchmarks.variants import built_variant, with_one_instance, with_wheels
+from checkout import BUILD, PLACES
 from triton_ensembles.building.build import build
-from triton_ensembles.building.places import PLACES
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import BUILD
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.targets import CPU, fused
 

@@ -23,9 +23,10 @@ from benchmarks.peers.venv import peers_venv
 from benchmarks.reference.build import built_reference
 from benchmarks.results import Results
 from benchmarks.variants import built_variant, with_bf16
-from triton_ensembles.building.build import Built, build
-from triton_ensembles.building.places import PLACES
-from triton_ensembles.commands.builds import warn_of_random_weights
+from checkout import PLACES
+from triton_ensembles.building.build import build
+from triton_ensembles.building.built import Built
+from triton_ensembles.commands.reports import warn_of_random_weights
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.server import TritonServer
@@ -170,5 +171,5 @@ class Contest:
         return self._built[key]
 
     def _note_weights(self, built: Built) -> None:
-        warn_of_random_weights(built)
+        warn_of_random_weights(built.name, random=built.random)
         self._results.facts["weights"][built.name] = built.manifest["weights"]

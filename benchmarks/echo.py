@@ -7,7 +7,7 @@ those of the fused ensemble, so that server and client have the same to do.
 import shutil
 from pathlib import Path
 
-from triton_ensembles.paths import BUILD
+from checkout import BUILD
 from triton_ensembles.triton.model_config import CONFIG, DataType, format_config, read_config
 
 FOLDER = BUILD / "bench" / "echo"

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from checkout import ENSEMBLES
 from triton_ensembles.deploy.payload import Payload, payload_of
 from triton_ensembles.examples.folder import Examples, examples_folder, read_examples
-from triton_ensembles.paths import ENSEMBLES
 
 
 @cache

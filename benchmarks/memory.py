@@ -22,9 +22,9 @@ from benchmarks.process_usage import Memory, memory_of
 from benchmarks.results import Rates, Results, ratio_of
 from benchmarks.tables import Table
 from benchmarks.variants import built_variant, with_one_instance
+from checkout import PLACES
 from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.building.build import build
-from triton_ensembles.building.places import PLACES
 from triton_ensembles.deploy.payload import Payload
 from triton_ensembles.endpoint.hosting.extract import extract
 from triton_ensembles.progress import Progress

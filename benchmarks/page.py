@@ -16,9 +16,9 @@ from benchmarks.goals import goals_table, verdicts
 from benchmarks.results import Results, joined, read_parts
 from benchmarks.tables import Table, markdown
 from benchmarks.throughput import throughput_tables
+from checkout import REPORTS, ROOT
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import write_whole
-from triton_ensembles.paths import REPORTS, ROOT
 
 PAGE = ROOT / "docs" / "performance.md"
 TEMPLATE = Path(__file__).with_name("page.md")

@@ -11,9 +11,10 @@ from benchmarks.engines import find_step
 from benchmarks.results import Results
 from benchmarks.tables import Table
 from benchmarks.variants import built_variant, with_wheels
+from checkout import PLACES
 from triton_ensembles.archive.write import write_archive
-from triton_ensembles.building.build import Built, build
-from triton_ensembles.building.places import PLACES
+from triton_ensembles.building.build import build
+from triton_ensembles.building.built import Built
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.targets import CPU, Target, fused
 

@@ -4,12 +4,13 @@ import re
 import shutil
 from collections.abc import Callable
 
-from triton_ensembles.building.build import Built, build
-from triton_ensembles.building.places import PLACES, Places
+from checkout import BUILD, PLACES
+from triton_ensembles.building.build import build
+from triton_ensembles.building.built import Built
+from triton_ensembles.building.places import Places
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import BUILD
 from triton_ensembles.progress import Progress
-from triton_ensembles.recipe.reader import RECIPE
+from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.triton.targets import Target
 
 FOLDER = BUILD / "bench" / "variants"

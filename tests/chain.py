@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from triton_ensembles.building.build import Built, build
+from triton_ensembles.building.build import build
+from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.triton.targets import fused
 

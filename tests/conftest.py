@@ -9,11 +9,12 @@ import pytest
 import tritonclient.http as http
 from hypothesis import HealthCheck, settings
 
+from checkout import BUILD, DIST, ENSEMBLES
 from tests.chain import build_fused_chain
-from triton_ensembles.building.build import Built, build, choose
+from triton_ensembles.building.build import build
+from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.sources import Sources
-from triton_ensembles.paths import BUILD, DIST, ENSEMBLES
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU
 

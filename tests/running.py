@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from triton_ensembles.paths import ROOT
+from checkout import ROOT
 from triton_ensembles.processes import die_with_parent
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from checkout import ENSEMBLES, ROOT
 from triton_ensembles import __version__
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 from triton_ensembles.cli import COMMANDS, main
-from triton_ensembles.paths import ENSEMBLES, ROOT
-from triton_ensembles.recipe.reader import find_ensembles
+from triton_ensembles.recipe.places import find_ensembles
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

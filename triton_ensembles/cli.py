@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
+from click.core import ParameterSource
 from typing_extensions import override
 
 from triton_ensembles import __version__
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.extras import missing_extra
 from triton_ensembles.processes import StopSignals
+from triton_ensembles.project import FALLBACK
 from triton_ensembles.system_errors import explained
 
 # The modules of commands/, with their lines in --help, for which importing them all would take seconds.
@@ -46,8 +49,8 @@ COMMANDS = {
 class _Commands(click.Group):
     """Imports a command when it is called. An :class:`EnsembleError` is printed as ``error: ...``, with exit code 1.
 
-    Wrong usage has click's exit code, 2. SIGINT and SIGTERM end any command in the same way, with exit code 130 and
-    143: its children end, and its temporary files are removed.
+    Wrong usage and a command whose packages are not installed have click's exit code, 2. SIGINT and SIGTERM end any
+    command in the same way, with exit code 130 and 143: its children end, and its temporary files are removed.
     """
 
     @override
@@ -58,7 +61,12 @@ class _Commands(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        module = importlib.import_module(f"triton_ensembles.commands.{name}")
+        try:
+            module = importlib.import_module(f"triton_ensembles.commands.{name}")
+        except ModuleNotFoundError as error:
+            if missing := missing_extra(error, name):
+                return _missing_command(name, missing)
+            raise
         return next(each for each in vars(module).values() if isinstance(each, click.Command))
 
     @override
@@ -80,10 +88,27 @@ class _Commands(click.Group):
             sys.exit(128 + number)
         except EnsembleError as error:
             _fail(error)
+        except ModuleNotFoundError as error:
+            if missing := missing_extra(error, context.invoked_subcommand or ""):
+                _fail(missing, code=2)
+            raise
         except OSError as error:
             if known := explained(error):
                 _fail(known)
             raise
+
+
+def _missing_command(name: str, missing: EnsembleError) -> click.Command:
+    """In the place of a command whose packages are not installed: its line of help, and the line that installs them."""
+
+    @click.command(
+        name, help=f"{COMMANDS[name]}\n\nNot installed: {missing}", context_settings={"ignore_unknown_options": True}
+    )
+    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="...")
+    def command(arguments: tuple[str, ...]) -> None:  # noqa: ARG001 - whatever they are
+        _fail(missing, code=2)
+
+    return command
 
 
 @contextlib.contextmanager
@@ -97,28 +122,40 @@ def _temporary_files(signals: StopSignals) -> Iterator[None]:
     except OSError:  # many commands need none
         yield
         return
-    before = tempfile.tempdir, os.environ.get("TMPDIR")
-    tempfile.tempdir = os.environ["TMPDIR"] = folder
+    variables = {"TMPDIR": folder}
+    if not _home_is_writable():  # matplotlib would make a folder in ours, and miss it at the end
+        variables["MPLCONFIGDIR"] = os.environ.get("MPLCONFIGDIR", folder)
+    before, tempdir = {name: os.environ.get(name) for name in variables}, tempfile.tempdir
+    tempfile.tempdir = folder
+    os.environ.update(variables)
     try:
         yield
     finally:
         signals.hold()
         shutil.rmtree(folder, ignore_errors=True)
-        tempfile.tempdir = before[0]
-        if before[1] is None:
-            del os.environ["TMPDIR"]
-        else:
-            os.environ["TMPDIR"] = before[1]
+        tempfile.tempdir = tempdir
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
-def _fail(error: EnsembleError) -> NoReturn:
+def _home_is_writable() -> bool:
+    folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - it never raises
+    while not os.path.exists(folder):  # noqa: PTH110 - nor does this
+        folder = os.path.dirname(folder) or "."  # noqa: PTH120
+    return os.access(folder, os.W_OK)
+
+
+def _fail(error: EnsembleError, code: int = 1) -> NoReturn:
     with contextlib.suppress(OSError):  # the stream may be what cannot be written
         click.echo(f"error: {error}", err=True)
     try:
         sys.stdout.flush()
     except OSError:  # Python would flush it once more when it ends, and complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(1)
+    sys.exit(code)
 
 
 @click.group(
@@ -129,7 +166,9 @@ def _fail(error: EnsembleError) -> NoReturn:
 @click.option(
     "--project",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The folder that holds ensembles/; build/, dist/ and reports/ are created there.  [default: this checkout]",
+    show_default=False,
+    help="The folder that holds ensembles/; build/, dist/ and reports/ are created there.  [default: the nearest one, "
+    "from the current folder upward, or what [tool.triton-ensembles] project in a pyproject.toml names]",
 )
 @click.pass_context
 def main(context: click.Context, project: Path | None) -> None:
@@ -138,4 +177,7 @@ def main(context: click.Context, project: Path | None) -> None:
     An ensemble is a folder in ensembles/: a Triton model repository, and ensemble.toml, the recipe for the files that
     git does not hold. It is built into dist/TARGET/NAME.tar.gz, an archive that SageMaker serves as a TargetModel.
     """
-    context.obj = project
+    if context.get_parameter_source("project") is ParameterSource.DEFAULT_MAP:
+        context.meta[FALLBACK] = project  # of a checkout's build.py
+    else:
+        context.obj = project

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
+from triton_ensembles.paths import COMMAND
 from triton_ensembles.progress import Progress
 from triton_ensembles.system_errors import naming
 
@@ -52,6 +51,8 @@ def locked(path: Path, waiting: Progress | None = None) -> Iterator[None]:
 
     ``waiting`` is called with a line if another process holds the lock.
     """
+    from filelock import FileLock, Timeout  # imports asyncio, and most commands lock nothing
+
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path)
     try:
@@ -81,7 +82,7 @@ def shared(path: Path, waiting: Progress, *, alone: bool = False) -> Iterator[No
         try:
             fcntl.flock(lock, kind | fcntl.LOCK_NB)
         except BlockingIOError:
-            waiting(f"waiting for {'builds that are running' if alone else 'build.py prune'}, by the lock {path}")
+            waiting(f"waiting for {'builds that are running' if alone else f'{COMMAND} prune'}, by the lock {path}")
             fcntl.flock(lock, kind)
         yield
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import COMMAND
 
-_FREE = "free some space, and run the command again; build.py prune removes what no archive needs"
+_FREE = f"free some space, and run the command again; {COMMAND} prune removes what no archive needs"
 _PERMIT = "change the permissions, or choose another folder"
 _MOVE = "move it away, or choose another folder"
 

@@ -17,8 +17,8 @@ from typing import Any
 from benchmarks.cells import Cell
 from benchmarks.loads import Load
 from benchmarks.process_usage import cores, seconds_of
+from checkout import ROOT
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
 from triton_ensembles.processes import die_with_parent
 
 

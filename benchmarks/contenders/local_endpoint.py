@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.http_load import HttpTarget, post
+from checkout import DIST
 from triton_ensembles.deploy.payload import Payload
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import DIST
 
 NAME = "benchmark"
 PREFIX = f"s3://{NAME}/models/"

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 
 from benchmarks.peers.venv import PEERS
-from triton_ensembles.building.places import PLACES
+from checkout import PLACES
 from triton_ensembles.building.sources import fetch
 from triton_ensembles.files import write_whole
 from triton_ensembles.progress import Progress

@@ -6,8 +6,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from checkout import ROOT
 from triton_ensembles.files import digest, file_digest
-from triton_ensembles.paths import ROOT
 from triton_ensembles.programs import run_step
 from triton_ensembles.progress import Progress
 

@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.reference.environment import MEMBER, packed_environment
+from checkout import BUILD
 from triton_ensembles.archive.write import write_archive
-from triton_ensembles.building.build import Built, build
+from triton_ensembles.building.build import build
+from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.store import Store
 from triton_ensembles.files import digest, file_digest
-from triton_ensembles.paths import BUILD
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.model_config import CONFIG, format_config, read_config
 from triton_ensembles.triton.targets import CPU

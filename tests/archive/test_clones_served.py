@@ -9,7 +9,7 @@ import numpy as np
 import tritonclient.http as http
 
 from triton_ensembles.archive.clones import clone, clone_names
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 from triton_ensembles.check import check
 from triton_ensembles.check.fault import Severity
 from triton_ensembles.triton.server import TritonServer

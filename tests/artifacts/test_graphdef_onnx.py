@@ -14,10 +14,10 @@ import onnx
 import onnxruntime
 import pytest
 
+from checkout import ROOT
 from triton_ensembles.artifacts import Job, graphdef_onnx, inception_v3_random
 from triton_ensembles.artifacts.accuracy_on_photographs import encoded_views
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
 
 INCEPTION = ("input", "InceptionV3/Predictions/Softmax")
 SMALL = ("input", "classes/Softmax")

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from checkout import ROOT
 from triton_ensembles.artifacts import Job, resnet50_torchscript
 from triton_ensembles.artifacts.resnet50 import ResNet50
 from triton_ensembles.artifacts.resnet50_torchscript import TOLERANCE, write
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
 
 WEIGHTS = "resnet50.pth"
 

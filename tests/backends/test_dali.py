@@ -16,8 +16,8 @@ import tritonclient.grpc as triton
 from nvidia.dali import fn, pipeline_def, types
 from PIL import Image
 
+from checkout import ENSEMBLES
 from pipelines.dali_pipe import preprocess, serialize
-from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.processes import descendants
 from triton_ensembles.triton.model_config import ModelInstanceGroup, format_config, read_config
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from checkout import ROOT
 from triton_ensembles.backends.common.instance_engine import InstanceEngine
 from triton_ensembles.backends.common.model_instance import LoadError, ModelInstance
-from triton_ensembles.paths import ROOT
 
 CORES = len(os.sched_getaffinity(0))
 SIBLING = """

@@ -15,8 +15,8 @@ import pytest
 import tritonclient.grpc as triton
 from onnx import TensorProto, helper
 
+from checkout import ROOT
 from tests.backends.embedding import TABLE, config, embedding, ids, parameter
-from triton_ensembles.paths import ROOT
 
 if TYPE_CHECKING:
     from tests.backends.conftest import Array, ModelServer

@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 import tritonclient.grpc as triton
 
+from checkout import ENSEMBLES
 from pipelines.dali_pipe import preprocess, serialize
-from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.triton.model_config import ModelInstanceGroup, format_config, read_config
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from benchmarks.contenders.contender import DRAWN, ECHO, ENGINE, ENGINE_ONE_THRE
 from benchmarks.floor import floor
 from benchmarks.parts import BATCHES, ONE
 from benchmarks.results import read_results
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 
 
 def test_what_the_floor_is_made_of_and_both_forms_are_measured(built: dict[str, Built], tmp_path: Path) -> None:

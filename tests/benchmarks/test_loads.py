@@ -10,7 +10,7 @@ from PIL import Image
 from benchmarks.loads import IMAGES, TEXTS, Load, images_of, texts_of
 from benchmarks.parts import PARTS
 from benchmarks.texts import COUNT, LENGTHS, load_tokenizer
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 
 
 @pytest.mark.parametrize("content", TEXTS)

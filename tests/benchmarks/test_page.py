@@ -10,8 +10,8 @@ from benchmarks.contenders.contender import DRAWN, ECHO, ENGINE, FUSED, PEER_NAM
 from benchmarks.parts import BATCHES, ONE
 from benchmarks.results import Results
 from benchmarks.tables import Table
+from checkout import ROOT
 from tests.benchmarks.runs import FACTS, run_of
-from triton_ensembles.paths import ROOT
 
 
 def written_page(tmp_path: Path, **parts: Results) -> str:

@@ -13,10 +13,10 @@ import pytest
 import tritonclient.http as http
 
 from benchmarks.reference.build import HERE, MEMBER, NAME, add_environments, built_models
+from checkout import ENSEMBLES
 from tests.ensembles.clients import embed
 from tests.ensembles.sentences import SENTENCES
-from triton_ensembles.building.build import Built
-from triton_ensembles.paths import ENSEMBLES
+from triton_ensembles.building.built import Built
 from triton_ensembles.triton.model_config import format_config, read_config
 from triton_ensembles.triton.server import TritonServer
 

@@ -15,9 +15,9 @@ from benchmarks.parts import BATCH, BATCHES, ONE
 from benchmarks.results import joined, ratio_of, read_parts, read_results
 from benchmarks.tables import Table
 from benchmarks.variants import with_bf16, with_one_instance, with_wheels
+from checkout import ENSEMBLES
 from tests.benchmarks.runs import run_of
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ENSEMBLES
 
 
 def test_a_ratio_is_the_median_of_rounds_that_have_both() -> None:

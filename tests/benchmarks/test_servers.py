@@ -17,7 +17,7 @@ from benchmarks.memory import ONE_INSTANCE, GrowthPoint, grow
 from benchmarks.process_usage import Memory
 from benchmarks.sizes import size_without_weights
 from tests.endpoint.hosting.archives import ensemble, model, packed
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 from triton_ensembles.deploy.payload import Payload, binary
 from triton_ensembles.triton.server import TritonServer
 

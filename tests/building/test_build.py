@@ -17,13 +17,14 @@ from pathlib import Path
 
 import pytest
 
+from checkout import ENSEMBLES, ROOT
 from tests.running import running
-from triton_ensembles.building.build import Built, build, choose
+from triton_ensembles.building.build import build
+from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.places import Places
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest
-from triton_ensembles.paths import ENSEMBLES, ROOT
-from triton_ensembles.recipe.reader import find_ensembles
+from triton_ensembles.recipe.places import find_ensembles
 from triton_ensembles.triton.model_config import parse_config
 from triton_ensembles.triton.targets import CPU
 

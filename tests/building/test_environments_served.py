@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import tritonclient.http as http
 
-from triton_ensembles.building.build import Built, build
+from triton_ensembles.building.build import build
+from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.step_wheels import steps_that_import

@@ -9,7 +9,8 @@ import pytest
 
 from tests.chain import NAME, write_chain
 from tests.environment.test_wheels import add_wheel
-from triton_ensembles.building.build import Built, build
+from triton_ensembles.building.build import build
+from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.home import server_python

@@ -11,7 +11,7 @@ import pytest
 from tests.backends.embedding import embedding
 from tests.backends.networks import sentences
 from triton_ensembles.building.artifact_builder import MadeArtifact
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 from triton_ensembles.building.inputs import digest_of_inputs
 from triton_ensembles.building.mapped_weights import derivations, map_weights
 from triton_ensembles.building.places import Places

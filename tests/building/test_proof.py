@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.chain import NAME, write_chain
-from triton_ensembles.building.build import Built, build
+from triton_ensembles.building.build import build
+from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.targets import CPU

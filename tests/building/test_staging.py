@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from checkout import ENSEMBLES
 from triton_ensembles.building.environment_forms import kind_for
 from triton_ensembles.building.environments import MadeEnvironment
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.staging import stage
 from triton_ensembles.check import check
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ENSEMBLES
-from triton_ensembles.recipe.reader import RECIPE
+from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.triton.home import STUB
 from triton_ensembles.triton.model_config import ModelInstanceGroup, read_config
 from triton_ensembles.triton.releases import releases

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from checkout import ENSEMBLES
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.weights_origin import weights_origin
-from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.triton.targets import CPU
 
 STEP = 'name: "{}"\nbackend: "{}"\ninput [ {{ name: "X" data_type: TYPE_FP32 dims: [ 4 ] }} ]\n'

@@ -14,7 +14,7 @@ import pytest
 
 from tests.check.packing import MODEL_PY, Content, ensemble_of, members, packed, python_step, rules
 from triton_ensembles.archive.write import write_archive
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 TARGET = "X-Amzn-SageMaker-Target-Model"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
+from checkout import ROOT
 from triton_ensembles.cli import main
-from triton_ensembles.paths import ROOT
 
 
 def run_in(project: Path, *arguments: str | Path) -> Result:

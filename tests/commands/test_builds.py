@@ -12,7 +12,7 @@ import tritonclient.http as http
 
 from tests.endpoint.hosting import archives
 from triton_ensembles.archive.manifest import MANIFEST
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 from triton_ensembles.commands.builds import server_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.perf.sweep import measure

@@ -9,6 +9,7 @@ import botocore.session
 import pytest
 from click.testing import CliRunner, Result
 
+from checkout import ENSEMBLES
 from tests.commands.projects import run_in
 from tests.test_project import write_ensemble
 from triton_ensembles.check.examples import ensemble, python_model, step
@@ -18,7 +19,6 @@ from triton_ensembles.check.staging_example import stage
 from triton_ensembles.cli import main
 from triton_ensembles.commands.check import check_command
 from triton_ensembles.deploy.image import PIP_SERVER
-from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.triton.releases import check_instance
 
 

@@ -10,10 +10,10 @@ import pytest
 import tritonclient.http as http
 from click.testing import CliRunner, Result
 
+from checkout import ROOT
 from tests import chain
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 from triton_ensembles.cli import main
-from triton_ensembles.paths import ROOT
 from triton_ensembles.triton.server import TritonServer
 
 Run = Callable[..., Result]

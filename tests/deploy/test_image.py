@@ -8,11 +8,11 @@ from collections import Counter
 
 import pytest
 
+from checkout import ROOT
 from triton_ensembles.deploy import image
 from triton_ensembles.deploy.defaults import DEFAULTS
 from triton_ensembles.deploy.image import PIP_SERVER, default_image, image_to_check, image_uri
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
 from triton_ensembles.triton.releases import instance_of, releases
 from triton_ensembles.triton.targets import NAMES
 

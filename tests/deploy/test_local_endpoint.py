@@ -14,9 +14,10 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from checkout import ENSEMBLES, ROOT
 from tests.deploy.conftest import MakeArchive
 from tests.triton.test_server import wait_until
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 from triton_ensembles.commands.autoscale import autoscale
 from triton_ensembles.commands.deploy import deploy
 from triton_ensembles.commands.endpoint import environment
@@ -28,7 +29,6 @@ from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.folder import examples_folder
-from triton_ensembles.paths import ENSEMBLES, ROOT
 
 ROLE = "arn:aws:iam::123456789012:role/some-role"
 NAME = ("--endpoint", "rehearsal")

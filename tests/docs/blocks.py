@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.paths import ROOT
+from checkout import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 _INLINE = re.compile(r"`((?:\./)?build\.py|make) ([^`\n]+)`")

@@ -11,11 +11,11 @@ from pathlib import Path
 import click
 import pytest
 
+from checkout import ROOT
 from tests.docs.blocks import PAGES, blocks_of, inline_commands
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 from triton_ensembles.cli import main
 from triton_ensembles.commands import reference
-from triton_ensembles.paths import ROOT
 
 _TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
 _READING = tuple(f"./build.py {name} " for name in ("check", "graph", "list", "diff"))

@@ -3,7 +3,7 @@
 import re
 import tomllib
 
-from triton_ensembles.paths import ROOT
+from checkout import ROOT
 
 _PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 

@@ -10,12 +10,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from checkout import DIST, ENSEMBLES, ROOT
 from tests.endpoint.browser import Browser
 from tests.endpoint.conftest import BUCKET, Deployer
 from triton_ensembles.deploy.payload import Payload, payload_of
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.examples.folder import read_examples
-from triton_ensembles.paths import DIST, ENSEMBLES, ROOT
 
 PICTURE = ROOT / "docs" / "images" / "endpoint.png"
 

@@ -18,13 +18,13 @@ import pytest
 from botocore.exceptions import ClientError
 from click.testing import CliRunner
 
+from checkout import ROOT
 from tests.endpoint.conftest import BUCKET, Deployer
 from tests.endpoint.hosting import archives
 from tests.triton.test_server import listening, wait_for_end, wait_until
 from triton_ensembles.commands.endpoint import endpoint
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
 from triton_ensembles.processes import descendants
 
 

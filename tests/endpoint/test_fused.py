@@ -16,7 +16,7 @@ from tests import chain
 from tests.endpoint.conftest import Deployer
 from tests.endpoint.test_metrics import one, samples
 from tests.triton.test_server import wait_until
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.endpoint.metrics.triton import Source, scrape

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import tritonclient.http as http
 
+from checkout import ENSEMBLES
 from triton_ensembles.examples.folder import examples_folder
 from triton_ensembles.examples.tensor import pixels
-from triton_ensembles.paths import ENSEMBLES
 
 PHOTOGRAPHS = sorted(examples_folder(ENSEMBLES / "dali_inception").glob("*.jpg"))
 

@@ -6,7 +6,7 @@ import torch
 
 from triton_ensembles.artifacts.resnet50 import ResNet50
 from triton_ensembles.artifacts.resnet50_torchscript import fill
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.recipe.reader import read_recipe
 

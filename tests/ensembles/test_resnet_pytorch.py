@@ -19,7 +19,7 @@ from tritonclient.utils import InferenceServerException
 from tests.ensembles.clients import PHOTOGRAPHS, classify_pixels, imagenet_pixels
 from tests.ensembles.resnet import eager_network
 from tests.triton.test_server import wait_until
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.triton.server import TritonServer
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from checkout import ENSEMBLES
 from triton_ensembles.building.environments import make_environments
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.store import Store
 from triton_ensembles.environment import EnvironmentSpec, make_packed_environment, read_environment_file
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.triton.home import server_python
 from triton_ensembles.triton.interpreter import choose_interpreter, find_interpreter
 from triton_ensembles.triton.releases import releases

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from checkout import ENSEMBLES
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.folder import Examples, read_examples
-from triton_ensembles.paths import ENSEMBLES
-from triton_ensembles.recipe.reader import find_ensembles
+from triton_ensembles.recipe.places import find_ensembles
 
 CONFIG = """platform: "ensemble"
 max_batch_size: 4

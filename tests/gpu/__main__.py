@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from checkout import ROOT
 from triton_ensembles.files import write_whole
-from triton_ensembles.paths import ROOT
 from triton_ensembles.tensorrt.machine import find_gpu
 from triton_ensembles.triton.home import VERSION
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import tritonclient.grpc as grpc
 
+from checkout import PLACES
 from triton_ensembles.building.artifact_builder import ArtifactBuilder
-from triton_ensembles.building.places import PLACES
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.sources import Sources
 from triton_ensembles.building.staging import stage

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.paths import ROOT
+from checkout import ROOT
 from triton_ensembles.tensorrt.machine import find_gpu
 
 RUN = "import sys; from pathlib import Path; from tests.gpu.__main__ import main; sys.exit(main(Path(sys.argv[1])))"

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
+from checkout import ENSEMBLES
 from triton_ensembles.check.examples import ensemble, step
 from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
@@ -20,7 +21,6 @@ from triton_ensembles.graph.dag import Graph, Tensor, graph_of, ranks
 from triton_ensembles.graph.layout import layout
 from triton_ensembles.graph.mermaid import mermaid
 from triton_ensembles.graph.picture import picture
-from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.triton.model_config import parse_config
 
 

@@ -12,7 +12,7 @@ import tritonclient.http as http
 
 from tests import chain
 from tests.triton.test_server import wait_until
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 from triton_ensembles.perf.fused_steps import FusedSteps, planned_steps
 from triton_ensembles.perf.report import tables
 from triton_ensembles.perf.steps import read_counters

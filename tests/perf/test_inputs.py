@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from tritonclient.utils import deserialize_bytes_tensor
 
+from checkout import ENSEMBLES
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.folder import Examples, read_examples
-from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.perf.inputs import Inputs, UserInputs, inputs_for
 from triton_ensembles.triton.model_config import ModelConfig
 

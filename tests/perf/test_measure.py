@@ -16,15 +16,15 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from checkout import ENSEMBLES
 from tests.endpoint.hosting import archives
 from tests.running import running
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.perf.inputs import UserInputs
 from triton_ensembles.perf.report import tables
 from triton_ensembles.perf.sweep import measure
-from triton_ensembles.recipe.reader import find_ensembles
+from triton_ensembles.recipe.places import find_ensembles
 from triton_ensembles.triton.model_config import CONFIG, read_config
 
 STEPS = {

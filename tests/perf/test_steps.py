@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import tritonclient.http as http
 
+from checkout import ENSEMBLES
 from triton_ensembles.examples.folder import read_examples
-from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.perf.analyzer import run_analyzer
 from triton_ensembles.perf.inputs import UserInputs, inputs_for
 from triton_ensembles.perf.steps import Counters, composing_models, read_counters, step_times

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from checkout import ENSEMBLES
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ENSEMBLES
-from triton_ensembles.recipe.reader import find_ensembles, read_recipe, recipe_and_faults
+from triton_ensembles.recipe.places import find_ensembles
+from triton_ensembles.recipe.reader import read_recipe, recipe_and_faults
 from triton_ensembles.recipe.schema import Recipe
 
 GOOD = """\

@@ -15,7 +15,8 @@ import tritonclient.http as http
 
 from tests.check.served import ModelLoader
 from tests.tensorrt.conftest import IMAGE
-from triton_ensembles.building.build import Built, build
+from triton_ensembles.building.build import build
+from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
 from triton_ensembles.check import check
 from triton_ensembles.check.fault import Severity

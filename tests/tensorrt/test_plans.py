@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from checkout import ROOT
 from tests.tensorrt.conftest import IMAGE, Machine, with_tensorrt
 from triton_ensembles.building.artifact_builder import ArtifactBuilder, MadeArtifact
 from triton_ensembles.building.build import build
@@ -18,7 +19,6 @@ from triton_ensembles.building.store import Store
 from triton_ensembles.building.tensorrt_plans import find_plans
 from triton_ensembles.cli import main
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
 from triton_ensembles.recipe.reader import read_recipe
 from triton_ensembles.tensorrt.plan_builders import banner_version
 from triton_ensembles.triton.releases import agree

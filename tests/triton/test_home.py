@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from triton_ensembles.paths import ROOT
+from checkout import ROOT
 from triton_ensembles.triton.home import install_home
 
 

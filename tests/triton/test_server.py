@@ -20,7 +20,7 @@ import pytest
 
 from tests.endpoint.hosting import archives
 from tests.running import running
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.processes import descendants
 from triton_ensembles.triton.home import find_home

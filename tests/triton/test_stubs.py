@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import tritonclient.http as http
 
+from checkout import TRITON_HOME
 from tests.triton.test_server import CONFIG
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import TRITON_HOME
 from triton_ensembles.triton import bare_python
 from triton_ensembles.triton.home import find_home, server_python
 from triton_ensembles.triton.interpreter import find_interpreter

@@ -30,7 +30,7 @@ from triton_ensembles.triton.model_config import CONFIG, ModelConfig, format_con
 
 _LARGE = 4 << 10  # bytes; a smaller file is compressed with its neighbors, which takes less space
 _LEVEL = 6  # level 9, zlib's best, takes three times as long
-_OURS = "clone an archive that build.py build wrote"
+_OURS = "clone an archive that this project's command build wrote"
 _ENVIRONMENT = "EXECUTION_ENV_PATH"  # it may name another step's folder
 _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 

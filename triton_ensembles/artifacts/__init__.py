@@ -4,7 +4,7 @@ A maker is a function that writes ``job.output`` and returns facts for the manif
 (``run.py``), so that frameworks do not meet and do not stay in memory. Its module has
 
 * ``TOOLS``, the packages whose versions change its output,
-* ``READS``, other files of the project that change its output, if there are any,
+* ``READS``, other files of the package that change its output, if there are any,
 * ``DIFFERS_BY_DALI = True`` if its output depends on the target's DALI.
 """
 
@@ -16,7 +16,8 @@ from types import ModuleType
 from typing import Any
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
+
+SCRIPT, RUN = "script", "run"  # the maker that is a script of the project, and the option that names it
 
 MAKERS = {
     "copy": "files:copy",
@@ -29,6 +30,7 @@ MAKERS = {
     "tensorrt_plan": "tensorrt_plan:make",
     "resnet50_torchscript": "resnet50_torchscript:make",
     "resnet50_random": "resnet50_torchscript:make_random",
+    SCRIPT: "script:make",
 }
 """Module and function of each maker, by the name that recipes use."""
 
@@ -42,12 +44,14 @@ class MakerNeeds:
         optional: other options that it knows.
         file: whether it reads one file, which ``file`` or ``needs`` names.
         files: whether it reads all files of the source.
+        any_options: whether it takes whatever options there are.
     """
 
     options: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     file: bool = False
     files: bool = False
+    any_options: bool = False
 
 
 NEEDS = {
@@ -61,6 +65,7 @@ NEEDS = {
     "tensorrt_plan": MakerNeeds(("profiles", "accuracy"), ("precision",), file=True),
     "resnet50_torchscript": MakerNeeds(file=True),
     "resnet50_random": MakerNeeds(("seed",)),
+    SCRIPT: MakerNeeds((RUN,), any_options=True),
 }
 """What each maker reads of the recipe, by its name."""
 
@@ -85,7 +90,7 @@ class Job:
         options: those of the recipe.
         dali_device: the device that decodes images on the target, "cpu" or "mixed"; "" unless the maker differs by it.
         dali_version: the DALI that will read the output; "" for the installed one, or when it is unknown.
-        root: the folder of the project, which paths in options are relative to.
+        root: the folder of the project, which paths in options are relative to; caches are in its build/.
     """
 
     output: Path
@@ -94,7 +99,7 @@ class Job:
     options: dict[str, Any]
     dali_device: str
     dali_version: str
-    root: Path = ROOT
+    root: Path = Path()
 
     def source_file(self) -> Path:
         """The path of ``file``. Raises :class:`EnsembleError` when the recipe names no file."""

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.artifacts.accuracy import batches, least_cosine, outputs
-from triton_ensembles.paths import ROOT
+from triton_ensembles.paths import PACKAGE
 
 TOOLS = ("openvino", "tokenizers")
-READS = ("triton_ensembles/artifacts/accuracy.py", "ensembles/bert_trt/ensemble/examples/sentences.txt")
+READS = ("artifacts/accuracy.py", "artifacts/sentences.txt")
 OUTPUT = "output"
 WIDTH = 8  # tokens: rows are padded to a multiple, as the gpu target's preprocess does
 
@@ -31,7 +31,7 @@ def make(job: Job) -> Facts:
 
 def feeds(files: Mapping[str, Path], sizes: Sequence[int] = ()) -> list[dict[str, NDArray[np.int32]]]:
     """The sentences, tokenized by ``files["tokenizer.json"]``: a batch of each of ``sizes``, or each sentence alone."""
-    lines = (ROOT / READS[-1]).read_text(encoding="utf-8").splitlines()
+    lines = (PACKAGE / READS[-1]).read_text(encoding="utf-8").splitlines()
     sentences = [line for line in lines if line and not line.startswith("#")]
     return [tokenized(batch, files["tokenizer.json"]) for batch in batches(sentences, sizes)]
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from triton_ensembles.artifacts import Facts, Job
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import locked, remove_partials, write_whole
-from triton_ensembles.paths import BUILD
 from triton_ensembles.programs import ProgramError, output_of
 
 TOOLS = ("nvidia-dali-cuda130",)
@@ -25,7 +24,7 @@ def make(job: Job) -> Facts:
     installed = version(TOOLS[0])
     wanted = full_version(job.dali_version) if job.dali_version else installed
     if wanted != installed:
-        _serialize_with(wanted, path, job.output, job.dali_device)
+        _serialize_with(dali_folder(wanted, job.root / "build" / "tools"), wanted, path, job.output, job.dali_device)
     else:
         spec = importlib.util.spec_from_file_location(path.stem, path)
         assert spec is not None and spec.loader is not None
@@ -46,7 +45,7 @@ def package_of(version: str) -> str:
     return "nvidia-dali-cuda120" if (major, minor) >= (1, 23) else "nvidia-dali-cuda110"
 
 
-def dali_folder(version: str, tools: Path = BUILD / "tools") -> Path:
+def dali_folder(version: str, tools: Path) -> Path:
     """A folder to import ``nvidia.dali`` of exactly this version from; pip fills it the first time (about 600 MB).
 
     Raises:
@@ -75,17 +74,17 @@ def dali_folder(version: str, tools: Path = BUILD / "tools") -> Path:
     return folder
 
 
-def _serialize_with(version: str, script: Path, output: Path, device: str) -> None:
+def _serialize_with(folder: Path, version: str, script: Path, output: Path, device: str) -> None:
     """Run the pipeline's script with exactly this DALI; it writes ``output``.
 
     Args:
+        folder: where it is imported from.
         device: the device that decodes images, "cpu" or "mixed".
 
     Raises:
-        EnsembleError: pip cannot install that DALI, or the script fails with it. DALI up to 1.35 writes "mixed" only on
+        EnsembleError: the script fails with it. DALI up to 1.35 writes "mixed" only on
             a machine with a GPU; 1.53 does not need one.
     """
-    folder = dali_folder(version)
     # -S: without this environment's site-packages, so that two versions of DALI and their libraries never mix.
     command: list[str | Path] = [sys.executable, "-S", "-B", script, output, "--device", device]
     try:

@@ -17,7 +17,7 @@ from triton_ensembles.artifacts.accuracy import Floats
 from triton_ensembles.errors import EnsembleError
 
 TOOLS = ("tf2onnx", "onnx", "onnxruntime", "tensorflow-cpu", "numpy")
-READS = ("triton_ensembles/artifacts/accuracy_on_photographs.py", "pipelines/dali_pipe.py")
+READS = ("artifacts/accuracy_on_photographs.py",)
 
 # ONNX Runtime reads 17 since 1.12 (Triton 22.07), and TensorRT 8.5 (Triton 22.11) reads none above it. tf2onnx writes
 # at most 18, and an image classifier needs nothing of it.
@@ -124,13 +124,12 @@ def _batched(source: Path, input_: str, output: str) -> Any:
 
 
 def _batches(shape: tuple[int, int, int]) -> Iterator[Floats]:
-    """Batches of images of ``shape``, from -1 to 1: seeded noise, and photographs if DALI's output has that shape."""
-    from pipelines.dali_pipe import SIDE, preprocess
-    from triton_ensembles.artifacts.accuracy_on_photographs import encoded_views
+    """Batches of images of ``shape``, from -1 to 1: seeded noise, and photographs for Inception's size."""
+    from triton_ensembles.artifacts.accuracy_on_photographs import SIDE, encoded_views, pixels_of
 
     generator = np.random.default_rng(SEED)
     for size in BATCHES:
         yield generator.uniform(-1, 1, (size, *shape)).astype(np.float32)
     if shape == (SIDE, SIDE, 3):
-        photographs = np.stack([preprocess(view) for view in encoded_views()[: sum(BATCHES)]])
+        photographs = np.stack([pixels_of(view) for view in encoded_views()[: sum(BATCHES)]])
         yield from np.split(photographs, np.cumsum(BATCHES)[:-1])

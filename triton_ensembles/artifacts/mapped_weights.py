@@ -26,11 +26,7 @@ from triton_ensembles.backends.onnxruntime.weights_gate import GatedFiles, Weigh
 from triton_ensembles.errors import EnsembleError
 
 TOOLS = ("onnx",)  # ONNX Runtime's version is an option
-READS = (
-    "triton_ensembles/backends/common/known_input.py",
-    "triton_ensembles/backends/onnxruntime/tensors.py",
-    "triton_ensembles/backends/onnxruntime/weights_gate.py",
-)
+READS = ("backends/common/known_input.py", "backends/onnxruntime/tensors.py", "backends/onnxruntime/weights_gate.py")
 
 _INLINE = 1024  # bytes; smaller tensors stay in the graph
 _PAGE, _LINE = 4096, 64  # a large tensor begins with a page, so that only what is read is in memory

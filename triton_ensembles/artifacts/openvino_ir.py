@@ -19,11 +19,7 @@ from triton_ensembles.backends.openvino.tensors import CHECKSUM, Names, read
 from triton_ensembles.errors import EnsembleError
 
 TOOLS = ("openvino",)
-READS = (
-    "triton_ensembles/backends/common/known_input.py",
-    "triton_ensembles/backends/common/model_instance.py",
-    "triton_ensembles/backends/openvino/tensors.py",
-)
+READS = ("backends/common/known_input.py", "backends/common/model_instance.py", "backends/openvino/tensors.py")
 
 
 def make(job: Job) -> Facts:

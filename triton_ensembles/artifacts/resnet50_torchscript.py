@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import torch
 
 TOOLS = ("torch", "numpy")
-READS = ("triton_ensembles/artifacts/resnet50.py",)
+READS = ("artifacts/resnet50.py",)
 
 BATCHES = (1, 5)
 TOLERANCE = 1e-4  # max abs difference of an output to the network's, relative to the largest; fp32 gives about 1e-6

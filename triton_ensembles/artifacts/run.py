@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from triton_ensembles.artifacts import Job, load_maker
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.extras import missing_extra
 from triton_ensembles.system_errors import explained
 
 
@@ -23,6 +24,10 @@ def main() -> None:
         found = load_maker(maker)[1](job)
     except EnsembleError as error:
         sys.exit(str(error))
+    except ModuleNotFoundError as error:
+        if missing := missing_extra(error, "build"):
+            sys.exit(str(missing))
+        raise
     except OSError as error:
         if known := explained(error):
             sys.exit(str(known))

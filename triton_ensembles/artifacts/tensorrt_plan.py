@@ -15,7 +15,6 @@ from typing import Any
 from triton_ensembles.artifacts import ACCURACY_CHECKS, Facts, Job, load_maker
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import write_whole
-from triton_ensembles.paths import BUILD
 from triton_ensembles.tensorrt.api import build_with_api
 from triton_ensembles.tensorrt.machine import Gpu
 from triton_ensembles.tensorrt.plan_builders import PYTHON, PlanBuilder, run_script
@@ -28,7 +27,7 @@ PREBUILT = "prebuilt"  # options.builder of a plan that was built on another mac
 _CALLS = ["network_from_onnx_path", "CreateConfig(fp16, profiles, load_timing_cache)", "engine_from_network"]
 TOOLS = ("onnx", "onnxruntime")
 READS = tuple(
-    f"triton_ensembles/{path}"
+    path
     for path in (
         *("tensorrt/plan_request.py", "tensorrt/profiles.py", "tensorrt/api.py", "tensorrt/result.py"),
         *("artifacts/accuracy.py", "artifacts/accuracy_on_sentences.py", "artifacts/accuracy_on_photographs.py"),
@@ -92,7 +91,12 @@ def _build(request: PlanRequest, job: Job, folder: Path) -> None:
     builder = PlanBuilder(str(options["builder"]), str(options["tensorrt"]), str(options["docker_image"]))
     script = write_request(request, job.source_file(), folder)
     # The speed of this GPU's kernels, measured by TensorRT in earlier builds.
-    kept = BUILD / "timing" / f"{builder.image or builder.tensorrt}-{gpu.compute_capability}.cache".replace("/", "_")
+    kept = (
+        job.root
+        / "build"
+        / "timing"
+        / f"{builder.image or builder.tensorrt}-{gpu.compute_capability}.cache".replace("/", "_")
+    )
     cache = folder / f"{request.name}.timing.cache"
     if kept.is_file():
         shutil.copyfile(kept, cache)

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from triton_ensembles.artifacts import Job, load_maker
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import digest, file_digest
-from triton_ensembles.paths import ROOT
+from triton_ensembles.paths import IMPORTED_FROM, PACKAGE
 from triton_ensembles.processes import die_with_parent, end, uninterrupted
 from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.schema import Artifact, Options
@@ -41,7 +41,7 @@ class MakerCall:
         """What determines the output apart from the input files: code, options, versions of tools."""
         module = self._module
         assert module.__file__ is not None
-        reads = {path: file_digest(ROOT / path) for path in getattr(module, "READS", ())}
+        reads = {path: file_digest(PACKAGE / path) for path in getattr(module, "READS", ())}
         return {
             "maker": self.name,
             "code": digest([file_digest(Path(module.__file__)), reads]),
@@ -76,7 +76,7 @@ class MakerCall:
                     stdin=subprocess.PIPE,
                     stdout=stream,
                     stderr=subprocess.STDOUT,
-                    cwd=ROOT,
+                    cwd=IMPORTED_FROM,
                     env=os.environ | ({"PYTHONPATH": str(packages.resolve())} if packages else {}),
                     start_new_session=True,  # Ctrl-C reaches only this process, which ends the maker
                     preexec_fn=die_with_parent(),

@@ -2,8 +2,7 @@
 
 import json
 import shutil
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,6 +12,7 @@ from typing import Any
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.artifact_builder import ArtifactBuilder
+from triton_ensembles.building.built import Built, built_of, last_built
 from triton_ensembles.building.environments import make_environments
 from triton_ensembles.building.fused_packages import make_packages, onnxruntime_of, record_of
 from triton_ensembles.building.fused_staging import stage_fused
@@ -24,57 +24,17 @@ from triton_ensembles.building.model_selection import with_needs
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.plan import BuildPlan, plan_build
 from triton_ensembles.building.proof import prove as prove_archive
+from triton_ensembles.building.refusal import refuse_faults
 from triton_ensembles.building.sources import Sources, SourceUnavailableError
 from triton_ensembles.building.staging import stage
 from triton_ensembles.building.store import Store
 from triton_ensembles.building.tensorrt_plans import find_plans
-from triton_ensembles.check import check
-from triton_ensembles.check.formats import printed
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.files import file_digest, locked, remove, write_whole
 from triton_ensembles.progress import Progress
-from triton_ensembles.recipe.reader import find_ensembles
 from triton_ensembles.recipe.schema import Source
 from triton_ensembles.system_errors import naming
-from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import Target
-
-
-@dataclass(frozen=True)
-class Built:
-    """An archive in dist/.
-
-    Attributes:
-        repository: the staged repository that was packed.
-        inputs: the digest of everything that it was built from.
-        changed: whether this build wrote it, or kept it because its inputs are unchanged.
-        proven: whether it was loaded once in the server on this machine.
-    """
-
-    name: str
-    archive: Path
-    repository: Path
-    sha256: str
-    manifest: dict[str, Any]
-    inputs: str
-    changed: bool
-    proven: bool = False
-
-    @property
-    def random(self) -> bool:
-        """Whether any file in it has random weights."""
-        return bool(self.manifest["weights"] == "random")
-
-
-def choose(root: Path, names: Sequence[str]) -> list[Path]:
-    """The folders of the named ensembles in ``root``, or of all of them. Raises :class:`EnsembleError`."""
-    found = {folder.name: folder for folder in find_ensembles(root)}
-    if not found:
-        raise EnsembleError("there are no ensembles here", path=root, cure="an ensemble is a folder with ensemble.toml")
-    for name in names:
-        if name not in found:
-            raise EnsembleError(f"there is no ensemble {name!r}", path=root, cure=f"there are {', '.join(found)}")
-    return [found[name] for name in names or found]
 
 
 def build(
@@ -142,7 +102,7 @@ def build(
         }
         with write_whole(places.state(target.name, plan.name)) as written:
             written.write_text(json.dumps(state, indent=2, sort_keys=True))
-        return _built(plan.name, target.name, places, state, manifest, changed=True)
+        return built_of(plan.name, target.name, places, state, manifest, changed=True)
 
 
 def _locks(folder: Path) -> dict[str, str]:
@@ -186,25 +146,6 @@ def _unchanged(plan: BuildPlan, inputs: str, places: Places, *, retry_weights: b
     """The archive that was made from these inputs, unless its random weights might be replaced now."""
     built = last_built(plan.name, plan.target.name, places)
     return built if built and built.inputs == inputs and not (built.random and retry_weights) else None
-
-
-def last_built(name: str, target: str, places: Places) -> Built | None:
-    """The ensemble's archive in dist/; None when it was never built, or is damaged."""
-    try:
-        state = json.loads(places.state(target, name).read_text())
-        manifest = json.loads((places.repository(target, name) / MANIFEST).read_text())
-        sha256 = file_digest(places.archive(target, name))
-    except (OSError, ValueError):
-        return None
-    return _built(name, target, places, state, manifest, changed=False) if sha256 == state["archive"] else None
-
-
-def _built(
-    name: str, target: str, places: Places, state: Mapping[str, Any], manifest: dict[str, Any], *, changed: bool
-) -> Built:
-    archive, repository = places.archive(target, name), places.repository(target, name)
-    proven = bool(state.get("proven"))
-    return Built(name, archive, repository, state["archive"], manifest, state["inputs"], changed, proven)
 
 
 @dataclass(frozen=True)
@@ -285,16 +226,3 @@ def _scratch(path: Path) -> Iterator[Path]:
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def refuse_faults(path: Path, target: Target, message: str, final_path: Path | None = None) -> None:
-    """Raises :class:`EnsembleError` with everything that ``check`` finds at ``path``, if there is an error.
-
-    Args:
-        final_path: where ``path`` will be, for the places of the faults.
-    """
-    started = time.perf_counter()
-    report = check([path], Destination(target.name, target.instance, target.image))
-    if report.errors:
-        faults = printed("text", report, time.perf_counter() - started).replace(shown(path), shown(final_path or path))
-        raise EnsembleError(f"{message}\n{faults}")

@@ -12,7 +12,7 @@ from triton_ensembles.building.plan import BuildPlan, written_paths
 from triton_ensembles.check.suppression import comments
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.files import digest, file_digest
-from triton_ensembles.recipe.reader import RECIPE
+from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.triton import backends, model_config, releases, targets
 from triton_ensembles.triton.home import server_python
 

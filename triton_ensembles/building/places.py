@@ -1,4 +1,4 @@
-"""Where a build reads and writes: the folders of a project, by default of this checkout."""
+"""Where a build reads and writes: the folders of a project."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.files import shared
-from triton_ensembles.paths import ROOT
 from triton_ensembles.progress import Progress
+from triton_ensembles.project import ENSEMBLES
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where a build reads and writes.
-
-    Attributes:
-        root: what the paths in recipes (envs/…, pipelines/…) are relative to.
-    """
+    """Where a build reads and writes."""
 
     ensembles: Path
     build: Path
     dist: Path
-    root: Path = ROOT
 
     @classmethod
     def of(cls, project: Path) -> Places:
         """The places of the project in the folder ``project``, the one that holds ensembles/."""
         project = project.resolve()
-        return cls(project / "ensembles", project / "build", project / "dist", project)
+        return cls(project / ENSEMBLES, project / "build", project / "dist")
+
+    @property
+    def root(self) -> Path:
+        """What the paths in recipes (envs/…, pipelines/…) are relative to."""
+        return self.ensembles.parent
 
     @property
     def reports(self) -> Path:
@@ -57,6 +57,3 @@ class Places:
 
     def state(self, target: str, name: str) -> Path:
         return self.build / target / f"{name}.state.json"
-
-
-PLACES = Places.of(ROOT)

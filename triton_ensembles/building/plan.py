@@ -11,9 +11,9 @@ from triton_ensembles.building.config_rewrite import rewrite_configs
 from triton_ensembles.building.environment_forms import kind_for
 from triton_ensembles.building.model_selection import SelectedModel, select_models
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.folder import FOLDER as EXAMPLES
-from triton_ensembles.paths import ROOT
-from triton_ensembles.recipe.reader import RECIPE, read_recipe
+from triton_ensembles.examples import FOLDER as EXAMPLES
+from triton_ensembles.recipe.places import RECIPE
+from triton_ensembles.recipe.reader import read_recipe
 from triton_ensembles.recipe.schema import Artifact, Recipe
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 from triton_ensembles.triton.targets import Target
@@ -56,8 +56,11 @@ class BuildPlan:
                 yield f"the environment {name} is a .tar.gz, because {self.target.server} takes no folder (23.07 does)"
 
 
-def plan_build(folder: Path, target: Target, root: Path = ROOT) -> BuildPlan:
+def plan_build(folder: Path, target: Target, root: Path | None = None) -> BuildPlan:
     """Read the ensemble in ``folder``, select its model files for ``target`` and rewrite its configs.
+
+    Args:
+        root: the folder of the project; by default the one that holds ensembles/.
 
     Raises:
         EnsembleError: the folder or its recipe is not valid, or the target cannot run a step.
@@ -69,7 +72,7 @@ def plan_build(folder: Path, target: Target, root: Path = ROOT) -> BuildPlan:
     selected = select_models(recipe, configs, target)
     rewrite_configs(configs, ensemble, folder.name, recipe, selected, target)
     artifacts = tuple(each for each in recipe.artifacts if not each.is_model or selected[each.step].file == each)
-    return BuildPlan(folder, root, target, recipe, selected, artifacts, configs)
+    return BuildPlan(folder, root or folder.parents[1], target, recipe, selected, artifacts, configs)
 
 
 def _refuse_unknown_steps(folder: Path, recipe: Recipe, configs: Mapping[str, ModelConfig]) -> None:

@@ -93,7 +93,7 @@ def fetch(name: str, source: Source, *, folder: Path | None, cache: Path, progre
     if missing:
         raise SourceUnavailableError(
             f"the source file {name}/{next(iter(missing))} could not be downloaded ({'; '.join(reasons)})",
-            cure="put the file into a folder and set WEIGHTS_DIR to it (build.py: --weights-dir)",
+            cure="put the file into a folder and set WEIGHTS_DIR to it (make), or name it by --weights-dir",
         )
     return kept
 

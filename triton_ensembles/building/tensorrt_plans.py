@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import COMMAND
 from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.schema import Artifact, Options
 from triton_ensembles.tensorrt.machine import find_gpu
@@ -65,7 +66,7 @@ def find_plans(
             f"  1. on a machine with that GPU, install tensorrt{wanted} and polygraphy with pip into .venv, or put\n"
             f"     trtexec of TensorRT {target.release.tensorrt or 'of the image'} on PATH, and build there\n"
             f"  2. on a machine with that GPU and Docker, build: it runs {docker_image(target.image)}\n"
-            f"  3. run ./build.py engines {ensemble} --image {target.image} --output DIR, run DIR/*.sh on a machine\n"
+            f"  3. run {COMMAND} engines {ensemble} --image {target.image} --output DIR, run DIR/*.sh on a machine\n"
             "     with trtexec and the GPU, and build anywhere with --engines-from DIR (ENGINES_FROM=DIR with make)",
         )
     _refuse_other_gpu(gpu.name, gpu.compute_capability, target, None)
@@ -116,7 +117,7 @@ def _prebuilt(artifact: Artifact, name: str, folder: Path, target: Target) -> Pl
         raise EnsembleError(
             f"this plan is {in_plan}, and the recipe has {in_recipe}",
             path=built.plan,
-            cure="run `build.py engines` again, and build the plan with the new script",
+            cure=f"run `{COMMAND} engines` again, and build the plan with the new script",
         )
     found = (path for pattern in _PREBUILT for path in folder.glob(f"{name}.{pattern}"))
     files = {path.name: path for path in sorted(found) if path.is_file()}

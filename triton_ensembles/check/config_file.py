@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
-from tritonclient.grpc.model_config_pb2 import ModelConfig
-
 from triton_ensembles.check.fault import Place
 from triton_ensembles.check.text.parsed import Parsed, Path, TextFault
 from triton_ensembles.check.text.parser import parse
 from triton_ensembles.check.text.tokens import Lines
 from triton_ensembles.check.text.unknown import UnknownValueError, view
+from triton_ensembles.triton.model_config import ModelConfig
 
 
 @dataclass(frozen=True)

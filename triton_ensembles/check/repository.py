@@ -12,8 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tritonclient.grpc.model_config_pb2 import ModelConfig
-
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.archive.tar import read_archive
 from triton_ensembles.archive.tree import Entry, Problem, Tree, is_archive, join
@@ -26,8 +24,8 @@ from triton_ensembles.check.text.parsed import Path as FieldPath
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.errors import shown as shown_path
-from triton_ensembles.recipe.reader import RECIPE
-from triton_ensembles.triton.model_config import CONFIG
+from triton_ensembles.recipe.places import RECIPE
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig
 
 # core r24.10 model_lifecycle.cc VersionsToLoad: folders of a model that are not versions.
 NOT_VERSIONS = ("warmup", "initial_state", "configs")

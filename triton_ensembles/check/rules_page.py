@@ -1,17 +1,17 @@
 """docs/rules.md, made from the rules themselves: python -m triton_ensembles.check.rules_page"""
 
 import re
+from pathlib import Path
 
 from triton_ensembles.check.registry import RULES
 from triton_ensembles.check.rule import Rule, Server
 from triton_ensembles.files import write_whole
-from triton_ensembles.paths import ROOT
 
-PAGE = ROOT / "docs" / "rules.md"
+PAGE = Path("docs/rules.md")  # of the checkout, from its root
 _HEAD = """\
-# The rules of `build.py check`
+# The rules of `check`
 
-`build.py check --explain RULE` prints a rule with a bad and a good example, what `check` says about the bad one, what
+`check --explain RULE` prints a rule with a bad and a good example, what `check` says about the bad one, what
 the server says, and how to fix it. Made by `python -m triton_ensembles.check.rules_page`; do not edit.
 
 The third column is what tritonserver 2.51.0 (release 24.10) does with the bad example. The tests load the bad and the

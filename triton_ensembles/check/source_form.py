@@ -6,14 +6,19 @@
 * The steps are written for the GPU target; the build rewrites ``instance_group`` and ``platform`` for the CPU.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.recipe.reader import RECIPE, recipe_and_faults
-from triton_ensembles.recipe.schema import Recipe
+from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.triton.targets import GPU_BACKENDS
+
+if TYPE_CHECKING:
+    from triton_ensembles.recipe.schema import Recipe
 
 ENSEMBLE_FOLDER = "ensemble"
 
@@ -56,5 +61,7 @@ class SourceRecipe:
 
 def read_source_recipe(text: str) -> SourceRecipe:
     """The recipe in ``text``, valid or not."""
+    from triton_ensembles.recipe.reader import recipe_and_faults  # pydantic; most repositories have no recipe
+
     recipe, faults = recipe_and_faults(text, Path(RECIPE))
     return SourceRecipe(recipe, tuple(faults))

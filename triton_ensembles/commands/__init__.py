@@ -1,1 +1,1 @@
-"""The commands of build.py: options and printing. All work is done elsewhere."""
+"""The commands: options and printing. All work is done elsewhere."""

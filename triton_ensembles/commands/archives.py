@@ -8,7 +8,7 @@ import click
 from triton_ensembles.commands import options
 from triton_ensembles.deploy.archives import SUFFIX, Archive, find_archives, read_archive, refuse_random
 from triton_ensembles.errors import shown
-from triton_ensembles.recipe.reader import find_ensembles
+from triton_ensembles.recipe.places import find_ensembles
 
 
 def project_archives(target: str) -> list[Archive]:

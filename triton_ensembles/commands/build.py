@@ -1,4 +1,4 @@
-"""``build.py build``: ensembles into dist/."""
+"""``build``: ensembles into dist/."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from triton_ensembles.triton.targets import target_of
 @click.option(
     "--engines-from",
     type=options.FOLDER,
-    help="gpu: a folder with TensorRT plans, built on another machine by the scripts of `build.py engines`.",
+    help="gpu: a folder with TensorRT plans, built on another machine by the scripts of `engines`.",
 )
 @click.option(
     "--prove",

@@ -1,16 +1,18 @@
 """What the commands that build have in common: progress, the server over what was built, and the loud warning."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from triton_ensembles.archive.manifest import python_of
-from triton_ensembles.building.build import Built, ask_sources, build, choose
+from triton_ensembles.building.build import ask_sources, build
+from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.sources import Sources
 from triton_ensembles.commands import options, output
+from triton_ensembles.commands.reports import summary_of, warn_of_random_weights
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.system_errors import explained
 from triton_ensembles.triton.ports import Ports
@@ -69,7 +71,7 @@ def build_all(
         size = built.archive.stat().st_size / 1e6
         result = f"built in {time.monotonic() - started:.1f} s" if built.changed else "unchanged, nothing to do"
         report(f"{shown(built.archive)}  {size:.1f} MB  sha256 {built.sha256[:12]}…  {result}")
-        warn_of_random_weights(built)
+        warn_of_random_weights(built.name, random=built.random)
         return built
 
     several = len(folders) > 1
@@ -116,24 +118,11 @@ def _each(
     return results
 
 
-def summary_of(failed: Mapping[str, EnsembleError], count: int, what: str) -> str:
-    """Which of ``count`` ensembles failed, and why: a line for each."""
-    reasons = [f"\n  {name}: {error.headline}" for name, error in failed.items()]
-    return f"{len(failed)} of {count} ensembles {what}:{''.join(reasons)}"
-
-
 def timed_progress(name: str) -> Callable[[str], None]:
     """Prints lines with the name and the seconds since now."""
     started = time.monotonic()
     say = output.progress()
     return lambda line: say(f"[{name} {time.monotonic() - started:5.1f} s] {line}")
-
-
-def warn_of_random_weights(built: Built) -> None:
-    """Print a loud line on stderr if the ensemble has random weights."""
-    if built.random:
-        line = f"{built.name} HAS RANDOM WEIGHTS: the source files could not be downloaded. Its answers mean nothing."
-        click.secho(line, fg="red", bold=True, err=True)
 
 
 def server_of(built: list[Built], ports: Ports | None = None) -> TritonServer:

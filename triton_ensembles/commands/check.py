@@ -15,7 +15,7 @@ from triton_ensembles.check.report import Report
 from triton_ensembles.commands import options
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.recipe.reader import find_ensembles
+from triton_ensembles.recipe.places import find_ensembles
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.targets import NAMES
 
@@ -114,8 +114,7 @@ def check_command(
     started = time.perf_counter()
     destination = Destination(target or "", instance or "", "" if not image or image == PIP_SERVER else image)
     try:
-        ensembles = options.current_places().ensembles
-        chosen = [_path_of(each, ensembles) for each in paths] or [ensembles]
+        chosen = [_path_of(each) for each in paths] or [options.current_places().ensembles]
         known = Baseline.read(baseline) if baseline else None
         report = replace(check(chosen, destination), strict=strict)
         if new_baseline:
@@ -139,10 +138,13 @@ def _compared(report: Report, baseline: Baseline, destination: Destination) -> R
     return replace(report, faults=tuple(new), known=tuple(known), gone=tuple(gone))
 
 
-def _path_of(text: str, ensembles: Path) -> Path:
+def _path_of(text: str) -> Path:
     if Path(text).exists():
         return Path(text)
-    known = {folder.name: folder for folder in find_ensembles(ensembles)}
+    places = options.places_if_any()
+    if places is None:
+        raise click.UsageError(f"there is no path '{text}', and no project whose ensemble it could be")
+    known = {folder.name: folder for folder in find_ensembles(places.ensembles)}
     if text not in known:
         names = ", ".join(known) or "none"
         raise click.UsageError(f"there is no path and no ensemble '{text}'; the ensembles of this project: {names}")

@@ -1,4 +1,4 @@
-"""``build.py demo``"""
+"""``demo``"""
 
 from pathlib import Path
 
@@ -7,7 +7,8 @@ import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.commands import options, output
-from triton_ensembles.commands.builds import build_all, server_of, warn_of_random_weights
+from triton_ensembles.commands.builds import build_all, server_of
+from triton_ensembles.commands.reports import warn_of_random_weights
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.examples.answer import answer_lines
 from triton_ensembles.examples.folder import examples_folder, read_examples
@@ -34,7 +35,7 @@ def demo(
                 click.echo(request.label)
                 for line in _ask(client, each.name, request):
                     click.echo(f"  {line}")
-            warn_of_random_weights(each)
+            warn_of_random_weights(each.name, random=each.random)
 
 
 def _ask(client: http.InferenceServerClient, ensemble: str, request: Request) -> list[str]:

@@ -1,4 +1,4 @@
-"""``build.py diff``: the differences between two targets."""
+"""``diff``: the differences between two targets."""
 
 import difflib
 from pathlib import Path
@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
-from triton_ensembles.building.build import choose, refuse_faults
+from triton_ensembles.building.built import choose
 from triton_ensembles.building.fusion import Fusion, fuse
 from triton_ensembles.building.plan import plan_build
+from triton_ensembles.building.refusal import refuse_faults
 from triton_ensembles.commands import options, output
-from triton_ensembles.commands.builds import summary_of
+from triton_ensembles.commands.reports import summary_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.fused.plan import PLAN
 from triton_ensembles.triton.model_config import CONFIG, format_config
@@ -26,7 +27,8 @@ from triton_ensembles.triton.targets import CPU, NAMES, Target, target_of
 def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
     """Show what differs between two targets: the servers, and the files that are staged for each of them.
 
-    Nothing is built. An ensemble that cannot be read has its error instead, and the exit code is 1.
+    Nothing is built. Where there is no project, only the servers are compared. An ensemble that cannot be read has its
+    error instead, and the exit code is 1.
 
     \b
       diff cpu gpu --image 24.09   what NVIDIA's image gets instead
@@ -43,7 +45,9 @@ def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
     for property_name, before in old.differences().items():
         change = "" if before == after[property_name] else f"  ->  {after[property_name]}"
         output.result(f"  {property_name:24} {before}{change}")
-    folders, failed = choose(options.current_places().ensembles, names), {}
+    places = options.current_places() if names else options.places_if_any()
+    folders = choose(places.ensembles, names) if places else []
+    failed: dict[str, EnsembleError] = {}
     records: list[dict[str, Any]] = []
     for folder in folders:
         output.result(f"\n{folder.name}", bold=True)
@@ -67,7 +71,7 @@ def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
 def _staged(folder: Path, target: Target) -> list[str]:
     """The artifacts and the configs, as lines. Raises :class:`EnsembleError` for an ensemble that is not built."""
     refuse_faults(folder, target, f"{folder.name} has faults for the target {target.name}")
-    plan = plan_build(folder, target, options.current_places().root)
+    plan = plan_build(folder, target)
     lines = [f"{artifact.path}  made by {artifact.maker}" for artifact in plan.artifacts]
     if target.fuses:
         return lines + _fused(fuse(plan), plan.name)

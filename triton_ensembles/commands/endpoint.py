@@ -9,7 +9,7 @@ from triton_ensembles.commands import options
 from triton_ensembles.endpoint.announcement import LAST_LINE, environment
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.errors import shown
-from triton_ensembles.paths import BUILD
+from triton_ensembles.paths import user_folder
 from triton_ensembles.processes import StopSignals
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -41,9 +41,8 @@ class Size(click.ParamType[int]):
 @click.option(
     "--root",
     type=options.NEW_FOLDER,
-    default=BUILD / "endpoint",
-    show_default=False,
-    help="Working folder; only the logs in it are kept when the server stops.  [default: build/endpoint]",
+    help="Working folder; only the logs in it are kept when the server stops.  [default: build/endpoint "
+    "of the project, or endpoint/ beside tritonserver if there is no project]",
 )
 @click.option(
     "--memory-budget",
@@ -61,11 +60,16 @@ class Size(click.ParamType[int]):
 )
 @click.option("--s3-url", help="Download archives from this S3, with your own credentials, instead of serving S3.")
 @click.option("--region", default="us-east-1", envvar="AWS_DEFAULT_REGION", help="Region named in ARNs.")
-def endpoint(port: int, root: Path, memory_budget: int, disk_budget: int, s3_url: str | None, region: str) -> None:
+def endpoint(
+    port: int, root: Path | None, memory_budget: int, disk_budget: int, s3_url: str | None, region: str
+) -> None:
     """Serve SageMaker's API, its runtime and S3 on one local URL, backed by the real tritonserver.
 
     boto3 code runs against it unchanged once the printed lines are exported.
     """
+    if root is None:
+        places = options.places_if_any()
+        root = (places.build if places else user_folder()) / "endpoint"
     settings = Settings(
         root=root, port=port, memory_budget=memory_budget, disk_budget=disk_budget, s3_url=s3_url, region=region
     )

@@ -1,4 +1,4 @@
-"""``build.py engines``: the requests for TensorRT plans, to be built on another machine."""
+"""``engines``: the requests for TensorRT plans, to be built on another machine."""
 
 from pathlib import Path
 
@@ -6,14 +6,16 @@ import click
 
 from triton_ensembles.artifacts.tensorrt_plan import plan_request_for
 from triton_ensembles.building.artifact_builder import ArtifactBuilder
-from triton_ensembles.building.build import choose, refuse_faults
+from triton_ensembles.building.built import choose
 from triton_ensembles.building.plan import plan_build
+from triton_ensembles.building.refusal import refuse_faults
 from triton_ensembles.building.sources import Sources
 from triton_ensembles.building.store import Store
 from triton_ensembles.building.tensorrt_plans import PLAN, plan_name, refuse_fp16
 from triton_ensembles.commands import options
 from triton_ensembles.commands.builds import timed_progress
 from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.paths import COMMAND
 from triton_ensembles.tensorrt.plan_builders import docker_image
 from triton_ensembles.tensorrt.plan_request import write_request
 from triton_ensembles.triton.targets import gpu
@@ -64,4 +66,4 @@ def engines(names: tuple[str, ...], weights: str, weights_dir: Path | None, imag
         f'  docker run --rm --gpus all -v "$PWD":/engines {docker_image(target.image)} sh /engines/{scripts[0].name}'
     )
     click.echo(f"or, with trtexec of the same TensorRT on PATH:  sh {scripts[0].name}")
-    click.echo(f"then:  ./build.py build --target gpu --image {target.image} --engines-from {shown(output)}")
+    click.echo(f"then:  {COMMAND} build --target gpu --image {target.image} --engines-from {shown(output)}")

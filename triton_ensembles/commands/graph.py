@@ -1,4 +1,4 @@
-"""``build.py graph``"""
+"""``graph``"""
 
 import sys
 from pathlib import Path
@@ -14,6 +14,7 @@ from triton_ensembles.fused.plan import DIGEST, PLAN
 from triton_ensembles.graph.dag import Graph, graph_of
 from triton_ensembles.graph.fused import graph_of_plan
 from triton_ensembles.graph.mermaid import mermaid
+from triton_ensembles.paths import COMMAND
 
 _FORMATS = {".mmd": "mermaid", ".svg": "svg", ".png": "png", ".pdf": "pdf"}
 
@@ -35,7 +36,7 @@ def graph(name: str, style: str | None, file: Path | None) -> None:
       graph dist/gpu/bert_trt.tar.gz   what is in an archive, a fused one too
     """
     style = style or _format_of(file)
-    found = read_graph(name, options.current_places().ensembles)
+    found = read_graph(_path_of(name), name)
     if style == "mermaid":
         data = mermaid(found).encode()
     else:
@@ -63,17 +64,27 @@ def _format_of(file: Path | None) -> str:
     return _FORMATS[file.suffix.lower()]
 
 
-def read_graph(name: str, ensembles: Path) -> Graph:
-    """The graph of the ensemble called ``name`` in ``ensembles``, or of the one at the path ``name``."""
-    path = ensembles / name if (ensembles / name).is_dir() else Path(name)
-    if not path.exists():
-        known = ", ".join(sorted(child.name for child in ensembles.glob("*/") if not child.name.startswith((".", "_"))))
-        raise EnsembleError(f"there is no ensemble '{name}'", cure=f"name one of {known}, or a path")
+def _path_of(name: str) -> Path:
+    """The ensemble of the project called ``name``, or the path ``name``."""
+    places = options.places_if_any()
+    if places and (places.ensembles / name).is_dir():
+        return places.ensembles / name
+    if Path(name).exists():
+        return Path(name)
+    if places is None:
+        message = f"there is no path '{name}', and no project whose ensemble it could be"
+        raise EnsembleError(message, cure="name a model repository or an archive, or a project by --project DIR")
+    folders = sorted(child.name for child in places.ensembles.glob("*/") if not child.name.startswith((".", "_")))
+    raise EnsembleError(f"there is no ensemble '{name}'", cure=f"name one of {', '.join(folders)}, or a path")
+
+
+def read_graph(path: Path, name: str) -> Graph:
+    """The graph of the ensemble at ``path``, which the user calls ``name``."""
     try:
         drawn = [drawing for repository in find_repositories(path) for drawing in _graphs(repository)]
     except UnknownValueError:
         message = "this cannot be drawn, because a part of it cannot be read"
-        raise EnsembleError(message, path=path, cure=f"fix what this reports: build.py check {name}") from None
+        raise EnsembleError(message, path=path, cure=f"fix what this reports: {COMMAND} check {name}") from None
     if len(drawn) != 1:
         names = ", ".join(each.name for each in drawn)
         message = f"there are {len(drawn)} ensembles here: {names}" if drawn else "there is no ensemble here"
@@ -104,6 +115,6 @@ def _plan(model: Model) -> str:
         raise EnsembleError(
             f"{PLAN} of this fused ensemble is missing, or too large to be read",
             path=model.repository.path,
-            cure="draw the ensemble that it was built from: build.py graph NAME",
+            cure=f"draw the ensemble that it was built from: {COMMAND} graph NAME",
         )
     return entry.text

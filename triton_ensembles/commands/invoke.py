@@ -18,7 +18,7 @@ from triton_ensembles.examples.answer import answer_lines
 from triton_ensembles.examples.folder import read_examples
 from triton_ensembles.examples.request import Request
 from triton_ensembles.files import write_whole
-from triton_ensembles.recipe.reader import find_ensembles
+from triton_ensembles.recipe.places import find_ensembles
 
 
 @click.command("invoke")

@@ -1,15 +1,16 @@
-"""``build.py list``: every ensemble and its archive."""
+"""``list``: every ensemble and its archive."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from triton_ensembles.building.build import Built, choose, last_built
+from triton_ensembles.building.built import Built, choose, last_built
 from triton_ensembles.building.plan import find_ensemble, read_models
 from triton_ensembles.commands import options, output
-from triton_ensembles.commands.builds import summary_of
+from triton_ensembles.commands.reports import summary_of
 from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.paths import COMMAND
 from triton_ensembles.recipe.reader import read_recipe
 
 
@@ -62,7 +63,7 @@ def _steps(folder: Path) -> list[str]:
 
 def _describe(built: Built | None, target: str) -> None:
     if built is None:
-        output.result(f"  not built, or the archive is damaged: build.py build --target {target}")
+        output.result(f"  not built, or the archive is damaged: {COMMAND} build --target {target}")
         return
     manifest = built.manifest
     for path, artifact in manifest["artifacts"].items():

@@ -9,7 +9,7 @@ import click
 from triton_ensembles.building.places import Places
 from triton_ensembles.deploy.resource_names import check_endpoint_name
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
+from triton_ensembles.project import FALLBACK, chosen_project, find_project, no_project
 from triton_ensembles.triton.releases import check_image, check_instance
 from triton_ensembles.triton.targets import NAMES, Target, target_of
 
@@ -20,9 +20,20 @@ NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def current_places() -> Places:
-    """Where the command that runs now reads and writes. ``cli.main`` has left the project's folder in click's context,
-    or None for this checkout."""
-    return Places.of(click.get_current_context().find_object(Path) or ROOT)
+    """Where the command that runs now reads and writes. Raises :class:`EnsembleError` if there is no project."""
+    places = places_if_any()
+    if places is None:
+        raise no_project(Path.cwd())
+    return places
+
+
+def places_if_any() -> Places | None:
+    """The places of the project that --project names, or of the nearest one; None if there is none."""
+    context = click.get_current_context()
+    if chosen := context.find_object(Path):
+        return Places.of(chosen_project(chosen))
+    project = find_project(Path.cwd()) or context.meta.get(FALLBACK)
+    return Places.of(project) if project else None
 
 
 class _Checked(click.ParamType[str]):

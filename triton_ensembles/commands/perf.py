@@ -1,4 +1,4 @@
-"""``build.py perf``"""
+"""``perf``"""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.building.build import choose
+from triton_ensembles.building.built import choose
 from triton_ensembles.building.plan import find_ensemble, read_models
 from triton_ensembles.commands import options
 from triton_ensembles.commands import output as output_of

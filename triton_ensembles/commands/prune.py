@@ -1,4 +1,4 @@
-"""``build.py prune``: free the disk of what no archive needs."""
+"""``prune``: free the disk of what no archive needs."""
 
 import click
 

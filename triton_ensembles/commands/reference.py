@@ -1,12 +1,13 @@
 """docs/commands.md, made from the command line's own help: python -m triton_ensembles.commands.reference"""
 
+from pathlib import Path
+
 import click
 
 from triton_ensembles.cli import COMMANDS, main
 from triton_ensembles.files import write_whole
-from triton_ensembles.paths import ROOT
 
-PAGE = ROOT / "docs" / "commands.md"
+PAGE = Path("docs/commands.md")  # of the checkout, from its root
 _WIDTH = 100
 
 _HEAD = """# Commands
@@ -16,9 +17,9 @@ Made from the help texts by `python -m triton_ensembles.commands.reference`; do 
 
 
 def page() -> str:
-    """Every command with its help, in the order of ``build.py --help``."""
+    """Every command with its help, in the order of ``--help``."""
     parts = [_HEAD, "".join(f"- [{name}](#{name}): {line}\n" for name, line in COMMANDS.items())]
-    group = click.Context(main, info_name="build.py", **main.context_settings)
+    group = click.Context(main, info_name="triton-ensembles", **main.context_settings)
     for name in COMMANDS:
         command = main.get_command(group, name)
         assert command is not None, name

@@ -1,4 +1,4 @@
-"""``build.py serve``"""
+"""``serve``"""
 
 import time
 from pathlib import Path

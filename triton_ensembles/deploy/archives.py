@@ -16,6 +16,7 @@ from triton_ensembles.check.formats import printed
 from triton_ensembles.check.formats.text import summary
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest
+from triton_ensembles.paths import COMMAND
 from triton_ensembles.triton.destination import Destination
 
 SUFFIX = ".tar.gz"
@@ -65,7 +66,7 @@ def read_archive(path: Path) -> Archive:
         EnsembleError: the file does not exist, its name does not end with .tar.gz, or it cannot be read.
     """
     if not path.is_file():
-        raise EnsembleError("this archive does not exist", path=path, cure="run make build-ensembles")
+        raise EnsembleError("this archive does not exist", path=path, cure=f"run: {COMMAND} build")
     if not path.name.endswith(SUFFIX):
         raise EnsembleError(f"SageMaker's multi-model endpoints serve archives named *{SUFFIX}", path=path)
     manifest = _manifest(path)
@@ -86,7 +87,7 @@ def find_archives(folder: Path, ensembles: Iterable[str]) -> list[Archive]:
         raise EnsembleError(
             "no ensemble of this project has an archive here",
             path=folder,
-            cure="run make build-ensembles, or name the archives",
+            cure=f"run: {COMMAND} build, or name the archives",
         )
     return archives
 

@@ -21,7 +21,7 @@ from botocore.config import Config
 
 from triton_ensembles.endpoint.announcement import LAST_LINE, environment
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
+from triton_ensembles.paths import IMPORTED_FROM
 from triton_ensembles.processes import die_with_parent
 
 _URL = re.compile(r"^export AWS_ENDPOINT_URL=(?P<url>\S+)")
@@ -39,7 +39,15 @@ class LocalEndpoint:
     """
 
     def __init__(self, root: Path, *arguments: str, region: str = "us-east-1") -> None:
-        self._arguments: Sequence[str] = ("--root", os.fspath(root), "--port", "0", "--region", region, *arguments)
+        self._arguments: Sequence[str] = (
+            "--root",
+            os.fspath(root.absolute()),
+            "--port",
+            "0",
+            "--region",
+            region,
+            *arguments,
+        )
         self._region = region
         self._process: subprocess.Popen[str] | None = None
         self.root = root
@@ -72,7 +80,7 @@ class LocalEndpoint:
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             text=True,
-            cwd=ROOT,
+            cwd=IMPORTED_FROM,
             start_new_session=True,
             preexec_fn=die_with_parent(),
         )

@@ -1,6 +1,5 @@
 """Environments from conda's channels, solved and installed by a program (mamba, micromamba, conda) or by py-rattler."""
 
-import asyncio
 import os
 import re
 import shutil
@@ -84,6 +83,8 @@ def install_with_rattler(spec: EnvironmentSpec, prefix: Path, progress: Callable
         raise ProviderUnavailableError("the library py-rattler is not installed", installed=False) from error
     progress(f"solving and installing {spec.name} with py-rattler")
     try:
+        import asyncio  # check imports this module, and solves nothing
+
         minor = asyncio.run(_solve_and_install(pins.conda_spec(spec), prefix))
     except BaseException:
         shutil.rmtree(prefix, ignore_errors=True)

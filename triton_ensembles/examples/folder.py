@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_ensembles.examples import FOLDER
 from triton_ensembles.examples.request import Array, Request
 from triton_ensembles.examples.request_file import read_request
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 
-FOLDER = "examples"
 PERF = "perf.json"
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import SETUP
 from triton_ensembles.processes import die_with_parent, uninterrupted
 from triton_ensembles.triton.home import TritonHome
 
@@ -53,7 +54,7 @@ def run_analyzer(home: TritonHome, arguments: Sequence[str], folder: Path, limit
         EnsembleError: it is missing, did not end within ``limit_seconds``, or failed (its reason, in one line).
     """
     if not home.perf_analyzer.is_file():
-        raise EnsembleError("perf_analyzer is missing", path=home.perf_analyzer, cure="run: make setup")
+        raise EnsembleError("perf_analyzer is missing", path=home.perf_analyzer, cure=f"run: {SETUP}")
     libraries = os.pathsep.join(os.fspath(path) for path in (home.perf_libraries, home.libraries))
     process = None
     try:

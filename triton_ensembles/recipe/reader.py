@@ -1,30 +1,24 @@
-"""Finds and reads recipes. Every fault is reported with its line."""
+"""Reads recipes. Every fault is reported with its line."""
 
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from triton_ensembles import __version__
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.recipe.places import RECIPE, line_naming
 from triton_ensembles.recipe.schema import Recipe, UnknownNameError
 from triton_ensembles.spelling import nearest
-
-RECIPE = "ensemble.toml"
 
 _LONGEST = 1 << 18  # letters
 _MOST_FAULTS = 50  # for each, its line is looked for
 _DOTTED = re.compile(
     r"(?<![\w-])(?:[\w-]+[\"']?[ \t]*\.[ \t]*[\"']?){100}"
 )  # the parser takes the square of their number
-
-
-def find_ensembles(root: Path) -> Iterator[Path]:
-    """The folders in ``root`` that contain a recipe, sorted by name."""
-    for path in sorted(root.glob(f"*/{RECIPE}")):
-        yield path.parent
 
 
 def read_recipe(folder: Path) -> Recipe:
@@ -62,7 +56,10 @@ def recipe_and_faults(text: str, path: Path) -> tuple[Recipe | None, list[Ensemb
     if _DOTTED.search(text):
         return None, [EnsembleError("a key of this TOML has more than 100 parts", path=path, cure="correct the key")]
     try:
-        return Recipe.model_validate(tomllib.loads(text)), []
+        read = tomllib.loads(text)
+        if fault := _other_version(read.get("requires"), text, path):
+            return None, [fault]  # what it says besides may not be known here
+        return Recipe.model_validate(read), []
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+)", str(error))
         line = int(found[1]) if found else text.count("\n") + 1
@@ -71,6 +68,21 @@ def recipe_and_faults(text: str, path: Path) -> tuple[Recipe | None, list[Ensemb
         return None, [EnsembleError("this TOML is nested too deeply", path=path)]
     except ValidationError as error:
         return None, [_fault(each, text, path) for each in _causes(error.errors())[:_MOST_FAULTS]]
+
+
+def _other_version(required: object, text: str, path: Path) -> EnsembleError | None:
+    """The fault of a recipe for other versions than this one; one that is no specifier is left to the schema."""
+    try:
+        if not isinstance(required, str) or SpecifierSet(required).contains(__version__, prereleases=True):
+            return None
+    except InvalidSpecifier:
+        return None
+    return EnsembleError(
+        f"requires: this recipe is for triton-ensembles {required}, and this is {__version__}",
+        path=path,
+        line=line_naming(text, ["requires"]),
+        cure=f"run: pip install --upgrade 'triton-ensembles{required}', or change requires",
+    )
 
 
 def _causes(errors: list[ErrorDetails]) -> list[ErrorDetails]:
@@ -93,6 +105,8 @@ def _fault(error: ErrorDetails, text: str, path: Path) -> EnsembleError:
     if error["type"] == "extra_forbidden":
         meant = nearest(names[-1], _keys(Recipe))
         message = "unknown key" + (f"; did you mean {meant!r}?" if meant else "")
+        newer = f"or upgrade triton-ensembles, if a version after {__version__} has it"
+        cure = "" if meant else f"remove it, {newer}"
     elif error["type"] == "literal_error":
         given, known = str(error["input"]), re.findall(r"'([^']+)'", message)
         meant = nearest(given, known) or next((name for name in known if given and name.startswith(given)), None)
@@ -124,12 +138,3 @@ def _description(names: list[str]) -> str:
             text: str = having[0]["properties"][name].get("description", "")
             return " ".join(text.replace("``", "'").split()).rstrip(".")
     return ""
-
-
-def line_naming(text: str, names: list[str]) -> int | None:
-    """The first line that contains the last of ``names`` that the text contains; TOML parsers keep no positions."""
-    for name in reversed(names):
-        for number, line in enumerate(text.splitlines(), start=1):
-            if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", line):
-                return number
-    return None

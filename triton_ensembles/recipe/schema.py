@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
-from triton_ensembles.artifacts import ACCURACY_CHECKS, MAKERS
+from triton_ensembles.artifacts import ACCURACY_CHECKS, MAKERS, RUN, SCRIPT
 from triton_ensembles.spelling import listed, nearest
 
 MODEL_FILES = {
@@ -44,6 +45,14 @@ def _stays_inside(path: str) -> str:
     if not path or path.startswith("/") or ".." in path.split("/") or "\0" in path:
         raise ValueError(f"{path!r} must be a relative path that does not leave its folder")
     return path
+
+
+def _is_specifier(text: str) -> str:
+    try:
+        SpecifierSet(text)
+    except InvalidSpecifier:
+        raise ValueError(f"{text!r} does not say which versions; write it as '>=0.3'") from None
+    return text
 
 
 InnerPath = Annotated[str, AfterValidator(_stays_inside)]
@@ -112,11 +121,23 @@ class Source(_Frozen):
     """The sha256 of each file, by its name."""
 
 
+def _with_script(entry: dict[str, Any]) -> dict[str, Any]:
+    """An artifact's entry, or its replacement's, with ``run`` as an option too."""
+    if not isinstance(entry.get(RUN), str):
+        return entry
+    if entry.get("maker") != SCRIPT:
+        raise ValueError(f"'run' is for maker = {SCRIPT!r}")
+    options = entry.get("options", {})
+    return entry | {"options": options | {RUN: entry[RUN]}} if isinstance(options, dict) else entry
+
+
 class Random(_Frozen):
     """A replacement with seeded random weights, for a source that is not available."""
 
     maker: str
     """The maker of the replacement."""
+    run: InnerPath | None = None
+    """The script of the maker ``script``, relative to the project."""
     options: Options = {}
     """The maker's options."""
 
@@ -128,6 +149,8 @@ class Artifact(_Frozen):
     """Where it is staged: ``STEP/1/model.onnx``, with the step's name in git."""
     maker: str
     """The maker of the file, one of ``MAKERS`` in triton_ensembles/artifacts."""
+    run: InnerPath | None = None
+    """The script of the maker ``script``, relative to the project: ``scripts/make_model.py``."""
     source: str | None = None
     """The source that the maker reads, a name in ``[sources]``."""
     file: str | None = None
@@ -143,6 +166,20 @@ class Artifact(_Frozen):
     accuracy: str | None = None
     """The accuracy check of an engine that computes in less than fp32, one of ``ACCURACY_CHECKS`` in
     triton_ensembles/artifacts."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _reads_its_scripts(cls, data: Any) -> Any:
+        """The scripts become options of their makers, and files that the artifact is made from."""
+        if not isinstance(data, dict):
+            return data
+        data = _with_script(data)
+        random = _with_script(data["random"]) if isinstance(data.get("random"), dict) else data.get("random")
+        scripts = [each[RUN] for each in (data, random) if isinstance(each, dict) and isinstance(each.get(RUN), str)]
+        reads = data.get("reads", ())
+        if not scripts or not isinstance(reads, list | tuple):
+            return data
+        return data | {"reads": (*reads, *scripts)} | ({"random": random} if random else {})
 
     @property
     def step(self) -> str:
@@ -193,6 +230,8 @@ class GpuOnly(_Frozen):
 class Recipe(_Frozen):
     """The content of ensemble.toml."""
 
+    requires: Annotated[str, AfterValidator(_is_specifier)] = ""
+    """The versions of triton-ensembles that the recipe is for: ``>=0.3``. Others refuse it in one line."""
     description: str
     """One line about the ensemble, which ``build.py list`` prints."""
     sources: dict[str, Source] = {}

@@ -88,7 +88,7 @@ def read_log(path: Path) -> dict[str, str]:
         raise EnsembleError(
             f"this log of trtexec cannot be read ({error.strerror}), so the plan's GPU and TensorRT are unknown",
             path=path,
-            cure="build the plan with the script that `build.py engines` writes",
+            cure="build the plan with the script that the command engines writes",
         ) from error
     found = {name: pattern.search(text) for name, pattern in _FACTS.items()}
     missing = [name for name, match in found.items() if match is None]

@@ -12,16 +12,13 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from filelock import FileLock
-
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.interpreter import Interpreter
 from triton_ensembles.triton.releases import version
 from triton_ensembles.triton.wheels import download_wheels
 
-_REQUIREMENTS = ROOT / "requirements"
+_REQUIREMENTS = Path(__file__).parent / "requirements"
 _NEWEST = (3, 12)  # that numpy 1.26 has a wheel for
 _PLATFORM = ("--implementation=cp", "--platform=manylinux2014_x86_64")
 
@@ -40,6 +37,8 @@ def bare_python(interpreter: Interpreter, root: Path, progress: Progress) -> Pat
         )
     folder = root / f"python-{interpreter.minor}"
     if not _is_whole(folder, interpreter):
+        from filelock import FileLock
+
         with FileLock(root / ".lock"):
             if not _is_whole(folder, interpreter):
                 progress(f"making a Python {interpreter.minor} with numpy alone in {root.name}/{folder.name}/")

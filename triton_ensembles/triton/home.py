@@ -1,4 +1,5 @@
-"""The folder with tritonserver and perf_analyzer, the binaries of two wheels.
+"""The folder with tritonserver and perf_analyzer, the binaries of two wheels. It lies in .triton/ of a checkout, or in
+the user's cache folder (``paths.user_folder``).
 
     .triton/2.51.0/pytriton/tritonserver/bin/tritonserver      from nvidia-pytriton, laid out as in its wheel (RPATHs)
                    pytriton/tritonserver/backends/python/      libtriton_python.so and its utils
@@ -7,7 +8,7 @@
                    bin/perf_analyzer                           from tritonclient
                    perf_libs/                                  the two libraries that it links to
                    files.json                                  the digest of each file above
-                   backends-3.11/                              the folder for --backend-directory (stubs.py)
+                   backends-3.11-…/                            the folder for --backend-directory (stubs.py)
 
 The wheels' Python requirements are not installed: they pin packages that the server does not need.
 """
@@ -22,11 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from filelock import FileLock
-
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest, files_in, remove
-from triton_ensembles.paths import ROOT, TRITON_HOME
+from triton_ensembles.paths import HOME_VARIABLE, SETUP, user_folder
 from triton_ensembles.triton.loopback import bind_sagemaker_to_loopback
 from triton_ensembles.triton.machine import check_machine
 from triton_ensembles.triton.wheels import download_wheels
@@ -35,7 +34,7 @@ VERSION = "2.51.0"
 STUB_PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")  # those that the wheel brings a stub for
 STUB = "triton_python_backend_stub"  # the process that runs a Python model; one in the model's folder is preferred
 _FILES = "files.json"
-WHEELS = ROOT / "requirements" / "triton.txt"
+WHEELS = Path(__file__).parent / "requirements" / "triton.txt"
 
 # The libraries that perf_analyzer links to, and their hashed names in the server's wheel.
 PERF_LIBRARIES = {"libb64.so.0d": "libb64-*.so.0d", "libcudart.so.12": "libcudart-*.so.12*"}
@@ -85,23 +84,37 @@ class TritonHome:
         return self.folder / "pytriton" / "tritonserver"
 
 
-def find_home(root: Path = TRITON_HOME) -> TritonHome:
-    """The installed home. Raises :class:`EnsembleError` if there is none, or if a binary is missing."""
-    home = TritonHome(root / VERSION)
+def find_home(root: Path | None = None) -> TritonHome:
+    """The installed home in ``root``, by default in the user's folder.
+
+    Raises:
+        EnsembleError: there is none, or a binary is missing.
+    """
+    home = TritonHome((root or user_folder()) / VERSION)
     backend = (home.python_backend / name for name in home.PYTHON_BACKEND)
     for binary in (home.tritonserver, home.perf_analyzer, *backend):
         if not binary.is_file():
-            raise EnsembleError("this binary of Triton is missing", path=binary, cure="run: make setup")
+            raise EnsembleError("this binary of Triton is missing", path=binary, cure=f"run: {SETUP}")
     return home
 
 
-def install_home(root: Path = TRITON_HOME, progress: Callable[[str], None] = print) -> TritonHome:
+def install_home(root: Path | None = None, progress: Callable[[str], None] = print) -> TritonHome:
     """Download the two wheels (sha256 in requirements/triton.txt) and unpack their binaries, unless that is done.
 
     A home in which a file is missing, or is not as it was unpacked, is made again.
     """
+    from filelock import FileLock
+
     check_machine()
-    root.mkdir(parents=True, exist_ok=True)
+    root = root or user_folder()
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        (root / ".lock").touch()
+    except OSError as error:
+        message = f"tritonserver cannot be installed here: {error.strerror}"
+        raise EnsembleError(
+            message, path=root, cure=f"set {HOME_VARIABLE} to a folder that can be written, and run it again"
+        ) from error
     with FileLock(root / ".lock"):
         target = root / VERSION
         if _is_whole(target):

@@ -26,7 +26,7 @@ def bind_sagemaker_to_loopback(tritonserver: Path) -> None:
             raise EnsembleError(
                 "this is not the tritonserver whose SageMaker address can be changed",
                 path=tritonserver,
-                cure="install the wheel named in requirements/triton.txt",
+                cure="install the wheel that triton/requirements/triton.txt names",
             )
         code = code.replace(old, new)
     tritonserver.write_bytes(code)

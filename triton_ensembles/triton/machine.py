@@ -35,7 +35,7 @@ def check_machine() -> None:
     if sys.version_info[:2] not in PYTHONS:
         raise EnsembleError(
             f"Python 3.11 or 3.12 is needed, but this is {platform.python_version()} ({sys.executable})",
-            cure="choose another one: make PYTHON=python3.11 ...",
+            cure="use a virtual environment of one of them; in a checkout: make PYTHON=python3.11 ...",
         )
     libpython()
 

@@ -1,6 +1,6 @@
 """config.pbtxt: read as protobuf text, written in the style of NVIDIA's documentation.
 
-The message is ``inference.ModelConfig`` of Triton's model_config.proto, which is part of tritonclient.
+The message is ``inference.ModelConfig`` of Triton's model_config.proto.
 """
 
 import os
@@ -11,9 +11,9 @@ from typing import Any
 from google.protobuf import text_format
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
-from tritonclient.grpc.model_config_pb2 import DataType, ModelConfig, ModelInstanceGroup
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.model_config_message import DataType, ModelConfig, ModelInstanceGroup
 
 __all__ = ["CONFIG", "DataType", "ModelConfig", "ModelInstanceGroup", "format_config", "parse_config", "read_config"]
 

@@ -1,8 +1,8 @@
 """What a server needs so that its stubs, the processes that run Python models, are of one Python.
 
-    .triton/2.51.0/backends-3.10/python/         libtriton_python.so, its utils and the stub of that Python
-                                 onnxruntime …   links to the project's own Python-based backends
-    .triton/python-3.10/                         the bare Python of steps without an environment (bare_python.py)
+    .triton/2.51.0/backends-3.10-0a1b2c3d/python/ libtriton_python.so, its utils and the stub of that Python
+                                 onnxruntime …   links to this package's own Python-based backends
+    .triton/python-3.10/                          the bare Python of steps without an environment (bare_python.py)
 
 A stub embeds Python with an isolated configuration: it ignores PYTHONPATH and PYTHONHOME, but takes the first
 ``python3`` on PATH for its own executable and so uses the virtual environment of that ``python3`` (measured on 2.51.0).
@@ -20,6 +20,7 @@ from pathlib import Path
 
 from triton_ensembles.backends import ENGINES, PACKAGES
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import digest
 from triton_ensembles.paths import BACKENDS
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.bare_python import bare_python
@@ -50,9 +51,11 @@ def prepare_stubs(home: TritonHome, python: str = "", progress: Progress = lambd
             cure=f"install it: PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install {minor}",
         )
     bare = bare_python(interpreter, home.folder.parent, progress)
-    folder = home.folder / f"backends-{minor}"
+    backends = os.path.relpath(BACKENDS / "served_model", home.folder / "backends")
+    # A folder for each installation of this package: several may share the home, and each links to its own backends.
+    folder = home.folder / f"backends-{minor}-{digest(backends)[:8]}"
     _copy_backend(home, stub, folder / "python")
-    _link_backends(home, folder)
+    _link_backends(home, folder, backends)
     return Stubs(folder, _environment(home, interpreter, bare))
 
 
@@ -66,14 +69,13 @@ def _copy_backend(home: TritonHome, stub: Path, folder: Path) -> None:
                 (Path(scratch) / source.name).replace(copy)
 
 
-def _link_backends(home: TritonHome, folder: Path) -> None:
-    """Link the project's Python-based backends, which refuse to load under a Python without their packages."""
-    target = os.path.relpath(BACKENDS / "served_model", folder)
+def _link_backends(home: TritonHome, folder: Path, target: str) -> None:
+    """Link the package's Python-based backends, which refuse to load under a Python without their packages."""
     for backend in ENGINES:
         link = folder / backend
         if link.is_symlink() and link.readlink() == Path(target):
             continue
-        # There is no link, or that of an older checkout. Replace it in one step: another server may be starting.
+        # There is no link, or a wrong one. Replace it in one step: another server may be starting.
         with tempfile.TemporaryDirectory(dir=home.folder) as scratch:
             made = Path(scratch) / backend
             made.symlink_to(target)

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 import tritonclient.http as http
 
+from checkout import ENSEMBLES
 from tests.endpoint.hosting import archives
 from tests.endpoint.hosting.archives import model
 from tests.endpoint.hosting.conftest import Host, eventually
 from tests.triton.test_server import environments_of
-from triton_ensembles.building.build import Built
+from triton_ensembles.building.built import Built
 from triton_ensembles.endpoint.hosting.errors import HostingError
 from triton_ensembles.endpoint.hosting.request import Invocation
 from triton_ensembles.endpoint.hosting.variant import trim_log
 from triton_ensembles.examples.folder import read_examples
 from triton_ensembles.examples.request import Request
-from triton_ensembles.paths import ENSEMBLES
 from triton_ensembles.triton.ports import Ports
 
 pytestmark = pytest.mark.anyio

@@ -53,7 +53,7 @@ def endpoint_shared_step(repositories: tuple[Repository, ...]) -> Iterator[Findi
             "loading or unloading one archive reloads the ensembles of the others, and a Python step whose folder "
             "has changed (its first load writes 1/__pycache__), which takes seconds; before 24.04 the metrics of "
             "such steps are added up",
-            f"give the steps of every archive unique names, such as <ensemble>.{name} (build.py does)",
+            f"give the steps of every archive unique names, such as <ensemble>.{name} (the command build does)",
         )
 
 
@@ -120,7 +120,7 @@ def endpoint_mixed_targets(repositories: tuple[Repository, ...]) -> Iterator[Fin
                 f"this archive is built for the {what} {value}, and {_listed([r.place() for r in found[values[0]]])} "
                 f"for {values[0]}",
                 effect,
-                "build them all for the same target: build.py --target",
+                "build them all for the same target: --target",
             )
 
 

@@ -18,7 +18,7 @@ from triton_ensembles.check.python_source import UTILS, every_file
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.rules.environment_imports import environment_files
-from triton_ensembles.recipe.reader import RECIPE
+from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.triton.backends import backend_meant
 from triton_ensembles.triton.destination import Destination
 

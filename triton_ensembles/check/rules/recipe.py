@@ -1,8 +1,11 @@
 """What the build refuses in a recipe that is valid by itself: steps and files that are not there."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.fault import Finding, Place, Severity
@@ -11,12 +14,14 @@ from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.environment_imports import environment_files
 from triton_ensembles.environment import read_environment_file
 from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.recipe.reader import RECIPE, line_naming
-from triton_ensembles.recipe.schema import Recipe
+from triton_ensembles.recipe.places import RECIPE, line_naming
 from triton_ensembles.spelling import choices, listed, nearest
 from triton_ensembles.triton.backends import KNOWN
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.home import STUB_PYTHONS
+
+if TYPE_CHECKING:
+    from triton_ensembles.recipe.schema import Recipe
 
 SOURCE = "the build refuses it, or makes nothing of it"
 

@@ -1,17 +1,22 @@
 """What a recipe gives its makers: options, files, and places in the staged repository that they may write."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
-from triton_ensembles.artifacts import NEEDS
+from triton_ensembles.artifacts import NEEDS, SCRIPT
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.recipe import place_of, project_of, recipe_of
 from triton_ensembles.errors import shown
-from triton_ensembles.recipe.schema import Options
 from triton_ensembles.spelling import listed, nearest
 from triton_ensembles.triton.model_config import CONFIG
+
+if TYPE_CHECKING:
+    from triton_ensembles.recipe.schema import Options
 
 SOURCE = "the build refuses it, or makes nothing of it"
 PIPELINE = "pipeline"
@@ -22,7 +27,7 @@ def recipe_maker_options(repository: Repository) -> Iterator[Finding]:
     for path, maker, options in _calls(repository):
         needs = NEEDS[maker]
         known = (*needs.options, *needs.optional)
-        unknown = [name for name in options if name not in known]
+        unknown = [name for name in options if name not in known and not needs.any_options]
         for name in unknown:
             meant = nearest(name, known)
             yield Finding(
@@ -37,7 +42,7 @@ def recipe_maker_options(repository: Repository) -> Iterator[Finding]:
                     place_of(repository, path),
                     f"{path}: the maker {maker} needs an option '{name}', and the recipe gives none",
                     "the build fails",
-                    f"write options = {{ {name} = … }}",
+                    f'write {name} = "…"' if maker == SCRIPT else f"write options = {{ {name} = … }}",
                 )
 
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
+from triton_ensembles.paths import IMPORTED_FROM
 from triton_ensembles.processes import die_with_parent
 from triton_ensembles.triton.ports import LOOPBACK
 
@@ -38,7 +38,7 @@ async def s3_process(scratch: Path, log: Path, region: str) -> AsyncIterator[str
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
-            cwd=ROOT,
+            cwd=IMPORTED_FROM,
             env=os.environ | _FRUGAL | {"TMPDIR": os.fspath(scratch), "AWS_DEFAULT_REGION": region},
             start_new_session=True,
             preexec_fn=die_with_parent(),

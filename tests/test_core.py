@@ -1,0 +1,123 @@
+"""check, graph, clone and diff on a Python that has only what `pip install triton-ensembles` installs."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.utils import canonicalize_name
+from tritonclient.grpc import model_config_pb2
+
+from checkout import ENSEMBLES, ROOT
+from tests.archive.test_clones import archive
+from tests.core import PROJECT, SITECUSTOMIZE, distributions, modules_without
+from triton_ensembles.extras import MODULES
+from triton_ensembles.triton.model_config_message import DESCRIPTOR
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a Python without any package that the core does not require."""
+    folder = tmp_path_factory.mktemp("bare")
+    missing = modules_without(distributions(PROJECT["dependencies"]))
+    assert {"numpy", "torch", "boto3", "matplotlib", "tensorflow", "onnxruntime", "tritonclient"} <= {*missing}
+    (folder / "sitecustomize.py").write_text(SITECUSTOMIZE % (missing,))
+    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (folder, ROOT)))}
+
+
+def run(bare: dict[str, str], folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "triton_ensembles", *map(str, arguments)]
+    return subprocess.run(command, cwd=folder, env=bare, capture_output=True, text=True)
+
+
+def test_the_core_needs_no_more_than_it_requires(bare: dict[str, str], tmp_path: Path) -> None:
+    """Otherwise `check` in someone's CI ends in a traceback, or needs gigabytes."""
+    packed = archive(tmp_path)
+    bert = ENSEMBLES / "bert_trt"
+    for arguments in (
+        ("--help",),
+        ("check", bert),
+        ("check", packed, "--format", "json"),
+        ("check", "--explain", "tensor-dims-missing"),
+        ("graph", bert),
+        ("clone", packed, "--count", "2", "--prefix", "copy"),
+        ("diff", "cpu", "fused"),
+        ("--project", ROOT, "diff", "cpu", "fused", "bert_trt"),
+        ("--project", ROOT, "list"),
+        ("prune", "--help"),
+    ):
+        done = run(bare, tmp_path, *arguments)
+        is_check = arguments[:2] == ("check", packed)  # of stand-ins for the environment and the weights
+        assert done.returncode == is_check, done.stderr
+    assert (tmp_path / "copy_0001.tar.gz").is_file()
+
+
+def test_check_of_a_plain_repository_needs_no_schema_of_recipes(tmp_path: Path) -> None:
+    """Otherwise every check in a pre-commit hook takes a third longer."""
+    code = "import sys; import triton_ensembles.commands.check; print([*sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not {"pydantic", "numpy", "asyncio"} & {*ast.literal_eval(done.stdout)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extra"),
+    [
+        (["upload"], "aws"),
+        (["deploy", "--endpoint", "x"], "aws"),
+        (["serve", "x"], "serve"),
+        (["endpoint", "--port", "0"], "serve"),
+        (["build"], "build"),
+        (["graph", ENSEMBLES / "bert_trt", "-o", "picture.svg"], "serve"),
+    ],
+)
+def test_a_command_whose_packages_are_missing_says_how_to_install_them(
+    bare: dict[str, str], tmp_path: Path, arguments: list[str | Path], extra: str
+) -> None:
+    done = run(bare, tmp_path, *arguments)
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert line.startswith(f"error: {arguments[0]} needs the package ")
+    assert "which is not installed; run: make setup" in line  # in a checkout; tests/test_wheel.py asks a wheel
+    assert extra in MODULES
+
+
+def test_their_help_and_the_completion_of_shells_work_all_the_same(bare: dict[str, str], tmp_path: Path) -> None:
+    done = run(bare, tmp_path, "upload", "--help")
+    assert done.returncode == 0
+    assert "Copy archives to S3." in done.stdout
+    words = {
+        "_TRITON_ENSEMBLES_COMPLETE": "bash_complete",
+        "COMP_WORDS": "triton-ensembles upload --",
+        "COMP_CWORD": "2",
+    }
+    done = run(bare | words, tmp_path)
+    assert done.returncode == 0
+    assert "--help" in done.stdout
+
+
+def test_every_package_that_is_imported_is_required_by_the_core_or_an_extra() -> None:
+    """Otherwise an installed command ends in a traceback that no extra is named for."""
+    owners = {module: {canonicalize_name(each) for each in names} for module, names in packages_distributions().items()}
+    core, extras = distributions(PROJECT["dependencies"]), PROJECT["optional-dependencies"]
+    brought = {module for modules in MODULES.values() for module in modules}
+    for path in sorted((ROOT / "triton_ensembles").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            named = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            named += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+            third = {module for name in named if (module := name.partition(".")[0]) in owners}
+            unknown = {each for each in third if not owners[each] & core and each not in brought}
+            assert not unknown, (path, unknown)
+    for extra, modules in MODULES.items():
+        installed = distributions(extras[extra])
+        for module in modules:
+            assert owners.get(module, installed) & installed, (extra, module)
+
+
+def test_the_messages_are_those_of_tritonclient() -> None:
+    """To renew the file, write these bytes into it."""
+    assert DESCRIPTOR.read_bytes() == model_config_pb2.DESCRIPTOR.serialized_pb

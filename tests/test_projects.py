@@ -1,0 +1,154 @@
+"""Which project a command works on, from wherever it is called."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from checkout import ROOT
+from tests.chain import NAME, write_chain
+from triton_ensembles.cli import main
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import user_folder
+from triton_ensembles.project import find_project
+from triton_ensembles.recipe.reader import read_recipe
+
+
+def settings(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "pyproject.toml").write_text(text)
+    return folder
+
+
+def test_it_is_the_nearest_folder_with_ensembles_from_the_current_one_upward(tmp_path: Path) -> None:
+    inner = tmp_path / "services" / "vision"
+    for project in (tmp_path, inner):
+        write_chain(project)
+    assert find_project(inner / "ensembles" / NAME / "first" / "1") == inner
+    assert find_project(inner) == inner
+    assert find_project(inner.parent) == tmp_path
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_a_pyproject_may_name_it(tmp_path: Path, ends: str) -> None:
+    write_chain(tmp_path / "serving")
+    settings(tmp_path, "")
+    (tmp_path / "pyproject.toml").write_bytes(f'[tool.triton-ensembles]{ends}project = "serving"{ends}'.encode())
+    (tmp_path / "src").mkdir()
+    assert find_project(tmp_path / "src") == tmp_path / "serving"
+    result = CliRunner().invoke(main, ["--project", str(tmp_path), "list"])
+    assert result.output.startswith(NAME)
+    assert find_project(tmp_path / "serving") == tmp_path / "serving"
+
+
+def test_a_pyproject_without_the_table_is_not_ours_to_judge(tmp_path: Path) -> None:
+    write_chain(tmp_path)
+    inner = settings(tmp_path / "library", "[project\nbroken")
+    assert find_project(inner) == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('\n[tool.triton-ensembles]\nproject = "nowhere"', "pyproject.toml:3: .* names 'nowhere', which holds no "),
+        ("[tool.triton-ensembles]\nproject = 3", r"pyproject.toml:2: .* must be a text; write project = "),
+        ("[tool.triton-ensembles\n", "pyproject.toml: this is not TOML"),
+    ],
+)
+def test_a_pyproject_that_names_none_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(EnsembleError, match=message):
+        find_project(settings(tmp_path, text))
+
+
+@pytest.mark.parametrize("command", [["list"], ["build"], ["check"], ["serve"], ["prune"], ["clone", "x"]])
+def test_without_a_project_a_command_says_so_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    more = ["--count", "1", "--prefix", "a"] if command[0] == "clone" else []
+    result = CliRunner().invoke(main, [*command, *more])
+    (line,) = result.stderr.splitlines()
+    assert result.exit_code == 1
+    assert line.startswith(f"error: there is no project: neither {tmp_path} nor a folder above it holds ensembles/; ")
+    assert "--project DIR" in line
+
+
+def test_paths_need_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_chain(tmp_path / "a")
+    (tmp_path / "a" / "ensembles").rename(tmp_path / "a" / "models")
+    monkeypatch.chdir(tmp_path)
+    for arguments in (["check", "a/models"], ["graph", f"a/models/{NAME}"], ["diff", "cpu", "fused"]):
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 0, result.output
+    for arguments in (["check", "b"], ["graph", "b"]):
+        result = CliRunner().invoke(main, arguments)
+        assert "there is no path 'b', and no project whose ensemble it could be" in result.stderr
+
+
+def test_a_checkout_is_the_project_of_its_own_build_py(tmp_path: Path) -> None:
+    command = [sys.executable, ROOT / "build.py", "check", "bert_trt"]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).returncode == 0
+    write_chain(tmp_path)
+    done = subprocess.run([*command[:2], "list"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.startswith(NAME)
+
+
+def test_windows_line_ends_are_read_as_all_others(tmp_path: Path) -> None:
+    write_chain(tmp_path)
+    for path in (tmp_path / "ensembles").rglob("*"):
+        if path.is_file():
+            path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    for command in (
+        ["list"],
+        ["check", "--strict"],
+        ["check", "--strict", "--target", "fused"],
+        ["diff", "cpu", "fused"],
+    ):
+        result = CliRunner().invoke(main, ["--project", str(tmp_path), *command])
+        assert result.exit_code == 0, result.output
+
+
+def test_a_recipe_for_a_newer_version_says_which(tmp_path: Path) -> None:
+    write_chain(tmp_path)
+    recipe = tmp_path / "ensembles" / NAME / "ensemble.toml"
+    recipe.write_text('requires = ">=7.1"\nfresh = true\n' + recipe.read_text())
+    with pytest.raises(EnsembleError) as caught:
+        read_recipe(recipe.parent)
+    assert str(caught.value).startswith(
+        f"{recipe}:1: requires: this recipe is for triton-ensembles >=7.1, and this is "
+    )
+    assert "pip install --upgrade" in caught.value.cure
+    recipe.write_text(recipe.read_text().replace(">=7.1", ">=0.1").replace("fresh = true\n", ""))
+    assert read_recipe(recipe.parent).requires == ">=0.1"
+
+
+def test_what_is_installed_goes_to_the_cache_folder_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert user_folder() == ROOT / ".triton"  # as ever, in a checkout
+    monkeypatch.setattr("triton_ensembles.paths.IS_CHECKOUT", False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert user_folder() == tmp_path / ".cache" / "triton-ensembles"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which the specification says to ignore
+    assert user_folder() == tmp_path / ".cache" / "triton-ensembles"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert user_folder() == tmp_path / "cache" / "triton-ensembles"
+    monkeypatch.setenv("TRITON_ENSEMBLES_HOME", "~/own")
+    assert user_folder() == tmp_path / "own"
+
+
+def test_a_folder_that_cannot_be_written_is_named_with_the_variable_for_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TRITON_ENSEMBLES_HOME", str(tmp_path / "file" / "home"))
+    result = CliRunner().invoke(main, ["setup"])
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(
+        f"error: {tmp_path}/file/home: tritonserver cannot be installed here: Not a directory; set TRIT"
+    )

@@ -1,0 +1,70 @@
+"""What was built: the archives in dist/, and what each was built from."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.building.places import Places
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import file_digest
+from triton_ensembles.recipe.places import find_ensembles
+
+
+@dataclass(frozen=True)
+class Built:
+    """An archive in dist/.
+
+    Attributes:
+        repository: the staged repository that was packed.
+        inputs: the digest of everything that it was built from.
+        changed: whether this build wrote it, or kept it because its inputs are unchanged.
+        proven: whether it was loaded once in the server on this machine.
+    """
+
+    name: str
+    archive: Path
+    repository: Path
+    sha256: str
+    manifest: dict[str, Any]
+    inputs: str
+    changed: bool
+    proven: bool = False
+
+    @property
+    def random(self) -> bool:
+        """Whether any file in it has random weights."""
+        return bool(self.manifest["weights"] == "random")
+
+
+def choose(root: Path, names: Sequence[str]) -> list[Path]:
+    """The folders of the named ensembles in ``root``, or of all of them. Raises :class:`EnsembleError`."""
+    found = {folder.name: folder for folder in find_ensembles(root)}
+    if not found:
+        raise EnsembleError("there are no ensembles here", path=root, cure="an ensemble is a folder with ensemble.toml")
+    for name in names:
+        if name not in found:
+            raise EnsembleError(f"there is no ensemble {name!r}", path=root, cure=f"there are {', '.join(found)}")
+    return [found[name] for name in names or found]
+
+
+def last_built(name: str, target: str, places: Places) -> Built | None:
+    """The ensemble's archive in dist/; None when it was never built, or is damaged."""
+    try:
+        state = json.loads(places.state(target, name).read_text())
+        manifest = json.loads((places.repository(target, name) / MANIFEST).read_text())
+        sha256 = file_digest(places.archive(target, name))
+    except (OSError, ValueError):
+        return None
+    return built_of(name, target, places, state, manifest, changed=False) if sha256 == state["archive"] else None
+
+
+def built_of(
+    name: str, target: str, places: Places, state: Mapping[str, Any], manifest: dict[str, Any], *, changed: bool
+) -> Built:
+    """The ensemble's archive and repository, of which ``state`` and ``manifest`` tell."""
+    archive, repository = places.archive(target, name), places.repository(target, name)
+    proven = bool(state.get("proven"))
+    return Built(name, archive, repository, state["archive"], manifest, state["inputs"], changed, proven)
