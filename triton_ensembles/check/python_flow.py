@@ -10,6 +10,7 @@ from triton_ensembles.check.python_source import PythonFile
 
 CLASS = "TritonPythonModel"
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+_LOOKS = 50  # statements for each node of a file
 _DEEPEST = 3  # helpers that call helpers
 _AT_LOAD = frozenset({"initialize", "__init__"})
 
@@ -30,16 +31,25 @@ class Flow:
         self._helpers: dict[tuple[str, int], When] = {}
         self._suppressing: dict[ast.AST, bool] = {}
         self._names: dict[ast.AST, dict[str, list[ast.Name]]] = {}
+        self._blocks: dict[ast.AST, tuple[list[ast.AST], int]] = {}
+        self._parted: set[ast.AST] = set()
+        self._looks = _LOOKS * len(file.nodes)
+        self._definitions: dict[ast.AST, frozenset[str]] = {}
         self.parents: dict[ast.AST, ast.AST] = {}
         self._calls: dict[str, list[ast.Call]] = {}
         self._defined: dict[str, list[Function]] = {}
         self._stored: set[str] = set()  # attributes and names that are assigned to
+        self._loaded: dict[str, int] = {}  # how often attributes and names are used
+        self.module: ast.AST = file.module or ast.Module([], [])
         self.lineage = lineage_of(file)
         for node in file.nodes:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 self._defined.setdefault(node.name, []).append(node)
             elif isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Load):
                 self._stored.add(node.id if isinstance(node, ast.Name) else node.attr)
+            elif isinstance(node, ast.Name | ast.Attribute):
+                name = node.id if isinstance(node, ast.Name) else node.attr
+                self._loaded[name] = self._loaded.get(name, 0) + 1
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
             if isinstance(node, ast.Call):  # self.helper(…), helper(…)
@@ -63,6 +73,41 @@ class Flow:
                 if isinstance(node, ast.Name):
                     found.setdefault(node.id, []).append(node)
         return self._names[below].get(name, [])
+
+    def block_of(self, statement: ast.AST) -> tuple[list[ast.AST], int] | None:
+        """The list of statements that this one is in, and its place there."""
+        parent = self.parents.get(statement)
+        if parent is not None and parent not in self._parted:
+            self._parted.add(parent)
+            for key in ("body", "orelse", "finalbody", "handlers"):
+                block = getattr(parent, key, None)
+                for place, each in enumerate(block if isinstance(block, list) else ()):
+                    self._blocks[each] = (block, place)
+        return self._blocks.get(statement)
+
+    def may_look(self) -> bool:
+        """Counts the statements that are looked at for bindings: files with very long functions take minutes."""
+        self._looks -= 1
+        return self._looks > 0
+
+    def defined_names(self, below: ast.AST) -> frozenset[str]:
+        """What is bound in a node by something else than an expression: definitions, imports, exceptions."""
+        if below not in self._definitions:
+            found = (name for node in ast.walk(below) if not isinstance(node, ast.arg) for name in defined_names(node))
+            self._definitions[below] = frozenset(found)
+        return self._definitions[below]
+
+    def is_builtin(self, node: ast.expr) -> bool:
+        """Whether a name is Python's own: the file never binds it."""
+        return isinstance(node, ast.Name) and not (
+            node.id in self._stored or node.id in self._defined or node.id in self.defined_names(self.module)
+        )
+
+    def calls_of(self, function: Function) -> list[ast.Call] | None:
+        """All calls of a helper; None when others may call it as well, or get it as a value."""
+        calls = self._calls.get(function.name, [])
+        named = self._loaded.get(function.name, 0)
+        return calls if named == len(calls) and all(self.helper(call) is function for call in calls) else None
 
     def function(self, node: ast.AST) -> Function | None:
         """The innermost function around a node."""
@@ -203,6 +248,19 @@ def requests_of(function: Function) -> str:
     """The name of the argument of ``execute`` that has the requests, "" in other functions."""
     arguments = [*function.args.posonlyargs, *function.args.args]
     return arguments[-1].arg if function.name == "execute" and arguments else ""
+
+
+def defined_names(node: ast.AST) -> list[str]:
+    """The names that a node binds to something that is no expression."""
+    if isinstance(node, ast.arg):
+        return [node.arg]
+    if isinstance(node, ast.alias):
+        return [(node.asname or node.name).partition(".")[0]]
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [node.name]
+    if isinstance(node, ast.ExceptHandler):
+        return [node.name] if node.name else []
+    return list(node.names) if isinstance(node, ast.Global | ast.Nonlocal) else []
 
 
 def own_nodes(function: Function) -> Iterator[ast.AST]:

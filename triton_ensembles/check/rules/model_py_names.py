@@ -48,8 +48,8 @@ _KEYWORDS: dict[str, frozenset[str]] = {
         | {"timeout", "preferred_memory", "trace", "parameters"}
     ),
 }
-_FAILS = {When.LOAD: "Triton does not load the model", When.REQUEST: "the model loads, and every request fails"}
-_LATER = "it fails when this line runs"
+FAILS = {When.LOAD: "Triton does not load the model", When.REQUEST: "the model loads, and every request fails"}
+LATER = "it fails when this line runs"
 _OF_MODULES = frozenset(dir(object)) | {"__name__", "__file__", "__doc__", "__dict__", "__path__", "__spec__"}
 
 
@@ -79,13 +79,13 @@ def _undefined(model: Model, certain: bool) -> Iterator[Finding]:
             function = flow_of(file).function(node)
             if node.id == "requests" and function and function.name == "execute":
                 continue  # model-py-execute-arguments: it does not take them
-            if (when in _FAILS) is certain and (file.path, node.id) not in seen:
+            if (when in FAILS) is certain and (file.path, node.id) not in seen:
                 seen.add((file.path, node.id))
                 meant = nearest(node.id, defined)
                 yield Finding(
                     file.place(node),
                     f"the name '{node.id}' is not defined",
-                    f"{_FAILS.get(when, _LATER)}: NameError: name '{node.id}' is not defined",
+                    f"{FAILS.get(when, LATER)}: NameError: name '{node.id}' is not defined",
                     _import_of(node.id) or (f"did you mean '{meant}'?" if meant else "define or import it"),
                 )
 
@@ -176,7 +176,7 @@ def _is_builtins(node: ast.Name | ast.Attribute) -> bool:
 def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
     for file in every_file(model):
-        if file.module is None or _is_guarded(file):
+        if file.module is None or is_guarded(file):
             continue
         for node, name in _taken(file):
             when = flow_of(file).when(node, loops_run=True)
@@ -190,7 +190,7 @@ def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterat
                 f"pb_utils has '{name}' since release {since}, and this image is {image.release}"
                 if image and since
                 else f"{UTILS} has no '{name}'",
-                f"{_FAILS.get(when, _LATER)}: module '{UTILS}' has no attribute '{name}'",
+                f"{FAILS.get(when, LATER)}: module '{UTILS}' has no attribute '{name}'",
                 f"write {meant}" if meant else "the README of python_backend lists what it has",
             )
 
@@ -204,7 +204,7 @@ def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterat
 )
 def model_py_logger(model: Model) -> Iterator[Finding]:
     for file in every_file(model):
-        for node in file.nodes if not _is_guarded(file) else ():
+        for node in file.nodes if not is_guarded(file) else ():
             if not isinstance(node, ast.Attribute) or file.full_name(node.value) != f"{UTILS}.Logger":
                 continue
             when = flow_of(file).when(node, loops_run=True)
@@ -215,7 +215,7 @@ def model_py_logger(model: Model) -> Iterator[Finding]:
             yield Finding(
                 file.place(node),
                 f"pb_utils.Logger has no '{node.attr}'",
-                f"{_FAILS.get(when, _LATER)}: type object 'Logger' has no attribute '{node.attr}'",
+                f"{FAILS.get(when, LATER)}: type object 'Logger' has no attribute '{node.attr}'",
                 f"write pb_utils.Logger.{meant}(…)",
             )
 
@@ -227,13 +227,13 @@ def model_py_logger(model: Model) -> Iterator[Finding]:
 )
 def model_py_call_arguments(model: Model) -> Iterator[Finding]:
     for file in every_file(model):
-        for call, name in file.calls() if not _is_guarded(file) else ():
+        for call, name in file.calls() if not is_guarded(file) else ():
             known = _KEYWORDS.get(name.removeprefix(f"{UTILS}.")) if name.startswith(f"{UTILS}.") else None
             given = [keyword.arg for keyword in call.keywords if keyword.arg]
             when = flow_of(file).when(call, loops_run=True)
             value = _wrong_value(file, call, name.removeprefix(f"{UTILS}."))
             if value and name.startswith(f"{UTILS}.") and when is not When.PERHAPS:
-                effect = f"{_FAILS.get(when, _LATER)}: TypeError: incompatible constructor arguments"
+                effect = f"{FAILS.get(when, LATER)}: TypeError: incompatible constructor arguments"
                 yield Finding(file.place(call), value[0], effect, value[1])
                 continue
             wrong = next((each for each in given if known is not None and each not in known), None)
@@ -244,7 +244,7 @@ def model_py_call_arguments(model: Model) -> Iterator[Finding]:
             yield Finding(
                 file.place(call),
                 f"pb_utils.{last} has no argument called '{wrong}'",
-                f"{_FAILS.get(when, _LATER)}: TypeError: incompatible constructor arguments",
+                f"{FAILS.get(when, LATER)}: TypeError: incompatible constructor arguments",
                 f"write {meant}="
                 if meant
                 else f"it takes {listed(known)}"
@@ -285,7 +285,7 @@ def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str]]:
 
 
 @lru_cache(maxsize=128)
-def _is_guarded(file: PythonFile) -> bool:
+def is_guarded(file: PythonFile) -> bool:
     """Whether the file looks for names itself, puts some into the module, or binds its name to something else."""
     bound = {name for name, full in file.names.items() if full == UTILS}
     for node in file.nodes:
