@@ -1,7 +1,6 @@
 """Which binding of a name a line sees: the last one before it that surely ran, and that nothing may replace."""
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from triton_ensembles.check.python_flow import Flow, Function
@@ -90,9 +89,9 @@ def _of_function(flow: Flow, function: Function, name: ast.Name) -> Binding | No
     outer: ast.AST | None = function
     while outer := flow.parents.get(outer) if outer else None:
         if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) and _binds(flow, outer, name):
-            stores = list(_stores(flow, outer, name))
-            parent = flow.parents.get(stores[0]) if len(stores) == 1 else None
-            return Binding(parent.value) if isinstance(parent, ast.Assign) and parent.targets == stores else None
+            bound = flow.binders(name.id, outer)
+            parent = flow.parents.get(bound[0]) if len(bound) == 1 else None
+            return Binding(parent.value) if isinstance(parent, ast.Assign) and parent.targets == bound else None
         if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef):
             arguments = [each for each in ast.walk(outer.args) if isinstance(each, ast.arg)]
             if any(each.arg == name.id for each in arguments):
@@ -104,10 +103,5 @@ def _is(target: ast.expr, name: ast.Name) -> bool:
     return isinstance(target, ast.Name) and target.id == name.id
 
 
-def _stores(flow: Flow, below: ast.AST, name: ast.Name) -> Iterator[ast.Name]:
-    return (each for each in flow.names(below, name.id) if not isinstance(each.ctx, ast.Load))
-
-
 def _binds(flow: Flow, below: ast.AST, name: ast.Name) -> bool:
-    """Whether anything below may bind the name, also an import, a definition or ``except … as``."""
-    return any(_stores(flow, below, name)) or name.id in flow.defined_names(below)
+    return bool(flow.binders(name.id, below))

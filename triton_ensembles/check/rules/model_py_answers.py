@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python_flow import CLASS, Function, When, flow_of, own_nodes, requests_of
+from triton_ensembles.check.python_kinds import NONE, RESPONSE, TENSOR
 from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, model_files
+from triton_ensembles.check.python_types import types_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.model_py import EXECUTE
@@ -189,7 +191,8 @@ def _kind(file: PythonFile, execute: Function, value: ast.expr, depth: int = 0) 
         stores = [node for node in bound if not isinstance(node.ctx, ast.Load)]
         parent = flow_of(file).parents.get(stores[0]) if len(stores) == 1 else None
         if not isinstance(parent, ast.Assign) or parent.targets != stores or depth == _DEEPEST:
-            return ""
+            found = types_of(file).kind(value)  # one of several bindings
+            return "one InferenceResponse" if found and found.name == RESPONSE else ""
         kind = _kind(file, execute, parent.value, depth + 1)
         if kind != "an empty list":
             return kind
@@ -225,7 +228,10 @@ def _kind(file: PythonFile, execute: Function, value: ast.expr, depth: int = 0) 
             return f"what {name}() makes"
         if name == "list" and not value.args:
             return "an empty list"
-    return ""
+    found = types_of(file).kind(value)
+    if found is None or found.name == NONE:
+        return ""
+    return {RESPONSE: "one InferenceResponse", TENSOR: "a tensor"}.get(found.name, found.name)
 
 
 def _filled(file: PythonFile, bound: list[ast.Name]) -> str:
@@ -258,7 +264,10 @@ def _wrong_response(file: PythonFile, value: ast.expr) -> str:
         return "an array in place of a response"
     if isinstance(value, ast.List | ast.Tuple | ast.Dict | ast.ListComp | ast.JoinedStr):
         return "something else in place of a response"
-    return _NONE if _is_none(value) else ""
+    if _is_none(value):
+        return _NONE
+    found = types_of(file).kind(value)
+    return "" if found is None or found.name in (RESPONSE, NONE) else f"{found.name} in place of a response"
 
 
 def _complaint(kind: str) -> str:

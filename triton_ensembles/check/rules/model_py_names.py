@@ -10,11 +10,11 @@ from pyflakes.messages import UndefinedName
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python_flow import CLASS, When, flow_of
-from triton_ensembles.check.python_source import UTILS, PythonFile, argument, every_file
+from triton_ensembles.check.python_source import UTILS, PythonFile, every_file
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.model_py import EXECUTE
-from triton_ensembles.spelling import listed, nearest
+from triton_ensembles.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, version
 
@@ -39,15 +39,6 @@ _SINCE = {
 }
 _LOGGER = frozenset({"log", "log_info", "log_warn", "log_error", "log_verbose", "INFO", "WARNING", "ERROR", "VERBOSE"})
 _LOGGER_ENUM = "LogLevel"
-_KEYWORDS: dict[str, frozenset[str]] = {
-    "Tensor": frozenset(),
-    "InferenceResponse": frozenset({"output_tensors", "error", "parameters"}),
-    "TritonError": frozenset({"message", "code"}),
-    "InferenceRequest": frozenset(
-        {"request_id", "correlation_id", "inputs", "requested_output_names", "model_name", "model_version", "flags"}
-        | {"timeout", "preferred_memory", "trace", "parameters"}
-    ),
-}
 FAILS = {When.LOAD: "Triton does not load the model", When.REQUEST: "the model loads, and every request fails"}
 LATER = "it fails when this line runs"
 _OF_MODULES = frozenset(dir(object)) | {"__name__", "__file__", "__doc__", "__dict__", "__path__", "__spec__"}
@@ -218,61 +209,6 @@ def model_py_logger(model: Model) -> Iterator[Finding]:
                 f"{FAILS.get(when, LATER)}: type object 'Logger' has no attribute '{node.attr}'",
                 f"write pb_utils.Logger.{meant}(…)",
             )
-
-
-@rule(
-    "The classes of pb_utils get the arguments that they know",
-    source="python_backend, branches r22.07 to r26.07: src/pb_stub.cc, py::arg; Tensor has no names for its arguments",
-    bad=script_model(f"class {CLASS}:\n{EXECUTE.replace('InferenceResponse(', 'InferenceResponse(outputs=')}"),
-)
-def model_py_call_arguments(model: Model) -> Iterator[Finding]:
-    for file in every_file(model):
-        for call, name in file.calls() if not is_guarded(file) else ():
-            known = _KEYWORDS.get(name.removeprefix(f"{UTILS}.")) if name.startswith(f"{UTILS}.") else None
-            given = [keyword.arg for keyword in call.keywords if keyword.arg]
-            when = flow_of(file).when(call, loops_run=True)
-            value = _wrong_value(file, call, name.removeprefix(f"{UTILS}."))
-            if value and name.startswith(f"{UTILS}.") and when is not When.PERHAPS:
-                effect = f"{FAILS.get(when, LATER)}: TypeError: incompatible constructor arguments"
-                yield Finding(file.place(call), value[0], effect, value[1])
-                continue
-            wrong = next((each for each in given if known is not None and each not in known), None)
-            if wrong is None or known is None or when is When.PERHAPS:
-                continue
-            last = name.rpartition(".")[2]
-            meant = nearest(wrong, known)
-            yield Finding(
-                file.place(call),
-                f"pb_utils.{last} has no argument called '{wrong}'",
-                f"{FAILS.get(when, LATER)}: TypeError: incompatible constructor arguments",
-                f"write {meant}="
-                if meant
-                else f"it takes {listed(known)}"
-                if known
-                else "give its arguments without names",
-            )
-
-
-def _wrong_value(file: PythonFile, call: ast.Call, name: str) -> tuple[str, str] | None:
-    """An argument that surely has the wrong type, or one too many: what is wrong, and the fix."""
-    if name == "Tensor":
-        plain = not call.keywords and not any(isinstance(each, ast.Starred) for each in call.args)
-        if plain and len(call.args) != 2:
-            number = len(call.args)
-            return f"pb_utils.Tensor takes a name and an array, and gets {number} values", "write Tensor(name, array)"
-        array = flow_of(file).value(argument(call, 1, ""))
-        makes_list = isinstance(array, ast.Call) and getattr(array.func, "attr", "") == "tolist"
-        if makes_list or isinstance(array, ast.List | ast.ListComp | ast.Tuple | ast.Dict | ast.JoinedStr):
-            return "pb_utils.Tensor takes a numpy array, and gets something else", "wrap it in np.array(…, dtype=…)"
-    if name == "InferenceResponse":
-        given = argument(call, 0, "output_tensors"), argument(call, 1, "error")
-        tensors, error = map(flow_of(file).value, given)
-        if isinstance(tensors, ast.Call) and file.full_name(tensors.func) == f"{UTILS}.Tensor":
-            return "InferenceResponse takes a list of tensors, and gets one tensor", "write [ ] around the tensor"
-        is_text = isinstance(error, ast.JoinedStr) or (isinstance(error, ast.Constant) and isinstance(error.value, str))
-        if is_text or (isinstance(error, ast.Call) and file.full_name(error.func) == "str"):
-            return "error of an InferenceResponse is a text", "write error=pb_utils.TritonError(…)"
-    return None
 
 
 def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str]]:

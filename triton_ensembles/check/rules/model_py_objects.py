@@ -30,6 +30,7 @@ SOURCE = "python_backend, branches r22.07 to r26.07: src/pb_stub.cc; measured on
 GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
 _OF_OBJECTS = frozenset(dir(object)) | {"__dlpack__", "__dlpack_device__", "__dict__"}
 _NOT_SUBSCRIPTABLE = frozenset({*METHODS, METHOD})
+_UNSUPPORTED = "TypeError: unsupported operand type(s)"
 _ASKING = frozenset({"hasattr", "isinstance", "getattr", "type", "callable"})
 
 
@@ -82,12 +83,17 @@ def _misuse(types: Types, node: ast.AST) -> tuple[str, str, str] | None:
         if found and found.name in _NOT_SUBSCRIPTABLE:
             return _uncalled(node.iter, found.name, "TypeError: object is not iterable")
     if isinstance(node, ast.BinOp):
-        names = [each.name if each else "" for each in (types.kind(node.left), types.kind(node.right))]
-        if NUMBER in names and (TENSOR in names or METHOD in names):
-            side = node.left if names[0] in (TENSOR, METHOD) else node.right
-            return _uncalled(
-                side, names[0] if side is node.left else names[1], "TypeError: unsupported operand type(s)"
-            )
+        return _calculation(types, node)
+    return None
+
+
+def _calculation(types: Types, node: ast.BinOp) -> tuple[str, str, str] | None:
+    names = [each.name if each else "" for each in (types.kind(node.left), types.kind(node.right))]
+    if NUMBER in names and (TENSOR in names or METHOD in names):
+        left = names[0] in (TENSOR, METHOD)
+        return _uncalled(node.left if left else node.right, names[0 if left else 1], _UNSUPPORTED)
+    if set(names) == {TEXT, NUMBER} and isinstance(node.op, ast.Add | ast.Sub):
+        return "this is a text, and not a number", _UNSUPPORTED, "write int(…) around it"
     return None
 
 

@@ -58,7 +58,7 @@ def model_py_input_name(model: Model) -> Iterator[Finding]:
         for call, name in file.calls():
             if name not in _READS:
                 continue
-            if completed is None or not _surely_runs(file, call) or not _needs_result(file, call, unread):
+            if completed is None or not _surely_runs(file, call) or not needs_result(file, call, unread):
                 continue
             for wanted in texts_of(file, argument(call, 1, "name")) or ():
                 if wanted not in known | completed:
@@ -143,7 +143,7 @@ def _surely_runs(file: PythonFile, call: ast.Call) -> bool:
     return flow_of(file).when(call, loops_run=True) in (When.LOAD, When.REQUEST)
 
 
-def _needs_result(file: PythonFile, call: ast.Call, unread: bool) -> bool:
+def needs_result(file: PythonFile, call: ast.Call, unread: bool) -> bool:
     """Whether None, which an unknown name gives, is surely not expected.
 
     It is used at once, or only so; or it is never compared, and there is an input that nothing reads (``unread``).

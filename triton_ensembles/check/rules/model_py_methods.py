@@ -1,0 +1,128 @@
+"""The methods and attributes of the model's own class: those that Triton calls, and those that nothing sets."""
+
+import ast
+from collections.abc import Iterator
+
+from triton_ensembles.check.examples import script_model
+from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.python_flow import CLASS, Function, When, flow_of
+from triton_ensembles.check.python_source import PythonFile, model_files
+from triton_ensembles.check.repository import Model
+from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rules.model_py import EXECUTE
+from triton_ensembles.spelling import nearest
+
+SOURCE = 'python_backend r24.10 src/pb_stub.cc: hasattr(model_instance_, "initialize"); measured on 2.51.0'
+GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
+_CALLED = ("initialize", "finalize", "auto_complete_config")
+_SCALED = EXECUTE.replace("x.as_numpy()", "x.as_numpy() * self.factor")
+
+
+@rule(
+    f"Triton calls the methods of {CLASS} by their names",
+    bad=script_model(f"class {CLASS}:\n    def initialise(self, args):\n        self.factor = 2\n\n{EXECUTE}"),
+    severity=Severity.WARNING,
+)
+def model_py_method_name(model: Model) -> Iterator[Finding]:
+    for file in model_files(model):
+        for method, meant in _misspelt(file):
+            if not _needed(file, {method}):  # model-py-attribute: every request fails
+                yield Finding(
+                    file.place(method),
+                    f"nothing calls the method {method.name}",
+                    f"Triton looks for {meant}, finds none, and goes on without it",
+                    f"rename it to {meant}",
+                )
+
+
+def _misspelt(file: PythonFile) -> Iterator[tuple[Function, str]]:
+    flow = flow_of(file)
+    for each in flow.lineage[:1]:
+        defined = {node.name for node in each.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+        missing = [name for name in _CALLED if flow.method(name) is None]
+        for node in each.body:
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.decorator_list:
+                continue
+            meant = nearest(node.name.strip("_"), missing)
+            meant = meant or ("initialize" if node.name == "init" and "initialize" in missing else None)
+            if meant and node.name not in (*_CALLED, "__init__", "execute") and not flow.is_used(node.name) and defined:
+                yield node, meant
+
+
+@rule(
+    f"{CLASS} sets the attributes that execute reads",
+    source="measured on 2.51.0",
+    bad=script_model(f"class {CLASS}:\n    def initialise(self, args):\n        self.factor = 2\n\n{_SCALED}"),
+)
+def model_py_attribute(model: Model) -> Iterator[Finding]:
+    for file in model_files(model):
+        misspelt = dict(_misspelt(file))
+        for node in _needed(file, set(misspelt)):
+            setters = [method for method in misspelt if _sets(method, node.attr)]
+            meant = nearest(node.attr, _own_names(file))
+            yield Finding(
+                file.place(node),
+                f"nothing sets self.{node.attr}" + (f" but {setters[0].name}, which nothing calls" if setters else ""),
+                "the model loads, and every request fails: "
+                f"AttributeError: '{CLASS}' object has no attribute '{node.attr}'",
+                f"rename {setters[0].name} to {misspelt[setters[0]]}"
+                if setters
+                else f"did you mean self.{meant}?"
+                if meant
+                else "set it in initialize",
+            )
+
+
+def _needed(file: PythonFile, without: set[Function]) -> list[ast.Attribute]:
+    """The first uses in execute of attributes that nothing sets, leaving out some methods."""
+    flow = flow_of(file)
+    if not flow.lineage or not _is_whole(file):
+        return []
+    known = _own_names(file, without)
+    found: dict[str, ast.Attribute] = {}
+    for node in file.nodes:
+        if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load) or node.attr in found:
+            continue
+        of_self = isinstance(node.value, ast.Name) and node.value.id == "self"
+        if of_self and node.attr not in known and not hasattr(object, node.attr):
+            function = flow.function(node)
+            own = function is not None and flow.parents.get(function) in flow.lineage
+            if own and flow.when(node) is When.REQUEST:
+                found[node.attr] = node
+    return list(found.values())
+
+
+def _own_names(file: PythonFile, without: set[Function] | None = None) -> set[str]:
+    """All attributes that the file sets on whatever object, and what its classes define."""
+    flow = flow_of(file)
+    found: set[str] = set()
+    for node in file.nodes:
+        stored = isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)
+        if stored and not (without and flow.function(node) in without):
+            found.add(node.attr)  # type: ignore[attr-defined]
+    for each in flow.lineage:
+        for inner in ast.walk(each):
+            if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                found.add(inner.name)
+            elif isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load):
+                found.add(inner.id)
+            elif isinstance(inner, ast.alias):
+                found.add(inner.asname or inner.name)
+    return found
+
+
+def _sets(method: Function, name: str) -> bool:
+    stores = (node for node in ast.walk(method) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
+    return any(node.attr == name for node in stores)
+
+
+def _is_whole(file: PythonFile) -> bool:
+    """Whether the class is complete in this file, and sets its attributes only as one sees them."""
+    last = flow_of(file).lineage[-1]
+    plain = all(isinstance(base, ast.Name) and base.id in ("object", "ABC") for base in last.bases)
+    hidden = (b"setattr", b"__dict__", b"__getattr", b"hasattr", b"__slots__", b"vars(", b"locals(", b"__new__")
+    decorated = any(each.decorator_list or each.keywords for each in flow_of(file).lineage)
+    parents = flow_of(file).parents
+    selves = (parents.get(node) for node in file.nodes if isinstance(node, ast.Name) and node.id == "self")
+    passed = any(not isinstance(parent, ast.Attribute) for parent in selves)  # somebody else may set attributes
+    return plain and not decorated and not passed and not any(word in file.data for word in hidden)
