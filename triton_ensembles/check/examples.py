@@ -15,8 +15,8 @@ def _zipped(name: str, text: str) -> str:
     return stream.getvalue().decode("utf-8", "surrogateescape")
 
 
-_HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
-IDENTITY = f"""{_HEAD}class TritonPythonModel:
+HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
+IDENTITY = f"""{HEAD}class TritonPythonModel:
     def execute(self, requests):
         return [self.answer(request, request.inputs()[0].as_numpy()) for request in requests]
 
@@ -33,8 +33,15 @@ COMPLETING = (
         return config
 """
 )
-# Decoupled: it answers whenever it wants to, and execute returns nothing. This one never does.
-STREAM = f"{_HEAD}class TritonPythonModel:\n    def execute(self, requests):\n        return None\n"
+# Decoupled: it answers with response senders, and execute returns nothing.
+STREAM = f"""{HEAD}class TritonPythonModel:
+    def execute(self, requests):
+        for request in requests:
+            x = request.inputs()[0].as_numpy()
+            tensors = [pb_utils.Tensor(name, x) for name in request.requested_output_names()]
+            sender = request.get_response_sender()
+            sender.send(pb_utils.InferenceResponse(tensors), pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+"""
 # Two ONNX files, X -> Y, FP32 [n, 4]: Identity, and Add with weights in the file model.data.
 _TYPE = "\x12\x0f\n\r\x08\x01\x12\t\n\x03\x12\x01n\n\x02\x08\x04"
 _VALUES = f"Z\x14\n\x01X{_TYPE}b\x14\n\x01Y{_TYPE}"
@@ -79,7 +86,7 @@ def parameter(key: str, value: str) -> str:
 
 def script_model(body: str, *extra: str) -> Example:
     """A Python model whose model.py is ``body`` after the import of pb_utils."""
-    return Example(python_model(*extra), {"1/model.py": _HEAD + body})
+    return Example(python_model(*extra), {"1/model.py": HEAD + body})
 
 
 def plan_model(*extra: str, inputs: str = X) -> Example:

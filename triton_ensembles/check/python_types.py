@@ -117,6 +117,8 @@ class Types:
         if sides[0] and sides[0].name == TEXT and isinstance(node.op, ast.Add | ast.Mod):
             return Kind(TEXT)
         names = {each.name if each else "" for each in sides}
+        if sides[0] and sides[0].name == LIST and names <= {LIST, NUMBER}:
+            return sides[0] if NUMBER in names else Kind(LIST)
         return Kind(ARRAY) if ARRAY in names and names <= {ARRAY, NUMBER} else None
 
     def _joined(self, nodes: list[ast.expr]) -> Known:

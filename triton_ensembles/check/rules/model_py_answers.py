@@ -33,12 +33,11 @@ _HARMLESS = frozenset(
 
 
 @rule(
-    "execute returns something",
+    "execute returns something, or sends responses",
     bad=script_model(f"{_HEAD}        responses = []\n{_LOOP}            responses.append(response)\n"),
 )
 def model_py_returns_nothing(model: Model) -> Iterator[Finding]:
-    if model.config.model_transaction_policy.decoupled:
-        return
+    decoupled = model.config.model_transaction_policy.decoupled
     for file, execute in _executes(model):
         returns = [node for node in own_nodes(execute) if isinstance(node, ast.Return)]
         ends = any(isinstance(node, ast.Raise | ast.Yield | ast.YieldFrom) for node in own_nodes(execute))
@@ -47,9 +46,11 @@ def model_py_returns_nothing(model: Model) -> Iterator[Finding]:
             continue
         yield Finding(
             file.place(returns[0] if returns else execute),
-            "execute returns nothing",
+            "nothing ever sends a response, and the model is decoupled" if decoupled else "execute returns nothing",
             "the model loads, and no request is ever answered: clients wait until their time is over",
-            "end it with return responses, a list with one InferenceResponse for each request",
+            "send the responses with request.get_response_sender()"
+            if decoupled
+            else "end it with return responses, a list with one InferenceResponse for each request",
         )
 
 

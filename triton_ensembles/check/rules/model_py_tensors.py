@@ -2,21 +2,22 @@
 
 import ast
 from collections.abc import Iterator
+from contextlib import suppress
 
-from triton_ensembles.check.examples import io_tensor, script_model
+from triton_ensembles.check.examples import HEAD, ensemble, io_tensor, python_model, script_model, step
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python_flow import When, flow_of
 from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, argument, every_file, model_files
 from triton_ensembles.check.python_values import texts_of
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.spelling import listed, nearest
 
 # Measured on 2.51.0, through SageMaker's route.
-_DROPPED = (
-    "the answer lacks it (status 200, no such output); in an ensemble the next step fails: expected 1 inputs but got "
-    "0 inputs"
-)
+_DROPPED = "the answer lacks it (status 200, no such output)"
+_STEP_FAILS = "every request fails at the next step of the ensemble: expected 1 inputs but got 0 inputs"
+_SOURCE_OF_OUTPUTS = "python_backend r24.10 pb_stub.cc: outputs that were not requested are dropped; measured on 2.51.0"
 _READS = (f"{UTILS}.get_input_tensor_by_name", f"{UTILS}.get_input_config_by_name")
 _BODY = """\
 class TritonPythonModel:
@@ -71,12 +72,34 @@ def model_py_input_name(model: Model) -> Iterator[Finding]:
                     )
 
 
+_MISNAMED = _BODY.replace('Tensor("Y"', 'Tensor("y"')
+
+
 @rule(
-    "model.py makes only outputs that the config has",
-    source="python_backend r24.10 pb_stub.cc: outputs that were not requested are dropped; measured on 2.51.0",
-    bad=script_model(_BODY.replace('Tensor("Y"', 'Tensor("y"')),
+    "A step of an ensemble makes only outputs that its config has",
+    source=_SOURCE_OF_OUTPUTS,
+    bad=Example(
+        ensemble(step("misnames", {"X": "X"}, {"Y": "T"}, version=""), step("scale", {"X": "T"}, {"Y": "Y"})),
+        beside={"misnames/config.pbtxt": python_model(), "misnames/1/model.py": f"{HEAD}{_MISNAMED}"},
+    ),
+    good=Example(ensemble(step("scale", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"}))),
 )
 def model_py_output_name(model: Model) -> Iterator[Finding]:
+    """An error where the next step gets nothing; elsewhere Triton answers, see model-py-output-dropped."""
+    yield from _misnamed(model, needed=True)
+
+
+@rule(
+    "model.py makes only outputs that the config has",
+    source=_SOURCE_OF_OUTPUTS,
+    bad=script_model(_MISNAMED),
+    severity=Severity.WARNING,
+)
+def model_py_output_dropped(model: Model) -> Iterator[Finding]:
+    yield from _misnamed(model, needed=False)
+
+
+def _misnamed(model: Model, needed: bool) -> Iterator[Finding]:
     known = {each.name for each in model.config.output} | {
         each.output_name for each in model.config.sequence_batching.state
     }
@@ -85,19 +108,33 @@ def model_py_output_name(model: Model) -> Iterator[Finding]:
     for first in model_files(model):
         files = all_files(model, first)
         made = _all_made(files)
+        if made is None or bool(_needed_outputs(model) - made) is not needed:
+            continue
         for file in files:
             completed = completed_names(file)
             for call, names in _made(file):
-                if completed is None or made is None or known <= made or not _surely_runs(file, call):
+                if completed is None or known <= made or not _surely_runs(file, call):
                     continue  # a tensor too many is dropped, and the answer is complete
                 for wanted in names or ():
                     if wanted not in known | completed:
                         yield Finding(
                             file.place(call),
                             f"the config has no output '{wanted}'; it has {listed(known)}",
-                            _DROPPED,
+                            _STEP_FAILS if needed else _DROPPED,
                             _corrected(file, call, wanted, nearest(wanted, known)),
                         )
+
+
+def _needed_outputs(model: Model) -> set[str]:
+    """The outputs that another step of an ensemble of the repository reads."""
+    found: set[str] = set()
+    for each in model.repository.models:
+        with suppress(UnknownValueError):
+            steps = each.config.ensemble_scheduling.step if each.is_ensemble else ()
+            read = {tensor for step in steps for tensor in step.input_map.values()}
+            own = [step for step in steps if step.model_name == model.name]
+            found |= {output for step in own for output, tensor in step.output_map.items() if tensor in read}
+    return found & {each.name for each in model.config.output}
 
 
 @rule(
