@@ -86,8 +86,8 @@ class Flow:
             self._parted.add(parent)
             for key in ("body", "orelse", "finalbody", "handlers"):
                 block = getattr(parent, key, None)
-                for place, each in enumerate(block if isinstance(block, list) else ()):
-                    self._blocks[each] = (block, place)
+                for place, each in enumerate(block if isinstance(block, list) else []):
+                    self._blocks[each] = (block or [], place)
         return self._blocks.get(statement)
 
     def may_look(self) -> bool:

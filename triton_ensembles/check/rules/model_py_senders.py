@@ -44,10 +44,9 @@ def model_py_sender_final(model: Model) -> Iterator[Finding]:
 
 
 def _senders(file: PythonFile) -> Iterator[ast.Call]:
-    for node in file.nodes:
-        taken = isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "get_response_sender"
-        if taken and not file.full_name(node.func).startswith(UTILS):  # which has no such function
-            yield node
+    for call, name in file.calls():  # pb_utils itself has no such function
+        if getattr(call.func, "attr", "") == "get_response_sender" and not name.startswith(UTILS):
+            yield call
 
 
 def _may_end(file: PythonFile) -> bool:
@@ -55,10 +54,10 @@ def _may_end(file: PythonFile) -> bool:
     if b"COMPLETE_FINAL" in file.data:
         return True
     flow, types = flow_of(file), types_of(file)
+    sends = [call for call, _ in file.calls() if getattr(call.func, "attr", "") == "send"]
+    if any(argument(call, 1, "flags") is not None or any(each.arg is None for each in call.keywords) for call in sends):
+        return True
     for node in file.nodes:
-        sends = isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "send"
-        if sends and (argument(node, 1, "flags") is not None or any(each.arg is None for each in node.keywords)):
-            return True
         if isinstance(node, ast.Return) and flow.function(node) is flow.method("execute") and _has_value(node):
             return True  # it answers by what it returns
         if isinstance(node, ast.Name | ast.Call | ast.Attribute) and types.kind(node) and _escapes(file, node):
