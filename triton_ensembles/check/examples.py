@@ -95,16 +95,21 @@ def plan_model(*extra: str, inputs: str = X) -> Example:
 
 
 def with_environment(
-    python: str = "3.10", site: dict[str, str] | None = None, imports: str = "", library: bool = True
+    python: str = "3.10",
+    site: dict[str, str] | None = None,
+    imports: str = "",
+    library: bool = True,
+    numpy: bool = True,
 ) -> Example:
     """A Python model with an unpacked environment in its folder, which Triton accepts since 23.07.
 
-    ``python`` is its version, and ``site`` the content of its site-packages.
+    ``python`` is its version, and ``site`` the content of its site-packages, beside a numpy that has no code.
     """
     folder = f"env/lib/python{python}"
     files: dict[str, str | None] = {"1/model.py": imports + IDENTITY, "env/bin/activate": ""}
     files |= {f"{folder}/os.py": "", f"{folder}/json/__init__.py": ""} if library else {f"{folder}/site.txt": ""}
-    files |= {f"{folder}/site-packages/{path}": text for path, text in (site or {}).items()}
+    packages = {"numpy/__init__.py": "", **(site or {})} if numpy else site or {}
+    files |= {f"{folder}/site-packages/{path}": text for path, text in packages.items()}
     return Example(python_model(parameter(PARAMETER, f"{MODEL_FOLDER}/env")), files)
 
 
