@@ -35,15 +35,15 @@ def _class(body: str) -> str:
         (_class("    def execute(self, requests)\n        return 1\n"), [("model-py-syntax", 5)]),
         (_class("    def exectue(self, requests): ...\n"), [("model-py-no-execute", 4)]),
         ("from base import Base\n\n\nclass TritonPythonModel(Base):\n    pass\n", []),
-        (_class("    def execute(self):\n        return self.a\n"), [("model-py-execute-arguments", 5)]),
+        (_class("    def execute(self):\n        return self.a\n\n    a: list\n"), [("model-py-execute-arguments", 5)]),
         (
-            _class("    def execute(self, requests, extra):\n        return self.a\n"),
+            _class("    def execute(self, requests, extra):\n        return self.a\n\n    a: list\n"),
             [("model-py-execute-arguments", 5)],
         ),
-        (_class("    def execute(self, requests, extra=1):\n        return self.a\n"), []),
-        (_class("    def execute(self, *args):\n        return self.a\n"), []),
+        (_class("    def execute(self, requests, extra=1):\n        return self.a\n\n    a: list\n"), []),
+        (_class("    def execute(self, *args):\n        return self.a\n\n    a: list\n"), []),
         (_class("    @staticmethod\n    def execute(requests):\n        return list(requests)\n"), []),
-        (_class("    async def execute(self, requests):\n        return self.a\n"), []),
+        (_class("    async def execute(self, requests):\n        return self.a\n\n    a: list\n"), []),
         (f"{HEAD}from __future__ import annotations\n{MODEL_PY}", [("model-py-syntax", 4)]),
         (f"{MODEL_PY}\nreturn 1\n", [("model-py-syntax", MODEL_PY.count("\n") + 2)]),
         ("<!DOCTYPE html>\n<html></html>\n", [("model-file-broken", 0)]),  # and no fault of syntax
@@ -127,9 +127,11 @@ def test_downloads(line: str, found: bool, tmp_path: Path) -> None:
 
 def test_files_opened_for_each_request(tmp_path: Path) -> None:
     """Otherwise an endpoint runs out of file descriptors after a thousand requests."""
-    leaking = _class('    def execute(self, requests):\n        file = open("logs.txt", "w")\n        return self.a\n')
+    leaking = _class(
+        '    def execute(self, requests):\n        file = open("logs.txt", "w")\n        return self.a\n\n    a: list\n'
+    )
     closing = _class(
-        '    def execute(self, requests):\n        with open("logs.txt", "w") as file:\n            return self.a\n'
+        '    def execute(self, requests):\n        with open("logs.txt", "w") as file:\n            return self.a\n\n    a: list\n'
     )
     assert _found(tmp_path, leaking) == [("model-py-open-files", 6)]
     assert _found(tmp_path, closing) == []

@@ -33,14 +33,10 @@ COMPLETING = (
         return config
 """
 )
-# Decoupled: it answers with response senders, and execute returns nothing.
+# Decoupled: it would answer with response senders, and execute returns nothing. This one refuses everything.
 STREAM = f"""{HEAD}class TritonPythonModel:
     def execute(self, requests):
-        for request in requests:
-            x = request.inputs()[0].as_numpy()
-            tensors = [pb_utils.Tensor(name, x) for name in request.requested_output_names()]
-            sender = request.get_response_sender()
-            sender.send(pb_utils.InferenceResponse(tensors), pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+        raise pb_utils.TritonModelException("this is an example")
 """
 # Two ONNX files, X -> Y, FP32 [n, 4]: Identity, and Add with weights in the file model.data.
 _TYPE = "\x12\x0f\n\r\x08\x01\x12\t\n\x03\x12\x01n\n\x02\x08\x04"

@@ -35,6 +35,7 @@ _KEEPING = frozenset(
 )
 _MOST = 100  # elements of a list that are looked at
 _PLACES = frozenset({"argmax", "argmin", "argsort"})
+_TEXTUAL = frozenset({"upper", "lower", "strip", "title", "replace", "add", "capitalize"})  # of numpy.char
 _METHODS = frozenset({"reshape", "transpose", "flatten", "ravel", "squeeze", "copy", "swapaxes", "repeat", "clip"})
 _REDUCING = frozenset({"sum", "mean", "max", "min", "std", "var", "prod", "argmax", "argmin"})
 _ONLY_FRAMEWORKS = frozenset({"detach", "cpu", "cuda", "unsqueeze"})  # methods that numpy's arrays do not have
@@ -85,9 +86,14 @@ def kind_of_call(file: PythonFile, call: ast.Call, name: str, kind: Callable[[as
         position, usual = _MAKING[last]
         written = argument(call, position, "dtype")
         return Kind(ARRAY, dtype=dtype_of(file, written) if written else usual or _dtype_of_values(given, kind))
-    if last in _KEEPING:
-        return Kind(ARRAY, dtype=_dtype_of_values(given, kind))
     found = kind(given)
+    if last in _KEEPING:  # of what other libraries have, numpy gives back their own
+        held = found.of if found and found.name in (LIST, TUPLE) else found
+        return Kind(ARRAY, dtype=held.dtype) if held and held.name == ARRAY else None
+    if last.startswith("char.") and found and found.name == ARRAY:
+        return Kind(
+            ARRAY, dtype={"decode": TEXTS, "encode": "BYTES"}.get(last[5:], found.dtype if last[5:] in _TEXTUAL else "")
+        )
     if last in _REDUCING and found and found.name == ARRAY and len(call.args) == 1 and not call.keywords:
         return Kind(SCALAR)
     if last in _PLACES and (len(call.args) > 1 or any(keyword.arg == "axis" for keyword in call.keywords)):
@@ -108,11 +114,8 @@ def kind_of_method(file: PythonFile, call: ast.Call, method: str, holder: Known)
     if holder is None or holder.name == FRAMEWORK:
         if method in _ONLY_FRAMEWORKS:
             return Kind(FRAMEWORK)
-        if method == "numpy":
+        if method == "numpy" and holder:
             return Kind(ARRAY)
-        if method == "astype":  # of pandas as well, whose columns are no arrays either
-            return None
-        return Kind(LIST) if method == "tolist" else None
     return None
 
 
@@ -126,10 +129,8 @@ def _dtype_of_values(node: ast.expr | None, kind: Callable[[ast.expr | None], Kn
     if isinstance(node, ast.List | ast.Tuple) and len(node.elts) < _MOST:
         inner = {_dtype_of_values(each, kind) for each in node.elts}
         return inner.pop() if len(inner) == 1 else ""
-    if found.name == TEXT or (found.name in (LIST, TUPLE) and found.of and found.of.name == TEXT):
-        return TEXTS
     if isinstance(node, ast.Constant) and found.name == NUMBER:
         return {float: "FP64", int: "INT64", bool: "BOOL"}.get(type(node.value), "")
-    if found.name in (LIST, TUPLE) and found.of and found.of.name == ARRAY:
-        return found.of.dtype
-    return ""
+    while found.name in (LIST, TUPLE) and found.of:
+        found = found.of
+    return found.dtype if found.name == ARRAY else TEXTS if found.name == TEXT else ""

@@ -225,11 +225,15 @@ class Flow:
         if isinstance(parent, ast.comprehension):
             return child is not parent.iter
         if isinstance(parent, ast.With | ast.AsyncWith):
-            if parent not in self._suppressing:
-                texts = [ast.unparse(item.context_expr) for item in parent.items]
-                self._suppressing[parent] = any(word in text for text in texts for word in _SUPPRESSING)
-            return self._suppressing[parent]
+            return self.suppresses(parent)
         return isinstance(parent, ast.Try | ast.TryStar | ast.ExceptHandler | ast.Match | ast.match_case)
+
+    def suppresses(self, node: ast.With | ast.AsyncWith) -> bool:
+        """Whether it expects an error: ``with suppress(…)``, ``with self.assertRaises(…)``."""
+        if node not in self._suppressing:
+            texts = [ast.unparse(item.context_expr) for item in node.items]
+            self._suppressing[node] = any(word in text for text in texts for word in _SUPPRESSING)
+        return self._suppressing[node]
 
     def _is_of_requests(self, iterated: ast.expr) -> bool:
         """Whether a loop runs over the requests of ``execute``, of which there is at least one."""

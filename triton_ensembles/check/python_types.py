@@ -14,6 +14,7 @@ from triton_ensembles.check.python_kinds import (
     BYTES,
     CONFIG,
     COROUTINE,
+    DICTIONARIES,
     FUNCTIONS,
     GENERATOR,
     IO,
@@ -35,6 +36,7 @@ from triton_ensembles.check.python_source import UTILS, PythonFile, argument
 
 _DEEPEST = 30  # names that lead to names, helpers that call helpers
 _MOST = 100  # elements of a list that are looked at
+_FILLING = ("update", "setdefault", "pop", "popitem")
 _OF_CONFIG: dict[str, Known] = {
     "input": Kind(LIST, Kind(IO)),
     "output": Kind(LIST, Kind(IO)),
@@ -61,7 +63,15 @@ class Types:
         self._known: dict[ast.expr, Known] = {}
         self._depth = 0
         self._attributes: dict[str, list[ast.expr | None]] = {}
+        self._filled: set[str] = set()  # names and attributes of what is changed where it is
         for node in file.nodes:
+            held: ast.expr | None = None
+            if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+                held = node.value
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLING:
+                held = node.func.value
+            if isinstance(held, ast.Name | ast.Attribute):
+                self._filled.add(held.id if isinstance(held, ast.Name) else held.attr)
             if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
                 parent = self._flow.parents.get(node)
                 plain = isinstance(parent, ast.Assign) and node in parent.targets
@@ -77,7 +87,10 @@ class Types:
             self._known[node] = None  # for what is defined by itself
             self._depth += 1
             try:
-                self._known[node] = self._kind(node)
+                found = self._kind(node)
+                named = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+                filled = named in self._filled and found is not None and found.name in (*DICTIONARIES, LIST)
+                self._known[node] = Kind(LIST) if filled and found == Kind(LIST) else None if filled else found
             finally:
                 self._depth -= 1
         return self._known[node]
@@ -93,8 +106,8 @@ class Types:
             return self._of_subscript(node)
         if isinstance(node, ast.List):
             return Kind(LIST, self._joined(node.elts))
-        if isinstance(node, ast.ListComp):
-            return Kind(LIST, self.kind(node.elt))
+        if isinstance(node, ast.ListComp | ast.GeneratorExp):
+            return Kind(LIST if isinstance(node, ast.ListComp) else GENERATOR, self.kind(node.elt))
         if isinstance(node, ast.Constant):
             return _of_constant(node.value)
         if isinstance(node, ast.IfExp):
@@ -187,8 +200,7 @@ class Types:
     def _of_target(self, target: ast.expr, iterated: ast.expr | None, name: str) -> Known:
         """Of a loop's variable."""
         if isinstance(target, ast.Name):
-            found = self.kind(iterated)
-            return found.of if found else None
+            return self._element(iterated)
         if not isinstance(target, ast.Tuple) or not isinstance(iterated, ast.Call) or iterated.keywords:
             return None
         place = next((n for n, each in enumerate(target.elts) if isinstance(each, ast.Name) and each.id == name), None)
@@ -196,12 +208,14 @@ class Types:
             return None
         called = iterated.func.id  # type: ignore[attr-defined]
         if called == "enumerate" and iterated.args:
-            found = self.kind(iterated.args[0])
-            return Kind(NUMBER) if place == 0 else found.of if found else None
+            return Kind(NUMBER) if place == 0 else self._element(iterated.args[0])
         if called == "zip" and place < len(iterated.args):
-            found = self.kind(iterated.args[place])
-            return found.of if found else None
+            return self._element(iterated.args[place])
         return None
+
+    def _element(self, node: ast.expr | None) -> Known:
+        found = self.kind(node)
+        return found.of if found else None
 
     def _of_call(self, node: ast.Call) -> Known:
         name = self._file.full_name(node.func)
@@ -225,6 +239,8 @@ class Types:
             return None if decoupled else METHODS[holder.name].get(method)
         if holder and holder.name == TEXT:
             return _TEXT_METHODS.get(method)
+        if holder and holder.name == LIST and method in ("append", "extend", "insert", "sort", "reverse", "clear"):
+            return Kind(NONE)
         if method == "decode" and (holder is None or holder.name == BYTES) and _is_encoding(node):
             return Kind(TEXT)
         if (

@@ -215,8 +215,7 @@ def environment_file_of_conda(repository: Repository) -> Iterator[Finding]:
                 has_it = "has it under another name" if other else "does not"
                 yield Finding(
                     Place(path, package.line),
-                    f"conda has a package '{package.name}', and PyPI has it "
-                    + ("under another name" if other else "not"),
+                    f"conda has a package '{package.name}', and PyPI {has_it}",
                     "the build refuses it wherever no conda channel is reachable",
                     f"write {other}" if other else "remove it: the packages of PyPI bring what they need",
                 )

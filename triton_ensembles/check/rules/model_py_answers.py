@@ -41,7 +41,10 @@ def model_py_returns_nothing(model: Model) -> Iterator[Finding]:
     for file, execute in _executes(model):
         returns = [node for node in own_nodes(execute) if isinstance(node, ast.Return)]
         ends = any(isinstance(node, ast.Raise | ast.Yield | ast.YieldFrom) for node in own_nodes(execute))
-        valued = any(node.value is not None and not _is_none(node.value) for node in returns)
+        valued = any(node.value is not None and not _is_nothing(file, node.value) for node in returns)
+        first = next((node for node in execute.body if isinstance(node, ast.Return)), None)
+        if first and (first.value is None or _is_none(first.value)) and returns[0] is first:
+            valued = False  # nothing after it ever runs
         if ends or valued or _gives_away(model, file, execute):
             continue
         yield Finding(
@@ -125,6 +128,12 @@ def _executes(model: Model) -> Iterator[tuple[PythonFile, Function]]:
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_nothing(file: PythonFile, node: ast.expr) -> bool:
+    """Whether it is None, or what ``responses.append(…)`` gives."""
+    found = types_of(file).kind(node)
+    return _is_none(node) or (isinstance(node, ast.Call) and found is not None and found.name == NONE)
 
 
 def _gives_none(function: Function) -> bool:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from triton_ensembles.check.examples import script_model
-from triton_ensembles.check.fault import Finding
+from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python_flow import CLASS, When, flow_of
 from triton_ensembles.check.python_kinds import (
     ARGS,
@@ -29,10 +29,15 @@ from triton_ensembles.check.python_types import types_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.model_py import EXECUTE
-from triton_ensembles.check.rules.model_py_names import FAILS, LATER, is_guarded
+from triton_ensembles.check.rules.model_py_names import FAILS, LATER, is_expected, is_guarded
 from triton_ensembles.spelling import listed, nearest
 
 GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
+_FAILURE = """
+    def refuse(self, request):
+        if not request.inputs():
+            return pb_utils.InferenceResponse(error="there are no inputs")
+"""
 _INCOMPATIBLE = "TypeError: incompatible constructor arguments"
 _KEYWORDS: dict[str, frozenset[str]] = {
     "Tensor": frozenset(),
@@ -58,11 +63,25 @@ _OF_CONFIGS = (f"{UTILS}.get_input_config_by_name", f"{UTILS}.get_output_config_
     bad=script_model(f"class {CLASS}:\n{EXECUTE.replace('InferenceResponse(', 'InferenceResponse(outputs=')}"),
 )
 def model_py_call_arguments(model: Model) -> Iterator[Finding]:
+    yield from _miscalled(model, certain=True)
+
+
+@rule(
+    "The classes and functions of pb_utils get the arguments that they know in every branch",
+    source="as for model-py-call-arguments",
+    bad=script_model(f"class {CLASS}:\n{EXECUTE}{_FAILURE}"),
+    severity=Severity.WARNING,
+)
+def model_py_call_arguments_later(model: Model) -> Iterator[Finding]:
+    yield from _miscalled(model, certain=False)
+
+
+def _miscalled(model: Model, certain: bool) -> Iterator[Finding]:
     for file in every_file(model):
         for call, name in file.calls() if not is_guarded(file) else ():
             found = _wrong(file, call, name)
             when = flow_of(file).when(call, loops_run=True) if found else When.PERHAPS
-            if found and when is not When.PERHAPS:
+            if found and (when is not When.PERHAPS) is certain and not is_expected(file, call):
                 message, cure, error = found
                 yield Finding(file.place(call), message, f"{FAILS.get(when, LATER)}: {error}", cure)
 

@@ -6,15 +6,17 @@ from collections.abc import Iterator
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python_flow import CLASS, Function, When, flow_of
-from triton_ensembles.check.python_source import PythonFile, model_files
+from triton_ensembles.check.python_source import PythonFile, every_file, model_files
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.model_py import EXECUTE
+from triton_ensembles.check.rules.model_py_names import FAILS, is_expected
 from triton_ensembles.spelling import nearest
 
 SOURCE = 'python_backend r24.10 src/pb_stub.cc: hasattr(model_instance_, "initialize"); measured on 2.51.0'
 GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
 _CALLED = ("initialize", "finalize", "auto_complete_config")
+_HELPED = EXECUTE.replace("x.as_numpy()", "self.scale(x.as_numpy())")
 _SCALED = EXECUTE.replace("x.as_numpy()", "x.as_numpy() * self.factor")
 
 
@@ -73,10 +75,52 @@ def model_py_attribute(model: Model) -> Iterator[Finding]:
             )
 
 
+@rule(
+    "model.py calls its own functions with the arguments that they take",
+    source="measured on 2.51.0",
+    bad=script_model(f"class {CLASS}:\n{_HELPED}    def scale(x):\n        return x * 2\n"),
+)
+def model_py_helper_arguments(model: Model) -> Iterator[Finding]:
+    for file in every_file(model):
+        flow = flow_of(file)
+        for call, _ in file.calls():
+            helper = flow.helper(call)
+            if helper is None or (when := flow.when(call, loops_run=True)) not in FAILS or is_expected(file, call):
+                continue
+            own = int(isinstance(call.func, ast.Attribute))
+            if not _fits(helper, call, own):
+                taken = len(helper.args.posonlyargs) + len(helper.args.args)
+                yield Finding(
+                    file.place(call),
+                    f"{helper.name} (line {helper.lineno}) does not take these arguments",
+                    f"{FAILS[when]}: TypeError",
+                    "write self as its first argument" if own and not taken else "correct the call, or what it takes",
+                )
+
+
+def _fits(function: Function, call: ast.Call, own: int) -> bool:
+    """Whether a call gives a function what it takes; true where ``*`` or ``**`` hide it."""
+    if any(isinstance(each, ast.Starred) for each in call.args) or any(each.arg is None for each in call.keywords):
+        return True
+    takes = function.args
+    plain = [each.arg for each in (*takes.posonlyargs, *takes.args)]
+    given = len(call.args) + own
+    if given > len(plain) and takes.vararg is None:
+        return False
+    named = {each.arg for each in call.keywords if each.arg}
+    by_name = {*plain[max(given, len(takes.posonlyargs)) :], *(each.arg for each in takes.kwonlyargs)}
+    if named - by_name and takes.kwarg is None:
+        return False
+    required = plain[: len(plain) - len(takes.defaults)][given:]
+    required += [each.arg for each, default in zip(takes.kwonlyargs, takes.kw_defaults, strict=True) if default is None]
+    return set(required) <= named
+
+
 def _needed(file: PythonFile, without: set[Function]) -> list[ast.Attribute]:
     """The first uses in execute of attributes that nothing sets, leaving out some methods."""
     flow = flow_of(file)
-    if not flow.lineage or not _is_whole(file):
+    execute = flow.method("execute")
+    if execute is None or len(execute.args.args) < 2 or not _is_whole(file):  # see model-py-execute-arguments
         return []
     known = _own_names(file, without)
     found: dict[str, ast.Attribute] = {}
@@ -87,7 +131,7 @@ def _needed(file: PythonFile, without: set[Function]) -> list[ast.Attribute]:
         if of_self and node.attr not in known and not hasattr(object, node.attr):
             function = flow.function(node)
             own = function is not None and flow.parents.get(function) in flow.lineage
-            if own and flow.when(node) is When.REQUEST:
+            if own and flow.when(node, loops_run=True) is When.REQUEST:
                 found[node.attr] = node
     return list(found.values())
 
@@ -104,10 +148,8 @@ def _own_names(file: PythonFile, without: set[Function] | None = None) -> set[st
         for inner in ast.walk(each):
             if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 found.add(inner.name)
-            elif isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load):
-                found.add(inner.id)
-            elif isinstance(inner, ast.alias):
-                found.add(inner.asname or inner.name)
+            elif isinstance(inner, ast.Name | ast.alias) and flow.function(inner) is flow.function(each):
+                found.add(inner.id if isinstance(inner, ast.Name) else inner.asname or inner.name)
     return found
 
 

@@ -40,6 +40,7 @@ _SINCE = {
 _LOGGER = frozenset({"log", "log_info", "log_warn", "log_error", "log_verbose", "INFO", "WARNING", "ERROR", "VERBOSE"})
 _LOGGER_ENUM = "LogLevel"
 FAILS = {When.LOAD: "Triton does not load the model", When.REQUEST: "the model loads, and every request fails"}
+_ASKING = frozenset({"hasattr", "isinstance", "getattr", "type", "callable"})
 LATER = "it fails when this line runs"
 _OF_MODULES = frozenset(dir(object)) | {"__name__", "__file__", "__doc__", "__dict__", "__path__", "__spec__"}
 
@@ -68,7 +69,7 @@ def _undefined(model: Model, certain: bool) -> Iterator[Finding]:
         for node, defined in _undefined_names(file):
             when = flow_of(file).when(node)
             function = flow_of(file).function(node)
-            if node.id == "requests" and function and function.name == "execute":
+            if node.id == "requests" and function and function.name == "execute" and len(function.args.args) < 2:
                 continue  # model-py-execute-arguments: it does not take them
             if (when in FAILS) is certain and (file.path, node.id) not in seen:
                 seen.add((file.path, node.id))
@@ -238,4 +239,21 @@ def is_guarded(file: PythonFile) -> bool:
         asks = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("hasattr", "setattr")
         if asks and node.args and file.full_name(node.args[0]).startswith(UTILS):  # type: ignore[attr-defined]
             return True
+    return False
+
+
+def is_expected(file: PythonFile, node: ast.AST) -> bool:
+    """Whether the file asks first what the object has, or catches the error."""
+    for parent, child in flow_of(file).above(node):
+        if isinstance(parent, ast.If | ast.IfExp | ast.While | ast.BoolOp):
+            tests = parent.values if isinstance(parent, ast.BoolOp) else [parent.test]
+            asked = (each for test in tests if test is not child for each in ast.walk(test))
+            if any(isinstance(each, ast.Name) and each.id in _ASKING for each in asked):
+                return True
+        if isinstance(parent, ast.With | ast.AsyncWith) and flow_of(file).suppresses(parent):
+            return True
+        if isinstance(parent, ast.Try | ast.TryStar) and child in parent.body:
+            caught = {getattr(each, "id", "") for one in parent.handlers if one.type for each in ast.walk(one.type)}
+            if caught & {"AttributeError", "TypeError"} or any(one.type is None for one in parent.handlers):
+                return True
     return False

@@ -8,14 +8,22 @@ from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python_flow import CLASS, flow_of
 from triton_ensembles.check.python_kinds import (
     ARGS,
+    BYTES,
     CODES,
+    COROUTINE,
+    DICT,
     DICTIONARIES,
     ERROR,
+    LIST,
     METHOD,
     METHODS,
+    NONE,
     NUMBER,
+    PARAMETER,
+    SET,
     TENSOR,
     TEXT,
+    TUPLE,
     USUAL,
 )
 from triton_ensembles.check.python_source import PythonFile, every_file
@@ -23,15 +31,24 @@ from triton_ensembles.check.python_types import Types, types_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.model_py import EXECUTE
-from triton_ensembles.check.rules.model_py_names import FAILS, LATER, is_guarded
+from triton_ensembles.check.rules.model_py_names import FAILS, LATER, is_expected, is_guarded
 from triton_ensembles.spelling import nearest
 
 SOURCE = "python_backend, branches r22.07 to r26.07: src/pb_stub.cc; measured on 2.51.0"
 GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
+_LOOKED_AT = (ast.Attribute, ast.Subscript, ast.For, ast.comprehension, ast.BinOp, ast.Call, ast.AugAssign)
 _OF_OBJECTS = frozenset(dir(object)) | {"__dlpack__", "__dlpack_device__", "__dict__"}
-_NOT_SUBSCRIPTABLE = frozenset({*METHODS, METHOD})
+_NOT_SUBSCRIPTABLE = frozenset({*METHODS, METHOD, COROUTINE})
+_OF_PYTHON = {TEXT: str, BYTES: bytes, LIST: list, TUPLE: tuple, DICT: dict, SET: set}
+# Python's functions, and what they surely refuse.
+_REFUSED: dict[str, frozenset[str]] = {
+    "range": frozenset({*_NOT_SUBSCRIPTABLE, *DICTIONARIES, *_OF_PYTHON, NONE}),
+    "len": frozenset({*_NOT_SUBSCRIPTABLE, NUMBER, NONE}),
+    **dict.fromkeys(("int", "float"), frozenset({*_NOT_SUBSCRIPTABLE, *DICTIONARIES, LIST, TUPLE, DICT, SET, NONE})),
+}
+_OF_COROUTINES = frozenset({"send", "throw", "close", "cr_await", "__await__"})
+_GIVING_TENSORS = frozenset({"numpy.from_dlpack", "torch.from_dlpack", "torch.utils.dlpack.from_dlpack"})
 _UNSUPPORTED = "TypeError: unsupported operand type(s)"
-_ASKING = frozenset({"hasattr", "isinstance", "getattr", "type", "callable"})
 
 
 @rule(
@@ -60,14 +77,14 @@ def _misused(model: Model, certain: bool) -> Iterator[Finding]:
             continue
         types = types_of(file)
         for node in file.nodes:
-            if not isinstance(node, ast.Attribute | ast.Subscript | ast.For | ast.comprehension | ast.BinOp):
+            if not isinstance(node, _LOOKED_AT):
                 continue
-            found = _misuse(types, node)
+            found = _misuse_of_call(file, types, node) if isinstance(node, ast.Call) else _misuse(types, node)
             if not found:
                 continue
             place = node.iter if isinstance(node, ast.comprehension) else node
             when = flow_of(file).when(place, loops_run=True)
-            if (when in FAILS) is certain and not _is_expected(file, place):
+            if (when in FAILS) is certain and not is_expected(file, place):
                 message, error, cure = found
                 yield Finding(file.place(place), message, f"{FAILS.get(when, LATER)}: {error}", cure)
 
@@ -82,8 +99,37 @@ def _misuse(types: Types, node: ast.AST) -> tuple[str, str, str] | None:
         found = types.kind(node.iter)
         if found and found.name in _NOT_SUBSCRIPTABLE:
             return _uncalled(node.iter, found.name, "TypeError: object is not iterable")
+    if isinstance(node, ast.AugAssign):
+        holder, found = types.kind(node.target), types.kind(node.value)
+        if isinstance(node.op, ast.Add) and found and found.name in METHODS and (holder is None or holder.name == LIST):
+            return f"this adds {found.name} to a list", "TypeError: object is not iterable", "write append(…)"
     if isinstance(node, ast.BinOp):
         return _calculation(types, node)
+    return None
+
+
+def _misuse_of_call(file: PythonFile, types: Types, node: ast.Call) -> tuple[str, str, str] | None:
+    found = types.kind(node.args[0]) if node.args else None
+    if found is None:
+        return None
+    name = file.full_name(node.func)
+    if name in _REFUSED and found.name in _REFUSED[name] and flow_of(file).is_builtin(node.func):
+        cure = "write range(len(…))" if name == "range" and found.name == LIST else "give it a number"
+        if found.name in _NOT_SUBSCRIPTABLE:
+            return _uncalled(node.args[0], found.name, "TypeError")
+        if found.name == PARAMETER:
+            cure = 'write ["string_value"] after it'
+        return f"{name}() gets {found.name}", "TypeError", "write int(…) around it" if found.name == TEXT else cure
+    if (
+        name.startswith(("numpy.", "torch."))
+        and name not in _GIVING_TENSORS
+        and found.name in (TENSOR, METHOD, COROUTINE)
+    ):
+        return _uncalled(node.args[0], found.name, "there are no numbers in it")
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "extend" and found.name in METHODS:
+        holder = types.kind(node.func.value)
+        if holder and holder.name == LIST:
+            return f"extend takes a list, and gets {found.name}", "TypeError: object is not iterable", "write append(…)"
     return None
 
 
@@ -102,8 +148,13 @@ def _attribute(types: Types, node: ast.Attribute) -> tuple[str, str, str] | None
     if found is None or node.attr in _OF_OBJECTS:
         return None
     error = f"AttributeError: object has no attribute '{node.attr}'"
-    if found.name == METHOD:
-        return _uncalled(node.value, METHOD, error)
+    if found.name in (METHOD, COROUTINE):
+        return _uncalled(node.value, found.name, error) if node.attr not in _OF_COROUTINES else None
+    if found.name in _OF_PYTHON:
+        own = dir(_OF_PYTHON[found.name])
+        meant = nearest(node.attr, own)
+        cure = "it is decoded already" if node.attr == "decode" else f"did you mean {meant}?" if meant else ""
+        return None if node.attr in own else (f"{found.name} has no '{node.attr}'", error, cure or "see its type")
     if found.name in DICTIONARIES and node.attr not in dir(dict):
         if node.attr == "keys" or node.attr.startswith("__"):
             return None
@@ -131,7 +182,11 @@ def _subscript(types: Types, node: ast.Subscript) -> tuple[str, str, str] | None
         return None
     if found.name in _NOT_SUBSCRIPTABLE:
         return _uncalled(node.value, found.name, "TypeError: object is not subscriptable")
-    if found.name == TEXT and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+    named = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+    if named and found.name in (LIST, TUPLE):
+        error = "TypeError: list indices must be integers or slices"
+        return f"this is {found.name}, which has no keys", error, "look for the element, or give its number"
+    if named and found.name == TEXT:
         return (
             "this is a text, which has no keys",
             "TypeError: string indices must be integers",
@@ -143,24 +198,11 @@ def _subscript(types: Types, node: ast.Subscript) -> tuple[str, str, str] | None
 def _uncalled(node: ast.expr, name: str, error: str) -> tuple[str, str, str]:
     """A method in place of what it gives, or a tensor in place of its array."""
     written = ast.unparse(node) if isinstance(node, ast.Attribute | ast.Name) else ""
+    if name == COROUTINE:
+        return f"{written or 'this'} is a coroutine, and nobody awaits it", error, "write await before the call"
     if name == METHOD:
         return f"{written or 'this'} is a method, and it is not called", error, f"write {written}()"
     cure = {TENSOR: "as_numpy()", "an InferenceRequest": "inputs()", "an InferenceResponse": "output_tensors()"}.get(
         name
     )
     return f"{written or 'this'} is {name}, and no list or array", error, f"call its {cure or 'methods'}"
-
-
-def _is_expected(file: PythonFile, node: ast.AST) -> bool:
-    """Whether the file asks first what the object has, or catches the error."""
-    for parent, child in flow_of(file).above(node):
-        if isinstance(parent, ast.If | ast.IfExp | ast.While | ast.BoolOp):
-            tests = parent.values if isinstance(parent, ast.BoolOp) else [parent.test]
-            asked = (each for test in tests if test is not child for each in ast.walk(test))
-            if any(isinstance(each, ast.Name) and each.id in _ASKING for each in asked):
-                return True
-        if isinstance(parent, ast.Try | ast.TryStar) and child in parent.body:
-            caught = {getattr(each, "id", "") for one in parent.handlers if one.type for each in ast.walk(one.type)}
-            if caught & {"AttributeError", "TypeError"} or any(one.type is None for one in parent.handlers):
-                return True
-    return False

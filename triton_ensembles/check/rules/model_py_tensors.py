@@ -79,7 +79,7 @@ _MISNAMED = _BODY.replace('Tensor("Y"', 'Tensor("y"')
     "A step of an ensemble makes only outputs that its config has",
     source=_SOURCE_OF_OUTPUTS,
     bad=Example(
-        ensemble(step("misnames", {"X": "X"}, {"Y": "T"}, version=""), step("scale", {"X": "T"}, {"Y": "Y"})),
+        ensemble(step("misnames", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"})),
         beside={"misnames/config.pbtxt": python_model(), "misnames/1/model.py": f"{HEAD}{_MISNAMED}"},
     ),
     good=Example(ensemble(step("scale", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"}))),
