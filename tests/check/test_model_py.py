@@ -58,10 +58,10 @@ def test_the_class_and_its_execute(code: str, expected: list[tuple[str, int]], t
     ("code", "expected"),
     [
         (MODEL_PY.replace('"X"', '"x"'), ["model-py-input-name"]),
-        (MODEL_PY.replace('"Y"', '"YY"'), ["model-py-output-name"]),
+        (MODEL_PY.replace('"Y"', '"YY"'), ["model-py-output-dropped"]),
         ('NAME = "Z"\n' + MODEL_PY.replace('"X"', "NAME"), ["model-py-input-name"]),
         ('NAME = "Z"\nNAME = "X"\n' + MODEL_PY.replace('"X"', "NAME"), []),  # bound twice: unknown
-        (MODEL_PY.replace('"X"', "self.name"), []),
+        (MODEL_PY.replace('"X"', "self.name") + "\n    name: str\n", []),
         ("from tensors import make\n" + MODEL_PY.replace("pb_utils.Tensor", "make"), []),
         (
             MODEL_PY.replace(
@@ -131,7 +131,8 @@ def test_files_opened_for_each_request(tmp_path: Path) -> None:
         '    def execute(self, requests):\n        file = open("logs.txt", "w")\n        return self.a\n\n    a: list\n'
     )
     closing = _class(
-        '    def execute(self, requests):\n        with open("logs.txt", "w") as file:\n            return self.a\n\n    a: list\n'
+        '    def execute(self, requests):\n        with open("logs.txt", "w") as file:\n            return self.a\n\n'
+        "    a: list\n"
     )
     assert _found(tmp_path, leaking) == [("model-py-open-files", 6)]
     assert _found(tmp_path, closing) == []
@@ -167,7 +168,10 @@ def test_deep_and_odd_files_end_soon(code: str, tmp_path: Path) -> None:
     assert not [fault for fault in faults(path) if "this rule itself failed" in fault.message]
 
 
-_INIT = "    def initialize(self, args):\n        {}\n\n    def execute(self, requests):\n        return self.answers\n"
+_INIT = (
+    "    def initialize(self, args):\n        {}\n\n    def execute(self, requests):\n        return self.x\n\n"
+    "    x: list\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +179,7 @@ _INIT = "    def initialize(self, args):\n        {}\n\n    def execute(self, re
     [
         (_class(_INIT.format("self.x = np.zeros(4)")), ["model-py-undefined-name"]),
         (_class(_INIT.format("return np").replace("initialize", "prepare")), ["model-py-undefined-name-later"]),
-        (_class(_INIT.format("self.x: Missing = 1")), []),  # such an annotation is never evaluated
+        (_class(_INIT.format("self.y: Missing = 1")), []),  # such an annotation is never evaluated
         (_class(_INIT.format("self.x = __file__")), []),
         ("from numpy import *\n" + _class(_INIT.format("self.x = zeros(4)")), []),
         ("exec('n = 1')\n" + _class(_INIT.format("self.x = n")), []),
@@ -188,7 +192,7 @@ _INIT = "    def initialize(self, args):\n        {}\n\n    def execute(self, re
         (_class(_INIT.format("self.x = open('words.txt', 'w')")), []),
         (_class(_INIT.format("self.x = open(args['model_repository'] + '/words.txt').read()")), []),
         (_class("    def execute(self, requests):\n        if requests:\n            return [1]\n"), []),
-        (_class("    def execute(self, requests):\n        self.queue.put(requests)\n"), []),
+        (_class("    def execute(self, requests):\n        self.queue.put(requests)\n\n    queue: object\n"), []),
         (_class("    def execute(self, requests):\n        return []\n"), ["model-py-returns-no-list"]),
         (_class("    def execute(self, requests):\n        raise ValueError\n"), []),
     ],

@@ -63,15 +63,13 @@ class Types:
         self._known: dict[ast.expr, Known] = {}
         self._depth = 0
         self._attributes: dict[str, list[ast.expr | None]] = {}
-        self._filled: set[str] = set()  # names and attributes of what is changed where it is
+        self._filled: list[ast.expr] = []  # what is changed where it is
+        self._changed: bool | None = None  # whether the config, or a part of it, may be among that
         for node in file.nodes:
-            held: ast.expr | None = None
             if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
-                held = node.value
+                self._filled.append(node.value)
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLING:
-                held = node.func.value
-            if isinstance(held, ast.Name | ast.Attribute):
-                self._filled.add(held.id if isinstance(held, ast.Name) else held.attr)
+                self._filled.append(node.func.value)
             if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
                 parent = self._flow.parents.get(node)
                 plain = isinstance(parent, ast.Assign) and node in parent.targets
@@ -83,14 +81,18 @@ class Types:
     def kind(self, node: ast.expr | None) -> Known:
         if node is None or self._depth > _DEEPEST:
             return None
+        if self._changed is None:
+            self._changed = False
+            found = [self.kind(each) for each in self._filled]
+            self._changed = any(each and each.name in DICTIONARIES for each in found)
+            self._known.clear()
         if node not in self._known:
             self._known[node] = None  # for what is defined by itself
             self._depth += 1
             try:
                 found = self._kind(node)
-                named = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-                filled = named in self._filled and found is not None and found.name in (*DICTIONARIES, LIST)
-                self._known[node] = Kind(LIST) if filled and found == Kind(LIST) else None if filled else found
+                changed = self._changed and found is not None and found.name in DICTIONARIES
+                self._known[node] = None if changed else found
             finally:
                 self._depth -= 1
         return self._known[node]
