@@ -121,3 +121,13 @@ BUILTINS: dict[str, str] = {
     **dict.fromkeys(("str", "repr"), TEXT),
     "tuple": TUPLE, "dict": DICT, "set": SET, "bytes": BYTES,
 }  # fmt: skip
+# The attributes of numpy's arrays, of numpy 1 and 2.
+_OF_ARRAYS = (
+    "T all any argmax argmin argpartition argsort astype base byteswap choose clip compress conj "
+    "conjugate copy ctypes cumprod cumsum data device diagonal dot dtype dump dumps fill flags flat "
+    "flatten getfield imag item itemset itemsize mT max mean min nbytes ndim newbyteorder nonzero "
+    "partition prod ptp put ravel real repeat reshape resize round searchsorted setfield setflags shape "
+    "size sort squeeze std strides sum swapaxes take to_device tobytes tofile tolist tostring trace "
+    "transpose var view"
+)
+OF_ARRAYS = frozenset(_OF_ARRAYS.split())

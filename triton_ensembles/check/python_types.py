@@ -83,8 +83,8 @@ class Types:
             return None
         if self._changed is None:
             self._changed = False
-            found = [self.kind(each) for each in self._filled]
-            self._changed = any(each and each.name in DICTIONARIES for each in found)
+            kinds = [self.kind(each) for each in self._filled]
+            self._changed = any(each is not None and each.name in DICTIONARIES for each in kinds)
             self._known.clear()
         if node not in self._known:
             self._known[node] = None  # for what is defined by itself

@@ -116,6 +116,34 @@ def _fits(function: Function, call: ast.Call, own: int) -> bool:
     return set(required) <= named
 
 
+@rule(
+    "super() has the methods that model.py calls on it",
+    source=f"{SOURCE}; {CLASS} needs no base class, and Triton has none",
+    bad=script_model(f"class {CLASS}:\n    def initialize(self, args):\n        super().initialize(args)\n\n{EXECUTE}"),
+    words="AttributeError: 'super' object has no attribute 'initialize'",
+)
+def model_py_super(model: Model) -> Iterator[Finding]:
+    for file in model_files(model):
+        flow = flow_of(file)
+        if not flow.lineage or not _has_plain_bases(file):
+            continue
+        for call, _ in file.calls(flow.lineage[0]):
+            name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+            held = call.func.value if isinstance(call.func, ast.Attribute) else None
+            is_super = isinstance(held, ast.Call) and isinstance(held.func, ast.Name) and held.func.id == "super"
+            inherited = {
+                node.name for each in flow.lineage[1:] for node in each.body if isinstance(node, ast.FunctionDef)
+            }
+            when = flow.when(call, loops_run=True)
+            if is_super and when in FAILS and name not in inherited and not hasattr(object, name):
+                yield Finding(
+                    file.place(call),
+                    f"no base class of {CLASS} has a method {name}",
+                    f"{FAILS[when]}: AttributeError: 'super' object has no attribute '{name}'",
+                    "remove the line",
+                )
+
+
 def _needed(file: PythonFile, without: set[Function]) -> list[ast.Attribute]:
     """The first uses in execute of attributes that nothing sets, leaving out some methods."""
     flow = flow_of(file)
@@ -160,11 +188,14 @@ def _sets(method: Function, name: str) -> bool:
 
 def _is_whole(file: PythonFile) -> bool:
     """Whether the class is complete in this file, and sets its attributes only as one sees them."""
-    last = flow_of(file).lineage[-1]
-    plain = all(isinstance(base, ast.Name) and base.id in ("object", "ABC") for base in last.bases)
     hidden = (b"setattr", b"__dict__", b"__getattr", b"hasattr", b"__slots__", b"vars(", b"locals(", b"__new__")
     decorated = any(each.decorator_list or each.keywords for each in flow_of(file).lineage)
     parents = flow_of(file).parents
     selves = (parents.get(node) for node in file.nodes if isinstance(node, ast.Name) and node.id == "self")
     passed = any(not isinstance(parent, ast.Attribute) for parent in selves)  # somebody else may set attributes
-    return plain and not decorated and not passed and not any(word in file.data for word in hidden)
+    return _has_plain_bases(file) and not decorated and not passed and not any(word in file.data for word in hidden)
+
+
+def _has_plain_bases(file: PythonFile) -> bool:
+    last = flow_of(file).lineage[-1]
+    return all(isinstance(base, ast.Name) and base.id in ("object", "ABC") for base in last.bases)

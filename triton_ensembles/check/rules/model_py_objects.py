@@ -8,6 +8,7 @@ from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python_flow import CLASS, flow_of
 from triton_ensembles.check.python_kinds import (
     ARGS,
+    ARRAY,
     BYTES,
     CODES,
     COROUTINE,
@@ -19,6 +20,7 @@ from triton_ensembles.check.python_kinds import (
     METHODS,
     NONE,
     NUMBER,
+    OF_ARRAYS,
     PARAMETER,
     SET,
     TENSOR,
@@ -126,10 +128,12 @@ def _misuse_of_call(file: PythonFile, types: Types, node: ast.Call) -> tuple[str
         and found.name in (TENSOR, METHOD, COROUTINE)
     ):
         return _uncalled(node.args[0], found.name, "there are no numbers in it")
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "extend" and found.name in METHODS:
-        holder = types.kind(node.func.value)
-        if holder and holder.name == LIST:
-            return f"extend takes a list, and gets {found.name}", "TypeError: object is not iterable", "write append(…)"
+    holder = types.kind(node.func.value) if isinstance(node.func, ast.Attribute) else None
+    if holder and holder.name == ARRAY and found.name == METHOD:
+        return _uncalled(node.args[0], METHOD, "TypeError")
+    extends = getattr(node.func, "attr", "") == "extend" and holder is not None and holder.name == LIST
+    if extends and found.name in METHODS:
+        return f"extend takes a list, and gets {found.name}", "TypeError: object is not iterable", "write append(…)"
     return None
 
 
@@ -150,8 +154,8 @@ def _attribute(types: Types, node: ast.Attribute) -> tuple[str, str, str] | None
     error = f"AttributeError: object has no attribute '{node.attr}'"
     if found.name in (METHOD, COROUTINE):
         return _uncalled(node.value, found.name, error) if node.attr not in _OF_COROUTINES else None
-    if found.name in _OF_PYTHON:
-        own = dir(_OF_PYTHON[found.name])
+    if found.name in _OF_PYTHON or (found.name == ARRAY and not node.attr.startswith("__")):
+        own = OF_ARRAYS if found.name == ARRAY else dir(_OF_PYTHON[found.name])
         meant = nearest(node.attr, own)
         cure = "it is decoded already" if node.attr == "decode" else f"did you mean {meant}?" if meant else ""
         return None if node.attr in own else (f"{found.name} has no '{node.attr}'", error, cure or "see its type")

@@ -7,7 +7,9 @@ from contextlib import suppress
 from triton_ensembles.check.examples import HEAD, ensemble, io_tensor, python_model, script_model, step
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python_flow import When, flow_of
+from triton_ensembles.check.python_kinds import REQUEST
 from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, argument, every_file, model_files
+from triton_ensembles.check.python_types import types_of
 from triton_ensembles.check.python_values import texts_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
@@ -70,6 +72,32 @@ def model_py_input_name(model: Model) -> Iterator[Finding]:
                         "'NoneType' object has no attribute 'as_numpy'",
                         _corrected(file, call, wanted, nearest(wanted, known)),
                     )
+
+
+@rule(
+    "model.py takes no more inputs by number than the config has",
+    source="measured on 2.51.0: inputs() has the inputs of the request",
+    bad=script_model(_BODY.replace('pb_utils.get_input_tensor_by_name(request, "X")', "request.inputs()[1]")),
+)
+def model_py_input_number(model: Model) -> Iterator[Finding]:
+    most = len(model.config.input) + len(_controls(model))
+    if not model.config.input or model.is_completed:
+        return
+    for file in every_file(model):
+        for call, _ in file.calls():
+            parent = flow_of(file).parents.get(call)
+            number = parent.slice if isinstance(parent, ast.Subscript) and parent.value is call else None
+            if not isinstance(number, ast.Constant) or not isinstance(number.value, int) or number.value < most:
+                continue
+            asked = isinstance(call.func, ast.Attribute) and call.func.attr == "inputs" and not call.args
+            holder = types_of(file).kind(call.func.value) if asked and isinstance(call.func, ast.Attribute) else None
+            if holder and holder.name == REQUEST and completed_names(file) == frozenset() and _surely_runs(file, call):
+                yield Finding(
+                    file.place(call),
+                    f"this takes input {number.value} of the request, counted from 0, and the config has {most}",
+                    "the model loads, and every request fails: IndexError: list index out of range",
+                    "take inputs by their names: pb_utils.get_input_tensor_by_name(request, name)",
+                )
 
 
 _MISNAMED = _BODY.replace('Tensor("Y"', 'Tensor("y"')
