@@ -11,7 +11,7 @@ from triton_ensembles.check.python_kinds import REQUEST
 from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, argument, every_file, model_files
 from triton_ensembles.check.python_types import types_of
 from triton_ensembles.check.python_values import texts_of
-from triton_ensembles.check.repository import Model
+from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.spelling import listed, nearest
@@ -155,14 +155,24 @@ def _misnamed(model: Model, needed: bool) -> Iterator[Finding]:
 
 def _needed_outputs(model: Model) -> set[str]:
     """The outputs that another step of an ensemble of the repository reads."""
-    found: set[str] = set()
-    for each in model.repository.models:
+    key = "outputs that steps read"
+    if key not in model.repository.cache:
+        model.repository.cache[key] = _read_outputs(model.repository)
+    found: set[str] = model.repository.cache[key].get(model.name, set())
+    return found & {each.name for each in model.config.output}
+
+
+def _read_outputs(repository: Repository) -> dict[str, set[str]]:
+    """By the name of the model."""
+    found: dict[str, set[str]] = {}
+    for each in repository.models:
         with suppress(UnknownValueError):
             steps = each.config.ensemble_scheduling.step if each.is_ensemble else ()
             read = {tensor for step in steps for tensor in step.input_map.values()}
-            own = [step for step in steps if step.model_name == model.name]
-            found |= {output for step in own for output, tensor in step.output_map.items() if tensor in read}
-    return found & {each.name for each in model.config.output}
+            for each_step in steps:
+                outputs = (output for output, tensor in each_step.output_map.items() if tensor in read)
+                found.setdefault(each_step.model_name, set()).update(outputs)
+    return found
 
 
 @rule(
