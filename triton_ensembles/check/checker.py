@@ -61,9 +61,16 @@ def check_repositories(
     repositories: Sequence[Repository], destination: Destination, rules: Iterable[Rule] = RULES
 ) -> Iterator[Fault]:
     """Every fault, in no particular order."""
+    of_models = []
     for each in rules:
+        if each.scope is Scope.MODEL:
+            of_models.append(each)
         for subject, place in _subjects(each.scope, repositories, destination):
             yield from _guarded(each, subject, destination, place)
+    for repository in repositories:
+        for model in repository.models_read:  # one after the other: what its code means is kept for a few files only
+            for each in of_models:
+                yield from _guarded(each, model, destination, model.place())
 
 
 def _no_model(path: Path) -> EnsembleError:
@@ -84,13 +91,9 @@ def _subjects(
         yield destination, repositories[0].place()
     elif scope is Scope.ENDPOINT:
         yield tuple(repositories), repositories[0].place()
-    else:
+    elif scope is Scope.REPOSITORY:
         for repository in repositories:
-            if scope is Scope.REPOSITORY:
-                yield repository, repository.place()
-            else:
-                for model in repository.models_read:
-                    yield model, model.place()
+            yield repository, repository.place()
 
 
 def _guarded(each: Rule, subject: Any, destination: Destination, place: Place) -> Iterator[Fault]:
