@@ -38,8 +38,8 @@ HEAD = "name: x\nchannels: [conda-forge]\ndependencies:\n  - python=3.10\n"
 )
 def test_what_an_environment_file_asks_for(lines: str, rule: str, line: int, tmp_path: Path) -> None:
     """Otherwise "no faults" is said where the build refuses the file, or a good file is refused."""
-    found = check([project(tmp_path, RECIPE, HEAD + lines)], Destination(image="24.09")).faults
-    found = [each for each in found if each.rule.startswith("environment-file")]
+    faults = check([project(tmp_path, RECIPE, HEAD + lines)], Destination(image="24.09")).faults
+    found = [each for each in faults if each.rule.startswith("environment-file")]
     assert [(each.rule, each.place.line) for each in found] == ([(rule, line)] if rule else [])
 
 

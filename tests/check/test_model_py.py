@@ -243,3 +243,12 @@ def test_a_called_model_that_is_not_in_the_folder(tmp_path: Path) -> None:
             file.write_text(str(content))
         found = [fault.rule for fault in faults(tmp_path / called)]
         assert found == expected
+
+
+@pytest.mark.parametrize(("image", "found"), [("24.09", True), ("25.03", False)])
+def test_parameters_of_responses_by_release(image: str, found: bool, tmp_path: Path) -> None:
+    """Otherwise a model for a new image is refused, or one for an old image fails every request."""
+    code = MODEL_PY.replace("x)])", 'x)], parameters={"score": 1})')
+    path = write(tmp_path / "a.tar.gz", {**members("a"), "a.step/1/model.py": code})
+    rules = [each.rule for each in faults(path, image=image)]
+    assert ("model-py-call-arguments" in rules) is found

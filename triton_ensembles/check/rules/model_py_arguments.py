@@ -31,6 +31,8 @@ from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.model_py import EXECUTE
 from triton_ensembles.check.rules.model_py_names import FAILS, LATER, is_expected, is_guarded
 from triton_ensembles.spelling import listed, nearest
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.releases import image_of, version
 
 GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
 _FAILURE = """
@@ -48,6 +50,7 @@ _KEYWORDS: dict[str, frozenset[str]] = {
         | {"timeout", "preferred_memory", "trace", "parameters"}
     ),
 }
+_PARAMETERS_OF_RESPONSES = (25, 2)
 _REQUIRED = {"inputs": 2, "requested_output_names": 3, "model_name": 4}  # of an InferenceRequest, with their positions
 _SEND = frozenset({"response", "flags"})
 _NO_LISTS = frozenset({DICT, NONE, TENSOR, TEXT, NUMBER, RESPONSE, REQUEST, METHOD})
@@ -62,8 +65,8 @@ _OF_CONFIGS = (f"{UTILS}.get_input_config_by_name", f"{UTILS}.get_output_config_
     source="python_backend, branches r22.07 to r26.07: src/pb_stub.cc, py::arg; Tensor has no names for its arguments",
     bad=script_model(f"class {CLASS}:\n{EXECUTE.replace('InferenceResponse(', 'InferenceResponse(outputs=')}"),
 )
-def model_py_call_arguments(model: Model) -> Iterator[Finding]:
-    yield from _miscalled(model, certain=True)
+def model_py_call_arguments(model: Model, destination: Destination) -> Iterator[Finding]:
+    yield from _miscalled(model, destination, certain=True)
 
 
 @rule(
@@ -72,27 +75,33 @@ def model_py_call_arguments(model: Model) -> Iterator[Finding]:
     bad=script_model(f"class {CLASS}:\n{EXECUTE}{_FAILURE}"),
     severity=Severity.WARNING,
 )
-def model_py_call_arguments_later(model: Model) -> Iterator[Finding]:
-    yield from _miscalled(model, certain=False)
+def model_py_call_arguments_later(model: Model, destination: Destination) -> Iterator[Finding]:
+    yield from _miscalled(model, destination, certain=False)
 
 
-def _miscalled(model: Model, certain: bool) -> Iterator[Finding]:
+def _miscalled(model: Model, destination: Destination, certain: bool) -> Iterator[Finding]:
+    image = image_of(destination)
+    keywords = dict(_KEYWORDS)
+    if image and version(image.release) < _PARAMETERS_OF_RESPONSES:
+        keywords["InferenceResponse"] -= {"parameters"}
     for file in every_file(model):
         for call, name in file.calls() if not is_guarded(file) else ():
-            found = _wrong(file, call, name)
+            found = _wrong(file, call, name, keywords)
             when = flow_of(file).when(call, loops_run=True) if found else When.PERHAPS
             if found and (when is not When.PERHAPS) is certain and not is_expected(file, call):
                 message, cure, error = found
                 yield Finding(file.place(call), message, f"{FAILS.get(when, LATER)}: {error}", cure)
 
 
-def _wrong(file: PythonFile, call: ast.Call, name: str) -> tuple[str, str, str] | None:
+def _wrong(
+    file: PythonFile, call: ast.Call, name: str, keywords: dict[str, frozenset[str]]
+) -> tuple[str, str, str] | None:
     """What is wrong with a call, the cure, and the error of Python."""
     hidden = any(isinstance(each, ast.Starred) for each in call.args)
     hidden = hidden or any(keyword.arg is None for keyword in call.keywords)
     last = name.removeprefix(f"{UTILS}.")
-    if last != name and last in _KEYWORDS:
-        found = _wrong_value(file, call, last, hidden) or _wrong_name(call, f"pb_utils.{last}", _KEYWORDS[last])
+    if last != name and last in keywords:
+        found = _wrong_value(file, call, last, hidden) or _wrong_name(call, f"pb_utils.{last}", keywords[last])
         return (*found, _INCOMPATIBLE) if found else None
     if name in ("json.loads", "json.load"):
         return _wrong_json(file, call, name)
