@@ -35,15 +35,15 @@ def _class(body: str) -> str:
         (_class("    def execute(self, requests)\n        return 1\n"), [("model-py-syntax", 5)]),
         (_class("    def exectue(self, requests): ...\n"), [("model-py-no-execute", 4)]),
         ("from base import Base\n\n\nclass TritonPythonModel(Base):\n    pass\n", []),
-        (_class("    def execute(self):\n        return self.a\n"), [("model-py-execute-arguments", 5)]),
+        (_class("    def execute(self):\n        return self.a\n\n    a: list\n"), [("model-py-execute-arguments", 5)]),
         (
-            _class("    def execute(self, requests, extra):\n        return self.a\n"),
+            _class("    def execute(self, requests, extra):\n        return self.a\n\n    a: list\n"),
             [("model-py-execute-arguments", 5)],
         ),
-        (_class("    def execute(self, requests, extra=1):\n        return self.a\n"), []),
-        (_class("    def execute(self, *args):\n        return self.a\n"), []),
+        (_class("    def execute(self, requests, extra=1):\n        return self.a\n\n    a: list\n"), []),
+        (_class("    def execute(self, *args):\n        return self.a\n\n    a: list\n"), []),
         (_class("    @staticmethod\n    def execute(requests):\n        return list(requests)\n"), []),
-        (_class("    async def execute(self, requests):\n        return self.a\n"), []),
+        (_class("    async def execute(self, requests):\n        return self.a\n\n    a: list\n"), []),
         (f"{HEAD}from __future__ import annotations\n{MODEL_PY}", [("model-py-syntax", 4)]),
         (f"{MODEL_PY}\nreturn 1\n", [("model-py-syntax", MODEL_PY.count("\n") + 2)]),
         ("<!DOCTYPE html>\n<html></html>\n", [("model-file-broken", 0)]),  # and no fault of syntax
@@ -58,10 +58,10 @@ def test_the_class_and_its_execute(code: str, expected: list[tuple[str, int]], t
     ("code", "expected"),
     [
         (MODEL_PY.replace('"X"', '"x"'), ["model-py-input-name"]),
-        (MODEL_PY.replace('"Y"', '"YY"'), ["model-py-output-name"]),
+        (MODEL_PY.replace('"Y"', '"YY"'), ["model-py-output-dropped"]),
         ('NAME = "Z"\n' + MODEL_PY.replace('"X"', "NAME"), ["model-py-input-name"]),
         ('NAME = "Z"\nNAME = "X"\n' + MODEL_PY.replace('"X"', "NAME"), []),  # bound twice: unknown
-        (MODEL_PY.replace('"X"', "self.name"), []),
+        (MODEL_PY.replace('"X"', "self.name") + "\n    name: str\n", []),
         ("from tensors import make\n" + MODEL_PY.replace("pb_utils.Tensor", "make"), []),
         (
             MODEL_PY.replace(
@@ -127,9 +127,12 @@ def test_downloads(line: str, found: bool, tmp_path: Path) -> None:
 
 def test_files_opened_for_each_request(tmp_path: Path) -> None:
     """Otherwise an endpoint runs out of file descriptors after a thousand requests."""
-    leaking = _class('    def execute(self, requests):\n        file = open("logs.txt", "w")\n        return self.a\n')
+    leaking = _class(
+        '    def execute(self, requests):\n        file = open("logs.txt", "w")\n        return self.a\n\n    a: list\n'
+    )
     closing = _class(
-        '    def execute(self, requests):\n        with open("logs.txt", "w") as file:\n            return self.a\n'
+        '    def execute(self, requests):\n        with open("logs.txt", "w") as file:\n            return self.a\n\n'
+        "    a: list\n"
     )
     assert _found(tmp_path, leaking) == [("model-py-open-files", 6)]
     assert _found(tmp_path, closing) == []
@@ -165,7 +168,10 @@ def test_deep_and_odd_files_end_soon(code: str, tmp_path: Path) -> None:
     assert not [fault for fault in faults(path) if "this rule itself failed" in fault.message]
 
 
-_INIT = "    def initialize(self, args):\n        {}\n\n    def execute(self, requests):\n        return self.answers\n"
+_INIT = (
+    "    def initialize(self, args):\n        {}\n\n    def execute(self, requests):\n        return self.x\n\n"
+    "    x: list\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +179,7 @@ _INIT = "    def initialize(self, args):\n        {}\n\n    def execute(self, re
     [
         (_class(_INIT.format("self.x = np.zeros(4)")), ["model-py-undefined-name"]),
         (_class(_INIT.format("return np").replace("initialize", "prepare")), ["model-py-undefined-name-later"]),
-        (_class(_INIT.format("self.x: Missing = 1")), []),  # such an annotation is never evaluated
+        (_class(_INIT.format("self.y: Missing = 1")), []),  # such an annotation is never evaluated
         (_class(_INIT.format("self.x = __file__")), []),
         ("from numpy import *\n" + _class(_INIT.format("self.x = zeros(4)")), []),
         ("exec('n = 1')\n" + _class(_INIT.format("self.x = n")), []),
@@ -186,7 +192,7 @@ _INIT = "    def initialize(self, args):\n        {}\n\n    def execute(self, re
         (_class(_INIT.format("self.x = open('words.txt', 'w')")), []),
         (_class(_INIT.format("self.x = open(args['model_repository'] + '/words.txt').read()")), []),
         (_class("    def execute(self, requests):\n        if requests:\n            return [1]\n"), []),
-        (_class("    def execute(self, requests):\n        self.queue.put(requests)\n"), []),
+        (_class("    def execute(self, requests):\n        self.queue.put(requests)\n\n    queue: object\n"), []),
         (_class("    def execute(self, requests):\n        return []\n"), ["model-py-returns-no-list"]),
         (_class("    def execute(self, requests):\n        raise ValueError\n"), []),
     ],
@@ -237,3 +243,12 @@ def test_a_called_model_that_is_not_in_the_folder(tmp_path: Path) -> None:
             file.write_text(str(content))
         found = [fault.rule for fault in faults(tmp_path / called)]
         assert found == expected
+
+
+@pytest.mark.parametrize(("image", "found"), [("24.09", True), ("25.03", False)])
+def test_parameters_of_responses_by_release(image: str, found: bool, tmp_path: Path) -> None:
+    """Otherwise a model for a new image is refused, or one for an old image fails every request."""
+    code = MODEL_PY.replace("x)])", 'x)], parameters={"score": 1})')
+    path = write(tmp_path / "a.tar.gz", {**members("a"), "a.step/1/model.py": code})
+    rules = [each.rule for each in faults(path, image=image)]
+    assert ("model-py-call-arguments" in rules) is found

@@ -146,6 +146,105 @@ CASES = {
         + f"        return [self.answer(request) for request in requests]\n\n{ANSWER}",
         "[1.0,2.0,3.0,4.0]",
     ),
+    "first-of-list": (
+        "model-py-returns-no-list",
+        EXECUTE + GOOD.replace("return responses", "return responses[0]"),
+        "Expected a list",
+    ),
+    "array-of-responses": (
+        "model-py-returns-no-list",
+        "import numpy as np\n" + EXECUTE + GOOD.replace("return responses", "return np.array(responses)"),
+        "Expected a list",
+    ),
+    "swapped": ("model-py-call-arguments", EXECUTE + GOOD.replace('"Y", x', 'x, "Y"'), "incompatible constructor"),
+    "number": (
+        "model-py-call-arguments",
+        EXECUTE + GOOD.replace('"Y", x', '"Y", x.mean()'),
+        "incompatible constructor",
+    ),
+    "uncalled": (
+        "model-py-call-arguments",
+        EXECUTE + GOOD.replace("as_numpy()", "as_numpy"),
+        "incompatible constructor",
+    ),
+    "requests": (
+        "model-py-call-arguments",
+        EXECUTE + GOOD.replace("by_name(request,", "by_name(requests,"),
+        "has no attribute 'inputs'",
+    ),
+    "arrays-as-outputs": ("model-py-call-arguments", EXECUTE + GOOD.replace("[y]", "[x]"), "incompatible constructor"),
+    "numpy": ("model-py-object-use", EXECUTE + GOOD.replace("as_numpy()", "numpy()"), "has no attribute 'numpy'"),
+    "subscripted": (
+        "model-py-object-use",
+        EXECUTE + GOOD.replace('pb_utils.get_input_tensor_by_name(request, "X")', "request.inputs[0]"),
+        "not subscriptable",
+    ),
+    "tensor-times-two": (
+        "model-py-object-use",
+        EXECUTE + GOOD.replace('"X").as_numpy()', '"X") * 2'),
+        "unsupported operand",
+    ),
+    "extended": ("model-py-object-use", EXECUTE + GOOD.replace("append", "extend"), "is not iterable"),
+    "not-awaited": (
+        "model-py-object-use",
+        EXECUTE
+        + GOOD.replace('"Y", x', '"Y", self.twice(x).astype("f")')
+        + "\n    async def twice(self, x):\n        return x\n",
+        "'coroutine' object has no attribute 'astype'",
+    ),
+    "text-of-array": (
+        "model-py-array-dtype",
+        EXECUTE + GOOD.replace('"Y", x', '"Y", x.astype("U8")'),
+        "NumPy dtype is not supported",
+    ),
+    "without-self": (
+        "model-py-helper-arguments",
+        EXECUTE + GOOD.replace('"Y", x', '"Y", self.twice(x)') + "\n    def twice(x):\n        return x * 2\n",
+        "takes 1 positional argument but 2 were given",
+    ),
+    "unset": (
+        "model-py-attribute",
+        EXECUTE + GOOD.replace('"Y", x', '"Y", x * self.factor'),
+        "has no attribute 'factor'",
+    ),
+    "exits": ("model-py-exit", f"import sys\n{EXECUTE}        sys.exit()\n{GOOD}", "SystemExit"),
+    "never-final": (
+        "model-py-sender-final",
+        f"{EXECUTE}{LOOP}            request.get_response_sender().send(response)\n",
+        "",
+    ),
+    "changed-name": (
+        "",
+        EXECUTE
+        + GOOD.replace(".as_numpy()", "\n            x = x.as_numpy()").replace('"Y", x', '"Y", x.reshape(x.shape)'),
+        "[1.0,2.0,3.0,4.0]",
+    ),
+    "asked-first": (
+        "",
+        EXECUTE
+        + GOOD.replace(
+            "            y =",
+            "            if hasattr(request, 'priority'):\n                request.priority()\n            y =",
+        ),
+        "[1.0,2.0,3.0,4.0]",
+    ),
+    "in-a-thread": (
+        "",
+        f"from threading import Thread\n{EXECUTE}        for request in requests:\n"
+        "            Thread(target=self.answer, args=(request, request.get_response_sender())).start()\n\n"
+        "    def answer(self, request, sender):\n        x = request.inputs()[0].as_numpy()\n"
+        '        sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)]), 1)\n',
+        "[1.0,2.0,3.0,4.0]",
+    ),
+    "parameters-in-place": (
+        "",
+        f"import json\n{HEAD}    def initialize(self, args):\n"
+        '        self.read(json.loads(args["model_config"])["parameters"])\n\n    def read(self, values):\n'
+        '        for key in list(values):\n            values[key] = values[key]["string_value"]\n'
+        '        values["size"] = "1"\n        self.size = int(values["size"])\n\n    def execute(self, requests):\n'
+        + GOOD,
+        "[1.0,2.0,3.0,4.0]",
+    ),
     "good": ("", EXECUTE + GOOD, "[1.0,2.0,3.0,4.0]"),
     "optional": ("", EXECUTE + LIST + LOOP + OPTIONAL + END, "[1.0,2.0,3.0,4.0]"),
     "tensor-more": ("", EXECUTE + GOOD.replace("[y]", '[y, pb_utils.Tensor("Z", x)]'), "[1.0,2.0,3.0,4.0]"),
@@ -166,15 +265,62 @@ CASES = {
     "injected": ("", f"globals().update(n=1)\n{EXECUTE}        n + 1\n{GOOD}", "[1.0,2.0,3.0,4.0]"),
 }
 
+CONFIG = 'json.loads(args["model_config"])'
+# What the checker says of a line of initialize, and what the server says at the load.
+REFUSED = {
+    "argument": ("model-py-unknown-key", 'args["model_nam"]', "KeyError: 'model_nam'"),
+    "argument-got": ("model-py-unknown-key", 'json.loads(args.get("config"))', "not NoneType"),
+    "argument-attribute": ("model-py-object-use", "args.model_config", "has no attribute 'model_config'"),
+    "field": ("model-py-unknown-key", f'{CONFIG}["parameter"]', "KeyError: 'parameter'"),
+    "parameter": ("model-py-unknown-key", f'{CONFIG}["parameters"]["size"]["string_value"]', "KeyError: 'size'"),
+    "field-of-output": ("model-py-unknown-key", f'{CONFIG}["output"][0]["dtype"]', "KeyError: 'dtype'"),
+    "text-as-config": ("model-py-object-use", 'args["model_config"]["output"]', "string indices must be integers"),
+    "text-plus-number": ("model-py-object-use", 'args["model_version"] + 1', "can only concatenate str"),
+    "config-unread": (
+        "model-py-call-arguments",
+        'pb_utils.get_output_config_by_name(args["model_config"], "Y")["dims"]',
+        "string indices must be integers",
+    ),
+    "no-such-output": (
+        "model-py-output-config",
+        f'pb_utils.get_output_config_by_name({CONFIG}, "y")["dims"]',
+        "'NoneType' object is not subscriptable",
+    ),
+    "type-name": ("model-py-type-name", 'pb_utils.triton_string_to_numpy("TYPE_BYTES")', "KeyError: 'TYPE_BYTES'"),
+    "json-load": ("model-py-call-arguments", 'json.load(args["model_config"])', "has no attribute 'read'"),
+    "exit": ("model-py-exit", "exit()", "SystemExit"),
+    "hard-exit": ("model-py-exit", "os._exit(0)", "is not healthy"),
+    "keyboard": ("model-py-keyboard", "input()", "EOFError"),
+}
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelLoader]:
     folder = tmp_path_factory.mktemp("answers")
     for name, (_, code, _) in CASES.items():
         stage(Example(python_model(), {"1/model.py": code}), folder / "models", name)
+    for name, (_, line, _) in REFUSED.items():
+        stage(_initializing(line), folder / "models", f"refused-{name}")
     with ModelLoader(folder / "models", folder) as server:
         yield server
         server.kill()  # requests that nobody answers hold it
+
+
+def _initializing(line: str) -> Example:
+    initialize = f"    def initialize(self, args):\n        {line}\n\n"
+    code = f"import json\nimport os\n{HEAD}{initialize}    def execute(self, requests):\n{GOOD}"
+    return Example(python_model(), {"1/model.py": code})
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_the_server_refuses_what_the_checker_says(name: str, server: ModelLoader, tmp_path: Path) -> None:
+    """Otherwise the first load on the endpoint finds it."""
+    rule, line, words = REFUSED[name]
+    stage(_initializing(line), tmp_path, name)
+    found = check_repositories([Repository(tmp_path, "r", Form.FOLDER, read_folder(tmp_path))], Destination())
+    assert [fault.rule for fault in found] == [rule]
+    result = server.load(f"refused-{name}")
+    assert not result.loaded and words in result.words
 
 
 def _answer(url: str, model: str, seconds: float) -> str:

@@ -221,7 +221,7 @@ def test_an_output_of_another_name_is_dropped(endpoint: Endpoint) -> None:
     assert endpoint.load("last", members("last", model_py=wrong))[0] == 200
     status, body = endpoint.invoke()
     assert status == 200 and json.loads(body)["outputs"] == []
-    assert endpoint.rules == {"model-py-output-name"}
+    assert endpoint.rules == {"model-py-output-dropped"}
 
     files = {**members("mid", model_py=wrong), "mid.next/config.pbtxt": python_step(), "mid.next/1/model.py": MODEL_PY}
     second = 'value: "T" } }, { model_name: "mid.next" model_version: -1 input_map { key: "X" value: "T" }'

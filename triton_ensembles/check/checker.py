@@ -73,18 +73,28 @@ def _examine(
     by_turn: dict[bool, list[Rule]] = {True: [], False: []}
     for each in rules:
         by_turn[each.scope is Scope.FOUND].append(each)
-    faults = {
-        fault
-        for each in by_turn[False]
-        for subject, place in _subjects(each.scope, repositories, destination)
-        for fault in _guarded(each, subject, destination, place)
-    }
+    faults = set(_found(repositories, destination, by_turn[False]))
     comments: dict[bool, list[Suppression]] = {True: [], False: []}
     for repository in repositories:
         comments[repository.form is Form.ARCHIVE] += suppressions_of(repository)
     found = split(faults, comments[False], comments[True])
     later = (fault for each in by_turn[True] for fault in _guarded(each, found, destination, repositories[0].place()))
     return [*found.faults, *later], found.accepted
+
+
+def _found(repositories: Sequence[Repository], destination: Destination, rules: Iterable[Rule]) -> Iterator[Fault]:
+    of_models: list[Rule] = []
+    others: list[Rule] = []
+    for each in rules:
+        (of_models if each.scope is Scope.MODEL else others).append(each)
+    # A model after the other: what its files hold, and what its code means, is only kept while rules ask for it.
+    for repository in repositories:
+        for model in repository.models_read:
+            for each in of_models:
+                yield from _guarded(each, model, destination, model.place())
+    for each in others:
+        for subject, place in _subjects(each.scope, repositories, destination):
+            yield from _guarded(each, subject, destination, place)
 
 
 def _no_model(path: Path) -> EnsembleError:
@@ -105,13 +115,9 @@ def _subjects(
         yield destination, repositories[0].place()
     elif scope is Scope.ENDPOINT:
         yield tuple(repositories), repositories[0].place()
-    else:
+    elif scope is Scope.REPOSITORY:
         for repository in repositories:
-            if scope is Scope.REPOSITORY:
-                yield repository, repository.place()
-            else:
-                for model in repository.models_read:
-                    yield model, model.place()
+            yield repository, repository.place()
 
 
 def _guarded(each: Rule, subject: Any, destination: Destination, place: Place) -> Iterator[Fault]:

@@ -15,8 +15,8 @@ def _zipped(name: str, text: str) -> str:
     return stream.getvalue().decode("utf-8", "surrogateescape")
 
 
-_HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
-IDENTITY = f"""{_HEAD}class TritonPythonModel:
+HEAD = "import triton_python_backend_utils as pb_utils\n\n\n"
+IDENTITY = f"""{HEAD}class TritonPythonModel:
     def execute(self, requests):
         return [self.answer(request, request.inputs()[0].as_numpy()) for request in requests]
 
@@ -33,8 +33,11 @@ COMPLETING = (
         return config
 """
 )
-# Decoupled: it answers whenever it wants to, and execute returns nothing. This one never does.
-STREAM = f"{_HEAD}class TritonPythonModel:\n    def execute(self, requests):\n        return None\n"
+# Decoupled: it would answer with response senders, and execute returns nothing. This one refuses everything.
+STREAM = f"""{HEAD}class TritonPythonModel:
+    def execute(self, requests):
+        raise pb_utils.TritonModelException("this is an example")
+"""
 # Two ONNX files, X -> Y, FP32 [n, 4]: Identity, and Add with weights in the file model.data.
 _TYPE = "\x12\x0f\n\r\x08\x01\x12\t\n\x03\x12\x01n\n\x02\x08\x04"
 _VALUES = f"Z\x14\n\x01X{_TYPE}b\x14\n\x01Y{_TYPE}"
@@ -79,7 +82,7 @@ def parameter(key: str, value: str) -> str:
 
 def script_model(body: str, *extra: str) -> Example:
     """A Python model whose model.py is ``body`` after the import of pb_utils."""
-    return Example(python_model(*extra), {"1/model.py": _HEAD + body})
+    return Example(python_model(*extra), {"1/model.py": HEAD + body})
 
 
 def plan_model(*extra: str, inputs: str = X) -> Example:
@@ -88,16 +91,21 @@ def plan_model(*extra: str, inputs: str = X) -> Example:
 
 
 def with_environment(
-    python: str = "3.10", site: dict[str, str] | None = None, imports: str = "", library: bool = True
+    python: str = "3.10",
+    site: dict[str, str] | None = None,
+    imports: str = "",
+    library: bool = True,
+    numpy: bool = True,
 ) -> Example:
     """A Python model with an unpacked environment in its folder, which Triton accepts since 23.07.
 
-    ``python`` is its version, and ``site`` the content of its site-packages.
+    ``python`` is its version, and ``site`` the content of its site-packages, beside a numpy that has no code.
     """
     folder = f"env/lib/python{python}"
     files: dict[str, str | None] = {"1/model.py": imports + IDENTITY, "env/bin/activate": ""}
     files |= {f"{folder}/os.py": "", f"{folder}/json/__init__.py": ""} if library else {f"{folder}/site.txt": ""}
-    files |= {f"{folder}/site-packages/{path}": text for path, text in (site or {}).items()}
+    packages = {"numpy/__init__.py": "", **(site or {})} if numpy else site or {}
+    files |= {f"{folder}/site-packages/{path}": text for path, text in packages.items()}
     return Example(python_model(parameter(PARAMETER, f"{MODEL_FOLDER}/env")), files)
 
 

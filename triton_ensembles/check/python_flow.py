@@ -10,6 +10,8 @@ from triton_ensembles.check.python_source import PythonFile
 
 CLASS = "TritonPythonModel"
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+_LOOKS = 50  # statements for each node of a file
+_SUPPRESSING = ("suppress", "raises", "Raises")  # in the names of context managers that expect an error
 _DEEPEST = 3  # helpers that call helpers
 _AT_LOAD = frozenset({"initialize", "__init__"})
 
@@ -27,19 +29,32 @@ class Flow:
     """The parents of all nodes of a file."""
 
     def __init__(self, file: PythonFile) -> None:
-        self._helpers: dict[tuple[str, int], When] = {}
+        self._helpers: dict[tuple[Function, int], When] = {}
         self._suppressing: dict[ast.AST, bool] = {}
         self._names: dict[ast.AST, dict[str, list[ast.Name]]] = {}
+        self._blocks: dict[ast.AST, tuple[list[ast.AST], int]] = {}
+        self._parted: set[ast.AST] = set()
+        self._looks = _LOOKS * len(file.nodes)
+        self._spans: dict[ast.AST, tuple[int, int]] = {}  # a node has all those that begin within its span
+        self._binders: dict[str, list[ast.AST]] = {}
         self.parents: dict[ast.AST, ast.AST] = {}
         self._calls: dict[str, list[ast.Call]] = {}
         self._defined: dict[str, list[Function]] = {}
         self._stored: set[str] = set()  # attributes and names that are assigned to
+        self._loaded: dict[str, int] = {}  # how often attributes and names are used
+        self._texts: set[str] = set()
+        self.module: ast.AST = file.module or ast.Module([], [])
         self.lineage = lineage_of(file)
         for node in file.nodes:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 self._defined.setdefault(node.name, []).append(node)
             elif isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Load):
                 self._stored.add(node.id if isinstance(node, ast.Name) else node.attr)
+            elif isinstance(node, ast.Name | ast.Attribute):
+                name = node.id if isinstance(node, ast.Name) else node.attr
+                self._loaded[name] = self._loaded.get(name, 0) + 1
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                self._texts.add(node.value)
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
             if isinstance(node, ast.Call):  # self.helper(…), helper(…)
@@ -63,6 +78,61 @@ class Flow:
                 if isinstance(node, ast.Name):
                     found.setdefault(node.id, []).append(node)
         return self._names[below].get(name, [])
+
+    def block_of(self, statement: ast.AST) -> tuple[list[ast.AST], int] | None:
+        """The list of statements that this one is in, and its place there."""
+        parent = self.parents.get(statement)
+        if parent is not None and parent not in self._parted:
+            self._parted.add(parent)
+            for key in ("body", "orelse", "finalbody", "handlers"):
+                block = getattr(parent, key, None)
+                for place, each in enumerate(block if isinstance(block, list) else []):
+                    self._blocks[each] = (block or [], place)
+        return self._blocks.get(statement)
+
+    def may_look(self) -> bool:
+        """Counts the statements that are looked at for bindings: files with very long functions take minutes."""
+        self._looks -= 1
+        return self._looks > 0
+
+    def binders(self, name: str, below: ast.AST) -> list[ast.AST]:
+        """What binds a name in a node: assignments, loops, imports, definitions, ``except … as``."""
+        if not self._spans:
+            self._note_binders()
+        start, end = self._spans.get(below, (0, 0))
+        return [each for each in self._binders.get(name, ()) if start <= self._spans[each][0] < end]
+
+    def _note_binders(self) -> None:
+        waiting: list[tuple[ast.AST, bool]] = [(self.module, False)]
+        count = 0
+        while waiting:
+            node, left = waiting.pop()
+            if left:
+                self._spans[node] = (self._spans[node][0], count)
+                continue
+            self._spans[node] = (count, count + 1)
+            count += 1
+            if not isinstance(node, ast.expr_context | ast.operator | ast.unaryop | ast.cmpop | ast.boolop):
+                waiting.append((node, True))
+                waiting += [(child, False) for child in ast.iter_child_nodes(node)]
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                self._binders.setdefault(node.id, []).append(node)
+            for name in defined_names(node) if not isinstance(node, ast.arg) else ():
+                self._binders.setdefault(name, []).append(node)
+
+    def is_builtin(self, node: ast.expr) -> bool:
+        """Whether a name is Python's own: the file never binds it."""
+        return isinstance(node, ast.Name) and not self.binders(node.id, self.module)
+
+    def calls_of(self, function: Function) -> list[ast.Call] | None:
+        """All calls of a helper; None when others may call it as well, or get it as a value."""
+        calls = self._calls.get(function.name, [])
+        named = self._loaded.get(function.name, 0)
+        return calls if named == len(calls) and all(self.helper(call) is function for call in calls) else None
+
+    def is_used(self, name: str) -> bool:
+        """Whether the file says a name or an attribute of this name anywhere, except to bind it."""
+        return name in self._loaded or name in self._texts
 
     def function(self, node: ast.AST) -> Function | None:
         """The innermost function around a node."""
@@ -89,7 +159,7 @@ class Flow:
         called_by_triton = name == "execute" or name in _AT_LOAD
         if len(functions) == 1 and classes and called_by_triton and functions[0] is self.method(name):
             return When.REQUEST if name == "execute" else When.LOAD
-        return self._called(name, depth) if len(functions) == 1 else When.CALLED
+        return self._called(functions[0], depth) if len(functions) == 1 else When.CALLED
 
     def method(self, name: str) -> Function | None:
         """The method of the model: its own, or that of the nearest class of the file that it inherits from."""
@@ -128,14 +198,12 @@ class Flow:
         parent = self.parents.get(found[0])
         return found[0] if (parent in self.lineage if in_class else isinstance(parent, ast.Module)) else None
 
-    def _called(self, name: str, depth: int) -> When:
+    def _called(self, function: Function, depth: int) -> When:
         """When a helper runs that certainly is called, from the file itself."""
-        if len(self._defined.get(name, ())) != 1:  # which of them is called is not known
-            return When.CALLED
-        key = (name, depth)
+        key = (function, depth)
         if key not in self._helpers:
-            calls = self._calls.get(name, ()) if depth < _DEEPEST else ()
-            found = (self.when(call, True, depth + 1) for call in calls)
+            calls = self._calls.get(function.name, ()) if depth < _DEEPEST else ()
+            found = (self.when(call, True, depth + 1) for call in calls if self.helper(call) is function)
             self._helpers[key] = next((when for when in found if when in (When.LOAD, When.REQUEST)), When.CALLED)
         return self._helpers[key]
 
@@ -157,10 +225,15 @@ class Flow:
         if isinstance(parent, ast.comprehension):
             return child is not parent.iter
         if isinstance(parent, ast.With | ast.AsyncWith):
-            if parent not in self._suppressing:
-                self._suppressing[parent] = any("suppress" in ast.unparse(item.context_expr) for item in parent.items)
-            return self._suppressing[parent]
+            return self.suppresses(parent)
         return isinstance(parent, ast.Try | ast.TryStar | ast.ExceptHandler | ast.Match | ast.match_case)
+
+    def suppresses(self, node: ast.With | ast.AsyncWith) -> bool:
+        """Whether it expects an error: ``with suppress(…)``, ``with self.assertRaises(…)``."""
+        if node not in self._suppressing:
+            texts = [ast.unparse(item.context_expr) for item in node.items]
+            self._suppressing[node] = any(word in text for text in texts for word in _SUPPRESSING)
+        return self._suppressing[node]
 
     def _is_of_requests(self, iterated: ast.expr) -> bool:
         """Whether a loop runs over the requests of ``execute``, of which there is at least one."""
@@ -203,6 +276,19 @@ def requests_of(function: Function) -> str:
     """The name of the argument of ``execute`` that has the requests, "" in other functions."""
     arguments = [*function.args.posonlyargs, *function.args.args]
     return arguments[-1].arg if function.name == "execute" and arguments else ""
+
+
+def defined_names(node: ast.AST) -> list[str]:
+    """The names that a node binds to something that is no expression."""
+    if isinstance(node, ast.arg):
+        return [node.arg]
+    if isinstance(node, ast.alias):
+        return [(node.asname or node.name).partition(".")[0]]
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [node.name]
+    if isinstance(node, ast.ExceptHandler):
+        return [node.name] if node.name else []
+    return list(node.names) if isinstance(node, ast.Global | ast.Nonlocal) else []
 
 
 def own_nodes(function: Function) -> Iterator[ast.AST]:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import product
 from typing import TypeAlias
 
-from triton_ensembles.check.python_flow import Flow, flow_of
+from triton_ensembles.check.python_flow import Flow, defined_names, flow_of
 from triton_ensembles.check.python_source import PythonFile
 
 _MOST = 256  # values of an expression
@@ -213,7 +213,7 @@ class Values:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGING:
             self._bind(node.func.value, None)
         else:
-            for name in _defined(node):
+            for name in defined_names(node):
                 self._add(self._flow.function(node), name, None)
                 if isinstance(node, ast.Global):
                     self._add(None, name, None)
@@ -253,16 +253,3 @@ def text_of(file: PythonFile, node: ast.expr | None) -> str | None:
     """The one text that an expression is."""
     found = texts_of(file, node)
     return found[0] if found and len(found) == 1 else None
-
-
-def _defined(node: ast.AST) -> list[str]:
-    """The names that a node binds to something that is no expression."""
-    if isinstance(node, ast.arg):
-        return [node.arg]
-    if isinstance(node, ast.alias):
-        return [(node.asname or node.name).partition(".")[0]]
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return [node.name]
-    if isinstance(node, ast.ExceptHandler):
-        return [node.name] if node.name else []
-    return list(node.names) if isinstance(node, ast.Global | ast.Nonlocal) else []

@@ -110,6 +110,25 @@ def environment_numpy(repository: Repository, destination: Destination) -> Itera
 
 
 @rule(
+    "A packed environment has numpy",
+    source="python_backend r24.10 triton_python_backend_utils.py imports it; measured on 2.51.0",
+    bad=with_environment("3.12", site={"mine/__init__.py": ""}, numpy=False),
+    good=with_environment("3.12"),
+    server=Server.UNTESTED,
+)
+def environment_without_numpy(repository: Repository) -> Iterator[Finding]:
+    for packed in used_environments(repository):
+        if packed.tree.problems or not packed.has_library or not packed.site_packages or "numpy" in packed.modules:
+            continue
+        yield Finding(
+            place_in(repository, packed),
+            "the environment has no numpy",
+            "the steps do not start: triton_python_backend_utils imports it: No module named 'numpy'",
+            "add numpy 1.26.4 to it and pack it again",
+        )
+
+
+@rule(
     "Nothing in a packed environment is installed in editable mode",
     source="PEP 660, PEP 610; setuptools writes __editable__ files, pip direct_url.json",
     bad=with_environment(site={"__editable__.mine-1.0.pth": "/home/me/mine\n"}),

@@ -20,14 +20,14 @@ from triton_ensembles.check.python_source import (
     model_files,
 )
 from triton_ensembles.check.repository import Model, Repository
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.environment_wheels import python_of
 from triton_ensembles.check.standard_library import standard_library
 from triton_ensembles.environment import EnvironmentSpec, read_environment_file
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.spelling import nearest
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.releases import image_of, release_of, version
+from triton_ensembles.triton.releases import image_of
 
 SOURCE = "python_backend r24.10 pb_stub.cc: sys.path is the environment's, then the version folder and the model's"
 GOOD = with_environment(imports="import json\n")
@@ -139,7 +139,7 @@ def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
                 provider = PROVIDERS.get(found.package, found.package)
                 names = {normal_name(found.package), normal_name(provider)}
                 known = names & {*named, *(f"python-{name}" for name in named)}
-                if found.package not in standard_library() and not known:
+                if found.package not in standard_library() and found.package != "numpy" and not known:
                     yield Finding(
                         file.place(found),
                         f"{path} does not name '{found.package}'",
@@ -150,35 +150,13 @@ def environment_import_unnamed(repository: Repository) -> Iterator[Finding]:
 
 
 @rule(
-    "The environment file keeps numpy below 2 for a server up to 24.10",
-    source="python_backend #384: pybind11 2.12 since 24.11; measured on 2.51.0",
-    server=Server.ACCEPTS,
-)
-def environment_file_numpy(repository: Repository, destination: Destination) -> Iterator[Finding]:
-    release = release_of(destination)
-    if release is None or release.reads_numpy2 is not False:
-        return
-    for path, spec, _ in _packed_files(repository):
-        for package in spec.packages:
-            clause = re.match(r"(==?|>=|>|~=)(\d[\d.]*)", package.version)
-            if package.name == "numpy" and clause and version(clause[2].rstrip(".")) >= (2,):
-                yield Finding(
-                    Place(path, package.line),
-                    f"this requires {package.written}, and Triton {release.release} supports only numpy 1",
-                    "the steps load and give wrong answers without an error: every input is its first element "
-                    "repeated, and every output is empty",
-                    "write numpy==1.26.4, or use an image of 24.11 or later",
-                )
-
-
-@rule(
     "The environment file requires the Python of the image's stub",
     source="python_backend README r24.10, Important Notes 1; releases.csv",
     severity=Severity.WARNING,
 )
 def environment_file_python(repository: Repository, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
-    for path, spec, steps in _packed_files(repository) if image and image.python else ():
+    for path, spec, steps in packed_files(repository) if image and image.python else ():
         if spec.python and image and spec.python != image.python:
             yield Finding(
                 Place(path),
@@ -190,11 +168,14 @@ def environment_file_python(repository: Repository, destination: Destination) ->
             )
 
 
-def _packed_files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
-    """Those of environments that bring a Python and numpy of their own, which wheels beside model.py do not."""
+def packed_files(repository: Repository, wheels: bool = False) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:
+    """Those of environments that bring a Python and numpy of their own, or with ``wheels`` all.
+
+    Wheels beside model.py use the server's.
+    """
     recipe = repository.recipe.recipe if repository.recipe else None
-    wheels = [each.steps for each in recipe.environments.values() if each.kind == "wheels"] if recipe else []
-    return (found for found in environment_files(repository) if tuple(found[2]) not in wheels)
+    own = [each.steps for each in recipe.environments.values() if each.kind == "wheels"] if recipe else []
+    return (found for found in environment_files(repository) if wheels or tuple(found[2]) not in own)
 
 
 def environment_files(repository: Repository) -> Iterator[tuple[str, EnvironmentSpec, list[str]]]:

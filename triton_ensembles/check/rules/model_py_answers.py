@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python_flow import CLASS, Function, When, flow_of, own_nodes, requests_of
+from triton_ensembles.check.python_kinds import NONE, RESPONSE, TENSOR
 from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, model_files
+from triton_ensembles.check.python_types import types_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.model_py import EXECUTE
@@ -31,23 +33,27 @@ _HARMLESS = frozenset(
 
 
 @rule(
-    "execute returns something",
+    "execute returns something, or sends responses",
     bad=script_model(f"{_HEAD}        responses = []\n{_LOOP}            responses.append(response)\n"),
 )
 def model_py_returns_nothing(model: Model) -> Iterator[Finding]:
-    if model.config.model_transaction_policy.decoupled:
-        return
+    decoupled = model.config.model_transaction_policy.decoupled
     for file, execute in _executes(model):
         returns = [node for node in own_nodes(execute) if isinstance(node, ast.Return)]
         ends = any(isinstance(node, ast.Raise | ast.Yield | ast.YieldFrom) for node in own_nodes(execute))
-        valued = any(node.value is not None and not _is_none(node.value) for node in returns)
+        valued = any(node.value is not None and not _is_nothing(file, node.value) for node in returns)
+        first = next((node for node in execute.body if isinstance(node, ast.Return)), None)
+        if first and (first.value is None or _is_none(first.value)) and returns[0] is first:
+            valued = False  # nothing after it ever runs
         if ends or valued or _gives_away(model, file, execute):
             continue
         yield Finding(
             file.place(returns[0] if returns else execute),
-            "execute returns nothing",
+            "nothing ever sends a response, and the model is decoupled" if decoupled else "execute returns nothing",
             "the model loads, and no request is ever answered: clients wait until their time is over",
-            "end it with return responses, a list with one InferenceResponse for each request",
+            "send the responses with request.get_response_sender()"
+            if decoupled
+            else "end it with return responses, a list with one InferenceResponse for each request",
         )
 
 
@@ -124,6 +130,12 @@ def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
+def _is_nothing(file: PythonFile, node: ast.expr) -> bool:
+    """Whether it is None, or what ``responses.append(…)`` gives."""
+    found = types_of(file).kind(node)
+    return _is_none(node) or (isinstance(node, ast.Call) and found is not None and found.name == NONE)
+
+
 def _gives_none(function: Function) -> bool:
     """Whether a function returns None whatever happens in it."""
     nodes = list(own_nodes(function))
@@ -189,7 +201,8 @@ def _kind(file: PythonFile, execute: Function, value: ast.expr, depth: int = 0) 
         stores = [node for node in bound if not isinstance(node.ctx, ast.Load)]
         parent = flow_of(file).parents.get(stores[0]) if len(stores) == 1 else None
         if not isinstance(parent, ast.Assign) or parent.targets != stores or depth == _DEEPEST:
-            return ""
+            found = types_of(file).kind(value)  # one of several bindings
+            return "one InferenceResponse" if found and found.name == RESPONSE else ""
         kind = _kind(file, execute, parent.value, depth + 1)
         if kind != "an empty list":
             return kind
@@ -225,7 +238,10 @@ def _kind(file: PythonFile, execute: Function, value: ast.expr, depth: int = 0) 
             return f"what {name}() makes"
         if name == "list" and not value.args:
             return "an empty list"
-    return ""
+    found = types_of(file).kind(value)
+    if found is None or found.name == NONE:
+        return ""
+    return {RESPONSE: "one InferenceResponse", TENSOR: "a tensor"}.get(found.name, found.name)
 
 
 def _filled(file: PythonFile, bound: list[ast.Name]) -> str:
@@ -258,7 +274,10 @@ def _wrong_response(file: PythonFile, value: ast.expr) -> str:
         return "an array in place of a response"
     if isinstance(value, ast.List | ast.Tuple | ast.Dict | ast.ListComp | ast.JoinedStr):
         return "something else in place of a response"
-    return _NONE if _is_none(value) else ""
+    if _is_none(value):
+        return _NONE
+    found = types_of(file).kind(value)
+    return "" if found is None or found.name in (RESPONSE, NONE) else f"{found.name} in place of a response"
 
 
 def _complaint(kind: str) -> str:

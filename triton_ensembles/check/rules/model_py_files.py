@@ -58,6 +58,28 @@ def model_py_relative_file_elsewhere(model: Model) -> Iterator[Finding]:
             yield _finding(file, call, name)
 
 
+@rule(
+    "A relative import names a file of the model",
+    source="python_backend r24.10 src/pb_stub.cc StubSetup: model.py is a module of the package 1, its version folder",
+    bad=_reads("from .utils import scale"),
+    words="No module named '1.utils'",
+)
+def model_py_relative_import(model: Model) -> Iterator[Finding]:
+    for file in every_file(model):
+        for node in file.nodes:
+            if not isinstance(node, ast.ImportFrom) or node.level != 1 or not node.module:
+                continue
+            name, folder = node.module.partition(".")[0], file.path.rpartition("/")[0]
+            there = {each.partition(".")[0] for each in model.children(folder)}
+            if name not in there and flow_of(file).when(node) in (When.LOAD, When.REQUEST):
+                yield Finding(
+                    file.place(node),
+                    f"there is no '{name}' in the folder '{folder}'",
+                    "ModuleNotFoundError, and Triton does not load the model",
+                    f"add {name}.py to the folder, or correct the name",
+                )
+
+
 def _finding(file: PythonFile, call: ast.Call, name: str) -> Finding:
     return Finding(
         file.place(call),

@@ -10,11 +10,11 @@ from pyflakes.messages import UndefinedName
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python_flow import CLASS, When, flow_of
-from triton_ensembles.check.python_source import UTILS, PythonFile, argument, every_file
+from triton_ensembles.check.python_source import UTILS, PythonFile, every_file
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.model_py import EXECUTE
-from triton_ensembles.spelling import listed, nearest
+from triton_ensembles.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, version
 
@@ -39,17 +39,9 @@ _SINCE = {
 }
 _LOGGER = frozenset({"log", "log_info", "log_warn", "log_error", "log_verbose", "INFO", "WARNING", "ERROR", "VERBOSE"})
 _LOGGER_ENUM = "LogLevel"
-_KEYWORDS: dict[str, frozenset[str]] = {
-    "Tensor": frozenset(),
-    "InferenceResponse": frozenset({"output_tensors", "error", "parameters"}),
-    "TritonError": frozenset({"message", "code"}),
-    "InferenceRequest": frozenset(
-        {"request_id", "correlation_id", "inputs", "requested_output_names", "model_name", "model_version", "flags"}
-        | {"timeout", "preferred_memory", "trace", "parameters"}
-    ),
-}
-_FAILS = {When.LOAD: "Triton does not load the model", When.REQUEST: "the model loads, and every request fails"}
-_LATER = "it fails when this line runs"
+FAILS = {When.LOAD: "Triton does not load the model", When.REQUEST: "the model loads, and every request fails"}
+_ASKING = frozenset({"hasattr", "isinstance", "getattr", "type", "callable"})
+LATER = "it fails when this line runs"
 _OF_MODULES = frozenset(dir(object)) | {"__name__", "__file__", "__doc__", "__dict__", "__path__", "__spec__"}
 
 
@@ -77,15 +69,15 @@ def _undefined(model: Model, certain: bool) -> Iterator[Finding]:
         for node, defined in _undefined_names(file):
             when = flow_of(file).when(node)
             function = flow_of(file).function(node)
-            if node.id == "requests" and function and function.name == "execute":
+            if node.id == "requests" and function and function.name == "execute" and len(function.args.args) < 2:
                 continue  # model-py-execute-arguments: it does not take them
-            if (when in _FAILS) is certain and (file.path, node.id) not in seen:
+            if (when in FAILS) is certain and (file.path, node.id) not in seen:
                 seen.add((file.path, node.id))
                 meant = nearest(node.id, defined)
                 yield Finding(
                     file.place(node),
                     f"the name '{node.id}' is not defined",
-                    f"{_FAILS.get(when, _LATER)}: NameError: name '{node.id}' is not defined",
+                    f"{FAILS.get(when, LATER)}: NameError: name '{node.id}' is not defined",
                     _import_of(node.id) or (f"did you mean '{meant}'?" if meant else "define or import it"),
                 )
 
@@ -176,7 +168,7 @@ def _is_builtins(node: ast.Name | ast.Attribute) -> bool:
 def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
     for file in every_file(model):
-        if file.module is None or _is_guarded(file):
+        if file.module is None or is_guarded(file):
             continue
         for node, name in _taken(file):
             when = flow_of(file).when(node, loops_run=True)
@@ -190,7 +182,7 @@ def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterat
                 f"pb_utils has '{name}' since release {since}, and this image is {image.release}"
                 if image and since
                 else f"{UTILS} has no '{name}'",
-                f"{_FAILS.get(when, _LATER)}: module '{UTILS}' has no attribute '{name}'",
+                f"{FAILS.get(when, LATER)}: module '{UTILS}' has no attribute '{name}'",
                 f"write {meant}" if meant else "the README of python_backend lists what it has",
             )
 
@@ -204,7 +196,7 @@ def model_py_unknown_attribute(model: Model, destination: Destination) -> Iterat
 )
 def model_py_logger(model: Model) -> Iterator[Finding]:
     for file in every_file(model):
-        for node in file.nodes if not _is_guarded(file) else ():
+        for node in file.nodes if not is_guarded(file) else ():
             if not isinstance(node, ast.Attribute) or file.full_name(node.value) != f"{UTILS}.Logger":
                 continue
             when = flow_of(file).when(node, loops_run=True)
@@ -215,64 +207,9 @@ def model_py_logger(model: Model) -> Iterator[Finding]:
             yield Finding(
                 file.place(node),
                 f"pb_utils.Logger has no '{node.attr}'",
-                f"{_FAILS.get(when, _LATER)}: type object 'Logger' has no attribute '{node.attr}'",
+                f"{FAILS.get(when, LATER)}: type object 'Logger' has no attribute '{node.attr}'",
                 f"write pb_utils.Logger.{meant}(…)",
             )
-
-
-@rule(
-    "The classes of pb_utils get the arguments that they know",
-    source="python_backend, branches r22.07 to r26.07: src/pb_stub.cc, py::arg; Tensor has no names for its arguments",
-    bad=script_model(f"class {CLASS}:\n{EXECUTE.replace('InferenceResponse(', 'InferenceResponse(outputs=')}"),
-)
-def model_py_call_arguments(model: Model) -> Iterator[Finding]:
-    for file in every_file(model):
-        for call, name in file.calls() if not _is_guarded(file) else ():
-            known = _KEYWORDS.get(name.removeprefix(f"{UTILS}.")) if name.startswith(f"{UTILS}.") else None
-            given = [keyword.arg for keyword in call.keywords if keyword.arg]
-            when = flow_of(file).when(call, loops_run=True)
-            value = _wrong_value(file, call, name.removeprefix(f"{UTILS}."))
-            if value and name.startswith(f"{UTILS}.") and when is not When.PERHAPS:
-                effect = f"{_FAILS.get(when, _LATER)}: TypeError: incompatible constructor arguments"
-                yield Finding(file.place(call), value[0], effect, value[1])
-                continue
-            wrong = next((each for each in given if known is not None and each not in known), None)
-            if wrong is None or known is None or when is When.PERHAPS:
-                continue
-            last = name.rpartition(".")[2]
-            meant = nearest(wrong, known)
-            yield Finding(
-                file.place(call),
-                f"pb_utils.{last} has no argument called '{wrong}'",
-                f"{_FAILS.get(when, _LATER)}: TypeError: incompatible constructor arguments",
-                f"write {meant}="
-                if meant
-                else f"it takes {listed(known)}"
-                if known
-                else "give its arguments without names",
-            )
-
-
-def _wrong_value(file: PythonFile, call: ast.Call, name: str) -> tuple[str, str] | None:
-    """An argument that surely has the wrong type, or one too many: what is wrong, and the fix."""
-    if name == "Tensor":
-        plain = not call.keywords and not any(isinstance(each, ast.Starred) for each in call.args)
-        if plain and len(call.args) != 2:
-            number = len(call.args)
-            return f"pb_utils.Tensor takes a name and an array, and gets {number} values", "write Tensor(name, array)"
-        array = flow_of(file).value(argument(call, 1, ""))
-        makes_list = isinstance(array, ast.Call) and getattr(array.func, "attr", "") == "tolist"
-        if makes_list or isinstance(array, ast.List | ast.ListComp | ast.Tuple | ast.Dict | ast.JoinedStr):
-            return "pb_utils.Tensor takes a numpy array, and gets something else", "wrap it in np.array(…, dtype=…)"
-    if name == "InferenceResponse":
-        given = argument(call, 0, "output_tensors"), argument(call, 1, "error")
-        tensors, error = map(flow_of(file).value, given)
-        if isinstance(tensors, ast.Call) and file.full_name(tensors.func) == f"{UTILS}.Tensor":
-            return "InferenceResponse takes a list of tensors, and gets one tensor", "write [ ] around the tensor"
-        is_text = isinstance(error, ast.JoinedStr) or (isinstance(error, ast.Constant) and isinstance(error.value, str))
-        if is_text or (isinstance(error, ast.Call) and file.full_name(error.func) == "str"):
-            return "error of an InferenceResponse is a text", "write error=pb_utils.TritonError(…)"
-    return None
 
 
 def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str]]:
@@ -285,7 +222,7 @@ def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str]]:
 
 
 @lru_cache(maxsize=128)
-def _is_guarded(file: PythonFile) -> bool:
+def is_guarded(file: PythonFile) -> bool:
     """Whether the file looks for names itself, puts some into the module, or binds its name to something else."""
     bound = {name for name, full in file.names.items() if full == UTILS}
     for node in file.nodes:
@@ -302,4 +239,21 @@ def _is_guarded(file: PythonFile) -> bool:
         asks = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("hasattr", "setattr")
         if asks and node.args and file.full_name(node.args[0]).startswith(UTILS):  # type: ignore[attr-defined]
             return True
+    return False
+
+
+def is_expected(file: PythonFile, node: ast.AST) -> bool:
+    """Whether the file asks first what the object has, or catches the error."""
+    for parent, child in flow_of(file).above(node):
+        if isinstance(parent, ast.If | ast.IfExp | ast.While | ast.BoolOp):
+            tests = parent.values if isinstance(parent, ast.BoolOp) else [parent.test]
+            asked = (each for test in tests if test is not child for each in ast.walk(test))
+            if any(isinstance(each, ast.Name) and each.id in _ASKING for each in asked):
+                return True
+        if isinstance(parent, ast.With | ast.AsyncWith) and flow_of(file).suppresses(parent):
+            return True
+        if isinstance(parent, ast.Try | ast.TryStar) and child in parent.body:
+            caught = {getattr(each, "id", "") for one in parent.handlers if one.type for each in ast.walk(one.type)}
+            if caught & {"AttributeError", "TypeError"} or any(one.type is None for one in parent.handlers):
+                return True
     return False

@@ -2,21 +2,24 @@
 
 import ast
 from collections.abc import Iterator
+from contextlib import suppress
 
-from triton_ensembles.check.examples import io_tensor, script_model
+from triton_ensembles.check.examples import HEAD, ensemble, io_tensor, python_model, script_model, step
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python_flow import When, flow_of
+from triton_ensembles.check.python_kinds import REQUEST
 from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, argument, every_file, model_files
+from triton_ensembles.check.python_types import types_of
 from triton_ensembles.check.python_values import texts_of
-from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.repository import Model, Repository
+from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.spelling import listed, nearest
 
 # Measured on 2.51.0, through SageMaker's route.
-_DROPPED = (
-    "the answer lacks it (status 200, no such output); in an ensemble the next step fails: expected 1 inputs but got "
-    "0 inputs"
-)
+_DROPPED = "the answer lacks it (status 200, no such output)"
+_STEP_FAILS = "every request fails at the next step of the ensemble: expected 1 inputs but got 0 inputs"
+_SOURCE_OF_OUTPUTS = "python_backend r24.10 pb_stub.cc: outputs that were not requested are dropped; measured on 2.51.0"
 _READS = (f"{UTILS}.get_input_tensor_by_name", f"{UTILS}.get_input_config_by_name")
 _BODY = """\
 class TritonPythonModel:
@@ -58,7 +61,7 @@ def model_py_input_name(model: Model) -> Iterator[Finding]:
         for call, name in file.calls():
             if name not in _READS:
                 continue
-            if completed is None or not _surely_runs(file, call) or not _needs_result(file, call, unread):
+            if completed is None or not _surely_runs(file, call) or not needs_result(file, call, unread):
                 continue
             for wanted in texts_of(file, argument(call, 1, "name")) or ():
                 if wanted not in known | completed:
@@ -72,11 +75,59 @@ def model_py_input_name(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "model.py makes only outputs that the config has",
-    source="python_backend r24.10 pb_stub.cc: outputs that were not requested are dropped; measured on 2.51.0",
-    bad=script_model(_BODY.replace('Tensor("Y"', 'Tensor("y"')),
+    "model.py takes no more inputs by number than the config has",
+    source="measured on 2.51.0: inputs() has the inputs of the request",
+    bad=script_model(_BODY.replace('pb_utils.get_input_tensor_by_name(request, "X")', "request.inputs()[1]")),
+)
+def model_py_input_number(model: Model) -> Iterator[Finding]:
+    most = len(model.config.input) + len(_controls(model))
+    if not model.config.input or model.is_completed:
+        return
+    for file in every_file(model):
+        for call, _ in file.calls():
+            parent = flow_of(file).parents.get(call)
+            number = parent.slice if isinstance(parent, ast.Subscript) and parent.value is call else None
+            if not isinstance(number, ast.Constant) or not isinstance(number.value, int) or number.value < most:
+                continue
+            asked = isinstance(call.func, ast.Attribute) and call.func.attr == "inputs" and not call.args
+            holder = types_of(file).kind(call.func.value) if asked and isinstance(call.func, ast.Attribute) else None
+            if holder and holder.name == REQUEST and completed_names(file) == frozenset() and _surely_runs(file, call):
+                yield Finding(
+                    file.place(call),
+                    f"this takes input {number.value} of the request, counted from 0, and the config has {most}",
+                    "the model loads, and every request fails: IndexError: list index out of range",
+                    "take inputs by their names: pb_utils.get_input_tensor_by_name(request, name)",
+                )
+
+
+_MISNAMED = _BODY.replace('Tensor("Y"', 'Tensor("y"')
+
+
+@rule(
+    "A step of an ensemble makes only outputs that its config has",
+    source=_SOURCE_OF_OUTPUTS,
+    bad=Example(
+        ensemble(step("misnames", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"})),
+        beside={"misnames/config.pbtxt": python_model(), "misnames/1/model.py": f"{HEAD}{_MISNAMED}"},
+    ),
+    good=Example(ensemble(step("scale", {"X": "X"}, {"Y": "T"}), step("scale", {"X": "T"}, {"Y": "Y"}))),
 )
 def model_py_output_name(model: Model) -> Iterator[Finding]:
+    """An error where the next step gets nothing; elsewhere Triton answers, see model-py-output-dropped."""
+    yield from _misnamed(model, needed=True)
+
+
+@rule(
+    "model.py makes only outputs that the config has",
+    source=_SOURCE_OF_OUTPUTS,
+    bad=script_model(_MISNAMED),
+    severity=Severity.WARNING,
+)
+def model_py_output_dropped(model: Model) -> Iterator[Finding]:
+    yield from _misnamed(model, needed=False)
+
+
+def _misnamed(model: Model, needed: bool) -> Iterator[Finding]:
     known = {each.name for each in model.config.output} | {
         each.output_name for each in model.config.sequence_batching.state
     }
@@ -85,19 +136,43 @@ def model_py_output_name(model: Model) -> Iterator[Finding]:
     for first in model_files(model):
         files = all_files(model, first)
         made = _all_made(files)
+        if made is None or bool(_needed_outputs(model) - made) is not needed:
+            continue
         for file in files:
             completed = completed_names(file)
             for call, names in _made(file):
-                if completed is None or made is None or known <= made or not _surely_runs(file, call):
+                if completed is None or known <= made or not _surely_runs(file, call):
                     continue  # a tensor too many is dropped, and the answer is complete
                 for wanted in names or ():
                     if wanted not in known | completed:
                         yield Finding(
                             file.place(call),
                             f"the config has no output '{wanted}'; it has {listed(known)}",
-                            _DROPPED,
+                            _STEP_FAILS if needed else _DROPPED,
                             _corrected(file, call, wanted, nearest(wanted, known)),
                         )
+
+
+def _needed_outputs(model: Model) -> set[str]:
+    """The outputs that another step of an ensemble of the repository reads."""
+    key = "outputs that steps read"
+    if key not in model.repository.cache:
+        model.repository.cache[key] = _read_outputs(model.repository)
+    found: set[str] = model.repository.cache[key].get(model.name, set())
+    return found & {each.name for each in model.config.output}
+
+
+def _read_outputs(repository: Repository) -> dict[str, set[str]]:
+    """By the name of the model."""
+    found: dict[str, set[str]] = {}
+    for each in repository.models:
+        with suppress(UnknownValueError):
+            steps = each.config.ensemble_scheduling.step if each.is_ensemble else ()
+            read = {tensor for step in steps for tensor in step.input_map.values()}
+            for each_step in steps:
+                outputs = (output for output, tensor in each_step.output_map.items() if tensor in read)
+                found.setdefault(each_step.model_name, set()).update(outputs)
+    return found
 
 
 @rule(
@@ -143,7 +218,7 @@ def _surely_runs(file: PythonFile, call: ast.Call) -> bool:
     return flow_of(file).when(call, loops_run=True) in (When.LOAD, When.REQUEST)
 
 
-def _needs_result(file: PythonFile, call: ast.Call, unread: bool) -> bool:
+def needs_result(file: PythonFile, call: ast.Call, unread: bool) -> bool:
     """Whether None, which an unknown name gives, is surely not expected.
 
     It is used at once, or only so; or it is never compared, and there is an input that nothing reads (``unread``).
