@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.check.packing import IO, MODEL_PY, Content, ensemble_of, python_step, write
+from tests.work import calls_of
 from triton_ensembles.check.checker import check, check_repositories
 from triton_ensembles.check.fault import Severity
 from triton_ensembles.check.repository import find_repositories
@@ -19,20 +19,9 @@ _MOST_GROWTH = 4.0  # of the work for three times as much; in proportion it is 3
 
 
 def work(path: Path) -> int:
-    """The lines and calls of Python that checking ``path`` takes: a measure that no busy machine changes."""
-    count = 0
-
-    def trace(_frame: object, _event: str, _value: object) -> None:
-        nonlocal count
-        count += 1
-
-    before = sys.getprofile()
-    sys.setprofile(trace)
-    try:
-        list(check_repositories(list(find_repositories(path)), Destination("fused", "ml.m5.xlarge", "24.10")))
-    finally:
-        sys.setprofile(before)
-    return count
+    """The calls that checking ``path`` takes."""
+    destination = Destination("fused", "ml.m5.xlarge", "24.10")
+    return calls_of(lambda: list(check_repositories(list(find_repositories(path)), destination)))
 
 
 def _models(count: int) -> dict[str, Content]:

@@ -69,7 +69,7 @@ class Model:
         """The files of the whole repository."""
         return self.repository.tree
 
-    @property
+    @cached_property
     def config(self) -> ModelConfig:
         """The ModelConfig that Triton uses, empty when there is no config.pbtxt (see :attr:`has_config`).
 
@@ -78,7 +78,7 @@ class Model:
         """
         return self.file.known(self._completed)
 
-    @property
+    @cached_property
     def written(self) -> ModelConfig:
         """The ModelConfig as the text has it; asking for what could not be read raises, too."""
         return self.file.known()
