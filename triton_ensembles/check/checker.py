@@ -61,7 +61,16 @@ def check_repositories(
     repositories: Sequence[Repository], destination: Destination, rules: Iterable[Rule] = RULES
 ) -> Iterator[Fault]:
     """Every fault, in no particular order."""
+    of_models: list[Rule] = []
+    others: list[Rule] = []
     for each in rules:
+        (of_models if each.scope is Scope.MODEL else others).append(each)
+    # A model after the other: what its files hold is only kept while rules ask for it.
+    for repository in repositories:
+        for model in repository.models_read:
+            for each in of_models:
+                yield from _guarded(each, model, destination, model.place())
+    for each in others:
         for subject, place in _subjects(each.scope, repositories, destination):
             yield from _guarded(each, subject, destination, place)
 
@@ -86,11 +95,7 @@ def _subjects(
         yield tuple(repositories), repositories[0].place()
     else:
         for repository in repositories:
-            if scope is Scope.REPOSITORY:
-                yield repository, repository.place()
-            else:
-                for model in repository.models_read:
-                    yield model, model.place()
+            yield repository, repository.place()
 
 
 def _guarded(each: Rule, subject: Any, destination: Destination, place: Place) -> Iterator[Fault]:

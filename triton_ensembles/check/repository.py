@@ -17,6 +17,7 @@ from tritonclient.grpc.model_config_pb2 import ModelConfig
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.archive.tar import read_archive
 from triton_ensembles.archive.tree import Entry, Problem, Tree, is_archive, join
+from triton_ensembles.check.backend import Backend, choose_backend
 from triton_ensembles.check.completion import completes, left_out
 from triton_ensembles.check.config_file import ConfigFile
 from triton_ensembles.check.fault import Place
@@ -121,6 +122,10 @@ class Model:
     @property
     def is_ensemble(self) -> bool:
         return bool(self.written.HasField("ensemble_scheduling")) or self.written.platform == "ensemble"
+
+    @cached_property
+    def chosen_backend(self) -> Backend:
+        return choose_backend(self)
 
     @cached_property
     def versions(self) -> dict[int, str]:
