@@ -33,7 +33,7 @@ from triton_ensembles.triton.model_config import CONFIG
 # core r24.10 model_lifecycle.cc VersionsToLoad: folders of a model that are not versions.
 NOT_VERSIONS = ("warmup", "initial_state", "configs")
 MOST_REPOSITORIES = 1000  # in one folder
-MOST_MODELS = 2000  # of one repository; checking one takes about a millisecond
+MOST_MODELS = 1000  # of one repository; checking one takes some milliseconds
 _NUMBER = re.compile(r"\s*[+-]?\d+")  # std::stoll: leading blanks and a sign are taken, and what follows is ignored
 
 
