@@ -59,8 +59,8 @@ def _escape(letter: str) -> str:
 
 
 def shown(path: Path) -> str:
-    """The path as a user would type it: relative to the working folder if it is inside."""
+    """The path as a user would type it, escaped: relative to the working folder if it is inside."""
     try:
-        return os.fspath(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
-        return os.fspath(path)
+        return escaped(os.fspath(path.resolve().relative_to(Path.cwd())))
+    except (ValueError, OSError, RuntimeError):  # of the last two, links that lead to themselves
+        return escaped(os.fspath(path))

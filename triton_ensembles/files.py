@@ -109,6 +109,14 @@ def files_in(folder: Path) -> dict[str, Path]:
     return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+def parse_json(content: str | bytes) -> Any:
+    """The value of a JSON document. Raises ValueError, also for one that is nested too deeply."""
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
 def digest(value: Any) -> str:
     """sha256 of a JSON-serializable value, in hexadecimal digits; the order of keys does not matter."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()

@@ -31,7 +31,7 @@ from triton_ensembles.building.tensorrt_plans import find_plans
 from triton_ensembles.check import check
 from triton_ensembles.check.formats import as_text
 from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.files import file_digest, locked, remove, write_whole
+from triton_ensembles.files import file_digest, locked, parse_json, remove, write_whole
 from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.reader import find_ensembles
 from triton_ensembles.recipe.schema import Source
@@ -191,12 +191,15 @@ def _unchanged(plan: BuildPlan, inputs: str, places: Places, *, retry_weights: b
 def last_built(name: str, target: str, places: Places) -> Built | None:
     """The ensemble's archive in dist/; None when it was never built, or is damaged."""
     try:
-        state = json.loads(places.state(target, name).read_text())
-        manifest = json.loads((places.repository(target, name) / MANIFEST).read_text())
-        sha256 = file_digest(places.archive(target, name))
-    except (OSError, ValueError):
+        state = parse_json(places.state(target, name).read_bytes())
+        manifest = parse_json((places.repository(target, name) / MANIFEST).read_bytes())
+        parts = [*manifest["artifacts"].values(), *manifest["environments"].values()]
+        whole = all(isinstance(each, dict) for each in parts) and isinstance(manifest["weights"], str)
+        if not whole or file_digest(places.archive(target, name)) != state["archive"]:
+            return None
+        return _built(name, target, places, state, manifest, changed=False)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
-    return _built(name, target, places, state, manifest, changed=False) if sha256 == state["archive"] else None
 
 
 def _built(

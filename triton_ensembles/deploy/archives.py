@@ -1,6 +1,5 @@
 """Archives to deploy: what their manifests say, and which of them are refused."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from triton_ensembles.check import check
 from triton_ensembles.check.fault import Severity
 from triton_ensembles.check.formats import as_text, summary
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import file_digest
+from triton_ensembles.files import file_digest, parse_json
 from triton_ensembles.triton.destination import Destination
 
 SUFFIX = ".tar.gz"
@@ -143,8 +142,8 @@ def _manifest(path: Path) -> dict[str, Any]:
                         raise EnsembleError(
                             f"its {MANIFEST} has {member.size} bytes, more than {_LARGEST_MANIFEST}", path=path
                         )
-                    manifest = json.loads(tar.content(member))
+                    manifest = parse_json(tar.content(member))
                     return manifest if isinstance(manifest, dict) else {}
-    except (ArchiveError, OSError, ValueError, RecursionError) as error:
+    except (ArchiveError, OSError, ValueError) as error:
         raise EnsembleError(f"this file cannot be read as an archive: {error}", path=path) from error
     return {}
