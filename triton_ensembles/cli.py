@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import io
 import os
 import shutil
 import signal
@@ -76,6 +77,9 @@ class _Commands(click.Group):
 
     @override
     def invoke(self, context: click.Context) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # which may not have every letter of a name
+                stream.reconfigure(errors="backslashreplace")
         try:
             with StopSignals() as signals, _temporary_files(signals):
                 result = super().invoke(context)

@@ -7,6 +7,8 @@ and exits 1. Any other exception is a bug of this project and keeps its tracebac
 import os
 from pathlib import Path
 
+_LONGEST_LINE = 2000  # letters
+
 
 class EnsembleError(Exception):
     """A fault, its place and how to fix it.
@@ -28,7 +30,8 @@ class EnsembleError(Exception):
         self.cure = cure
 
     def __str__(self) -> str:
-        return escaped(f"{self._place}{self.message}" + (f"; {self.cure}" if self.cure else ""), lines=True)
+        cure = f"; {_shortened(self.cure)}" if self.cure else ""
+        return escaped(f"{self._place}{_shortened(self.message)}{cure}", lines=True)
 
     @property
     def headline(self) -> str:
@@ -41,6 +44,15 @@ class EnsembleError(Exception):
         if self.path is None:
             return ""
         return f"{shown(self.path)}:{self.line}: " if self.line else f"{shown(self.path)}: "
+
+
+def _shortened(text: str) -> str:
+    """``text`` with the beginning and the end of each line, should a name or a value in it be endless."""
+    if len(text) <= _LONGEST_LINE:
+        return text
+    half = _LONGEST_LINE // 2
+    lines = (line if len(line) <= _LONGEST_LINE else f"{line[:half]}…{line[-half:]}" for line in text.split("\n"))
+    return "\n".join(lines)
 
 
 def escaped(text: str, *, lines: bool = False) -> str:
@@ -59,8 +71,8 @@ def _escape(letter: str) -> str:
 
 
 def shown(path: Path) -> str:
-    """The path as a user would type it: relative to the working folder if it is inside."""
+    """The path as a user would type it, escaped: relative to the working folder if it is inside."""
     try:
-        return os.fspath(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
-        return os.fspath(path)
+        return escaped(os.fspath(path.resolve().relative_to(Path.cwd())))
+    except (ValueError, OSError, RuntimeError):  # of the last two, links that lead to themselves
+        return escaped(os.fspath(path))

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import COMMAND
 from triton_ensembles.progress import Progress
 from triton_ensembles.system_errors import naming
@@ -108,6 +109,38 @@ def size_of(path: Path) -> int:
 def files_in(folder: Path) -> dict[str, Path]:
     """Every file below ``folder`` by its path in it, in alphabetical order."""
     return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def read_text(path: Path, most: int) -> str:
+    """The text of a file that people write.
+
+    Args:
+        most: bytes. Nothing ever comes from a pipe, and some files never end.
+
+    Raises:
+        EnsembleError: it is longer, not a file, not UTF-8, or cannot be read.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise EnsembleError("this is not a file", path=path)
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise EnsembleError(f"this file cannot be read: {error.strerror}", path=path) from error
+    if len(content) > most:
+        raise EnsembleError(f"this file is longer than {most >> 10} KiB", path=path, cure="shorten it")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise EnsembleError("this is not a text file in UTF-8", path=path) from error
+
+
+def parse_json(content: str | bytes) -> Any:
+    """The value of a JSON document. Raises ValueError, also for one that is nested too deeply."""
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def digest(value: Any) -> str:

@@ -92,7 +92,8 @@ def test_of_many_long_files_some_are_read_and_one_note_counts_the_others(tmp_pat
         text = f"{MODEL_PY}\nN = {number}\n[{'1, ' * 40_000}]\n"
         files |= {f"m{number}/config.pbtxt": python_step(), f"m{number}/1/model.py": text}
     (fault,) = [each for each in check([write(tmp_path / "a.tar.gz", files)]).faults if each.rule == "python-unread"]
-    assert fault.message.endswith("of the Python files here were not read, this one first")
+    assert "of the Python files here were not read: m" in fault.message
+    assert fault.message.endswith("m9/1/model.py")
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+import gzip
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.check.packing import IO, MODEL_PY, Content, ensemble_of, python_step, write
+from tests.check.packing import IO, MODEL_PY, Content, ensemble_of, packed, python_step, write
+from tests.work import calls_of
 from triton_ensembles.check.checker import check, check_repositories
 from triton_ensembles.check.fault import Severity
 from triton_ensembles.check.repository import find_repositories
@@ -19,20 +21,9 @@ _MOST_GROWTH = 4.0  # of the work for three times as much; in proportion it is 3
 
 
 def work(path: Path) -> int:
-    """The lines and calls of Python that checking ``path`` takes: a measure that no busy machine changes."""
-    count = 0
-
-    def trace(_frame: object, _event: str, _value: object) -> None:
-        nonlocal count
-        count += 1
-
-    before = sys.getprofile()
-    sys.setprofile(trace)
-    try:
-        list(check_repositories(list(find_repositories(path)), Destination("fused", "ml.m5.xlarge", "24.10")))
-    finally:
-        sys.setprofile(before)
-    return count
+    """The calls that checking ``path`` takes."""
+    destination = Destination("fused", "ml.m5.xlarge", "24.10")
+    return calls_of(lambda: list(check_repositories(list(find_repositories(path)), destination)))
 
 
 def _models(count: int) -> dict[str, Content]:
@@ -112,8 +103,33 @@ def _links(count: int) -> dict[str, Content]:
     return _models(1) | {f"../up{number}": "" for number in range(count)}
 
 
-_MADE = [_models, _ensembles, _nested, _ring, _missing, _chain, _chain_backwards, _fan, _inputs, _versions]
-_MADE += [_environments, _links]
+def _members(count: int) -> list[str]:
+    """Members of all kinds in one folder of a model."""
+    forms = ("m/1/b{}.bin", "m/1/c{}.py", "m/1/d{}.txt", "m/1/f{}/", "m/1/e{}.json")
+    return [form.format(number) for number in range(count // len(forms)) for form in forms]
+
+
+def _folders(count: int) -> list[str]:
+    return [f"m{number}/" for number in range(count)]
+
+
+def _write_empty(path: Path, names: list[str]) -> Path:
+    """A model's archive that also has empty files and folders of these names; tarfile would take seconds for them."""
+    template = bytearray(tarfile.TarInfo().tobuf(tarfile.USTAR_FORMAT))
+    tar = bytearray()
+    for name in names:
+        template[:100] = name.encode().ljust(100, b"\0")
+        template[148:156] = b" " * 8
+        template[156] = ord("5" if name.endswith("/") else "0")
+        template[148:156] = b"%06o\0 " % sum(template)
+        tar += template
+    model = packed({"m/config.pbtxt": python_step(), "m/1/model.py": MODEL_PY})
+    path.write_bytes(gzip.compress(tar, 1) + model)
+    return path
+
+
+_MADE = [_models, _ensembles, _nested, _ring, _missing, _environments]
+_LARGE = [_chain, _chain_backwards, _fan, _inputs, _versions, _links]
 
 
 @pytest.mark.parametrize("made", _MADE, ids=lambda made: made.__name__.strip("_"))
@@ -123,9 +139,27 @@ def test_three_times_as_much_takes_three_times_the_work(made: _Made, tmp_path: P
     assert large < small * _MOST_GROWTH
 
 
+@pytest.mark.parametrize("made", _LARGE, ids=lambda made: made.__name__.strip("_"))
+def test_a_thousand_take_ten_times_the_work_of_a_hundred(made: _Made, tmp_path: Path) -> None:
+    """Otherwise what is hardly seen among a hundred models or steps is minutes among thousands."""
+    small, large = (work(write(tmp_path / f"{count}.tar.gz", made(count))) for count in (90, 900))
+    assert large < small * 12
+
+
+@pytest.mark.parametrize("made", [_members, _folders], ids=["members", "models"])
+def test_a_hundred_thousand_take_ten_times_the_work_of_ten_thousand(
+    made: Callable[[int], list[str]], tmp_path: Path
+) -> None:
+    """Otherwise a folder with many files, or an archive that is refused for its many models, takes minutes."""
+    paths = [_write_empty(tmp_path / f"{count}.tar.gz", made(count)) for count in (990, 9900, 99_000)]
+    small, middle, large = map(work, paths)
+    assert middle < small * 12
+    assert large < middle * 12
+
+
 def test_a_thousand_nested_ensembles_break_no_rule(tmp_path: Path) -> None:
     """Otherwise rules run out of the stack."""
-    path = write(tmp_path / "a.tar.gz", _ring(1100))
+    path = write(tmp_path / "a.tar.gz", _ring(990))
     found = list(check_repositories(list(find_repositories(path)), Destination()))
     assert not [fault for fault in found if "this rule itself failed" in fault.message]
     assert "ensemble-of-itself" in {fault.rule for fault in found}

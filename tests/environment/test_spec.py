@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 
 import pytest
@@ -79,4 +80,30 @@ def test_no_file_crashes_the_reader(tmp_path_factory: pytest.TempPathFactory, ju
     path = tmp_path_factory.mktemp("junk") / "environment.yml"
     path.write_bytes(b"dependencies:\n  - " + junk)
     with contextlib.suppress(EnsembleError):
+        read_environment_file(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["[" * 100_000, "&a [*a]", "dependencies: &x\n  - pip: *x\n", f"name: {'x' * 300_000}", "- '" + "\\0" * 9, None],
+    ids=["deep", "alias", "alias of pip", "long", "not closed", "pipe"],
+)
+def test_a_hostile_file_is_refused_in_a_line(content: str | None, tmp_path: Path) -> None:
+    """Otherwise a build hangs, or ends in a traceback."""
+    path = tmp_path / "environment.yml"
+    if content is None:
+        os.mkfifo(path)
+    else:
+        path.write_text(content)
+    with pytest.raises(EnsembleError) as refused:
+        read_environment_file(path)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 5000
+
+
+def test_a_requirement_that_is_nested_too_deeply_is_a_line(tmp_path: Path) -> None:
+    """Otherwise it ends in a traceback."""
+    path = tmp_path / "environment.yml"
+    path.write_text(f'dependencies:\n- pip:\n  - "a; {"(" * 5000}"\n')
+    with pytest.raises(EnsembleError, match="is not a pip requirement"):
         read_environment_file(path)

@@ -14,7 +14,9 @@ from PIL import Image
 from checkout import ENSEMBLES
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.folder import Examples, read_examples
+from triton_ensembles.examples.request_file import read_request
 from triton_ensembles.recipe.places import find_ensembles
+from triton_ensembles.triton.model_config import ModelConfig
 
 CONFIG = """platform: "ensemble"
 max_batch_size: 4
@@ -183,3 +185,16 @@ def test_what_does_not_suit_the_ensemble_is_refused(folder: Path, tensors: list[
 def test_an_unknown_output_is_refused(folder: Path) -> None:
     with pytest.raises(EnsembleError, match=r"'PUT' is not an output of the ensemble; config\.pbtxt has OUT"):
         read(folder, TEXT, outputs=[{"name": "PUT"}])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"[]", b"null", b"[" * 200_000, b'{"inputs": ' + b"9" * 10_000 + b"}", '{"inputs": []}'.encode("utf-16"), b"\xff"],
+    ids=["list", "null", "deep", "number", "utf-16", "bytes"],
+)
+def test_json_of_any_content_is_refused_in_a_line(content: bytes, tmp_path: Path) -> None:
+    """Otherwise an example ends in a traceback."""
+    (tmp_path / "one.json").write_bytes(content)
+    with pytest.raises(EnsembleError) as refused:
+        read_request(tmp_path / "one.json", ModelConfig())
+    assert "\n" not in str(refused.value)

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from PIL import Image
 
 from checkout import ENSEMBLES
+from tests.work import calls_of
 from triton_ensembles.check.examples import ensemble, step
 from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
@@ -119,3 +120,59 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "has none of the suffixes .mmd, .svg, .png, .pdf" in result.output
     assert list(tmp_path.iterdir()) == []
+
+
+def _steps(*maps: tuple[str, str]) -> str:
+    return ensemble(*(step("scale", {"X": reads}, {"Y": writes}) for reads, writes in maps))
+
+
+_CHAIN = _steps(*((f"t{number}", f"t{number + 1}") for number in range(2000)))
+_FAN = _steps(*(("X", f"t{number}") for number in range(2000)))
+_SKIPPING = ensemble(*(step("a", {"X": f"t{n}", "Z": "X"}, {"Y": f"t{n + 1}"}) for n in range(100)))
+
+
+@pytest.mark.parametrize("config", [_CHAIN, _FAN, _SKIPPING], ids=["chain", "fan", "skipping"])
+def test_what_is_too_large_for_a_picture_is_refused_in_a_line(config: str) -> None:
+    """Otherwise a hostile config keeps matplotlib busy for minutes, with gigabytes."""
+    found = graph_of("large", parse_config(config, ""), {})
+    with pytest.raises(EnsembleError, match="too large for a picture"):
+        picture(found, "svg")
+    assert mermaid(found).count("-->") >= 199
+
+
+def test_a_png_of_too_many_pixels_is_refused_in_a_line() -> None:
+    """Otherwise it ends in a traceback of matplotlib, or takes gigabytes."""
+    found = graph_of("long", parse_config(_steps(*((f"t{n}", f"t{n + 1}") for n in range(200))), ""), {})
+    with pytest.raises(EnsembleError, match="too large for a PNG; draw it as SVG"):
+        picture(found, "png")
+
+
+def test_drawing_takes_work_in_proportion_to_the_tensors() -> None:
+    """Otherwise an ensemble with ten thousand tensors takes minutes."""
+
+    def work(count: int) -> int:
+        config = _steps(*((f"t{number}", f"t{number + 1}") for number in range(count)))
+        parsed = parse_config(config, "")
+        return calls_of(lambda: mermaid(graph_of("many", parsed, {"scale": parsed})))
+
+    assert work(900) < 3.5 * work(300)
+
+
+@pytest.mark.parametrize("format", ["svg", "pdf", "png", "mermaid"])
+def test_names_are_drawn_escaped(format: str) -> None:
+    """Otherwise a name is taken for a formula or a part of the drawing, hides text, or ends in a traceback."""
+    names = ["$x$ $\\alpha$", "a\x1b[31m\nb", "\u202eevil\u200b\ufeff", "<b>&amp;|`c`](x)%", "日本語", "n" * 400_000]
+    steps = (step("m", {"X": f"t{number}"}, {"Y": f"t{number + 1}"}) for number in range(len(names)))
+    config = parse_config(ensemble(*steps), "")
+    for each, name in zip(config.ensemble_scheduling.step, names, strict=True):
+        each.model_name = name
+    found = graph_of("\udcff\x1b", config, {})
+    drawn = mermaid(found).encode() if format == "mermaid" else picture(found, format)
+    assert len(drawn) < 1_000_000
+    if format in ("svg", "mermaid"):
+        text = drawn.decode()
+        assert not set("\x1b\u202e\u200b\ufeff") & set(text)
+        assert ("a\\x1b[31m\\nb" if format == "svg" else "a#92;x1b[31m#92;nb") in text
+    if format == "svg":
+        words = {text.strip() for text in ElementTree.fromstring(text).itertext()}
+        assert words >= {names[0], names[3], names[4], "\\xff\\x1b", "\\u202eevil\\u200b\\ufeff"}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from checkout import ENSEMBLES
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.recipe.places import find_ensembles
+from triton_ensembles.recipe.places import RECIPE, find_ensembles
 from triton_ensembles.recipe.reader import read_recipe, recipe_and_faults
 from triton_ensembles.recipe.schema import Recipe
 
@@ -116,3 +117,17 @@ def test_hostile_toml_is_a_few_lines(text: str, tmp_path: Path) -> None:
     recipe, faults = recipe_and_faults(text, tmp_path / "ensemble.toml")
     assert recipe is None
     assert 1 <= len(faults) <= 50
+
+
+@pytest.mark.parametrize(
+    "content", ["a = " + "9" * 10_000, "a = " + "[" * 100_000, "a = '" + "x" * 300_000 + "'", None]
+)
+def test_a_hostile_recipe_is_refused_in_a_line(content: str | None, tmp_path: Path) -> None:
+    """Otherwise `build` hangs, or ends in a traceback."""
+    if content is None:
+        os.mkfifo(tmp_path / RECIPE)
+    else:
+        (tmp_path / RECIPE).write_text(content)
+    with pytest.raises(EnsembleError) as refused:
+        read_recipe(tmp_path)
+    assert "\n" not in str(refused.value)

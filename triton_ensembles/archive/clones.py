@@ -25,7 +25,7 @@ from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.tar_stream import Member, TarStream
 from triton_ensembles.archive.write import BLOCK, GzipMember
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import write_whole
+from triton_ensembles.files import parse_json, write_whole
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, format_config, parse_config
 
 _LARGE = 4 << 10  # bytes; a smaller file is compressed with its neighbors, which takes less space
@@ -120,9 +120,12 @@ def _ensemble_of(members: list[_Member], archive: Path) -> str:
     if not isinstance(manifest, bytes):
         raise EnsembleError(f"the archive has no {MANIFEST}", path=archive, cure=_OURS)
     try:
-        return str(json.loads(manifest)["ensemble"])
-    except (ValueError, LookupError, TypeError, RecursionError):
-        raise EnsembleError(f"this is not a {MANIFEST} of this project", path=archive / MANIFEST, cure=_OURS) from None
+        ensemble = parse_json(manifest)["ensemble"]
+    except (ValueError, LookupError, TypeError):
+        ensemble = None
+    if not isinstance(ensemble, str) or not ensemble.isprintable() or "/" in ensemble or not ensemble:
+        raise EnsembleError(f"this is not a {MANIFEST} of this project", path=archive / MANIFEST, cure=_OURS)
+    return ensemble
 
 
 def _compress(stream: TarStream, size: int, scratch: BinaryIO) -> _Compressed:

@@ -1,10 +1,10 @@
 """manifest.json, at the root of every archive that this project builds: its inputs and its target."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import parse_json
 
 MANIFEST = "manifest.json"
 
@@ -24,10 +24,10 @@ def python_of(repositories: Mapping[str, Path]) -> str:
 
 def _python_of(repository: Path) -> str:
     try:
-        return str(json.loads((repository / MANIFEST).read_text(encoding="utf-8")).get("python", ""))
+        return str(parse_json((repository / MANIFEST).read_bytes()).get("python", ""))
     except FileNotFoundError:
         return ""
-    except (ValueError, AttributeError, RecursionError):
+    except (ValueError, AttributeError):
         raise EnsembleError(
             "this is not a manifest", path=repository / MANIFEST, cure="build the archive again"
         ) from None

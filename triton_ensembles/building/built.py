@@ -1,6 +1,5 @@
 """What was built: the archives in dist/, and what each was built from."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.building.places import Places
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import file_digest
+from triton_ensembles.files import file_digest, parse_json
 from triton_ensembles.recipe.places import find_ensembles
 
 
@@ -53,12 +52,15 @@ def choose(root: Path, names: Sequence[str]) -> list[Path]:
 def last_built(name: str, target: str, places: Places) -> Built | None:
     """The ensemble's archive in dist/; None when it was never built, or is damaged."""
     try:
-        state = json.loads(places.state(target, name).read_text())
-        manifest = json.loads((places.repository(target, name) / MANIFEST).read_text())
-        sha256 = file_digest(places.archive(target, name))
-    except (OSError, ValueError):
+        state = parse_json(places.state(target, name).read_bytes())
+        manifest = parse_json((places.repository(target, name) / MANIFEST).read_bytes())
+        parts = [*manifest["artifacts"].values(), *manifest["environments"].values()]
+        whole = all(isinstance(each, dict) for each in parts) and isinstance(manifest["weights"], str)
+        if not whole or file_digest(places.archive(target, name)) != state["archive"]:
+            return None
+        return built_of(name, target, places, state, manifest, changed=False)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
-    return built_of(name, target, places, state, manifest, changed=False) if sha256 == state["archive"] else None
 
 
 def built_of(

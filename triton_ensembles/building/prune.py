@@ -1,13 +1,12 @@
 """What the store and the downloads hold that no archive needs, and its removal."""
 
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.building.places import Places
-from triton_ensembles.files import files_in, remove, size_of
+from triton_ensembles.files import files_in, parse_json, remove, size_of
 
 _DAY = 24 * 3600.0
 
@@ -57,8 +56,8 @@ def _needed(places: Places, days: float | None) -> Iterator[str]:
         archive = places.archive(state.parent.name, state.name.removesuffix(".state.json"))
         try:
             if archive.stat().st_mtime >= oldest:
-                yield from json.loads(state.read_text())["made_with"]
-        except (OSError, ValueError, KeyError):  # there is no archive, or the next build makes it again
+                yield from map(str, parse_json(state.read_bytes())["made_with"])
+        except (OSError, ValueError, LookupError, TypeError):  # there is no archive, or the next build makes it again
             continue
 
 

@@ -31,6 +31,8 @@ class Written(Protocol):
     def versions(self) -> dict[int, str]: ...
     @property
     def is_ensemble(self) -> bool: ...
+    @property
+    def chosen_backend(self) -> Backend: ...
     def get(self, path: str) -> Entry | None: ...
     def children(self, folder: str = "") -> list[str]: ...
 
@@ -50,6 +52,11 @@ class Backend:
 
 def backend_of(model: Written) -> Backend:
     """The backend, platform and file that Triton chooses; ``name`` is "" when it cannot."""
+    return model.chosen_backend
+
+
+def choose_backend(model: Written) -> Backend:
+    """:func:`backend_of`, which nearly every rule asks for, before it is kept: a version folder may have many files."""
     config = model.written
     name, platform, file = config.backend, config.platform, config.default_model_filename
     content = _first_version(model)

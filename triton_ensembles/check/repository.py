@@ -15,6 +15,7 @@ from typing import Any
 from triton_ensembles.archive.folder import read_folder
 from triton_ensembles.archive.tar import read_archive
 from triton_ensembles.archive.tree import Entry, Problem, Tree, is_archive, join
+from triton_ensembles.check.backend import Backend, choose_backend
 from triton_ensembles.check.completion import completes, left_out
 from triton_ensembles.check.config_file import ConfigFile
 from triton_ensembles.check.fault import Place
@@ -30,7 +31,7 @@ from triton_ensembles.triton.model_config import CONFIG, ModelConfig
 # core r24.10 model_lifecycle.cc VersionsToLoad: folders of a model that are not versions.
 NOT_VERSIONS = ("warmup", "initial_state", "configs")
 MOST_REPOSITORIES = 1000  # in one folder
-MOST_MODELS = 2000  # of one repository; checking one takes about a millisecond
+MOST_MODELS = 1000  # of one repository; checking one takes some milliseconds
 _NUMBER = re.compile(r"\s*[+-]?\d+")  # std::stoll: leading blanks and a sign are taken, and what follows is ignored
 
 
@@ -67,7 +68,7 @@ class Model:
         """The files of the whole repository."""
         return self.repository.tree
 
-    @property
+    @cached_property
     def config(self) -> ModelConfig:
         """The ModelConfig that Triton uses, empty when there is no config.pbtxt (see :attr:`has_config`).
 
@@ -76,7 +77,7 @@ class Model:
         """
         return self.file.known(self._completed)
 
-    @property
+    @cached_property
     def written(self) -> ModelConfig:
         """The ModelConfig as the text has it; asking for what could not be read raises, too."""
         return self.file.known()
@@ -119,6 +120,10 @@ class Model:
     @property
     def is_ensemble(self) -> bool:
         return bool(self.written.HasField("ensemble_scheduling")) or self.written.platform == "ensemble"
+
+    @cached_property
+    def chosen_backend(self) -> Backend:
+        return choose_backend(self)
 
     @cached_property
     def versions(self) -> dict[int, str]:

@@ -7,7 +7,7 @@ from triton_ensembles.archive.tree import Entry
 from triton_ensembles.check.fault import Place
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.suppression.comments import MARK
-from triton_ensembles.recipe.reader import RECIPE
+from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.triton.model_config import CONFIG
 
 _ENVIRONMENT = "/lib/python"  # packages of others

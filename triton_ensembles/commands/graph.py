@@ -8,13 +8,14 @@ import click
 from triton_ensembles.check.repository import Model, Repository, find_repositories
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.commands import options
-from triton_ensembles.errors import EnsembleError
+from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.files import write_whole
 from triton_ensembles.fused.plan import DIGEST, PLAN
 from triton_ensembles.graph.dag import Graph, graph_of
 from triton_ensembles.graph.fused import graph_of_plan
 from triton_ensembles.graph.mermaid import mermaid
 from triton_ensembles.paths import COMMAND
+from triton_ensembles.spelling import most_of
 
 _FORMATS = {".mmd": "mermaid", ".svg": "svg", ".png": "png", ".pdf": "pdf"}
 
@@ -47,7 +48,7 @@ def graph(name: str, style: str | None, file: Path | None) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         with write_whole(file) as partial:
             partial.write_bytes(data)
-        click.echo(f"wrote {file}")
+        click.echo(f"wrote {shown(file)}")
     elif style in ("png", "pdf") and sys.stdout.isatty():
         raise click.UsageError(f"a {style.upper()} cannot be printed on a terminal: name a file with -o")
     else:
@@ -81,12 +82,16 @@ def _path_of(name: str) -> Path:
 def read_graph(path: Path, name: str) -> Graph:
     """The graph of the ensemble at ``path``, which the user calls ``name``."""
     try:
-        drawn = [drawing for repository in find_repositories(path) for drawing in _graphs(repository)]
+        repositories = list(find_repositories(path))
+        drawn = [drawing for repository in repositories for drawing in _graphs(repository)]
     except UnknownValueError:
         message = "this cannot be drawn, because a part of it cannot be read"
         raise EnsembleError(message, path=path, cure=f"fix what this reports: {COMMAND} check {name}") from None
+    if not drawn and any(repository.ensembles for repository in repositories):
+        message = "each ensemble here is a step of another one, so that none of them can run"
+        raise EnsembleError(message, path=path, cure=f"fix what this reports: {COMMAND} check {name}")
     if len(drawn) != 1:
-        names = ", ".join(each.name for each in drawn)
+        names = most_of(each.name for each in drawn) if drawn else ""
         message = f"there are {len(drawn)} ensembles here: {names}" if drawn else "there is no ensemble here"
         raise EnsembleError(message, path=path, cure="name the repository of one ensemble")
     return drawn[0]

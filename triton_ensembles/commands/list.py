@@ -41,8 +41,12 @@ def listing(target: str) -> None:
         output.result(f"{folder.name}  {description}", bold=True)
         output.result(f"  steps: {' -> '.join(steps)}")
         built = last_built(folder.name, target, places)
-        _describe(built, target)
-        archive = _record(built) if built else None
+        rows = _rows(built) if built else []
+        if not rows:
+            output.result(f"  not built, or the archive is damaged: {COMMAND} build --target {target}")
+        for row in rows:
+            output.result(row)
+        archive = _record(built) if built and rows else None
         records.append({"name": folder.name, "description": description, "steps": steps, "archive": archive})
     output.document({"ensembles": records})
     if failed:
@@ -61,20 +65,22 @@ def _steps(folder: Path) -> list[str]:
     return [f"{name} ({engines.get(name, 'missing')})" for name in names]
 
 
-def _describe(built: Built | None, target: str) -> None:
-    if built is None:
-        output.result(f"  not built, or the archive is damaged: {COMMAND} build --target {target}")
-        return
-    manifest = built.manifest
-    for path, artifact in manifest["artifacts"].items():
-        maker = artifact["made_from"]["maker"]
-        _row(path, artifact["size"], f"{maker}{', RANDOM' if artifact['random'] else ''}")
-    for name, environment in manifest["environments"].items():
-        packages = ", ".join(f"{package} {version}" for package, version in sorted(environment["packages"].items()))
-        about = f"Python {environment['python']} by {environment['provider']}: {packages}"
-        _row(f"environment {name} ({environment['kind']})", environment["size"], about)
-    _row(shown(built.archive), built.archive.stat().st_size, f"weights {manifest['weights']}, sha256 {built.sha256}")
+def _rows(built: Built) -> list[str]:
+    """What is in an archive, a line each; none when its manifest is damaged."""
+    manifest, rows = built.manifest, []
+    try:
+        for path, artifact in manifest["artifacts"].items():
+            maker = artifact["made_from"]["maker"]
+            rows.append(_row(path, artifact["size"], f"{maker}{', RANDOM' if artifact['random'] else ''}"))
+        for name, environment in manifest["environments"].items():
+            packages = ", ".join(f"{package} {version}" for package, version in sorted(environment["packages"].items()))
+            about = f"Python {environment['python']} by {environment['provider']}: {packages}"
+            rows.append(_row(f"environment {name} ({environment['kind']})", environment["size"], about))
+        about = f"weights {manifest['weights']}, sha256 {built.sha256}"
+        return [*rows, _row(shown(built.archive), built.archive.stat().st_size, about)]
+    except (LookupError, TypeError, AttributeError):
+        return []
 
 
-def _row(name: str, size: int, about: str) -> None:
-    output.result(f"  {name:44} {size / 1e6:8.1f} MB  {about}")
+def _row(name: str, size: int, about: str) -> str:
+    return f"  {name:44} {size / 1e6:8.1f} MB  {about}"

@@ -1,11 +1,15 @@
 """Where output goes: progress to stderr unless --quiet, results to stdout, as text or as one JSON document."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
 import click
 
+from triton_ensembles.errors import escaped
+
+_UNPRINTABLE = re.compile(r"[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]+")
 _QUIET, _JSON = f"{__name__}.quiet", f"{__name__}.json"
 
 
@@ -32,19 +36,26 @@ json_format = click.option(
 def progress() -> Callable[[str], None]:
     """Prints a line on stderr, from any thread; nothing with --quiet."""
     silent = _is_set(_QUIET)
-    return lambda line: None if silent else click.echo(line, err=True)
+    return lambda line: None if silent else click.echo(escaped(line, lines=True), err=True)
 
 
 def result(line: str, **style: Any) -> None:
     """Print a line of a result as text; nothing with --format json."""
     if not _is_set(_JSON):
-        click.secho(line, **style)
+        click.secho(escaped(line, lines=True), **style)
 
 
 def document(value: dict[str, Any]) -> None:
     """Print the result as JSON, with --format json."""
     if _is_set(_JSON):
-        click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+        click.echo(_UNPRINTABLE.sub(_as_json, json.dumps(value, indent=2, ensure_ascii=False, default=str)))
+
+
+def _as_json(found: re.Match[str]) -> str:
+    """What a terminal would obey as JSON writes it; half a character, which JSON in UTF-8 cannot have, as text."""
+    letters = found[0]
+    half = any("\ud800" <= letter <= "\udfff" for letter in letters)
+    return json.dumps(escaped(letters) if half else letters)[1:-1]
 
 
 def _is_set(key: str) -> bool:

@@ -1,6 +1,5 @@
 """Archives to deploy: what their manifests say, and which of them are refused."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from triton_ensembles.check.fault import Severity
 from triton_ensembles.check.formats import printed
 from triton_ensembles.check.formats.text import summary
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import file_digest
+from triton_ensembles.files import file_digest, parse_json
 from triton_ensembles.paths import COMMAND
 from triton_ensembles.triton.destination import Destination
 
@@ -145,8 +144,8 @@ def _manifest(path: Path) -> dict[str, Any]:
                         raise EnsembleError(
                             f"its {MANIFEST} has {member.size} bytes, more than {_LARGEST_MANIFEST}", path=path
                         )
-                    manifest = json.loads(tar.content(member))
+                    manifest = parse_json(tar.content(member))
                     return manifest if isinstance(manifest, dict) else {}
-    except (ArchiveError, OSError, ValueError, RecursionError) as error:
+    except (ArchiveError, OSError, ValueError) as error:
         raise EnsembleError(f"this file cannot be read as an archive: {error}", path=path) from error
     return {}

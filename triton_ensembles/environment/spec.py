@@ -16,7 +16,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import read_text
 
+_LONGEST = 1 << 18  # bytes
 _FIELDS = ("name", "channels", "dependencies")
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9_.\-]*"
 _CLAUSE = r"(?:===?|=|!=|~=|>=|<=|>|<)?\s*[A-Za-z0-9_.*+!]+"
@@ -106,14 +108,11 @@ class EnvironmentSpec:
 
 def read_environment_file(path: Path) -> EnvironmentSpec:
     """Read ``path``. Raises :class:`EnsembleError`, which names the line of the first fault."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
+    if not path.exists():
         raise EnsembleError(
             "there is no such environment file", path=path, cure="write one, or correct the recipe's `environment`"
-        ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise EnsembleError(f"the environment file cannot be read: {error}", path=path) from error
+        )
+    text = read_text(path, _LONGEST)
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
@@ -166,13 +165,15 @@ class _Reader:
     def dependencies(self, node: yaml.Node) -> tuple[list[Package], tuple[str, ...]]:
         packages: list[Package] = []
         pip_packages: list[str] = []
+        names: set[str] = set()
         for item in self.items(node, "dependencies"):
             if isinstance(item, yaml.MappingNode):
                 pip_packages += self.pip_section(item)
                 continue
             package = self.package(item)
-            if any(package.name == other.name for other in packages):
+            if package.name in names:
                 raise self.fault(f"{package.name} appears twice", item, "keep one of the lines")
+            names.add(package.name)
             packages.append(package)
         return packages, tuple(pip_packages)
 
@@ -192,7 +193,7 @@ class _Reader:
             written = self.text(item, "a pip requirement")
             try:
                 Requirement(written)
-            except InvalidRequirement as error:
+            except (InvalidRequirement, RecursionError) as error:
                 raise self.fault(
                     f"{written!r} is not a pip requirement",
                     item,

@@ -10,8 +10,10 @@ from pydantic import Field, ValidationError
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.request import Request
 from triton_ensembles.examples.tensor import InputTensor, Strict, tensor_values
+from triton_ensembles.files import parse_json
 from triton_ensembles.triton.model_config import DataType, ModelConfig
 
+_LARGEST = 16 << 20  # bytes; what is longer belongs into a file that the request names
 _FORM = 'a request is {"inputs": [{"name": …, "datatype": …, "shape": […], "data": […]}]}'
 
 
@@ -47,7 +49,9 @@ def read_request(path: Path, config: ModelConfig, file: Path | None = None) -> R
 
 def _parse(path: Path) -> Body:
     try:
-        return Body.model_validate(json.loads(path.read_bytes()))
+        if not path.is_file() or path.stat().st_size > _LARGEST:
+            raise EnsembleError(f"this is not a file, or has more than {_LARGEST >> 20} MiB", cure=_FORM)
+        return Body.model_validate(parse_json(path.read_bytes()))
     except OSError as error:
         raise EnsembleError(f"this cannot be read: {error.strerror}") from error
     except json.JSONDecodeError as error:
@@ -60,6 +64,8 @@ def _parse(path: Path) -> Body:
         words = {"missing": "is missing", "extra_forbidden": "is not a key that is known here"}
         message = words.get(first["type"], f"is wrong: {first['msg']}")
         raise EnsembleError(f"{place} {message}", cure=_FORM) from error
+    except ValueError as error:
+        raise EnsembleError(f"this is not JSON that can be read: {error}", cure=_FORM) from error
 
 
 def _request(path: Path, body: Body, config: ModelConfig, file: Path | None) -> Request:

@@ -16,6 +16,8 @@ from tritonclient.utils import triton_to_np_dtype
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.request import Array
 
+_LARGEST_FILE = 256 << 20  # bytes
+
 
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -30,7 +32,7 @@ class InputParameters(Strict):
 class InputTensor(Strict):
     name: str
     datatype: str
-    shape: Annotated[tuple[Annotated[int, Field(ge=-1)], ...], Field(min_length=1)]
+    shape: Annotated[tuple[Annotated[int, Field(ge=-1, lt=1 << 63)], ...], Field(min_length=1)]
     data: list[Any] | None = None
     parameters: InputParameters = InputParameters()
 
@@ -100,6 +102,8 @@ def _from_file(tensor: InputTensor, source: Path) -> Array:
     except FileNotFoundError as error:
         missing = f"{tensor.name} names the file {source.name}, which does not exist"
         raise EnsembleError(missing, cure="put it beside this") from error
+    except MemoryError as error:
+        raise EnsembleError(f"{source.name} claims to be larger than memory") from error
     except UnicodeDecodeError as error:
         raise EnsembleError(f"{source.name} is not text in UTF-8", cure="save it as UTF-8") from error
     except OSError as error:
@@ -126,6 +130,8 @@ def _three_numbers(what: str, text: str) -> list[float]:
 
 def _content(source: Path, tensor: InputTensor, mean: Sequence[float], std: Sequence[float]) -> Any:
     """The array in the file's own shape. A ValueError has half a sentence without a subject."""
+    if source.exists() and (not source.is_file() or source.stat().st_size > _LARGEST_FILE):
+        raise ValueError(f"is not a file, or has more than {_LARGEST_FILE >> 20} MiB")
     if source.suffix == ".npy":
         try:
             return np.load(source, allow_pickle=False)
@@ -163,7 +169,7 @@ def pixels(
     try:
         with Image.open(io.BytesIO(image)) as opened:
             resized = np.asarray(opened.convert("RGB").resize((width, height)), np.float32) / 255
-    except (UnidentifiedImageError, OSError) as error:
+    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError) as error:
         raise ValueError("is not an image") from error
     normal = (resized - np.array(mean, np.float32)) / np.array(std, np.float32)
     return np.ascontiguousarray(normal.transpose(2, 0, 1))

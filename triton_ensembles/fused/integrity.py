@@ -42,7 +42,7 @@ def refuse_incomplete(folder: Path) -> None:
     """Compare the sizes of all files in the version folder with the plan's.
 
     It is done before anything else is imported: a library that was cut off ends the process that loads it, and a module
-    that is missing says nothing of the archive. A damaged plan is refused later, by its digest.
+    that is missing says nothing of the archive. A damaged plan is refused later.
 
     Raises:
         LoadError: it names a file that is missing, or has another size than in the build.
@@ -53,8 +53,11 @@ def refuse_incomplete(folder: Path) -> None:
             return
     except (OSError, ValueError):
         return
-    files = json.loads(content)["files"]
-    for path, (size, _) in files.items():
+    try:
+        files = {path: size for path, (size, _) in json.loads(content)["files"].items()}
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return
+    for path, size in files.items():
         file = folder / path
         if not file.is_file():
             raise LoadError(f"the fused ensemble's file {path} is missing: build the archive again")

@@ -77,5 +77,8 @@ def read_plan(folder: Path, sha256: str) -> Plan:
         raise LoadError(f"{PLAN} of the fused ensemble cannot be read: {error.strerror}") from error
     if hashlib.sha256(content).hexdigest() != sha256:
         raise LoadError(f"{PLAN} is damaged, or is not of the same build as config.pbtxt: build the archive again")
-    read = json.loads(content)
-    return Plan(**{**read, "steps": tuple(StepPlan(**step) for step in read["steps"])})
+    try:
+        read = json.loads(content)
+        return Plan(**{**read, "steps": tuple(StepPlan(**step) for step in read["steps"])})
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise LoadError(f"{PLAN} is not the plan of a fused ensemble: build the archive again") from error

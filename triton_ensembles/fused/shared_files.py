@@ -45,7 +45,8 @@ def _files(folder: Path) -> Files:
     try:
         files = json.loads((folder / PLAN).read_bytes())["files"]
         return {path: (size, sha256) for path, (size, sha256) in files.items()}
-    except (OSError, ValueError, KeyError, TypeError):  # of another build; a damaged plan of our own is refused later
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        # Of another build; a damaged plan of our own is refused later.
         return {}
 
 

@@ -1,12 +1,17 @@
 """The DAG of an ensemble: its steps, its tensors, and which step reads and writes which tensor."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.spelling import most_of
 from triton_ensembles.triton.model_config import DataType, ModelConfig
+
+_MOST_DIMS = 8  # shown of one tensor; more are left out
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,9 @@ class Tensor:
         if self.dims is None:
             return self.data_type or "unknown"
         axes = [f"≤{self.batch}"] if self.batch else []
-        return f"{self.data_type or '?'} [{', '.join([*axes, *(str(dim) for dim in self.dims)])}]"
+        axes += [str(dim) for dim in self.dims[:_MOST_DIMS]]
+        axes += ["…"] if len(self.dims) > _MOST_DIMS else []
+        return f"{self.data_type or '?'} [{', '.join(axes)}]"
 
 
 @dataclass(frozen=True)
@@ -97,14 +104,30 @@ class Graph:
     edges: tuple[Edge, ...]
 
     def tensor(self, name: str) -> Tensor:
-        return next(tensor for tensor in self.tensors if tensor.name == name)
+        return self._by_name[name]
 
     def writer(self, tensor: str) -> Edge | None:
         """The edge that writes ``tensor``; None for the inputs of the ensemble."""
-        return next((edge for edge in self.edges if edge.kind == "write" and edge.tensor == tensor), None)
+        return self._writers.get(tensor)
 
-    def readers(self, tensor: str) -> list[Edge]:
-        return [edge for edge in self.edges if edge.kind == "read" and edge.tensor == tensor]
+    def readers(self, tensor: str) -> Sequence[Edge]:
+        return self._readers.get(tensor, ())
+
+    @cached_property
+    def _by_name(self) -> dict[str, Tensor]:
+        return {tensor.name: tensor for tensor in self.tensors}
+
+    @cached_property
+    def _writers(self) -> dict[str, Edge]:
+        return {edge.tensor: edge for edge in reversed(self.edges) if edge.kind == "write"}
+
+    @cached_property
+    def _readers(self) -> dict[str, list[Edge]]:
+        found: dict[str, list[Edge]] = defaultdict(list)
+        for edge in self.edges:
+            if edge.kind == "read":
+                found[edge.tensor].append(edge)
+        return dict(found)
 
 
 def graph_of(name: str, config: ModelConfig, models: Mapping[str, ModelConfig]) -> Graph:
@@ -127,7 +150,9 @@ def graph_of(name: str, config: ModelConfig, models: Mapping[str, ModelConfig]) 
         for kind, pairs in (("read", item.input_map), ("write", item.output_map)):
             edges += [Edge(kind, number, pairs[key], key) for key in sorted(pairs)]
     names = dict.fromkeys([*(tensor.name for tensor in config.input), *(edge.tensor for edge in edges)])
-    tensors = tuple(_tensor(tensor, config, models, steps, edges) for tensor in names)
+    declarations = _declarations(config, models, steps, edges)
+    roles = {tensor.name: "input" for tensor in config.input} | {tensor.name: "output" for tensor in config.output}
+    tensors = tuple(_tensor(each, roles.get(each, "inner"), declarations.get(each), config) for each in names)
     graph = Graph(name, tuple(steps), tensors, tuple(edges))
     ranks(graph)
     return graph
@@ -148,29 +173,35 @@ def ranks(graph: Graph) -> dict[str | int, int]:
         for node in TopologicalSorter(before).static_order():
             found[node] = max((found[each] + 1 for each in before[node]), default=0)
     except CycleError as error:
-        names = " and ".join(dict.fromkeys(graph.steps[each].model for each in error.args[1] if isinstance(each, int)))
+        names = most_of(dict.fromkeys(graph.steps[each].model for each in error.args[1] if isinstance(each, int)))
         raise EnsembleError(
             f"in '{graph.name}' the steps {names} wait for each other", cure="run `check`, which says where"
         ) from error
     return found
 
 
-def _tensor(
-    name: str, config: ModelConfig, models: Mapping[str, ModelConfig], steps: list[Step], edges: list[Edge]
-) -> Tensor:
-    """The ensemble's own declaration takes precedence, then that of the writer, then those of the readers."""
-    roles = {tensor.name: "input" for tensor in config.input} | {tensor.name: "output" for tensor in config.output}
-    role = roles.get(name, "inner")
-    declared: list[tuple[Any, int]] = [
-        (tensor, config.max_batch_size) for tensor in (*config.input, *config.output) if tensor.name == name
-    ]
-    for edge in sorted((edge for edge in edges if edge.tensor == name), key=lambda edge: edge.kind == "read"):
-        model = models.get(steps[edge.step].model, ModelConfig())
-        tensors = model.input if edge.kind == "read" else model.output
-        declared += [(tensor, model.max_batch_size) for tensor in tensors if tensor.name == edge.key]
-    if not declared:
+def _declarations(
+    config: ModelConfig, models: Mapping[str, ModelConfig], steps: Sequence[Step], edges: Sequence[Edge]
+) -> dict[str, tuple[Any, int]]:
+    """Who says what each tensor is, and its largest batch: the ensemble, or else the writer, or else a reader."""
+    found: dict[str, tuple[Any, int]] = {}
+    for tensor in (*config.input, *config.output):
+        found.setdefault(tensor.name, (tensor, config.max_batch_size))
+    used = {step.model: models[step.model] for step in steps if step.model in models}
+    inputs = {name: {each.name: each for each in model.input} for name, model in used.items()}
+    outputs = {name: {each.name: each for each in model.output} for name, model in used.items()}
+    for edge in sorted(edges, key=lambda edge: edge.kind == "read"):
+        model = steps[edge.step].model
+        tensor = (inputs if edge.kind == "read" else outputs).get(model, {}).get(edge.key)
+        if tensor is not None:
+            found.setdefault(edge.tensor, (tensor, models[model].max_batch_size))
+    return found
+
+
+def _tensor(name: str, role: str, declared: tuple[Any, int] | None, config: ModelConfig) -> Tensor:
+    if declared is None:
         return Tensor(name, "", None, 0, role)
-    tensor, batch = declared[0]
+    tensor, batch = declared
     known = tensor.data_type in DataType.values() and tensor.data_type
     data_type = DataType.Name(tensor.data_type).removeprefix("TYPE_") if known else ""
     # No request of the ensemble carries more than the ensemble's own limit.

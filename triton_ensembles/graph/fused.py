@@ -1,10 +1,9 @@
 """The DAG of a fused ensemble, which is in its plan."""
 
-import json
-
 from google.protobuf.json_format import ParseDict, ParseError
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import parse_json
 from triton_ensembles.fused.plan import PLAN
 from triton_ensembles.graph.dag import Graph, graph_of
 from triton_ensembles.triton.model_config import ModelConfig
@@ -19,12 +18,11 @@ def graph_of_plan(name: str, config: ModelConfig, plan: str) -> Graph:
     ensemble, models = ModelConfig(), {}
     ensemble.CopyFrom(config)
     try:
-        for step in json.loads(plan)["steps"]:
+        for step in parse_json(plan)["steps"]:
             maps = {"input_map": step["inputs"], "output_map": step["outputs"]}
             ensemble.ensemble_scheduling.step.add(model_name=step["name"], **maps)
             models[step["name"]] = ParseDict(step["config"], ModelConfig(), ignore_unknown_fields=True)
-    except (ValueError, LookupError, TypeError, ParseError) as error:
-        raise EnsembleError(
-            f"{PLAN} of '{name}' is not the plan of a fused ensemble: {error!r}", cure="build the archive again"
-        ) from error
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, ParseError) as error:
+        message = f"{PLAN} of '{name}' is not the plan of a fused ensemble: {str(error)[:200]}"
+        raise EnsembleError(message, cure="build the archive again") from error
     return graph_of(name, ensemble, models)

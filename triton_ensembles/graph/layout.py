@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
+from triton_ensembles.errors import EnsembleError
 from triton_ensembles.graph.dag import Graph, ranks
 
 Node = str | int | tuple[str | int, str | int, int]  # a tensor, a step, or a waypoint (from, to, rank)
 _SWEEPS = 6
+_MOST_NODES = 1200  # drawing one takes some milliseconds
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,22 @@ class Layout:
 
 
 def layout(graph: Graph) -> Layout:
-    """Place the nodes of ``graph``."""
+    """Place the nodes of ``graph``.
+
+    Raises:
+        EnsembleError: there are too many for a picture.
+    """
     rank = ranks(graph)
     last = max(rank.values())
     for tensor in graph.tensors:  # all outputs in the last column
         if tensor.role == "output" and not graph.readers(tensor.name):
             rank[tensor.name] = last
+    nodes = len(rank) + sum(rank[edge.ends[1]] - rank[edge.ends[0]] for edge in graph.edges)
+    if nodes > _MOST_NODES:
+        raise EnsembleError(
+            f"'{graph.name}' is too large for a picture: steps: {len(graph.steps):,}, tensors: {len(graph.tensors):,}",
+            cure="draw it as mermaid, which is text",
+        )
     columns: list[list[Node]] = [[] for _ in range(last + 1)]
     for node, number in rank.items():
         columns[number].append(node)

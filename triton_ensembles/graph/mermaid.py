@@ -1,6 +1,7 @@
 """A graph as mermaid, which GitHub and many editors draw."""
 
 from triton_ensembles.graph.dag import Graph
+from triton_ensembles.graph.label import label
 
 _STYLES = """\
   classDef input fill:#e8f1fb,stroke:#3b76b5,color:#111
@@ -18,25 +19,25 @@ def mermaid(graph: Graph) -> str:
     lines = ["flowchart LR"]
     ids = {tensor.name: f"t{number}" for number, tensor in enumerate(graph.tensors)}
     ends = [tensor for tensor in graph.tensors if tensor.role != "inner" or graph.writer(tensor.name) is None]
-    lines += [f"  {ids[tensor.name]}([{_text(tensor.name, tensor.shape)}]):::{tensor.role}" for tensor in ends]
-    lines += [f"  s{step.number}[{_text(step.model, step.backend)}]:::step" for step in graph.steps]
+    lines += [f"  {ids[tensor.name]}([{_text(label(tensor.name), tensor.shape)}]):::{tensor.role}" for tensor in ends]
+    lines += [f"  s{step.number}[{_text(label(step.model), label(step.backend))}]:::step" for step in graph.steps]
     for edge in graph.edges:
         tensor = graph.tensor(edge.tensor)
         if edge.kind == "write":
             if tensor.role != "inner":
-                lines.append(_arrow(f"s{edge.step}", ids[tensor.name], edge.other_name))
+                lines.append(_arrow(f"s{edge.step}", ids[tensor.name], label(edge.other_name)))
             continue
         writer = graph.writer(tensor.name)
         if tensor.role != "inner" or writer is None:
-            lines.append(_arrow(ids[tensor.name], f"s{edge.step}", edge.other_name))
+            lines.append(_arrow(ids[tensor.name], f"s{edge.step}", label(edge.other_name)))
         else:
-            names = " → ".join(dict.fromkeys([writer.key, tensor.name, edge.key]))
+            names = " → ".join(dict.fromkeys(map(label, (writer.key, tensor.name, edge.key))))
             lines.append(_arrow(f"s{writer.step}", f"s{edge.step}", names, tensor.shape))
     return "\n".join([*lines, _STYLES]) + "\n"
 
 
-def _arrow(start: str, end: str, *label: str) -> str:
-    return f"  {start} -->|{_text(*label)}| {end}" if any(label) else f"  {start} --> {end}"
+def _arrow(start: str, end: str, *lines: str) -> str:
+    return f"  {start} -->|{_text(*lines)}| {end}" if any(lines) else f"  {start} --> {end}"
 
 
 def _text(*lines: str) -> str:

@@ -1,6 +1,5 @@
 """The machine, versions and weights of a measurement, without which its numbers mean nothing."""
 
-import json
 import os
 import platform
 import re
@@ -10,6 +9,7 @@ from typing import Any
 import tritonclient.http as http
 
 from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.files import parse_json
 from triton_ensembles.triton.home import WHEELS
 
 
@@ -37,9 +37,9 @@ def versions(client: http.InferenceServerClient) -> dict[str, str]:
 def built_as(repository: Path) -> tuple[str, str]:
     """From the build's manifest: the target, and "pretrained", "provided" or "random"; "unknown" without one."""
     try:
-        manifest = json.loads((repository / MANIFEST).read_text(encoding="utf-8"))
+        manifest = parse_json((repository / MANIFEST).read_bytes())
         return str(manifest["target"]), str(manifest["weights"])
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, LookupError, TypeError):
         return "unknown", "unknown"
 
 

@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from triton_ensembles import __version__
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import read_text
 from triton_ensembles.recipe.places import RECIPE, line_naming
 from triton_ensembles.recipe.schema import Recipe, UnknownNameError
 from triton_ensembles.spelling import nearest
@@ -28,12 +29,7 @@ def read_recipe(folder: Path) -> Recipe:
         EnsembleError: it cannot be read, or is not a valid recipe.
     """
     path = folder / RECIPE
-    try:
-        return parse_recipe(path.read_text(encoding="utf-8"), path)
-    except OSError as error:
-        raise EnsembleError(f"the recipe cannot be read: {error.strerror}", path=path) from error
-    except UnicodeDecodeError as error:
-        raise EnsembleError("this is not a text file in UTF-8", path=path) from error
+    return parse_recipe(read_text(path, _LONGEST), path)
 
 
 def parse_recipe(text: str, path: Path) -> Recipe:
@@ -68,6 +64,8 @@ def recipe_and_faults(text: str, path: Path) -> tuple[Recipe | None, list[Ensemb
         return None, [EnsembleError("this TOML is nested too deeply", path=path)]
     except ValidationError as error:
         return None, [_fault(each, text, path) for each in _causes(error.errors())[:_MOST_FAULTS]]
+    except ValueError as error:  # a number of thousands of digits
+        return None, [EnsembleError(f"this TOML cannot be read: {error}", path=path)]
 
 
 def _other_version(required: object, text: str, path: Path) -> EnsembleError | None:

@@ -13,11 +13,13 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import read_text
 from triton_ensembles.triton.model_config_message import DataType, ModelConfig, ModelInstanceGroup
 
 __all__ = ["CONFIG", "DataType", "ModelConfig", "ModelInstanceGroup", "format_config", "parse_config", "read_config"]
 
 CONFIG = "config.pbtxt"
+_LONGEST = 16 << 20  # bytes
 
 # The fields that NVIDIA's examples begin with; the others follow by field number.
 _FIRST = ("name", "platform", "backend", "max_batch_size", "input", "output")
@@ -39,12 +41,7 @@ def parse_config(text: str, path: str | os.PathLike[str]) -> ModelConfig:
 
 def read_config(path: Path) -> ModelConfig:
     """Read the file at ``path`` (a config.pbtxt). Raises :class:`EnsembleError`."""
-    try:
-        return parse_config(path.read_text(encoding="utf-8"), path)
-    except UnicodeDecodeError as error:
-        raise EnsembleError("this is not a text file in UTF-8", path=path) from error
-    except OSError as error:
-        raise EnsembleError(f"this file cannot be read: {error.strerror}", path=path) from error
+    return parse_config(read_text(path, _LONGEST), path)
 
 
 def format_config(config: ModelConfig) -> str:

@@ -139,7 +139,7 @@ def _parse(path: Path) -> WeightsGate:
             inputs={name: KnownTensor.read(each) for name, each in record["inputs"].items()},
             answer={name: tuple(map(float, each)) for name, each in record["answer"].items()},
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise LoadError(
             f"{path.name} is damaged, not the record of a build ({reason}): build the model again"

@@ -25,7 +25,7 @@ from triton_ensembles.check.python_source import (
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.text.unknown import UnknownValueError
-from triton_ensembles.spelling import nearest
+from triton_ensembles.spelling import most_of, nearest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import image_of, version
 
@@ -142,7 +142,7 @@ def python_unread(repository: Repository) -> Iterator[Finding]:
     if unread:
         yield Finding(
             repository.place(unread[0]),
-            f"{len(unread)} of the Python files here were not read, this one first"
+            f"{len(unread)} of the Python files here were not read: {most_of(unread, 20)}"
             if len(unread) > 1
             else "this Python file was not read",
             "nothing of their code was checked" if len(unread) > 1 else "nothing of its code was checked",

@@ -19,7 +19,7 @@ from typing import Any, Self
 from triton_ensembles.check.fault import Fault
 from triton_ensembles.check.suppression.accepted import Accepted
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.recipe.reader import line_naming
+from triton_ensembles.recipe.places import line_naming
 from triton_ensembles.spelling import choices, nearest
 
 FILE = "pyproject.toml"

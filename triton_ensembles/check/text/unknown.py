@@ -7,7 +7,7 @@ several subjects of its own, such as all inputs, goes on with the next one by :f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterator, Set
 from typing import Any
 
 from google.protobuf.message import Message
@@ -19,28 +19,37 @@ class UnknownValueError(Exception):
     """The value is in a part of a file that could not be read."""
 
 
+_Tree = dict[str | int | bool | None, "_Tree"]  # of paths; None is the end of one
+
+
 def view(value: Any, unknown: Set[Path]) -> Any:
     """``value`` itself when all of it is known; ``unknown`` has the paths of the other parts, relative to it."""
+    tree: _Tree = {}
+    for path in unknown:
+        node = tree
+        for part in path:
+            node = node.setdefault(part, {})
+        node[None] = {}
+    return _view(value, tree)
+
+
+def _view(value: Any, unknown: _Tree | None) -> Any:
     if not unknown:
         return value
-    if () in unknown:
+    if None in unknown:
         raise UnknownValueError
     if isinstance(value, Message):
         return _MessageView(value, unknown)
     return _MapView(value, unknown) if hasattr(value, "GetEntryClass") else _ListView(value, unknown)
 
 
-def _below(name: str | int | bool, unknown: Iterable[Path]) -> set[Path]:
-    return {path[1:] for path in unknown if path[0] == name}
-
-
 class _View:
-    def __init__(self, value: Any, unknown: Set[Path]) -> None:
+    def __init__(self, value: Any, unknown: _Tree) -> None:
         self._value = value
         self._unknown = unknown
 
     def _part(self, name: str | int | bool, value: Any) -> Any:
-        return view(value, _below(name, self._unknown))
+        return _view(value, self._unknown.get(name))
 
 
 class _MessageView(_View):
@@ -58,7 +67,7 @@ class _MessageView(_View):
         return None if found is None else str(found)
 
     def _require(self, name: str) -> None:
-        if (name,) in self._unknown:
+        if None in self._unknown.get(name, ()):
             raise UnknownValueError
 
 
@@ -84,8 +93,10 @@ class _MapView(_View):
         return key in self._value
 
     def __getitem__(self, key: Any) -> Any:
-        below = _below(key, self._unknown)
-        return view(self._value[key], _below("value", below))
+        unknown = self._unknown.get(key, {})
+        if None in unknown:
+            raise UnknownValueError
+        return _view(self._value[key], unknown.get("value"))
 
     def get(self, key: Any, default: Any = None) -> Any:
         return self[key] if key in self._value else default
