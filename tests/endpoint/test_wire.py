@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import re
 import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
 
 from tests.endpoint.conftest import BUCKET
 from tests.endpoint.hosting import archives
+from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
+
+
+def address(local: LocalEndpoint) -> tuple[str, int]:
+    host, port = local.url.removeprefix("http://").split(":")
+    return host, int(port)
 
 
 def exchange(local: LocalEndpoint, data: bytes, *, half_close: bool = True) -> bytes:
     """Everything that comes back until the server closes the connection."""
-    host, port = local.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
+    with socket.create_connection(address(local), timeout=30) as connection:
         connection.sendall(data)
         if half_close:
             connection.shutdown(socket.SHUT_WR)
@@ -38,6 +47,35 @@ def test_a_client_that_sends_no_more_gets_its_answers(local: LocalEndpoint, shar
     host = local.url.removeprefix("http://")
     assert exchange(local, f"GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()).startswith(b"HTTP/1.1 200")
     assert exchange(local, f"GET /{BUCKET}/half HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()).startswith(b"HTTP/1.1 404")
+
+
+def test_the_request_of_a_client_that_is_gone_is_not_executed(
+    local: LocalEndpoint, shared: str, put: Callable[[str, Any], None], tmp_path: Path
+) -> None:
+    """Both ends of the loopback interface are on this machine, so the server can tell who has hung up."""
+    gate, done = archives.Gate(tmp_path), tmp_path / "done"
+    note = f"open({str(done)!r}, 'a').write(str(x[0]) + ' ')"
+    put("queued.tar.gz", archives.model("queued", initialize=gate.wait, execute=note))
+
+    def in_flight() -> int:
+        found = re.search(r"<dt>in flight</dt><dd>(\d+)", requests.get(local.url, timeout=30).text)
+        return int(found[1]) if found else -1
+
+    kept, dropped = (socket.create_connection(address(local), timeout=30) for _ in range(2))
+    with kept:
+        kept.sendall(invocation(local, shared, "queued.tar.gz", 1))
+        kept.shutdown(socket.SHUT_WR)
+        with dropped:
+            dropped.sendall(invocation(local, shared, "queued.tar.gz", 2))
+            dropped.shutdown(socket.SHUT_WR)
+            wait_until(gate.reached)
+            wait_until(lambda: in_flight() == 2)
+        with socket.create_connection(address(local), timeout=30) as another:
+            another.sendall(invocation(local, shared, "queued.tar.gz", 3))
+        wait_until(lambda: in_flight() == 1)
+        gate.open()
+        assert b'"data":[1.0]' in b"".join(iter(lambda: kept.recv(65536), b""))
+    assert done.read_text() == "1.0 "
 
 
 def test_a_connection_without_a_whole_request_ends_with_the_clients_half(local: LocalEndpoint, shared: str) -> None:
