@@ -1,5 +1,6 @@
 """The platform's own metrics for Prometheus: ``sagemaker_<CloudWatch's name>_<unit>``, one series for each model."""
 
+from collections.abc import Container
 from typing import Any
 
 from prometheus_client import (
@@ -41,8 +42,14 @@ class Prometheus:
         else:
             series.labels(endpoint, variant, target_model).observe(value)
 
-    def forget(self, **labels: str) -> None:
-        """Drop the gauges with these labels, of a deleted endpoint or instance; what was counted stays."""
+    def forget_endpoint(self, endpoint: str) -> None:
+        """Drop all series of an endpoint that is deleted."""
+        for series in self._series.values():
+            series.remove_by_labels({"endpoint": endpoint})
+
+    def forget_instance(self, endpoint: str, variant: str, instance: str) -> None:
+        """Drop the gauges of an instance that is gone."""
+        labels = {"endpoint": endpoint, "variant": variant, "instance": instance}
         for series in self._series.values():
             if isinstance(series, Gauge):
                 series.remove_by_labels(labels)
@@ -53,6 +60,15 @@ class Prometheus:
         for series in self._series.values():
             if not isinstance(series, Gauge):
                 series.remove_by_labels(labels)
+
+    def keep(self, endpoint: str, models: Container[tuple[str, str]], instances: Container[tuple[str, str]]) -> None:
+        """Drop the series of an endpoint that are of none of these (variant, target model) and (variant, instance)."""
+        for series in self._series.values():
+            last, kept = ("instance", instances) if isinstance(series, Gauge) else ("target_model", models)
+            found = [sample.labels for family in series.collect() for sample in family.samples]
+            for variant, other in {(each["variant"], each[last]) for each in found if each["endpoint"] == endpoint}:
+                if (variant, other) not in kept:
+                    series.remove(endpoint, variant, other)
 
     def text(self) -> bytes:
         """The exposition."""
