@@ -7,6 +7,7 @@ import click
 
 from triton_ensembles.commands import options
 from triton_ensembles.endpoint.announcement import LAST_LINE, environment
+from triton_ensembles.endpoint.keeper import keep
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.errors import shown
 from triton_ensembles.paths import BUILD
@@ -76,6 +77,7 @@ def endpoint(port: int, root: Path, memory_budget: int, disk_budget: int, s3_url
             click.echo(f"export {name}={value}")
         click.echo(f"\nlogs in {shown(settings.logs)}; {LAST_LINE}")
 
+    keep()
     with StopSignals():  # until run_endpoint has handlers of its own
         from triton_ensembles.endpoint.server import run_endpoint  # takes a second, which --help need not
 

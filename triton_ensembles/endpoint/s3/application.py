@@ -8,13 +8,13 @@ a bucket is read as a form.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Any
 from urllib.parse import parse_qs
 from xml.parsers.expat import ExpatError
-from xml.sax.saxutils import escape
 
 from botocore.model import OperationNotFoundError
 from flask import Flask
@@ -22,7 +22,7 @@ from moto.moto_server.werkzeug_app import BackendRequest, create_backend_app
 from werkzeug.utils import cached_property
 
 from triton_ensembles.endpoint.api.signature import signed_service
-from triton_ensembles.endpoint.s3.fault import Fault
+from triton_ensembles.endpoint.s3.fault import CONTENT_TYPE, Fault
 from triton_ensembles.endpoint.s3.forms import read_form
 from triton_ensembles.endpoint.s3.uploads import received
 
@@ -95,8 +95,8 @@ class Application:
 
 
 def _error(start_response: Start, fault: Fault) -> list[bytes]:
-    start_response(fault.status, [("Content-Type", "application/xml")])
-    return [f"<Error><Code>{fault.code}</Code><Message>{escape(fault.message)}</Message></Error>".encode()]
+    start_response(fault.status, [("Content-Type", CONTENT_TYPE)])
+    return [json.dumps({"code": fault.code, "message": fault.message}).encode()]
 
 
 def _failure(start_response: Start, status: str) -> list[bytes]:
