@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import requests
@@ -105,8 +106,24 @@ STATISTICS = "Action=GetMetricStatistics&Namespace=a&MetricName=b&EndTime=2026-0
         ("monitoring", "/", None, f"{STATISTICS}&StartTime=yesterday&Statistics.member.1=Sum", "<Code>InvalidRequest<"),
         ("monitoring", "/", "GraniteServiceVersion20100801.GetMetricStatistics", "[" * 100_000, '"InvalidRequest"'),
         ("sts", "/", None, "Action=FlyToTheMoon&Version=2011-06-15", "<Code>InvalidRequest<"),
+        ("sts", "/", None, "Action=AssumeRole&Version=2011-06-15&RoleSessionName=a", "<Code>ValidationError<"),
+        ("sts", "/", None, "Action=AssumeRole&Version=2011-06-15&RoleArn=%00&RoleSessionName=a", "<Code>Validation"),
+        ("sts", "/", None, f"Action=GetSessionToken&Version=2011-06-15&DurationSeconds={'9' * 99}", "<Code>Validation"),
+        ("monitoring", "/", None, f"{STATISTICS}&StartTime={'9' * 30}&Statistics.member.1=Sum", "<Code>Serialization"),
+        (
+            "monitoring",
+            "/",
+            "GraniteServiceVersion20100801.PutMetricData",
+            '{"Namespace":[]}',
+            '"SerializationException"',
+        ),
+        ("monitoring", "/", "GraniteServiceVersion20100801.PutDashboard", '{"DashboardName":"d"}', '"ValidationError"'),
+        ("monitoring", "/", "GraniteServiceVersion20100801.ListMetrics", '"text"', '"SerializationException"'),
         ("application-autoscaling", "/", "AnyScaleFrontendService.X", "{}", '"NotSupportedLocally"'),
         ("s3", f"/{BUCKET}?delete", None, "<Delete>" * 50_000, "<Code>InvalidRequest<"),
+        ("s3", f"/{BUCKET}?cors", None, "<CORSConfiguration>x</CORSConfiguration>", "<Code>InvalidRequest<"),
+        ("s3", f"/{BUCKET}?policy", None, "not JSON", "<Code>MalformedPolicy<"),
+        ("s3", f"/{BUCKET}?lifecycle", None, "<a/>", "<Code>"),
         ("s3", f"/{BUCKET}/x?uploadId=gone", None, "<CompleteMultipartUpload/>", "<Code>NoSuchUpload<"),
     ],
 )
@@ -116,7 +133,10 @@ def test_what_cannot_be_read_is_a_bad_request_in_the_format_of_its_service(
     headers = {"Authorization": SIGNED.format(service), "Content-Type": "application/x-www-form-urlencoded"}
     if target is not None:
         headers |= {"X-Amz-Target": target, "Content-Type": "application/x-amz-json-1.1"}
-    reply = requests.post(local.url + path, body, headers=headers, timeout=30)
+    method = "PUT" if path.startswith(f"/{BUCKET}?") and "delete" not in path else "POST"
+    reply = requests.request(method, local.url + path, data=body, headers=headers, timeout=30)
+    if "xml" in reply.headers["Content-Type"]:
+        ElementTree.fromstring(reply.text)
     assert 400 <= reply.status_code < 500
     assert code in reply.text
     assert "/moto/" not in reply.text

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import traceback
 from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Any
@@ -28,6 +29,9 @@ from triton_ensembles.endpoint.s3.uploads import received
 
 _log = logging.getLogger(__name__)
 _MODULES = {"monitoring": "cloudwatch", "sts": "sts", "application-autoscaling": "applicationautoscaling"}
+# What moto's code raises when it comes upon something else than it expects: other XML, or none.
+_UNFIT = (AssertionError, AttributeError, LookupError, TypeError)
+_UNFIT_MESSAGE = "The parameters or the XML of the request are not those of this operation; s3.log has the details."
 Start = Callable[..., Any]
 
 
@@ -80,6 +84,11 @@ class Application:
             return _failure(start_response, "400 Bad Request")
         except NotImplementedError:
             return _failure(start_response, "501 Not Implemented")
+        except _UNFIT as error:
+            *_, place = traceback.extract_tb(error.__traceback__)
+            what = f"{environ.get('REQUEST_METHOD')} {environ.get('PATH_INFO')}?{query}"
+            _log.warning("%s: %r in %s, line %s", what, error, place.filename, place.lineno)
+            return _error(start_response, Fault("InvalidRequest", _UNFIT_MESSAGE))
         except Exception:
             _log.exception("%s %s failed", environ.get("REQUEST_METHOD"), environ.get("PATH_INFO"))
             return _failure(start_response, "500 Internal Server Error")
