@@ -13,7 +13,8 @@ from triton_ensembles.endpoint.api.validation import operation_model, validate
 from triton_ensembles.endpoint.hosting.errors import ServiceUnavailable
 from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
 from triton_ensembles.endpoint.scaling.autoscaler import DIMENSION, NAMESPACE, Activity, Autoscaler
-from triton_ensembles.endpoint.scaling.policy import INVOCATIONS
+from triton_ensembles.endpoint.scaling.policy import PREDEFINED
+from triton_ensembles.endpoint.scaling.steps import fault, read_steps
 
 _SERVICE = "application-autoscaling"
 _MOST_BYTES = 1 << 20
@@ -140,11 +141,17 @@ def _check_scope(given: Mapping[str, Any]) -> None:
         raise NotSupportedLocally(f"ScalableDimension {given['ScalableDimension']}", f"{DIMENSION} is")
 
 
-def _check_policy(given: Mapping[str, Any]) -> None:
+def _check_policy(given: dict[str, Any]) -> None:
     """Refuse what would be kept without an effect."""
-    kind = given.get("PolicyType", "StepScaling")  # AWS's default
+    kind = given.setdefault("PolicyType", "StepScaling")  # AWS's default
+    if kind == "StepScaling":
+        if given.get("StepScalingPolicyConfiguration") is None:
+            raise ValidationException("The StepScalingPolicyConfiguration is missing")
+        if found := fault(read_steps(given)):
+            raise ValidationException(found)
+        return
     if kind != "TargetTrackingScaling":
-        raise NotSupportedLocally(f"PolicyType {kind}", "TargetTrackingScaling is")
+        raise NotSupportedLocally(f"PolicyType {kind}", "TargetTrackingScaling and StepScaling are")
     settings = given.get("TargetTrackingScalingPolicyConfiguration")
     if settings is None:
         raise ValidationException("The TargetTrackingScalingPolicyConfiguration is missing")
@@ -153,8 +160,9 @@ def _check_policy(given: Mapping[str, Any]) -> None:
         raise ValidationException("Give either a PredefinedMetricSpecification or a CustomizedMetricSpecification")
     if not settings["TargetValue"] > 0:
         raise ValidationException("The TargetValue must be greater than 0")
-    if predefined and predefined["PredefinedMetricType"] != INVOCATIONS:
-        raise NotSupportedLocally(f"PredefinedMetricType {predefined['PredefinedMetricType']}", f"{INVOCATIONS} is")
+    if predefined and predefined["PredefinedMetricType"] not in PREDEFINED:
+        known = " and ".join(PREDEFINED)
+        raise NotSupportedLocally(f"PredefinedMetricType {predefined['PredefinedMetricType']}", f"{known} are")
     for name in set(custom or {}) - _CUSTOMIZED | set(settings) - _TRACKING:
         raise NotSupportedLocally(f"{name} in a scaling policy")
     if custom and not {"Namespace", "MetricName", "Statistic"} <= set(custom):

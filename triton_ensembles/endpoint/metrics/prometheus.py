@@ -13,10 +13,9 @@ from prometheus_client import (
     generate_latest,
 )
 
-from triton_ensembles.endpoint.metrics.names import INSTANCES, LOCAL, METRICS, CloudWatchMetric
+from triton_ensembles.endpoint.metrics.names import METRICS, CloudWatchMetric
 
 _LABELS = ("endpoint", "variant", "target_model")
-_GAUGES = (INSTANCES, LOCAL)  # the namespaces of what describes the present state of an instance
 _GAUGE_LABELS = ("endpoint", "variant", "instance")
 # Microseconds: from a warm identity model to a cold ensemble.
 _BUCKETS = (*(step * 10**power for power in range(2, 8) for step in (1, 2, 5)), 100_000_000, 360_000_000)
@@ -37,7 +36,7 @@ class Prometheus:
         series, metric = self._series[name], METRICS[name]  # isinstance is slow with prometheus_client's classes
         if metric.counts:
             series.labels(endpoint, variant, target_model).inc(value)
-        elif metric.namespace in _GAUGES:
+        elif metric.of_instance:
             series.labels(endpoint, variant, instance).set(value)
         else:
             series.labels(endpoint, variant, target_model).observe(value)
@@ -77,7 +76,7 @@ class Prometheus:
 
 def _series(name: str, metric: CloudWatchMetric, registry: CollectorRegistry) -> Counter | Gauge | Histogram | Summary:
     title, about = f"sagemaker_{name}", metric.description
-    if metric.namespace in _GAUGES:
+    if metric.of_instance:
         unit = "" if metric.unit == "Count" else f"_{metric.unit.lower()}"
         return Gauge(title + unit, about, _GAUGE_LABELS, registry=registry)
     if metric.counts:
