@@ -103,8 +103,14 @@ STATISTICS = "Action=GetMetricStatistics&Namespace=a&MetricName=b&EndTime=2026-0
 @pytest.mark.parametrize(
     ("service", "path", "target", "body", "code"),
     [
-        ("monitoring", "/", None, f"{STATISTICS}&StartTime=yesterday&Statistics.member.1=Sum", "<Code>InvalidRequest<"),
-        ("monitoring", "/", "GraniteServiceVersion20100801.GetMetricStatistics", "[" * 100_000, '"InvalidRequest"'),
+        ("monitoring", "/", None, f"{STATISTICS}&StartTime=yesterday&Statistics.member.1=Sum", "<Code>Serialization"),
+        (
+            "monitoring",
+            "/",
+            "GraniteServiceVersion20100801.GetMetricStatistics",
+            "[" * 100_000,
+            '"SerializationException"',
+        ),
         ("sts", "/", None, "Action=FlyToTheMoon&Version=2011-06-15", "<Code>InvalidRequest<"),
         ("sts", "/", None, "Action=AssumeRole&Version=2011-06-15&RoleSessionName=a", "<Code>ValidationError<"),
         ("sts", "/", None, "Action=AssumeRole&Version=2011-06-15&RoleArn=%00&RoleSessionName=a", "<Code>Validation"),
