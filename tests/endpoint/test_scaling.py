@@ -189,6 +189,35 @@ def test_an_alarm_that_calls_a_step_scaling_policy_changes_the_number_of_instanc
     scaling.deregister_scalable_target(**target)
 
 
+def test_a_scheduled_action_changes_the_capacities(
+    deployer: Deployer, local: LocalEndpoint, sagemaker: Any, refused: Refused
+) -> None:
+    deployer.multi_model("planned")
+    scaling = local.client("application-autoscaling")
+    target = {
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": f"endpoint/planned/variant/{VARIANT}",
+        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+    }
+    action = {**target, "ScheduledActionName": "morning", "ScalableTargetAction": {"MinCapacity": 2, "MaxCapacity": 3}}
+    soon = (datetime.now(UTC) + timedelta(seconds=2)).strftime("at(%Y-%m-%dT%H:%M:%S)")
+    assert refused(scaling.put_scheduled_action, **action, Schedule=soon)[0] == "ObjectNotFoundException"
+    scaling.register_scalable_target(**target, MinCapacity=1, MaxCapacity=1)
+    for wrong in ({"Schedule": "daily"}, {"Schedule": soon, "ScalableTargetAction": {"MinCapacity": 0}}):
+        assert refused(scaling.put_scheduled_action, **(action | wrong))[0] == "ValidationException"
+    soon = (datetime.now(UTC) + timedelta(seconds=2)).strftime("at(%Y-%m-%dT%H:%M:%S)")
+    scaling.put_scheduled_action(**action, Schedule=soon)
+    (described,) = scaling.describe_scheduled_actions(ServiceNamespace="sagemaker")["ScheduledActions"]
+    assert (described["Schedule"], described["ScalableTargetAction"]["MaxCapacity"]) == (soon, 3)
+    # Each of these calls has it look at once, and changes nothing else.
+    wait_until(lambda: scaling.register_scalable_target(**target) and counts(sagemaker, "planned") == (2, 2))
+    (now,) = scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
+    assert (now["MinCapacity"], now["MaxCapacity"]) == (2, 3)
+    assert refused(scaling.delete_scheduled_action, **target, ScheduledActionName="x")[0] == "ObjectNotFoundException"
+    scaling.deregister_scalable_target(**target)  # its actions go with it
+    assert not scaling.describe_scheduled_actions(ServiceNamespace="sagemaker")["ScheduledActions"]
+
+
 @pytest.mark.parametrize(
     ("change", "code", "words"),
     [

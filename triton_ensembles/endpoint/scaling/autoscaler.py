@@ -14,10 +14,12 @@ from triton_ensembles.endpoint.endpoint_state import Endpoint, Share
 from triton_ensembles.endpoint.hosting.variant import Variant
 from triton_ensembles.endpoint.scaling.alarms import Alarm, read_alarm
 from triton_ensembles.endpoint.scaling.policy import IN_MINUTES, TargetTracking, read_policy
+from triton_ensembles.endpoint.scaling.schedule import is_due
 from triton_ensembles.endpoint.scaling.statistics import latest
 from triton_ensembles.endpoint.scaling.steps import StepScaling, read_steps
 from triton_ensembles.endpoint.scaling.wish import Wish, chosen
 
+CAPACITIES = ("MinCapacity", "MaxCapacity")
 NAMESPACE, DIMENSION = "sagemaker", "sagemaker:variant:DesiredInstanceCount"
 _PAUSE_SECONDS = 10.0
 _SETTLE_SECONDS = 3600.0  # at most; AWS's limit of a start is as long
@@ -65,6 +67,7 @@ class Autoscaler:
         self._publish = publish
         self._find = find
         self._changed: dict[str, float] = {}  # monotonic: when a resource was last scaled
+        self._scheduled = time.time()  # when the schedules were last looked at
         self._asked = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
 
@@ -106,12 +109,29 @@ class Autoscaler:
         targets = (await asyncio.to_thread(scaling.describe_scalable_targets, **known))["ScalableTargets"]
         if not targets:
             return
+        if await asyncio.to_thread(self._follow_schedules, scaling, targets):
+            targets = (await asyncio.to_thread(scaling.describe_scalable_targets, **known))["ScalableTargets"]
         policies = (await asyncio.to_thread(scaling.describe_scaling_policies, **known))["ScalingPolicies"]
         await self._publish()
         alarms = await asyncio.to_thread(self._alarms, [each["PolicyARN"] for each in policies if _has_steps(each)])
         for target in targets:
             own = [each for each in policies if each["ResourceId"] == target["ResourceId"]]
             await self._look_at(target, own, alarms)
+
+    def _follow_schedules(self, scaling: Any, targets: Sequence[Mapping[str, Any]]) -> bool:
+        """Change the capacities of targets as the actions want it that are due. Returns whether any was."""
+        after, self._scheduled = self._scheduled, time.time()
+        suspended = {each["ResourceId"]: each.get("SuspendedState") or {} for each in targets}
+        changed = False
+        for action in scaling.describe_scheduled_actions(ServiceNamespace=NAMESPACE)["ScheduledActions"]:
+            paused = suspended.get(action["ResourceId"], {}).get("ScheduledScalingSuspended", False)
+            if not paused and is_due(action, after, self._scheduled):
+                capacities = action.get("ScalableTargetAction") or {}
+                wanted = {name: capacities[name] for name in CAPACITIES if capacities.get(name) is not None}
+                target = {name: action[name] for name in ("ServiceNamespace", "ResourceId", "ScalableDimension")}
+                scaling.register_scalable_target(**target, **wanted)
+                changed = True
+        return changed
 
     async def _look_at(
         self, target: Mapping[str, Any], policies: Sequence[Mapping[str, Any]], alarms: Sequence[_Seen]
