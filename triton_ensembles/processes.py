@@ -100,6 +100,11 @@ def die_with_parent(adopt: bool = False) -> Callable[[], None]:
     return prepare
 
 
+def adopt_orphans() -> None:
+    """Make this process the parent of its descendants whose own parent has ended."""
+    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
 def has_ended(pid: int) -> bool:
     """Whether a child process has ended. It is not reaped, so that its id stays valid."""
     try:

@@ -25,7 +25,7 @@ from tests.triton.test_server import listening, wait_for_end, wait_until
 from triton_ensembles.commands.endpoint import endpoint
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.processes import descendants
+from triton_ensembles.processes import children, descendants
 
 
 def serve_slow_model(local: LocalEndpoint, execute: str = "pass") -> Any:
@@ -117,17 +117,25 @@ def test_a_signal_lets_running_requests_end_and_leaves_nothing_but_logs(
     assert left == {"root/logs/e.log", "root/logs/platform.log", "root/logs/s3.log"}
     assert "successfully loaded" in (tmp_path / "root" / "logs" / "e.log").read_text()
     assert not list((tmp_path / "tmp").iterdir())
-    assert not list(Path("/dev/shm").glob(f"triton_ensembles_{local.pid}_*"))
+    assert not [path for pid in processes for path in Path("/dev/shm").glob(f"triton_ensembles_{pid}_*")]
 
 
-def test_kill_9_leaves_no_process_and_the_next_start_cleans_up(tmp_path: Path) -> None:
+@pytest.mark.parametrize("killed", ["the endpoint", "its keeper"])
+def test_kill_9_leaves_no_process(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, killed: str) -> None:
+    """Not even one that a model has started in a session of its own, with an environment of its own."""
+    note = tmp_path_factory.mktemp("note") / "pid"
+    start = "import subprocess; p = subprocess.Popen(['sleep', '1000'], start_new_session=True, env={}); "
     with LocalEndpoint(tmp_path) as local:
-        serve_slow_model(local)
+        serve_slow_model(local, f"{start}open({str(note)!r}, 'w').write(str(p.pid))")
         processes = [local.pid, *descendants(local.pid)]
-        os.kill(local.pid, signal.SIGKILL)
+        assert int(note.read_text()) in processes
+        (server,) = children(local.pid)
+        assert list(Path("/dev/shm").glob(f"triton_ensembles_{server}_*"))
+        os.kill(server if killed == "the endpoint" else local.pid, signal.SIGKILL)
         assert wait_for_end(processes) == []
-    assert (tmp_path / "run").exists()
-    with LocalEndpoint(tmp_path) as local:
+    assert not list(Path("/dev/shm").glob(f"triton_ensembles_{server}_*"))
+    assert (tmp_path / "run").exists() is (killed == "the endpoint")
+    with LocalEndpoint(tmp_path) as local:  # cleans up
         assert local.client("sagemaker").list_endpoints()["Endpoints"] == []
         assert not list((tmp_path / "run").glob("endpoints"))
     assert not (tmp_path / "run").exists()

@@ -183,8 +183,8 @@ def test_malformed_requests_are_refused(local: LocalEndpoint, operation: str, bo
         ("lambda", "list_functions", {}, "lambda"),  # rest-json
         (
             "application-autoscaling",
-            "describe_scheduled_actions",
-            {"ServiceNamespace": "sagemaker"},
+            "list_tags_for_resource",
+            {"ResourceARN": "arn:aws:application-autoscaling:us-east-1:123456789012:scalable-target/x"},
             "application-auto",
         ),
     ],

@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from tests.endpoint.conftest import Deployer
+from tests.endpoint.conftest import SOON, Deployer
 from tests.endpoint.hosting import archives
 from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
@@ -21,6 +21,11 @@ from triton_ensembles.endpoint.metrics.latency import percentiles
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.endpoint.metrics.triton import step_times
 from triton_ensembles.endpoint.s3.percentiles import nearest_rank
+
+
+def page(local: LocalEndpoint) -> str:
+    with urllib.request.urlopen(f"{local.url}/metrics") as reply:
+        return str(reply.read().decode())
 
 
 def samples(local: LocalEndpoint, endpoint: str) -> list[Sample]:
@@ -190,16 +195,36 @@ def test_a_recorded_value_is_in_all_three_places() -> None:
     assert sum(sum(datum["Counts"]) for datum in data) == 2501
 
 
-def test_a_deleted_endpoint_keeps_its_counts_and_loses_its_gauges() -> None:
+def test_a_deleted_endpoint_leaves_nothing_on_the_page() -> None:
+    """Otherwise a day of short endpoints fills it."""
     metrics = Metrics()
-    for endpoint in ("kept", "deleted"):
-        metrics.record("Invocations", 1, endpoint, "v", "m")
-        metrics.record("MemoryUtilization", 50, endpoint, "v", instance="0")
-    metrics.forget("deleted")
+    for number in range(1000):
+        for name in ("ModelLatency", "ModelLoadingWaitTime", "ModelLoadingTime", "Invocations"):
+            metrics.record(name, 1000, f"e{number}", "v", "m")
+        metrics.record("MemoryUtilization", 50, f"e{number}", "v", instance="0")
+        if number >= 10:
+            metrics.forget_endpoint(f"e{number - 10}")
     text = metrics.prometheus.text().decode()
-    assert 'sagemaker_MemoryUtilization_percent{endpoint="kept",instance="0",variant="v"} 50.0' in text
-    assert 'sagemaker_MemoryUtilization_percent{endpoint="deleted"' not in text
-    assert 'sagemaker_Invocations_total{endpoint="deleted",target_model="m",variant="v"} 1.0' in text
+    assert len(text) < 1 << 20
+    assert 'endpoint="e989"' not in text
+    assert 'sagemaker_MemoryUtilization_percent{endpoint="e999",instance="0",variant="v"} 50.0' in text
+
+
+def test_an_update_leaves_the_metrics_of_what_still_serves(
+    local: LocalEndpoint, deployer: Deployer, shared: str, sagemaker: Any, runtime: Any
+) -> None:
+    deployer.multi_model("renewed", instances=2)
+    ask = {"EndpointName": "renewed", "TargetModel": "one.tar.gz", "Body": archives.body(1)}
+    runtime.invoke_endpoint(**ask)["Body"].read()
+    wait_until(lambda: 'MemoryUtilization_percent{endpoint="renewed",instance="1"' in page(local))
+    assert 'sagemaker_ModelLoadingTime_microseconds_count{endpoint="renewed",target_model="one.tar.gz"' in page(local)
+    deployer.config("smaller", "renewed")
+    sagemaker.update_endpoint(EndpointName="renewed", EndpointConfigName="smaller")
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="renewed", WaiterConfig=SOON)
+    left = [line for line in page(local).splitlines() if line.startswith("sagemaker_") and '"renewed"' in line]
+    assert left and not [line for line in left if "one.tar.gz" in line or 'instance="1"' in line]
+    runtime.invoke_endpoint(**ask)["Body"].read()
+    assert 'sagemaker_ModelLoadingTime_microseconds_count{endpoint="renewed",target_model="one.tar.gz"' in page(local)
 
 
 def test_a_thousand_models_that_come_and_go_do_not_fill_the_page() -> None:

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import requests
 
 from tests.endpoint.conftest import BUCKET
 from tests.endpoint.hosting import archives
+from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
+
+
+def address(local: LocalEndpoint) -> tuple[str, int]:
+    host, port = local.url.removeprefix("http://").split(":")
+    return host, int(port)
 
 
 def exchange(local: LocalEndpoint, data: bytes, *, half_close: bool = True) -> bytes:
     """Everything that comes back until the server closes the connection."""
-    host, port = local.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
+    with socket.create_connection(address(local), timeout=30) as connection:
         connection.sendall(data)
         if half_close:
             connection.shutdown(socket.SHUT_WR)
@@ -38,6 +48,35 @@ def test_a_client_that_sends_no_more_gets_its_answers(local: LocalEndpoint, shar
     host = local.url.removeprefix("http://")
     assert exchange(local, f"GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()).startswith(b"HTTP/1.1 200")
     assert exchange(local, f"GET /{BUCKET}/half HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()).startswith(b"HTTP/1.1 404")
+
+
+def test_the_request_of_a_client_that_is_gone_is_not_executed(
+    local: LocalEndpoint, shared: str, put: Callable[[str, Any], None], tmp_path: Path
+) -> None:
+    """Both ends of the loopback interface are on this machine, so the server can tell who has hung up."""
+    gate, done = archives.Gate(tmp_path), tmp_path / "done"
+    note = f"open({str(done)!r}, 'a').write(str(x[0]) + ' ')"
+    put("queued.tar.gz", archives.model("queued", initialize=gate.wait, execute=note))
+
+    def in_flight() -> int:
+        found = re.search(r"<dt>in flight</dt><dd>(\d+)", requests.get(local.url, timeout=30).text)
+        return int(found[1]) if found else -1
+
+    kept, dropped = (socket.create_connection(address(local), timeout=30) for _ in range(2))
+    with kept:
+        kept.sendall(invocation(local, shared, "queued.tar.gz", 1))
+        kept.shutdown(socket.SHUT_WR)
+        with dropped:
+            dropped.sendall(invocation(local, shared, "queued.tar.gz", 2))
+            dropped.shutdown(socket.SHUT_WR)
+            wait_until(gate.reached)
+            wait_until(lambda: in_flight() == 2)
+        with socket.create_connection(address(local), timeout=30) as another:
+            another.sendall(invocation(local, shared, "queued.tar.gz", 3))
+        wait_until(lambda: in_flight() == 1)
+        gate.open()
+        assert b'"data":[1.0]' in b"".join(iter(lambda: kept.recv(65536), b""))
+    assert done.read_text() == "1.0 "
 
 
 def test_a_connection_without_a_whole_request_ends_with_the_clients_half(local: LocalEndpoint, shared: str) -> None:
@@ -64,11 +103,33 @@ STATISTICS = "Action=GetMetricStatistics&Namespace=a&MetricName=b&EndTime=2026-0
 @pytest.mark.parametrize(
     ("service", "path", "target", "body", "code"),
     [
-        ("monitoring", "/", None, f"{STATISTICS}&StartTime=yesterday&Statistics.member.1=Sum", "<Code>InvalidRequest<"),
-        ("monitoring", "/", "GraniteServiceVersion20100801.GetMetricStatistics", "[" * 100_000, '"InvalidRequest"'),
+        ("monitoring", "/", None, f"{STATISTICS}&StartTime=yesterday&Statistics.member.1=Sum", "<Code>Serialization"),
+        (
+            "monitoring",
+            "/",
+            "GraniteServiceVersion20100801.GetMetricStatistics",
+            "[" * 100_000,
+            '"SerializationException"',
+        ),
         ("sts", "/", None, "Action=FlyToTheMoon&Version=2011-06-15", "<Code>InvalidRequest<"),
+        ("sts", "/", None, "Action=AssumeRole&Version=2011-06-15&RoleSessionName=a", "<Code>ValidationError<"),
+        ("sts", "/", None, "Action=AssumeRole&Version=2011-06-15&RoleArn=%00&RoleSessionName=a", "<Code>Validation"),
+        ("sts", "/", None, f"Action=GetSessionToken&Version=2011-06-15&DurationSeconds={'9' * 99}", "<Code>Validation"),
+        ("monitoring", "/", None, f"{STATISTICS}&StartTime={'9' * 30}&Statistics.member.1=Sum", "<Code>Serialization"),
+        (
+            "monitoring",
+            "/",
+            "GraniteServiceVersion20100801.PutMetricData",
+            '{"Namespace":[]}',
+            '"SerializationException"',
+        ),
+        ("monitoring", "/", "GraniteServiceVersion20100801.PutDashboard", '{"DashboardName":"d"}', '"ValidationError"'),
+        ("monitoring", "/", "GraniteServiceVersion20100801.ListMetrics", '"text"', '"SerializationException"'),
         ("application-autoscaling", "/", "AnyScaleFrontendService.X", "{}", '"NotSupportedLocally"'),
         ("s3", f"/{BUCKET}?delete", None, "<Delete>" * 50_000, "<Code>InvalidRequest<"),
+        ("s3", f"/{BUCKET}?cors", None, "<CORSConfiguration>x</CORSConfiguration>", "<Code>InvalidRequest<"),
+        ("s3", f"/{BUCKET}?policy", None, "not JSON", "<Code>MalformedPolicy<"),
+        ("s3", f"/{BUCKET}?lifecycle", None, "<a/>", "<Code>"),
         ("s3", f"/{BUCKET}/x?uploadId=gone", None, "<CompleteMultipartUpload/>", "<Code>NoSuchUpload<"),
     ],
 )
@@ -78,7 +139,10 @@ def test_what_cannot_be_read_is_a_bad_request_in_the_format_of_its_service(
     headers = {"Authorization": SIGNED.format(service), "Content-Type": "application/x-www-form-urlencoded"}
     if target is not None:
         headers |= {"X-Amz-Target": target, "Content-Type": "application/x-amz-json-1.1"}
-    reply = requests.post(local.url + path, body, headers=headers, timeout=30)
+    method = "PUT" if path.startswith(f"/{BUCKET}?") and "delete" not in path else "POST"
+    reply = requests.request(method, local.url + path, data=body, headers=headers, timeout=30)
+    if "xml" in reply.headers["Content-Type"]:
+        ElementTree.fromstring(reply.text)
     assert 400 <= reply.status_code < 500
     assert code in reply.text
     assert "/moto/" not in reply.text

@@ -7,6 +7,7 @@ import click
 
 from triton_ensembles.commands import options
 from triton_ensembles.endpoint.announcement import LAST_LINE, environment
+from triton_ensembles.endpoint.keeper import keep
 from triton_ensembles.endpoint.settings import Settings
 from triton_ensembles.errors import shown
 from triton_ensembles.paths import user_folder
@@ -80,6 +81,7 @@ def endpoint(
             click.echo(f"export {name}={value}")
         click.echo(f"\nlogs in {shown(settings.logs)}; {LAST_LINE}")
 
+    keep()
     with StopSignals():  # until run_endpoint has handlers of its own
         from triton_ensembles.endpoint.server import run_endpoint  # takes a second, which --help need not
 

@@ -18,7 +18,7 @@ from triton_ensembles.endpoint.api.refusal import refusal
 from triton_ensembles.endpoint.api.runtime import Runtime
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.api.tags import Tags
-from triton_ensembles.endpoint.endpoint_state import Endpoint
+from triton_ensembles.endpoint.endpoint_state import Endpoint, Status
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.hosting.objects import S3Objects
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
@@ -57,7 +57,7 @@ class Platform:
         tags = Tags()
         models = Models(settings, tags)
         configs = Configs(settings, tags, models)
-        self.endpoints = Endpoints(settings, tags, configs, self._make_endpoint, self._metrics.forget)
+        self.endpoints = Endpoints(settings, tags, configs, self._make_endpoint, self._metrics.forget_endpoint)
         self._autoscaler = Autoscaler(self._client, self._publish, self.endpoints.find)
         self._pages = Pages(url, self.endpoints, self._metrics, self._events, session)
         self.router = Router(
@@ -86,7 +86,19 @@ class Platform:
                 events=self._events,
             )
 
-        return Endpoint(name, arn, make_variant, lambda it: self._events.add(it.name, it.status, it.failure))
+        return Endpoint(name, arn, make_variant, self._changed)
+
+    def _changed(self, endpoint: Endpoint) -> None:
+        self._events.add(endpoint.name, endpoint.status, endpoint.failure)
+        if endpoint.status is Status.IN_SERVICE:  # what an update has replaced is gone
+            models, instances = set(), set()
+            for variant in endpoint.running:
+                name = variant.plan.name
+                models.add((name, ""))
+                for instance in variant.snapshot().instances:
+                    instances.add((name, str(instance.index)))
+                    models |= {(name, model.target_model) for model in instance.models}
+            self._metrics.prometheus.keep(endpoint.name, models, instances)
 
     def _client(self, service: str) -> Any:
         """A boto3 client of moto, which accepts any credentials."""

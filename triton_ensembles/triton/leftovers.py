@@ -1,5 +1,8 @@
 """What a tritonserver that was killed leaves behind: shared memory of Python steps and their unpacked environments."""
 
+from __future__ import annotations
+
+import os
 import shutil
 from pathlib import Path
 
@@ -13,8 +16,22 @@ class Leftovers:
         self.shared_memory = shared_memory
         self.environments = UnpackedEnvironments()
 
+    @classmethod
+    def of_server(cls, port: int) -> Leftovers:
+        """Those of a server that this process starts, which has the port ``port`` for itself."""
+        return cls(f"{_starter(os.getpid())}{port}")
+
+    @classmethod
+    def of_all(cls, starter: int) -> Leftovers:
+        """Those of all servers that the process ``starter`` has started."""
+        return cls(_starter(starter))
+
     def remove(self) -> None:
         for folder in self.environments.folders:
             shutil.rmtree(folder, ignore_errors=True)
         for region in Path("/dev/shm").glob(f"{self.shared_memory}*"):
             region.unlink(missing_ok=True)
+
+
+def _starter(pid: int) -> str:
+    return f"triton_ensembles_{pid}_"

@@ -105,7 +105,7 @@ class ServerProcess:
         self._progress = progress
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Lock()
-        self._leftovers = Leftovers(f"triton_ensembles_{os.getpid()}_{self.ports.metrics}")
+        self._leftovers = Leftovers.of_server(self.ports.metrics)
 
     @property
     def metrics_url(self) -> str:

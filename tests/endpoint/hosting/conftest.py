@@ -60,7 +60,7 @@ class Observer:
     def record(self, name: str, value: float, *_: str) -> None:
         self.metrics.append((name, value))
 
-    def forget(self, *where: str) -> None:
+    def forget_instance(self, *where: str) -> None:
         """Metrics of an instance that is gone; nothing here tells instances apart."""
 
     @property

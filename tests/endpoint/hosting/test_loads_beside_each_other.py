@@ -14,7 +14,7 @@ from triton_ensembles.processes import descendants, proportional_set_size
 
 pytestmark = pytest.mark.anyio
 
-MIB = 1 << 20
+MIB, GIB = 1 << 20, 1 << 30
 COMPLETE = {"SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--disable-auto-complete-config"}
 
 
@@ -74,6 +74,35 @@ async def test_a_load_waits_neither_for_another_load_nor_for_an_unload_where_the
     loading.open()
     unloading.open()
     assert await slow == [1]
+
+
+@pytest.mark.parametrize("ample", [True, False])
+async def test_models_of_unknown_size_are_loaded_one_at_a_time_unless_there_is_ample_room(
+    host: Host, tmp_path: Path, ample: bool
+) -> None:
+    """Two of them may both be far larger than all before."""
+    for number in range(5):
+        host.put(f"small{number}.tar.gz", model(initialize="self.ballast = np.ones(30 << 17)"))
+    gates = [Gate(tmp_path / name) for name in ("first", "second")]
+    for number, gate in enumerate(gates):
+        gate.folder.mkdir()
+        host.put(f"large{number}.tar.gz", model(initialize=f"{gate.wait}; self.ballast = np.ones(80 << 17)"))
+    budget = 4 * GIB if ample else 330 * MIB  # the server takes about 35 MiB, each small model 45
+    await host.start(memory_bytes=budget, environment=COMPLETE)
+    for number in range(5):
+        await host.ask(f"small{number}.tar.gz")
+    asked = [asyncio.create_task(host.ask(f"large{number}.tar.gz", number)) for number in range(2)]
+    if ample:
+        await eventually(lambda: all(gate.reached() for gate in gates))
+    else:
+        await eventually(lambda: any(gate.reached() for gate in gates))
+        await asyncio.sleep(0.5)
+        assert not all(gate.reached() for gate in gates)
+    for gate in gates:
+        gate.open()
+    assert await asyncio.gather(*asked) == [[0], [1]]
+    pid = host.pid()
+    assert proportional_set_size([pid, *descendants(pid)]) <= budget
 
 
 async def test_only_the_model_that_takes_the_server_with_it_is_blamed(host: Host, tmp_path: Path) -> None:

@@ -5,11 +5,13 @@ with an Action), rest-xml and rest-json (the path names the operation).
 """
 
 import json
+import re
 import uuid
 from xml.sax.saxutils import escape
 
 from aiohttp import web
 
+_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _REST_XML = {"s3", "cloudfront", "route53", "s3-outposts", "s3express", None}  # unsigned requests are for S3
 
 
@@ -23,7 +25,7 @@ def refusal(request: web.BaseRequest, service: str | None, code: str, message: s
     if "X-Amz-Target" in request.headers:
         body = json.dumps({"__type": code, "message": message}).encode()
         return _response(status, body, "application/x-amz-json-1.1", headers)
-    error = f"<Code>{escape(code)}</Code><Message>{escape(message)}</Message>"
+    error = f"<Code>{escape(code)}</Code><Message>{escape(_NOT_XML.sub('?', message))}</Message>"
     if service == "ec2":
         xml = f"<Response><Errors><Error>{error}</Error></Errors><RequestID>{number}</RequestID></Response>"
         return _response(status, xml.encode(), "text/xml", headers)

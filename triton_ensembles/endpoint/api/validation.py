@@ -8,6 +8,7 @@ service. This module checks them, in the wording of AWS's own framework:
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -17,6 +18,7 @@ from botocore.model import OperationModel, ServiceModel, Shape
 
 from triton_ensembles.endpoint.api.errors import NotSupportedLocally, SerializationException, ValidationException
 
+_YEAR_10000 = 253402300800  # seconds since 1970
 _PRINT = regex.compile(r"\[[^\]]*\\p\{Print\}[^\]]*\]")  # inside brackets
 _PYTHON = {
     "string": str,
@@ -28,7 +30,7 @@ _PYTHON = {
     "list": list,
     "map": dict,
     "structure": dict,
-    "timestamp": (int, float),  # seconds since 1970
+    "timestamp": (int, float, datetime),  # seconds since 1970, or what a form had
 }
 
 
@@ -95,6 +97,8 @@ def _faults(shape: Shape, value: Any, path: str) -> Iterator[str]:
             yield from _faults(shape.value, member, f"{path}.{key}.member")
     elif kind == "string":
         yield from string_faults(shape.metadata, value, path)
+    elif kind == "timestamp" and not isinstance(value, datetime) and not 0 <= value < _YEAR_10000:
+        raise SerializationException(f"{path or 'the request'} is no time: {str(value)[:200]}")
     elif kind in ("integer", "long", "float", "double"):
         yield from _range_faults(shape.metadata, value, path)
 

@@ -5,8 +5,9 @@ beside each other and beside unloads as long as what they reserve fits:
 
     what the container uses, less the models that are being unloaded, plus what loads have reserved and do not use yet
 
-What a model takes that has never been loaded is a guess: as much as the largest so far. While that rests on few models,
-such loads wait for each other, so that the guess is wrong for one of them at a time.
+What a model takes that has never been loaded is a guess: as much as the largest so far. Such loads wait for each other,
+so that the guess is wrong for one of them at a time, unless there is room for all of them though each takes three times
+what was guessed, or a quarter of the budget.
 """
 
 import asyncio
@@ -27,7 +28,8 @@ from triton_ensembles.endpoint.hosting.spec import Budgets
 
 # AWS: "a factor of the number of vCPUs". Each load blocks a thread of the container's front end.
 _MOST_LOADS = 2 * (os.cpu_count() or 1)
-_ENOUGH = 4  # models whose size is known, for guesses about several others at once
+_TIMES = 3  # what was guessed: a model whose size is unknown may take so much, or this share of the budget
+_SHARE = 4
 _PATIENCE = 2.0  # seconds that a load waits for a model in use to become idle
 
 
@@ -40,6 +42,7 @@ class Reservation:
         known: whether that is what the model took before; otherwise it is a guess.
         alone: no other load may run at the same time.
         beside: whether another load has run at the same time.
+        beside_unload: whether an unload has.
         begun: whether the load has begun; otherwise it waits for unloads.
     """
 
@@ -47,6 +50,7 @@ class Reservation:
     known: bool
     alone: bool
     beside: bool = False
+    beside_unload: bool = False
     begun: bool = False
 
 
@@ -95,6 +99,7 @@ class Admission:
             async with self._turn:
                 fits = await self._until_it_fits(model, alone)
                 reserved = Reservation(self._sizes.expected(model), self._sizes.known(model), alone)
+                reserved.beside_unload = bool(self.unloading)
                 for each in (*self.loading.values(), reserved) if self.loading else ():
                     each.beside = True
                 self.loading[model] = reserved
@@ -106,6 +111,11 @@ class Admission:
                 self.leave(model)
                 raise
             self.leave(model)
+
+    def unload_begins(self, model: Model, unload: asyncio.Task[None]) -> None:
+        self.unloading[model] = unload
+        for each in self.loading.values():
+            each.beside_unload = True
 
     def leave(self, model: Model) -> None:
         del self.loading[model]
@@ -134,7 +144,7 @@ class Admission:
             if model not in self.unloading and not self._must_wait(alone):
                 look = await self._look()
                 need, known = self._sizes.expected(model), self._sizes.known(model)
-                if known or self._sizes.count >= _ENOUGH or all(each.known for each in self.loading.values()):
+                if known or self._alone_in_guessing() or self._has_ample_room(look, need):
                     while need > self._room(look) and self.evict(f"'{model.target_model}' needs the memory"):
                         pass
                     if need <= self._room(look):
@@ -148,6 +158,18 @@ class Admission:
                             used = look.usage.total + need
                             raise faults.not_enough_room(model.target_model, "memory", used, self._budget, True)
             await self._wait_for_change(None if patience is None else patience - time.monotonic())
+
+    def _alone_in_guessing(self) -> bool:
+        return all(each.known for each in self.loading.values())
+
+    def _has_ample_room(self, look: _Look, need: int) -> bool:
+        """Whether there is room for one more model whose size is a guess, though all guesses are far too low."""
+
+        def more(guessed: int) -> int:
+            return max((_TIMES - 1) * guessed, self._budget // _SHARE - guessed)
+
+        guesses = [need, *(each.bytes for each in look.loading.values() if not each.known)]
+        return self._sizes.count > 0 and need + sum(map(more, guesses)) <= self._room(look)
 
     def _must_wait(self, alone: bool) -> bool:
         crowded = len(self.loading) >= _MOST_LOADS or any(each.alone for each in self.loading.values())

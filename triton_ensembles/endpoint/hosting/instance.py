@@ -68,6 +68,7 @@ class Instance:
             loads = self._models.loads()
             usage = await self._container.usage()
             self._memory_bytes = usage.total
+            self._report.metric("ConcurrentRequestsPerModel", self.in_flight)
             self._report.metric("CPUUtilization", await self._container.cpu())
             self._report.metric("MemoryUtilization", 100 * usage.total / self._budgets.memory_bytes)
             self._report.metric("DiskUtilization", self._disk.utilization)

@@ -200,7 +200,8 @@ class MemoryCache:
                 raise faults.not_loaded(model.target_model, answer.status, answer.message, reasons, folder) from None
             except ContainerDied:
                 await self._container.kill(api, EXIT_SECONDS)  # otherwise the next load would be sent to it
-                if reserved.beside or not await asyncio.to_thread(server.began_to_load, log_start):
+                other = reserved.beside or reserved.beside_unload  # which may have been the cause
+                if other or not await asyncio.to_thread(server.began_to_load, log_start):
                     raise
                 reasons = await asyncio.to_thread(server.reasons, log_start)
                 raise faults.died_while_loading(model.target_model, reasons) from None
@@ -228,7 +229,8 @@ class MemoryCache:
                 del self._admission.unloading[model]
                 self._admission.changed()
 
-        self._admission.unloading[model] = task = asyncio.create_task(unload())
+        task = asyncio.create_task(unload())
+        self._admission.unload_begins(model, task)
         return task
 
     async def _unload(self, model: Model, evicted: str = "") -> None:

@@ -173,7 +173,7 @@ class Variant:
         await self._drain(instances)
         await asyncio.gather(*(instance.stop() for instance in instances))
         for instance in instances:
-            self._metrics.forget(self._endpoint, self.plan.name, str(instance.index))
+            self._metrics.prometheus.forget_instance(self._endpoint, self.plan.name, str(instance.index))
             for model in instance.status().models:
                 self._report(instance.index).gone(model.target_model)
             await asyncio.to_thread(shutil.rmtree, self._instance_root(instance.index), ignore_errors=True)

@@ -9,12 +9,23 @@ LOCAL = ""  # no namespace of CloudWatch: AWS does not measure it
 
 @dataclass(frozen=True)
 class CloudWatchMetric:
-    """One metric. ``counts``: only its sum is meaningful (a counter for Prometheus)."""
+    """One metric.
+
+    Attributes:
+        counts: only its sum is meaningful (a counter for Prometheus).
+        sampled: it is the present state of an instance (a gauge).
+    """
 
     namespace: str
     unit: str
     description: str
     counts: bool = False
+    sampled: bool = False
+
+    @property
+    def of_instance(self) -> bool:
+        """Whether it describes the present state of an instance."""
+        return self.sampled or self.namespace in (INSTANCES, LOCAL)
 
 
 METRICS = {
@@ -27,6 +38,9 @@ METRICS = {
     ),
     "Invocation5XXErrors": CloudWatchMetric(
         _INVOCATIONS, "Count", "requests that the container answered with 5xx, or not at all", counts=True
+    ),
+    "ConcurrentRequestsPerModel": CloudWatchMetric(
+        _INVOCATIONS, "Count", "requests that an instance is working on or has queued", sampled=True
     ),
     "ModelLatency": CloudWatchMetric(_INVOCATIONS, "Microseconds", "time the container took to answer"),
     "OverheadLatency": CloudWatchMetric(_INVOCATIONS, "Microseconds", "time from request to answer, less ModelLatency"),

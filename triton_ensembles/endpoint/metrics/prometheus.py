@@ -1,5 +1,6 @@
 """The platform's own metrics for Prometheus: ``sagemaker_<CloudWatch's name>_<unit>``, one series for each model."""
 
+from collections.abc import Container
 from typing import Any
 
 from prometheus_client import (
@@ -12,10 +13,9 @@ from prometheus_client import (
     generate_latest,
 )
 
-from triton_ensembles.endpoint.metrics.names import INSTANCES, LOCAL, METRICS, CloudWatchMetric
+from triton_ensembles.endpoint.metrics.names import METRICS, CloudWatchMetric
 
 _LABELS = ("endpoint", "variant", "target_model")
-_GAUGES = (INSTANCES, LOCAL)  # the namespaces of what describes the present state of an instance
 _GAUGE_LABELS = ("endpoint", "variant", "instance")
 # Microseconds: from a warm identity model to a cold ensemble.
 _BUCKETS = (*(step * 10**power for power in range(2, 8) for step in (1, 2, 5)), 100_000_000, 360_000_000)
@@ -36,13 +36,19 @@ class Prometheus:
         series, metric = self._series[name], METRICS[name]  # isinstance is slow with prometheus_client's classes
         if metric.counts:
             series.labels(endpoint, variant, target_model).inc(value)
-        elif metric.namespace in _GAUGES:
+        elif metric.of_instance:
             series.labels(endpoint, variant, instance).set(value)
         else:
             series.labels(endpoint, variant, target_model).observe(value)
 
-    def forget(self, **labels: str) -> None:
-        """Drop the gauges with these labels, of a deleted endpoint or instance; what was counted stays."""
+    def forget_endpoint(self, endpoint: str) -> None:
+        """Drop all series of an endpoint that is deleted."""
+        for series in self._series.values():
+            series.remove_by_labels({"endpoint": endpoint})
+
+    def forget_instance(self, endpoint: str, variant: str, instance: str) -> None:
+        """Drop the gauges of an instance that is gone."""
+        labels = {"endpoint": endpoint, "variant": variant, "instance": instance}
         for series in self._series.values():
             if isinstance(series, Gauge):
                 series.remove_by_labels(labels)
@@ -54,6 +60,15 @@ class Prometheus:
             if not isinstance(series, Gauge):
                 series.remove_by_labels(labels)
 
+    def keep(self, endpoint: str, models: Container[tuple[str, str]], instances: Container[tuple[str, str]]) -> None:
+        """Drop the series of an endpoint that are of none of these (variant, target model) and (variant, instance)."""
+        for series in self._series.values():
+            last, kept = ("instance", instances) if isinstance(series, Gauge) else ("target_model", models)
+            found = [sample.labels for family in series.collect() for sample in family.samples]
+            for variant, other in {(each["variant"], each[last]) for each in found if each["endpoint"] == endpoint}:
+                if (variant, other) not in kept:
+                    series.remove(endpoint, variant, other)
+
     def text(self) -> bytes:
         """The exposition."""
         return generate_latest(self._registry)
@@ -61,7 +76,7 @@ class Prometheus:
 
 def _series(name: str, metric: CloudWatchMetric, registry: CollectorRegistry) -> Counter | Gauge | Histogram | Summary:
     title, about = f"sagemaker_{name}", metric.description
-    if metric.namespace in _GAUGES:
+    if metric.of_instance:
         unit = "" if metric.unit == "Count" else f"_{metric.unit.lower()}"
         return Gauge(title + unit, about, _GAUGE_LABELS, registry=registry)
     if metric.counts:

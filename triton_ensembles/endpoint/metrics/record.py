@@ -55,10 +55,7 @@ class Metrics:
         if name in _TIMED:
             self.latencies.record(endpoint, variant, target_model, name, value)
 
-    def forget(self, endpoint: str, variant: str = "", instance: str = "") -> None:
-        """Drop what describes the present state of a deleted endpoint, or instance; what was counted stays."""
-        if instance:
-            self.prometheus.forget(endpoint=endpoint, variant=variant, instance=instance)
-        else:
-            self.prometheus.forget(endpoint=endpoint)
-            self.latencies.forget(endpoint)
+    def forget_endpoint(self, endpoint: str) -> None:
+        """Drop what is known of an endpoint that is deleted, but for CloudWatch's minutes."""
+        self.prometheus.forget_endpoint(endpoint)
+        self.latencies.forget(endpoint)

@@ -8,13 +8,14 @@ a bucket is read as a form.
 
 from __future__ import annotations
 
+import json
 import logging
+import traceback
 from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Any
 from urllib.parse import parse_qs
 from xml.parsers.expat import ExpatError
-from xml.sax.saxutils import escape
 
 from botocore.model import OperationNotFoundError
 from flask import Flask
@@ -22,12 +23,15 @@ from moto.moto_server.werkzeug_app import BackendRequest, create_backend_app
 from werkzeug.utils import cached_property
 
 from triton_ensembles.endpoint.api.signature import signed_service
-from triton_ensembles.endpoint.s3.fault import Fault
+from triton_ensembles.endpoint.s3.fault import CONTENT_TYPE, Fault
 from triton_ensembles.endpoint.s3.forms import read_form
 from triton_ensembles.endpoint.s3.uploads import received
 
 _log = logging.getLogger(__name__)
 _MODULES = {"monitoring": "cloudwatch", "sts": "sts", "application-autoscaling": "applicationautoscaling"}
+# What moto's code raises when it comes upon something else than it expects: other XML, or none.
+_UNFIT = (AssertionError, AttributeError, LookupError, TypeError)
+_UNFIT_MESSAGE = "The parameters or the XML of the request are not those of this operation; s3.log has the details."
 Start = Callable[..., Any]
 
 
@@ -80,6 +84,11 @@ class Application:
             return _failure(start_response, "400 Bad Request")
         except NotImplementedError:
             return _failure(start_response, "501 Not Implemented")
+        except _UNFIT as error:
+            *_, place = traceback.extract_tb(error.__traceback__)
+            what = f"{environ.get('REQUEST_METHOD')} {environ.get('PATH_INFO')}?{query}"
+            _log.warning("%s: %r in %s, line %s", what, error, place.filename, place.lineno)
+            return _error(start_response, Fault("InvalidRequest", _UNFIT_MESSAGE))
         except Exception:
             _log.exception("%s %s failed", environ.get("REQUEST_METHOD"), environ.get("PATH_INFO"))
             return _failure(start_response, "500 Internal Server Error")
@@ -95,8 +104,8 @@ class Application:
 
 
 def _error(start_response: Start, fault: Fault) -> list[bytes]:
-    start_response(fault.status, [("Content-Type", "application/xml")])
-    return [f"<Error><Code>{fault.code}</Code><Message>{escape(fault.message)}</Message></Error>".encode()]
+    start_response(fault.status, [("Content-Type", CONTENT_TYPE)])
+    return [json.dumps({"code": fault.code, "message": fault.message}).encode()]
 
 
 def _failure(start_response: Start, status: str) -> list[bytes]:

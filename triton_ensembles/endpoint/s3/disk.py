@@ -14,8 +14,10 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from moto.s3 import models, responses
+from moto.s3 import models
 from moto.s3.exceptions import EntityTooSmall, InvalidPart, MalformedXML
+
+from triton_ensembles.endpoint.s3 import checksums
 
 _CHUNK = 1 << 20
 _IN_MEMORY = 64 * 1024  # smaller values are handled as bytes
@@ -116,15 +118,14 @@ class DiskMultipart(_Multipart):  # type: ignore[misc]
                 builder.addPart(_buffer(part.value))
             composite: tuple[str, str, int] = builder.build()
             return composite
-        text = models.compute_checksum(_buffer(whole.value), builder.checksum_algorithm).decode()
+        text = checksums.compute_checksum(_buffer(whole.value), builder.checksum_algorithm).decode()
         return builder.checksum_type, text, 1
 
 
 def install() -> None:
     """Make moto use these classes in this process."""
     models.FakeKey, models.FakeMultipart = DiskKey, DiskMultipart
-    compute = responses.compute_checksum
-    responses.compute_checksum = lambda body, *rest, **named: compute(_buffer(body), *rest, **named)
+    checksums.install(_buffer)
 
 
 def _buffer(value: Any) -> Any:

@@ -1,8 +1,10 @@
-"""What S3 refuses before moto sees it."""
+"""What is refused in the S3 process, and how forward.py hears of it: it writes errors in the format of the service."""
+
+CONTENT_TYPE = "application/x-refusal+json"  # {"code": …, "message": …}
 
 
 class Fault(Exception):  # noqa: N818 (a fact about the request)
-    """An error of S3 by its ``code``."""
+    """An error of a service by its ``code``."""
 
     def __init__(self, code: str, message: str, status: str = "400 Bad Request") -> None:
         super().__init__(message)

@@ -10,6 +10,7 @@ from yarl import URL
 from triton_ensembles.endpoint.api.refusal import refusal
 from triton_ensembles.endpoint.api.signature import signed_service
 from triton_ensembles.endpoint.request_body import Body, BodyTooLarge
+from triton_ensembles.endpoint.s3.fault import CONTENT_TYPE
 
 # Hop-by-hop headers (RFC 9110, 7.6.1). Expect is answered here.
 _HOP = {"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect", "proxy-connection"}
@@ -49,6 +50,9 @@ class Forward:
                 data=body.pieces() if request.body_exists else None,
                 allow_redirects=False,
             ) as answer:
+                if answer.content_type == CONTENT_TYPE:
+                    fault = await answer.json(content_type=CONTENT_TYPE)
+                    return _error(request, fault["code"], fault["message"], answer.status)
                 unnamed = answer.status >= 400 and answer.content_type == "text/html"  # not the service's own answer
                 if unnamed and request.method != "HEAD":
                     return _failure(request, answer.status)

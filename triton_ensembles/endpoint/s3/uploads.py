@@ -10,10 +10,9 @@ import base64
 import binascii
 import hashlib
 import re
-import zlib
-from collections.abc import Callable
 from typing import Any
 
+from triton_ensembles.endpoint.s3.checksums import CHECKSUMS
 from triton_ensembles.endpoint.s3.fault import Fault
 
 _HEAD = re.compile(rb"(?P<size>[0-9A-Fa-f]{1,16})(;[^\r\n]*)?\r\n")
@@ -22,11 +21,6 @@ _KIND = "HTTP_X_AMZ_CONTENT_SHA256"
 _CODING = "HTTP_CONTENT_ENCODING"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _INCOMPLETE = "You did not provide the number of bytes specified by the Content-Length HTTP header"
-_CHECKSUMS: dict[str, Callable[[bytes], bytes]] = {
-    "SHA256": lambda body: hashlib.sha256(body).digest(),
-    "SHA1": lambda body: hashlib.sha1(body, usedforsecurity=False).digest(),
-    "CRC32": lambda body: zlib.crc32(body).to_bytes(4, "big"),
-}
 
 
 def received(body: bytes, environ: dict[str, Any]) -> bytes:
@@ -72,7 +66,7 @@ def _compare(body: bytes, environ: dict[str, Any]) -> None:
     given = environ.get("HTTP_CONTENT_MD5")
     if given and _decoded(given, 16) != hashlib.md5(body, usedforsecurity=False).digest():
         raise Fault("BadDigest", "The Content-MD5 you specified did not match what we received.")
-    for name, compute in _CHECKSUMS.items():
+    for name, compute in CHECKSUMS.items():
         if (given := environ.get(f"HTTP_X_AMZ_CHECKSUM_{name}")) and _decoded(given, None) != compute(body):
             raise Fault("BadDigest", f"The {name} you specified did not match the calculated checksum.")
 

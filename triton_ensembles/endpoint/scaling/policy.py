@@ -13,7 +13,10 @@ from typing import Any
 OUT_MINUTES, IN_MINUTES = 3, 15
 _ENOUGH = 0.9  # of the target
 _COOLDOWN = 300  # seconds, where the policy has none: the default for SageMaker's variants
-INVOCATIONS = "SageMakerVariantInvocationsPerInstance"
+PREDEFINED = {  # the metric and the statistic of each
+    "SageMakerVariantInvocationsPerInstance": ("InvocationsPerInstance", "Sum"),
+    "SageMakerVariantConcurrentRequestsPerModelHighResolution": ("ConcurrentRequestsPerModel", "Maximum"),
+}
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,8 @@ def read_policy(policy: Mapping[str, Any], endpoint: str, variant: str) -> Targe
         metric = Metric(custom["Namespace"], custom["MetricName"], dimensions, custom["Statistic"])
     else:
         dimensions = (("EndpointName", endpoint), ("VariantName", variant))
-        metric = Metric("AWS/SageMaker", "InvocationsPerInstance", dimensions, "Sum")
+        name, statistic = PREDEFINED[settings["PredefinedMetricSpecification"]["PredefinedMetricType"]]
+        metric = Metric("AWS/SageMaker", name, dimensions, statistic)
     return TargetTracking(
         name=policy["PolicyName"],
         metric=metric,

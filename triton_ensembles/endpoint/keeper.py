@@ -1,0 +1,74 @@
+"""A parent of the endpoint's process, so that whichever of the two is killed, the other one cleans up.
+
+A process that a model has started in a session of its own becomes a child of the model's tritonserver when the model
+ends, and a child of the keeper when that tritonserver does. So after a kill -9 of the endpoint's process, the keeper
+knows all that is left and ends it. When the keeper is killed, the endpoint's process gets SIGTERM and stops as usual.
+"""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from triton_ensembles.processes import adopt_orphans, descendants, die_with_parent, handles, send, wait_for_handles
+from triton_ensembles.triton.leftovers import Leftovers
+
+_FORWARDED = (signal.SIGINT, signal.SIGTERM)
+_ROUNDS = 10  # of ending processes, which may start others meanwhile
+_KILL_SECONDS = 5.0
+
+
+def keep() -> None:
+    """Return in a new process, which has a session of its own; this one passes signals on and exits as that one does.
+
+    To be called before there are threads.
+    """
+    adopt_orphans()
+    prepare = die_with_parent()
+    with _blocked():
+        child = os.fork()
+        if child == 0:
+            os.setsid()  # so that a kill -9 of the process group leaves one of the two
+            prepare()
+            return
+        for number in _FORWARDED:
+            signal.signal(number, lambda number, _frame: _pass_on(child, number))
+    ended, status = 0, 0
+    while ended != child:
+        ended, status = os.wait()  # the others are orphans
+    _end_what_is_left(child)
+    code = os.waitstatus_to_exitcode(status)
+    os._exit(code if code >= 0 else 128 - code)
+
+
+@contextmanager
+def _blocked() -> Iterator[None]:
+    """These signals come at the end of the block, when the new process is known."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _pass_on(child: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(child, number)
+
+
+def _end_what_is_left(server: int) -> None:
+    """End all orphans of the endpoint's process ``server``, and remove what its tritonservers have left."""
+    leftovers = Leftovers.of_all(server)
+    for _ in range(_ROUNDS):
+        left = descendants(os.getpid())
+        if not left:
+            break
+        for pid in left:
+            leftovers.environments.find(pid)
+        with handles(left) as found:
+            send(found, signal.SIGKILL)
+            wait_for_handles(found, _KILL_SECONDS)
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+    leftovers.remove()

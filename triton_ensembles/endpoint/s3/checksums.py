@@ -1,0 +1,42 @@
+"""The checksums that S3 knows, but for XXHASH: moto writes a CRC32 or a SHA256 under the names of those it lacks."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from moto.s3 import models, responses
+
+from triton_ensembles.endpoint.s3.crc import crc32c, crc64nvme
+from triton_ensembles.endpoint.s3.fault import Fault
+
+CHECKSUMS: dict[str, Callable[[Any], bytes]] = {
+    "CRC32": lambda body: zlib.crc32(body).to_bytes(4, "big"),
+    "CRC32C": crc32c,
+    "CRC64NVME": crc64nvme,
+    "SHA1": lambda body: hashlib.sha1(body, usedforsecurity=False).digest(),
+    "SHA256": lambda body: hashlib.sha256(body).digest(),
+    "SHA512": lambda body: hashlib.sha512(body).digest(),
+    "MD5": lambda body: hashlib.md5(body, usedforsecurity=False).digest(),
+}
+
+
+def compute_checksum(body: Any, algorithm: str, encode_base64: bool = True) -> bytes:
+    """moto's function of this name. ``body`` has Python's buffer interface."""
+    if algorithm not in CHECKSUMS:
+        message = f"The checksum {algorithm} is not computed locally: send its value, or choose another."
+        raise Fault("NotImplemented", message, "501 Not Implemented")
+    digest = CHECKSUMS[algorithm](body)
+    return base64.b64encode(digest) if encode_base64 else digest
+
+
+def install(buffer: Callable[[Any], Any]) -> None:
+    """Make moto use it in this process. ``buffer`` turns a value of moto's into one with Python's buffer interface."""
+
+    def compute(body: Any, algorithm: str, encode_base64: bool = True) -> bytes:
+        return compute_checksum(buffer(body), algorithm, encode_base64)
+
+    models.compute_checksum = responses.compute_checksum = compute

@@ -1,0 +1,61 @@
+"""The parameters of STS and CloudWatch, compared with botocore's service models: moto only looks at some of them.
+
+And the policies of buckets: moto keeps any text, and then fails at every request for the bucket.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moto.core.parse import RequestParserError
+from moto.core.responses import BaseResponse
+from moto.iam.access_control import IAMPolicy
+from moto.s3.models import S3Backend
+
+from triton_ensembles.endpoint.api.control import parsed
+from triton_ensembles.endpoint.api.errors import ApiError, SerializationException, ValidationException
+from triton_ensembles.endpoint.api.validation import operation_model, validate
+from triton_ensembles.endpoint.s3.fault import Fault
+
+_UNREADABLE = (RequestParserError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+
+
+def install() -> None:
+    """Make moto refuse what does not fit, in this process."""
+    parse = BaseResponse.parse_parameters
+
+    def parse_parameters(self: Any, request: Any) -> None:
+        operation = operation_model(self.boto3_service_name, self._get_action())
+        if operation is None or operation.input_shape is None:
+            parse(self, request)
+            return
+        in_json = "json" in (request.content_type or "")
+        try:
+            if in_json:
+                validate(operation.input_shape, parsed(request.data))
+            _parse(parse, self, request)
+            if not in_json:
+                validate(operation.input_shape, self.params)
+        except ValidationException as error:  # these services call it so
+            raise Fault("ValidationError", error.message) from error
+        except ApiError as error:
+            raise Fault(error.code, error.message) from error
+
+    put = S3Backend.put_bucket_policy
+
+    def put_bucket_policy(self: Any, bucket_name: str, policy: bytes) -> None:
+        try:
+            IAMPolicy(policy.decode()).is_action_permitted("s3:PutObject", f"arn:aws:s3:::{bucket_name}/key")
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise Fault("MalformedPolicy", f"The policy cannot be read: {error}") from error
+        put(self, bucket_name, policy)
+
+    BaseResponse.parse_parameters = parse_parameters
+    S3Backend.put_bucket_policy = put_bucket_policy
+
+
+def _parse(parse: Any, response: Any, request: Any) -> None:
+    try:
+        parse(response, request)
+    except _UNREADABLE as error:
+        raise SerializationException(f"a value of the request has the wrong format: {error}") from error
