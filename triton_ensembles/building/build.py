@@ -18,7 +18,7 @@ from triton_ensembles.building.fused_packages import make_packages, onnxruntime_
 from triton_ensembles.building.fused_staging import stage_fused
 from triton_ensembles.building.fusion import fuse
 from triton_ensembles.building.inputs import digest_of_inputs
-from triton_ensembles.building.manifest import manifest_of
+from triton_ensembles.building.manifest import FACTS, manifest_of
 from triton_ensembles.building.mapped_weights import map_weights
 from triton_ensembles.building.model_selection import with_needs
 from triton_ensembles.building.places import Places
@@ -74,7 +74,7 @@ def choose(root: Path, names: Sequence[str]) -> list[Path]:
     for name in names:
         if name not in found:
             raise EnsembleError(f"there is no ensemble {name!r}", path=root, cure=f"there are {', '.join(found)}")
-    return [found[name] for name in names or found]
+    return [found[name] for name in dict.fromkeys(names or found)]  # a name may be given twice
 
 
 def build(
@@ -189,14 +189,18 @@ def _unchanged(plan: BuildPlan, inputs: str, places: Places, *, retry_weights: b
 
 
 def last_built(name: str, target: str, places: Places) -> Built | None:
-    """The ensemble's archive in dist/; None when it was never built, or is damaged."""
+    """The ensemble's archive in dist/; None when it was never built, or it or the record of its build is damaged."""
     try:
         state = json.loads(places.state(target, name).read_text())
         manifest = json.loads((places.repository(target, name) / MANIFEST).read_text())
         sha256 = file_digest(places.archive(target, name))
     except (OSError, ValueError):
         return None
-    return _built(name, target, places, state, manifest, changed=False) if sha256 == state["archive"] else None
+    if not (isinstance(state, dict) and state.keys() >= {"archive", "inputs"} and sha256 == state["archive"]):
+        return None
+    if not (isinstance(manifest, dict) and manifest.keys() >= FACTS):
+        return None
+    return _built(name, target, places, state, manifest, changed=False)
 
 
 def _built(

@@ -58,7 +58,7 @@ def _needed(places: Places, days: float | None) -> Iterator[str]:
         try:
             if archive.stat().st_mtime >= oldest:
                 yield from json.loads(state.read_text())["made_with"]
-        except (OSError, ValueError, KeyError):  # there is no archive, or the next build makes it again
+        except (OSError, ValueError, KeyError, TypeError):  # there is no archive, or the next build makes it again
             continue
 
 

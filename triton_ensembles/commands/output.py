@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-_QUIET, _JSON = f"{__name__}.quiet", f"{__name__}.json"
+_QUIET, _JSON, _PRINTED = (f"{__name__}.{name}" for name in ("quiet", "json", "printed"))
 
 
 def _note(key: str) -> Callable[[click.Context, click.Parameter, Any], None]:
@@ -25,7 +25,8 @@ json_format = click.option(
     default="text",
     expose_value=False,
     callback=_note(_JSON),
-    help="How to print the result. json: one JSON document on stdout, and nothing else there.",
+    help="How to print the result. json: one JSON document on stdout, and nothing else there; that of a command that "
+    'fails as a whole is {"error": text}.',
 )
 
 
@@ -44,7 +45,14 @@ def result(line: str, **style: Any) -> None:
 def document(value: dict[str, Any]) -> None:
     """Print the result as JSON, with --format json."""
     if _is_set(_JSON):
+        click.get_current_context().meta[_PRINTED] = True
         click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def failure(error: Exception) -> None:
+    """Print the error as the document, with --format json, of a command that ended before it printed its own."""
+    if not _is_set(_PRINTED):
+        document({"error": str(error)})
 
 
 def _is_set(key: str) -> bool:

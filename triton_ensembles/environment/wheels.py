@@ -93,8 +93,14 @@ def install_wheels(
     found: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="triton-wheels-", ignore_cleanup_errors=True) as folder:
         pins = pins or Pins()
-        _download(pins.pip_arguments(requirements, Path(folder)), Path(folder), python, glibc, dependencies)
-        pins.note_wheels(Path(folder))
+        arguments = pins.pip_arguments(requirements, Path(folder))
+        try:
+            _download(arguments, Path(folder), python, glibc, dependencies)
+        except EnsembleError as error:
+            if pins.given and isinstance(error.__cause__, ProgramError):
+                raise pins.refusal(error.__cause__.reason) from error
+            raise
+        pins.note_wheels(Path(folder), requirements)
         for wheel in sorted(Path(folder).glob("*.whl")):
             name, version, _, tags = parse_wheel_filename(wheel.name)
             files = _unpack(wheel, destination, left_out, f"lib/python{python}/site-packages")
