@@ -17,7 +17,6 @@ import click
 from typing_extensions import override
 
 from triton_ensembles import __version__
-from triton_ensembles.commands import output
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.processes import StopSignals
 from triton_ensembles.system_errors import explained
@@ -139,7 +138,7 @@ def _fail(error: EnsembleError) -> NoReturn:
     with contextlib.suppress(OSError):  # the stream may be what cannot be written
         click.echo(f"error: {error}", err=True)
     try:
-        output.failure(error)
+        importlib.import_module("triton_ensembles.commands.output").failure(error)
         sys.stdout.flush()
     except OSError:  # Python would flush it once more when it ends, and complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -116,10 +116,10 @@ def _each(
     return results
 
 
-def summary_of(failed: Mapping[str, EnsembleError], count: int, what: str, whats: str = "ensembles") -> str:
-    """Which of ``count`` ensembles (or ``whats``) failed, and why: a line for each."""
+def summary_of(failed: Mapping[str, EnsembleError], count: int, what: str, things: str = "ensembles") -> str:
+    """Which of ``count`` ensembles (or ``things``) failed, and why: a line for each."""
     reasons = [f"\n  {name}: {error.headline}" for name, error in failed.items()]
-    return f"{len(failed)} of {count} {whats} {what}:{''.join(reasons)}"
+    return f"{len(failed)} of {count} {things} {what}:{''.join(reasons)}"
 
 
 def timed_progress(name: str) -> Callable[[str], None]:
