@@ -58,8 +58,9 @@ class ConfigFile:
         ``at("input", 0, "dims", 1)``; map entries by key: ``at("parameters", "EXECUTION_ENV_PATH", "value",
         "string_value")``; a step's map: ``at("ensemble_scheduling", "step", 2, "input_map", "INPUT0", "value")``.
         """
-        if path[0] == "parameters" and len(path) > 1 and path[1] in self.added:
-            return self.added[str(path[1])][1]
+        match path:
+            case ("parameters", str(key), *_) if key in self.added:
+                return self.added[key][1]
         for end in range(len(path), 0, -1):
             offset = self._parsed.offsets.get(path[:end])
             if offset is not None:
