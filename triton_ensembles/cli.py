@@ -1,6 +1,7 @@
 """The command line: its commands, each imported when it is called, and how errors are printed."""
 
 import contextlib
+import fcntl
 import importlib
 import io
 import os
@@ -8,6 +9,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,6 +24,9 @@ from triton_ensembles.extras import missing_extra
 from triton_ensembles.processes import StopSignals
 from triton_ensembles.project import FALLBACK
 from triton_ensembles.system_errors import explained
+
+_TEMPORARY = "triton-ensembles-"
+_NEW_SECONDS = 60.0
 
 # The modules of commands/, with their lines in --help, for which importing them all would take seconds.
 COMMANDS = {
@@ -119,13 +124,17 @@ def _missing_command(name: str, missing: EnsembleError) -> click.Command:
 def _temporary_files(signals: StopSignals) -> Iterator[None]:
     """A folder for all temporary files of the command and its children, removed at the end whatever happens.
 
-    A signal in the middle of their own cleaning up would otherwise leave some behind.
+    A signal in the middle of their own cleaning up would otherwise leave some behind. What a command that was killed
+    has left is removed, too: the kernel has released its lock.
     """
     try:
-        folder = tempfile.mkdtemp(prefix="triton-ensembles-")
+        folder = tempfile.mkdtemp(prefix=_TEMPORARY)
+        lock = os.open(folder, os.O_RDONLY)
     except OSError:  # many commands need none
         yield
         return
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    _remove_left_folders(Path(folder).parent)
     variables = {"TMPDIR": folder}
     if not _home_is_writable():  # matplotlib would make a folder in ours, and miss it at the end
         variables["MPLCONFIGDIR"] = os.environ.get("MPLCONFIGDIR", folder)
@@ -137,6 +146,7 @@ def _temporary_files(signals: StopSignals) -> Iterator[None]:
     finally:
         signals.hold()
         shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
         tempfile.tempdir = tempdir
         for name, value in before.items():
             if value is None:
@@ -152,10 +162,24 @@ def _home_is_writable() -> bool:
     return os.access(folder, os.W_OK)
 
 
+def _remove_left_folders(parent: Path) -> None:
+    """Remove temporary folders that no running command has locked. A new one may not be locked yet."""
+    for folder in parent.glob(f"{_TEMPORARY}*"):
+        with contextlib.suppress(OSError):  # it is gone, in use, or another user's
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if time.time() - os.fstat(lock).st_ctime > _NEW_SECONDS:
+                    shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
 def _fail(error: EnsembleError, code: int = 1) -> NoReturn:
     with contextlib.suppress(OSError):  # the stream may be what cannot be written
         click.echo(f"error: {error}", err=True)
     try:
+        importlib.import_module("triton_ensembles.commands.output").failure(error)
         sys.stdout.flush()
     except OSError:  # Python would flush it once more when it ends, and complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

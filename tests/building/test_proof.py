@@ -39,3 +39,19 @@ def test_what_does_not_load_is_refused_with_the_reason_and_dist_stays_as_it_was(
     assert "no such license" in str(caught.value) and "models/proof" not in str(caught.value)
     assert {path: path.read_bytes() for path in (tmp_path / "dist").rglob("*") if path.is_file()} == before
     assert not list((tmp_path / "dist").rglob(".*.partial"))
+
+
+def test_a_server_that_ends_while_it_loads_is_tried_once_more(tmp_path: Path) -> None:
+    """Otherwise a very busy machine, on which Triton gives up on slow stubs and aborts, refuses a good archive."""
+    write_chain(tmp_path)
+    step, died = tmp_path / "ensembles" / NAME / "second" / "1" / "model.py", tmp_path / "died"
+    step.write_text(
+        f"""import os, signal
+if not os.path.exists({str(died)!r}):
+    open({str(died)!r}, "w").close()
+    os.kill(os.getppid(), signal.SIGABRT)
+{step.read_text()}"""
+    )
+    said: list[str] = []
+    assert make(tmp_path, said).proven
+    assert [line for line in said if "trying once more" in line]

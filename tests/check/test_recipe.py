@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -126,3 +128,50 @@ def test_an_artifact_that_is_no_file_of_a_step_is_a_fault(tmp_path: Path) -> Non
 def test_every_maker_says_what_it_reads() -> None:
     """Otherwise a recipe with that maker ends the check."""
     assert NEEDS.keys() == MAKERS.keys()
+
+
+LABELS = '[[artifacts]]\npath = "scale/1/x"\nmaker = "numbered_labels"\noptions = { count = 3 }\n'
+
+
+@pytest.mark.parametrize(
+    ("recipe", "rule", "line"),
+    [
+        (LABELS.replace("= 3", '= "three"'), "recipe-maker-options", 5),
+        (LABELS.replace("scale/1/x", "scale/1/model.py/x"), "recipe-artifact-path", 3),
+        (LABELS.replace("scale/1/x", "scale/1"), "recipe-artifact-path", 3),
+        (LABELS + LABELS.replace("/1/x", "/./1//x"), "recipe-artifact-path", 3),
+        (LABELS + LABELS.replace("/1/x", "/1/x/y"), "recipe-artifact-path", 3),
+        (LABELS.replace("1/x", "1/" + "x" * 256), "recipe-unreadable", 3),
+        (LABELS.replace("1/x", "2/x"), "model-file-missing", 0),
+        ('[parameters.scale]\nFORCE_CPU_ONLY_INPUT_TENSORS = "maybe"\n', "force-cpu-only-value", 3),
+        ('[sources."../x"]\nfrom = [{ url = "https://x/" }]\nfiles = {}\n', "recipe-unreadable", 2),
+        ('[sources.x]\nfrom = [{ url = "http://x:99999/" }]\nfiles = {}\n', "recipe-unreadable", 3),
+    ],
+)
+def test_what_the_build_would_stop_at_later_is_a_fault(recipe: str, rule: str, line: int, tmp_path: Path) -> None:
+    """Otherwise check says 'no faults', and the build ends in an error, or writes into its own store."""
+    faults = check([project(tmp_path, f'description = "An example"\n{recipe}')]).faults
+    assert (rule, line) in [(each.rule, each.place.line) for each in faults]
+
+
+def test_a_folder_has_one_ensemble_and_nothing_that_no_archive_can_hold(tmp_path: Path) -> None:
+    """Otherwise the build refuses it, or leaves out what a link leads to."""
+    mine = project(tmp_path, 'description = "An example"\n')
+    shutil.copytree(mine / "ensemble", mine / "outer")
+    (mine / "scale" / "1" / "weights.bin").symlink_to(tmp_path / "not there")
+    (mine / "scale" / "1" / "shared").symlink_to(tmp_path / "envs")
+    os.mkfifo(mine / "scale" / "1" / "pipe")
+    (mine / "scale" / "1" / ".#model.py").symlink_to("me@here.1")  # as an editor locks a file
+    (mine / "ensemble" / "examples").symlink_to(tmp_path / "envs")
+    (mine / "x-python3.11.lock").write_text("# Asked for:\n\nalpha==1.0 --hash=sha256:" + "0" * 64 + "\n<<<<<<< HEAD\n")
+    found = [(rule, line) for rule, line, _ in recipe_faults(mine)]
+    assert sorted(found) == [("recipe-ensemble", 0), *[("recipe-link", 0)] * 3, ("recipe-lock", 4)]
+
+
+def test_a_version_that_only_conda_reads_is_a_fault_of_wheels(tmp_path: Path) -> None:
+    """Otherwise the build ends in a traceback of packaging's."""
+    recipe = f'{RECIPE}kind = "wheels"\n'
+    mine = project(tmp_path, recipe, "dependencies:\n  - openssl=1.1.1w\n")
+    assert [(rule, line) for rule, line, _ in recipe_faults(mine)] == [("recipe-environment-file", 2)]
+    (mine / "ensemble.toml").write_text(RECIPE)
+    assert recipe_faults(mine) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shlex
 import signal
@@ -16,6 +17,7 @@ import pytest
 from tests.commands.projects import command
 from tests.running import running
 from tests.test_project import write_ensemble
+from triton_ensembles.paths import ROOT
 from triton_ensembles.processes import end
 from triton_ensembles.triton.ports import Ports
 
@@ -100,3 +102,21 @@ def test_what_a_program_started_in_a_session_of_its_own_ends_with_it(tmp_path: P
         end(process, seconds=0.1)
         assert stream.read() == ""
     assert process.returncode == -signal.SIGTERM
+
+
+def test_what_a_killed_command_has_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    """Otherwise each one leaves an environment of gigabytes in /tmp. Those of running commands stay."""
+    write_ensemble(tmp_path, "doubler")
+    temporary = tmp_path / "tmp"
+    for name in ("killed", "running", "new"):
+        (temporary / f"triton-ensembles-{name}" / "prefix").mkdir(parents=True)
+    (temporary / "other").mkdir()
+    handle = os.open(temporary / "triton-ensembles-running", os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    environment = os.environ | {"TMPDIR": os.fspath(temporary)}
+    code = "import sys, triton_ensembles.cli as cli; cli._NEW_SECONDS = float(sys.argv.pop(1)); cli.main()"
+    for seconds, left in (("3600", ["killed", "new", "running"]), ("0", ["running"])):
+        words = [sys.executable, "-c", code, seconds, "--project", os.fspath(tmp_path), "list"]
+        subprocess.run(words, env=environment, check=True, cwd=ROOT, capture_output=True)
+        assert sorted(path.name for path in temporary.iterdir()) == ["other", *(f"triton-ensembles-{e}" for e in left)]
+    os.close(handle)

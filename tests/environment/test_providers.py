@@ -44,7 +44,7 @@ def test_after_a_program_without_network_the_next_provider_is_tried(
     spec = environment_file("dependencies: ['idna==3.10']\n")
     with pytest.raises(ProviderUnavailableError, match=f"{program} cannot reach its channels"):
         PROVIDERS[program](spec, tmp_path / "prefix", lambda _: None, Pins())
-    assert arguments.read_text().split()[-1] == str(spec.path)
+    assert arguments.read_text().split()[-1] == str(tmp_path / "environment.yml")
     assert str(tmp_path / "prefix") in arguments.read_text()
 
 

@@ -13,12 +13,29 @@ from triton_ensembles.environment import make_packed_environment
 from triton_ensembles.environment.pins import Pins
 from triton_ensembles.environment.prefix import make_prefix
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import ROOT
 from triton_ensembles.triton.interpreter import inspect_interpreter
 
 from .channel import PLACEHOLDER, add_package
 from .conftest import WriteFile, run_bare
+from .test_wheels import add_wheel
 
 pytest.importorskip("rattler")
+_MICROMAMBA = f"""
+import os
+import sys
+from pathlib import Path
+sys.path.insert(0, {str(ROOT)!r})
+from triton_ensembles.environment import read_environment_file
+from triton_ensembles.environment.conda import install_with_rattler
+from triton_ensembles.environment.pins import Pins
+create, yes, option, prefix, file_option, file = sys.argv[1:]
+assert (create, yes, option, file_option) == ("create", "--yes", "--prefix", "--file")
+spec = read_environment_file(Path(file))
+assert not spec.pip_packages
+install_with_rattler(spec, Path(prefix), print, Pins())
+os._exit(0)
+"""
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
@@ -116,3 +133,33 @@ def test_pinned_packages_are_installed_whatever_else_would_fit(
     anything = environment_file(spec_text(channel, "greeting"))
     again = make_packed_environment(anything, destination=tmp_path / "new.tar.gz", pins=Pins(tuple(first.found)))
     assert again.sha256 == packed.sha256
+
+
+def test_the_pip_section_of_an_environment_from_a_channel_is_locked_too(
+    channel: Path, environment_file: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise packages of pip float where those of conda do not."""
+    index = tmp_path / "index"
+    index.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
+    add_wheel(index, "alpha", requires="beta")
+    add_wheel(index, "beta", "1.0")
+    spec = environment_file(spec_text(channel, "greeting=1") + "  - pip:\n    - alpha\n")
+    first, programs = Pins(), tmp_path / "bin"
+    # micromamba as far as the build uses it, on top of py-rattler's solver and installer.
+    programs.mkdir()
+    (programs / "micromamba").write_text(f"#!{sys.executable}\n{_MICROMAMBA}")
+    (programs / "micromamba").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    packed = make_packed_environment(spec, destination=tmp_path / "one.tar.gz", provider="micromamba", pins=first)
+    assert [line.partition(" ")[0] for line in first.found if not line.startswith("conda ")] == [
+        "alpha==1.0",
+        "beta==1.0",
+    ]
+    assert {line.split()[1] for line in first.found if line.startswith("conda ")} == {"greeting", "python"}
+    add_wheel(index, "beta", "2.0")
+    for provider in ("micromamba", "rattler"):
+        pins = Pins(tuple(first.found))
+        again = make_packed_environment(spec, destination=tmp_path / f"{provider}.tar.gz", provider=provider, pins=pins)
+        assert again.packages == packed.packages and again.packages["beta"] == "1.0"

@@ -53,6 +53,7 @@ def test_python_is_one_minor_version_or_left_open(environment_file: WriteFile, w
         ("dependencies:\n  - numpy\n  - numpy=2\n", 3, "twice"),
         ("dependencies:\n  - python>=3.9\n", 2, "one minor"),
         ("dependencies:\n  - pip:\n    - -e .\n", 3, "pip requirement"),
+        ("dependencies:\n  - pip:\n    - a @ git+https://x.example/a\n", 3, "no digest can lock it"),
         ("dependencies:\n  - conda:\n    - x\n", 2, "pip:"),
         ("dependencies: numpy\n", 1, "list"),
         ("name: a\nprefix: /somewhere\ndependencies: []\n", 2, "prefix"),
@@ -68,6 +69,13 @@ def test_a_fault_is_reported_with_its_line(environment_file: WriteFile, text: st
         environment_file(text)
     assert caught.value.line == line
     assert caught.value.path is not None
+
+
+def test_a_version_that_pip_cannot_read_is_reported_with_its_line(environment_file: WriteFile) -> None:
+    spec = environment_file("dependencies:\n  - numpy\n  - openssl=1.1.1w\n")
+    with pytest.raises(EnsembleError, match="pip cannot read") as caught:
+        print(spec.pip_requirements)
+    assert caught.value.line == 3
 
 
 def test_a_missing_file_is_reported(tmp_path: Path) -> None:

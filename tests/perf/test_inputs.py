@@ -87,3 +87,9 @@ def test_input_of_the_user_wins(tmp_path: Path) -> None:
     data = tmp_path / "mine.json"
     inputs = of_project("bert_trt", tmp_path, user=UserInputs(data=data))
     assert inputs.arguments == ("--input-data", str(data))
+
+
+def test_a_given_shape_is_not_ignored_for_the_examples(tmp_path: Path) -> None:
+    """Otherwise people measure requests of another size than they asked for."""
+    inputs = inputs_for(OTHER, read_examples(ENSEMBLES / "bert_trt"), 1, tmp_path, UserInputs(shapes=("IMAGE:3,8,8",)))
+    assert inputs.arguments == ("--shape", "IMAGE:3,8,8")

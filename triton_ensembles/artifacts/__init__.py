@@ -9,8 +9,8 @@ A maker is a function that writes ``job.output`` and returns facts for the manif
 """
 
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -40,15 +40,15 @@ class MakerNeeds:
     """What a maker reads of an artifact's entry in the recipe.
 
     Attributes:
-        options: those that it cannot do without.
+        options: those that it cannot do without, and the types of their values.
         optional: other options that it knows.
         file: whether it reads one file, which ``file`` or ``needs`` names.
         files: whether it reads all files of the source.
         any_options: whether it takes whatever options there are.
     """
 
-    options: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
+    options: Mapping[str, type] = field(default_factory=dict)
+    optional: Mapping[str, type] = field(default_factory=dict)
     file: bool = False
     files: bool = False
     any_options: bool = False
@@ -56,16 +56,16 @@ class MakerNeeds:
 
 NEEDS = {
     "copy": MakerNeeds(file=True),
-    "member": MakerNeeds(("member",), file=True),
-    "numbered_labels": MakerNeeds(("count",)),
+    "member": MakerNeeds({"member": str}, file=True),
+    "numbered_labels": MakerNeeds({"count": int}),
     "bert_onnx": MakerNeeds(files=True),
-    "dali_pipeline": MakerNeeds(("pipeline",)),
-    "graphdef_onnx": MakerNeeds(("input", "output"), file=True),
-    "inception_v3_random": MakerNeeds(("seed",)),
-    "tensorrt_plan": MakerNeeds(("profiles", "accuracy"), ("precision",), file=True),
+    "dali_pipeline": MakerNeeds({"pipeline": str}),
+    "graphdef_onnx": MakerNeeds({"input": str, "output": str}, file=True),
+    "inception_v3_random": MakerNeeds({"seed": int}),
+    "tensorrt_plan": MakerNeeds({"profiles": tuple, "accuracy": str}, {"precision": str}, file=True),
     "resnet50_torchscript": MakerNeeds(file=True),
-    "resnet50_random": MakerNeeds(("seed",)),
-    SCRIPT: MakerNeeds((RUN,), any_options=True),
+    "resnet50_random": MakerNeeds({"seed": int}),
+    SCRIPT: MakerNeeds({RUN: str}, any_options=True),
 }
 """What each maker reads of the recipe, by its name."""
 

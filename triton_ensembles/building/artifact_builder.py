@@ -115,6 +115,7 @@ class ArtifactBuilder:
     def _run(self, artifact: Artifact, maker: MakerCall, inputs: Inputs) -> MadeArtifact:
         origin = {
             **maker.identity(),
+            "name": artifact.name,  # two files of the same content are two entries
             "file": inputs.file,
             "source": inputs.sha256,
             "reads": {path: file_digest(self.plan.root / path) for path in artifact.reads},

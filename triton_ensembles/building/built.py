@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.building.manifest import FACTS
 from triton_ensembles.building.places import Places
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest, parse_json
@@ -46,16 +47,16 @@ def choose(root: Path, names: Sequence[str]) -> list[Path]:
     for name in names:
         if name not in found:
             raise EnsembleError(f"there is no ensemble {name!r}", path=root, cure=f"there are {', '.join(found)}")
-    return [found[name] for name in names or found]
+    return [found[name] for name in dict.fromkeys(names or found)]  # a name may be given twice
 
 
 def last_built(name: str, target: str, places: Places) -> Built | None:
-    """The ensemble's archive in dist/; None when it was never built, or is damaged."""
+    """The ensemble's archive in dist/; None when it was never built, or it or the record of its build is damaged."""
     try:
         state = parse_json(places.state(target, name).read_bytes())
         manifest = parse_json((places.repository(target, name) / MANIFEST).read_bytes())
         parts = [*manifest["artifacts"].values(), *manifest["environments"].values()]
-        whole = all(isinstance(each, dict) for each in parts) and isinstance(manifest["weights"], str)
+        whole = all(isinstance(each, dict) for each in parts) and manifest.keys() >= FACTS
         if not whole or file_digest(places.archive(target, name)) != state["archive"]:
             return None
         return built_of(name, target, places, state, manifest, changed=False)

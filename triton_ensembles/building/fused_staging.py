@@ -34,7 +34,7 @@ def stage_fused(
     model = destination / plan.name
     version = model / fusion.version
     version.mkdir(parents=True)
-    for written in written_paths(plan.folder / fusion.ensemble):
+    for written in written_paths(plan.folder, fusion.ensemble):
         copy(written, model / written.relative_to(plan.folder / fusion.ensemble))
     for taken in (_ENTRY.name, PLAN, STEPS, _PACKAGE.name):
         if (packages / taken).exists():
@@ -46,7 +46,7 @@ def stage_fused(
     for step in fusion.steps:
         folder = version / STEPS / step.name
         source = plan.folder / step.name
-        for written in written_paths(source):
+        for written in written_paths(plan.folder, step.name):
             inner = written.relative_to(source)
             other_version = inner.parts[0].isdecimal() and inner.parts[0] != step.version
             if inner.name != CONFIG and not other_version:

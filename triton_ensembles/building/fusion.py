@@ -13,10 +13,10 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from triton_ensembles.backends import ENGINES
+from triton_ensembles.building.model_selection import written_backend
 from triton_ensembles.building.plan import BuildPlan, find_ensemble, written_paths
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.fused.plan import DIGEST, STEPS, StepPlan
-from triton_ensembles.triton.backends import PLATFORMS
 from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
 
 
@@ -60,11 +60,6 @@ def fuse(plan: BuildPlan) -> Fusion:
     )
 
 
-def backend_of(config: ModelConfig) -> str:
-    """The backend of a step, also where the config only has its platform."""
-    return config.backend or PLATFORMS.get(config.platform, "")
-
-
 def _in_order(config: ModelConfig) -> list[Any]:
     """The steps of the DAG, each after those whose tensors it reads, and those that can run first in their order."""
     uses = config.ensemble_scheduling.step
@@ -85,7 +80,7 @@ def _in_order(config: ModelConfig) -> list[Any]:
 
 def _step(plan: BuildPlan, folder: str, use: Any, instances: int) -> StepPlan:
     config = plan.configs[folder]
-    backend = backend_of(config)
+    backend = written_backend(config)
     if backend != "python" and backend not in ENGINES:
         raise EnsembleError(
             f"the step {folder} cannot be fused: there is no engine for the backend {backend!r}",
@@ -101,7 +96,7 @@ def _step(plan: BuildPlan, folder: str, use: Any, instances: int) -> StepPlan:
 
 def _versions(plan: BuildPlan, folder: str) -> set[int]:
     """The version folders of a model: those in git, and those that artifacts are made for."""
-    paths = [path.relative_to(plan.folder / folder) for path in written_paths(plan.folder / folder)]
+    paths = [path.relative_to(plan.folder / folder) for path in written_paths(plan.folder, folder)]
     first = {path.parts[0] for path in paths if len(path.parts) > 1 or (plan.folder / folder / path).is_dir()}
     made = {artifact.path.split("/")[1] for artifact in plan.artifacts if artifact.step == folder}
     return {int(name) for name in first | made if name.isdecimal()}

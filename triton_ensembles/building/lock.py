@@ -7,14 +7,21 @@ names no registry. It is renewed when something else is asked for; ``--locked`` 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from triton_ensembles.environment.pins import Pins
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from triton_ensembles.environment.pins import LINE, Pins
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import write_whole
 from triton_ensembles.progress import Progress
 
+_CONDA_NAME = re.compile(r"(?:[^\s:]+::)?([A-Za-z0-9_][A-Za-z0-9_.-]*)")
+_CURE = "delete this lock and build, or take it from git as it was"
 _TITLE = "# The packages that build.py installs, which writes this file. To renew it, delete it and build. Asked for:"
 _ASKED = "#   "
 
@@ -23,25 +30,53 @@ class Lock:
     """The lock of one set of packages. ``frozen``: it may not change.
 
     Raises:
-        EnsembleError: it is frozen, and it is missing or was made for something else.
+        EnsembleError: it is frozen, and it is missing or was made for something else; or it was damaged: a line is not
+            one of a lock, or what is asked for is not in it.
     """
 
     def __init__(self, folder: Path, name: str, python: str, asked: Sequence[str], *, frozen: bool) -> None:
         self.path = folder / f"{name}-python{python}.lock"
         self._asked = tuple(asked)
-        lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.is_file() else []
+        try:
+            lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.is_file() else []
+        except UnicodeDecodeError as error:
+            raise EnsembleError("this lock is not text in UTF-8", path=self.path, cure=_CURE) from error
         was = tuple(line.removeprefix(_ASKED) for line in lines if line.startswith(_ASKED))
         fits = bool(lines) and was == self._asked
         self._renewed = bool(lines) and not fits
         self.lines = tuple(line for line in lines if line and not line.startswith("#")) if fits else ()
+        self._refuse_damage(lines, python if fits else "")
         if frozen and not fits and asked:
             wrong = "was made for other packages than are asked for now" if lines else "is missing"
             raise EnsembleError(
                 f"this lock {wrong}", path=self.path, cure="build without --locked, and commit the lock that it writes"
             )
 
+    def _refuse_damage(self, lines: Sequence[str], python: str) -> None:
+        """``python``: of a lock for what is asked for now, which it must hold; "" for another one."""
+        found: dict[str, str] = {}
+        for number, line in enumerate(lines, 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            if not (match := LINE.fullmatch(line)):
+                raise EnsembleError("this is no line of a lock", path=self.path, line=number, cure=_CURE)
+            package = canonicalize_name(match["pip"] or match["conda"])
+            if package in found and match["pip"]:
+                raise EnsembleError(f"{package} is in this lock twice", path=self.path, line=number, cure=_CURE)
+            found[package] = match["version"] or ""
+        from_conda = any(line.startswith("conda ") for line in lines)
+        for asked in self._asked if python else ():
+            name, wanted = _name_and_versions(asked, python)
+            if name is None or (name in ("python", "pip") and not from_conda):
+                continue
+            if name not in found:
+                raise EnsembleError(f"{asked} is asked for, and this lock lacks it", path=self.path, cure=_CURE)
+            if found[name] and not wanted.contains(found[name], prereleases=True):
+                message = f"{asked} is asked for, and this lock has {name} {found[name]}"
+                raise EnsembleError(message, path=self.path, cure=_CURE)
+
     def pins(self) -> Pins:
-        return Pins(self.lines)
+        return Pins(self.lines, source=self.path)
 
     def write(self, found: Sequence[str], progress: Progress) -> None:
         """Note what was found, unless that is what the lock already says."""
@@ -53,3 +88,15 @@ class Lock:
             partial.write_text("\n".join(text) + "\n", encoding="utf-8")
         why = "renewed, because something else is asked for" if self._renewed else "written"
         progress(f"the lock {self.path.name} is {why}: {len(self.lines)} packages; commit it")
+
+
+def _name_and_versions(asked: str, python: str) -> tuple[str | None, SpecifierSet]:
+    """What a line of an environment file asks for; None where its marker does not hold for this Python."""
+    try:
+        requirement = Requirement(asked)
+    except InvalidRequirement:  # a match specification of conda, whose solver has seen to the version
+        found = _CONDA_NAME.match(asked)
+        return (canonicalize_name(found[1]) if found else None), SpecifierSet()
+    environment = {"python_version": python, "python_full_version": f"{python}.99"}
+    holds = requirement.marker is None or requirement.marker.evaluate(environment)
+    return (canonicalize_name(requirement.name) if holds else None), requirement.specifier

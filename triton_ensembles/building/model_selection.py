@@ -40,10 +40,21 @@ class SelectedModel:
 def select_models(recipe: Recipe, configs: Mapping[str, ModelConfig], target: Target) -> dict[str, SelectedModel]:
     """The model file of each step that has any, by step.
 
+    A step of another backend, such as Python's, reads its files itself, whatever they are called.
+
     Raises:
         EnsembleError: the target has no backend for any file of a step.
     """
-    return {step: _select(recipe, step, config, target) for step, config in configs.items() if recipe.models_of(step)}
+    return {
+        step: _select(recipe, step, config, target)
+        for step, config in configs.items()
+        if recipe.models_of(step) and (step in recipe.engines or written_backend(config) in {"", *MODEL_FILES})
+    }
+
+
+def written_backend(config: ModelConfig) -> str:
+    """The backend in git, also where the config only has its platform."""
+    return config.backend or PLATFORMS.get(config.platform, "")
 
 
 def with_needs(recipe: Recipe, artifacts: Iterable[Artifact]) -> tuple[Artifact, ...]:
@@ -57,7 +68,7 @@ def with_needs(recipe: Recipe, artifacts: Iterable[Artifact]) -> tuple[Artifact,
 
 def _select(recipe: Recipe, step: str, config: ModelConfig, target: Target) -> SelectedModel:
     engine = recipe.engines.get(step) if target.chooses_engines else None
-    written = config.backend or PLATFORMS.get(config.platform, "")
+    written = written_backend(config)
     wanted = engine.backend if engine else written
     if wanted in target.backends and (file := recipe.model_for(step, wanted)):
         return SelectedModel(file, wanted, engine)

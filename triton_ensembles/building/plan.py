@@ -11,7 +11,7 @@ from triton_ensembles.building.config_rewrite import rewrite_configs
 from triton_ensembles.building.environment_forms import kind_for
 from triton_ensembles.building.model_selection import SelectedModel, select_models
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples import FOLDER as EXAMPLES
+from triton_ensembles.examples.folder import examples_folder
 from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.recipe.reader import read_recipe
 from triton_ensembles.recipe.schema import Artifact, Recipe
@@ -71,7 +71,11 @@ def plan_build(folder: Path, target: Target, root: Path | None = None) -> BuildP
     _refuse_unknown_steps(folder, recipe, configs)
     selected = select_models(recipe, configs, target)
     rewrite_configs(configs, ensemble, folder.name, recipe, selected, target)
-    artifacts = tuple(each for each in recipe.artifacts if not each.is_model or selected[each.step].file == each)
+    artifacts = tuple(
+        each
+        for each in recipe.artifacts
+        if not each.is_model or each.step not in selected or selected[each.step].file == each
+    )
     return BuildPlan(folder, root or folder.parents[1], target, recipe, selected, artifacts, configs)
 
 
@@ -104,14 +108,16 @@ def find_ensemble(folder: Path, configs: Mapping[str, ModelConfig]) -> str:
     return names[0]
 
 
-def written_paths(folder: Path) -> list[Path]:
-    """Every file below ``folder``, and every version folder, which may be empty.
+def written_paths(folder: Path, model: str = "") -> list[Path]:
+    """Every file of the ensemble in ``folder``, or of one model, every version folder and every empty folder.
 
-    Bytecode and the example requests of an ensemble are left out.
+    Bytecode and the example requests (``examples/`` beside the config.pbtxt of the ensemble) are left out.
     """
+    examples = examples_folder(folder)
     return [
         path
-        for path in sorted(folder.rglob("*"))
-        if not {"__pycache__", EXAMPLES}.intersection(path.relative_to(folder).parts[:-1])
-        and (path.is_file() or (path.is_dir() and path.name.isdecimal()))
+        for path in sorted((folder / model).rglob("*"))
+        if "__pycache__" not in path.relative_to(folder).parts
+        and examples not in (path, *path.parents)
+        and (path.is_file() or (path.is_dir() and (path.name.isdecimal() or not any(path.iterdir()))))
     ]

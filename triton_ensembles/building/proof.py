@@ -1,9 +1,11 @@
 """The proof that an archive loads: unpacked as SageMaker unpacks it, and loaded once by a server with its routes."""
 
+import contextlib
+import http.client
 import json
+import select
 import tempfile
-import urllib.error
-import urllib.request
+import time
 from pathlib import Path
 
 from triton_ensembles.endpoint.hosting.extract import ExtractionError, extract
@@ -12,6 +14,8 @@ from triton_ensembles.progress import Progress
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 _LOAD_SECONDS = 600  # SageMaker gives the download and the load of a model ten minutes
+# On a machine that is very busy, stubs start so slowly that tritonserver 2.51.0 gives up and aborts.
+_TRIES = 2
 
 
 def prove(archive: Path, shown_as: Path, python: str, log: Path, progress: Progress) -> None:
@@ -33,31 +37,38 @@ def prove(archive: Path, shown_as: Path, python: str, log: Path, progress: Progr
             extract(archive, model, lambda _: None)
         except ExtractionError as error:
             raise EnsembleError(f"the archive cannot be unpacked: {error}", path=shown_as) from error
-        with SageMakerServer(empty, log=log, python=python) as server:
-            message = _load(server, archive.name, model)
+        for _ in range(_TRIES):
+            with SageMakerServer(empty, log=log, python=python) as server:
+                reasons, ended = _reasons(server, archive.name, model)
+            if not ended:
+                break
+            progress(f"the server ended while it loaded {archive.name}; trying once more")
+        if reasons:
             # Named as in the archive, not by the folder that they were unpacked into.
-            reasons = [
-                each.replace(f"{model}::", "").replace(f"{model}/", "") for each in server.reasons() or [message]
-            ]
-            if message:
-                raise EnsembleError(
-                    "the archive does not load, so it was not put there:\n  " + "\n  ".join(reasons),
-                    path=shown_as,
-                    cure=f"the server's log is {log}",
-                )
+            reasons = [each.replace(f"{model}::", "").replace(f"{model}/", "") for each in reasons]
+            raise EnsembleError(
+                "the archive does not load, so it was not put there:\n  " + "\n  ".join(reasons),
+                path=shown_as,
+                cure=f"the server's log is {log}",
+            )
 
 
-def _load(server: SageMakerServer, name: str, folder: Path) -> str:
-    """What the server answers to SageMaker's request to load; "" if it loads."""
-    body = json.dumps({"model_name": "proof", "url": str(folder)}).encode()
+def _reasons(server: SageMakerServer, name: str, folder: Path) -> tuple[list[str], bool]:
+    """Why the model does not load, nothing if it does; and whether the server ended meanwhile."""
+    connection = http.client.HTTPConnection(server.sagemaker_url)
+    body = json.dumps({"model_name": "proof", "url": str(folder)})
     headers = {"X-Amzn-SageMaker-Target-Model": name, "Content-Type": "application/json"}
-    request = urllib.request.Request(f"http://{server.sagemaker_url}/models", body, headers)
-    try:
-        with urllib.request.urlopen(request, timeout=_LOAD_SECONDS):
-            return ""
-    except urllib.error.HTTPError as error:
-        return error.read().decode(errors="replace")
-    except TimeoutError:
-        return f"the load did not end within {_LOAD_SECONDS} s"
-    except OSError as error:
-        return f"the server ended while it loaded ({error})"
+    with contextlib.closing(connection):
+        try:
+            connection.request("POST", "/models", body, headers)
+            limit = time.monotonic() + _LOAD_SECONDS
+            while not select.select([connection.sock], [], [], 1.0)[0]:
+                if server.crashed():  # it may hang in its last words, with the connection open
+                    return [*server.reasons(), "the server crashed while it loaded"], True
+                if time.monotonic() > limit:
+                    return [*server.reasons(), f"the load did not end within {_LOAD_SECONDS} s"], False
+            answer = connection.getresponse()
+            text = answer.read().decode(errors="replace")
+        except (OSError, http.client.HTTPException) as error:
+            return server.reasons() or [f"the server ended while it loaded ({error})"], True
+    return ([] if answer.status == http.HTTPStatus.OK else server.reasons() or [text]), False

@@ -31,7 +31,7 @@ def stage(
         folder = destination / config.name
         folder.mkdir(parents=True)
         source = plan.folder / step
-        for written in written_paths(source):
+        for written in written_paths(plan.folder, step):
             copy(written, folder / written.relative_to(source))
         (folder / CONFIG).write_text(carried(source / CONFIG) + format_config(config), encoding="utf-8")
     for path, made in artifacts.items():
@@ -75,12 +75,16 @@ def _place_wheels(wheels: Path, model: Path, written: Path) -> None:
 
 
 def place(source: Path, destination: Path) -> None:
-    """A hard link if the file system supports it, because weights are large; otherwise a copy. Folders are made."""
+    """A hard link if the file system supports it, because weights are large; otherwise a copy. Folders are made.
+
+    A file that is there is replaced and never written to: it may itself be a link into the store.
+    """
     if source.is_dir():
         for inner, file in files_in(source).items():
             place(file, destination / inner)
         return
     destination.parent.mkdir(parents=True, exist_ok=True)
+    destination.unlink(missing_ok=True)
     try:
         os.link(source.resolve(), destination)
     except OSError:

@@ -85,7 +85,7 @@ def steps_that_import(wheels: Path, wanted: Environment, plan: BuildPlan, progre
     modules = {path.name.partition(".")[0] for path in wheels.iterdir() if not path.name.endswith(".dist-info")}
     found = []
     for step in wanted.steps:
-        sources = [path for path in written_paths(plan.folder / step) if path.suffix == ".py"]
+        sources = [path for path in written_paths(plan.folder, step) if path.suffix == ".py"]
         imported = {name for path in sources for name in _imported(path)}
         if imported & (modules | _DYNAMIC):
             found.append(step)

@@ -1,7 +1,7 @@
 """A config.pbtxt with the place of everything in it."""
 
-from collections.abc import Set
-from dataclasses import dataclass
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
@@ -20,12 +20,14 @@ class ConfigFile:
     Args:
         shown: the path that people see.
         content: "" when there is no such file, None when it could not be read.
+        added: parameters that are added to those of the text, and the places where they are written.
 
     ``config`` is as complete as the text allows: see :mod:`triton_ensembles.check.text.parser` for the recovery.
     """
 
     shown: str
     content: str | None
+    added: Mapping[str, tuple[str, Place]] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -55,6 +57,9 @@ class ConfigFile:
         ``at("input", 0, "dims", 1)``; map entries by key: ``at("parameters", "EXECUTION_ENV_PATH", "value",
         "string_value")``; a step's map: ``at("ensemble_scheduling", "step", 2, "input_map", "INPUT0", "value")``.
         """
+        match path:
+            case ("parameters", str(key), *_) if key in self.added:
+                return self.added[key][1]
         for end in range(len(path), 0, -1):
             offset = self._parsed.offsets.get(path[:end])
             if offset is not None:
@@ -78,7 +83,10 @@ class ConfigFile:
         if nul >= 0:  # not text at all: one fault is enough
             fault = TextFault("config-not-text", nul, "this is not a text file", "write a config.pbtxt in UTF-8")
             return Parsed(ModelConfig(), [fault], damaged={()})
-        return parse(self.text, ModelConfig())
+        parsed = parse(self.text, ModelConfig())
+        for key, (value, _) in self.added.items():
+            parsed.message.parameters[key].string_value = value
+        return parsed
 
     @cached_property
     def _lines(self) -> Lines:

@@ -25,7 +25,7 @@ from triton_ensembles.check.text.parsed import Path as FieldPath
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.errors import shown as shown_path
-from triton_ensembles.recipe.places import RECIPE
+from triton_ensembles.recipe.places import RECIPE, line_naming
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig
 
 # core r24.10 model_lifecycle.cc VersionsToLoad: folders of a model that are not versions.
@@ -90,7 +90,16 @@ class Model:
     def file(self) -> ConfigFile:
         entry = self.tree.get(join(self.root, CONFIG))
         missing = "" if self.tree.complete else None
-        return ConfigFile(f"{self.shown}/{CONFIG}", entry.text if entry else missing)
+        content = entry.text if entry else missing
+        return ConfigFile(f"{self.shown}/{CONFIG}", content, self._added_parameters() if content else {})
+
+    def _added_parameters(self) -> dict[str, tuple[str, Place]]:
+        """What the build adds to config.pbtxt, and where the recipe says so."""
+        recipe = self.repository.recipe
+        return {
+            key: (value, self.repository.recipe_place(key))
+            for key, value in (recipe.parameters_of(self.folder) if recipe else {}).items()
+        }
 
     def at(self, *path: str | int | bool) -> Place:
         """The place of a field of config.pbtxt; see :meth:`ConfigFile.at`."""
@@ -249,6 +258,11 @@ class Repository:
         """What ensemble.toml says, for a folder of ensembles/."""
         entry = self.tree.get(RECIPE)
         return read_source_recipe(entry.text or "") if self.form is Form.SOURCE and entry else None
+
+    def recipe_place(self, name: str) -> Place:
+        """The line of ensemble.toml that has ``name``."""
+        entry = self.tree.get(RECIPE)
+        return Place(self.place(RECIPE).path, line_naming((entry.text if entry else None) or "", [name]) or 0)
 
     @cached_property
     def _by_name(self) -> dict[str, Model]:

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -39,6 +39,22 @@ class SourceRecipe:
         """The version folders of ``model`` that the build puts a file into."""
         paths = [PurePosixPath(each.path).parts for each in self.recipe.artifacts] if self.recipe else []
         return {parts[1] for parts in paths if len(parts) > 2 and parts[0] == model and parts[1].isdecimal()}
+
+    def makes_file_to_load(self, model: str, version: str, backend: str, names: Collection[str]) -> bool:
+        """Whether the build puts a file that the ``backend`` of ``model`` loads into the folder ``version``: one of
+        ``names``, or a model file of another engine, to which the build changes it."""
+        if self.recipe is None:
+            return True
+        from triton_ensembles.recipe.schema import MODEL_FILES  # a recipe was read, so this is imported already
+
+        folder = f"{model}/{version}/"
+        inside = [each for each in self.recipe.artifacts if each.path.startswith(folder)]
+        changes = backend in MODEL_FILES
+        return any((changes and each.is_model) or each.path.removeprefix(folder) in names for each in inside)
+
+    def parameters_of(self, model: str) -> Mapping[str, str]:
+        """The parameters that the build adds to the config.pbtxt of ``model`` for every target."""
+        return self.recipe.parameters.get(model, {}) if self.recipe else {}
 
     def makes_version_of(self, model: str) -> bool:
         """Whether the build puts a file into a version folder of ``model``."""

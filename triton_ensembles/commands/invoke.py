@@ -8,6 +8,7 @@ import click
 from triton_ensembles.commands import options
 from triton_ensembles.commands import output as output_of
 from triton_ensembles.commands.archives import project_archives
+from triton_ensembles.commands.reports import summary_of
 from triton_ensembles.deploy.archives import SUFFIX, read_archive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.invocation import PATIENCE, Answer, invoke_model
@@ -49,19 +50,21 @@ def invoke(
     A MODEL is a TargetModel as it is (my/model.tar.gz), or a name without a digest: bert_trt is the endpoint's
     bert_trt-3009f6f36df9.tar.gz. If the endpoint has several of that name, it is the one in dist/TARGET, or else the
     one that was uploaded last. Without any MODEL, all ensembles of the project that have an archive in
-    dist/TARGET are asked.
+    dist/TARGET are asked. One that does not answer does not stop the others; the exit code is then 1.
 
     \b
     --format json: {"answers": [{model, request, seconds, tries, content_type,
-                    outputs: [{name, datatype, shape, data: [value]}] or null}]}
+                    outputs: [{name, datatype, shape, data: [value]}] or null}],
+                    "failed": [{model, error}]}
     """
     aws, places = Aws(), options.current_places()
     folder = places.dist / target
     asked = models or tuple(each.name for each in project_archives(target))
     if output and len(asked) > 1:
         raise click.UsageError("--output takes the answer of one MODEL")
-    say, records = output_of.progress(), []
-    for name in asked:
+    say, records, failed = output_of.progress(), [], dict[str, EnsembleError]()
+
+    def ask(name: str) -> None:
         key = name if name.endswith(SUFFIX) else find_target_model(aws, endpoint, name, _built(folder, name))
         output_of.result(key, bold=True)
         requests: list[tuple[Payload, Request | None]]
@@ -80,7 +83,22 @@ def invoke(
                     partial.write_bytes(answer.body)
             for line in _lines(answer, example):
                 output_of.result(f"  {line}")
-    output_of.document({"answers": records})
+
+    for name in asked:
+        try:
+            ask(name)
+        except EnsembleError as error:
+            failed[name] = error
+            if len(asked) > 1:
+                click.echo(f"[{name}] error: {error}", err=True)
+    failures = [{"model": name, "error": str(error)} for name, error in failed.items()]
+    output_of.document({"answers": records, "failed": failures})
+    if failed:
+        raise (
+            failed[asked[0]]
+            if len(asked) == 1
+            else EnsembleError(summary_of(failed, len(asked), "did not answer", "models"))
+        )
 
 
 def _built(folder: Path, name: str) -> str:

@@ -10,7 +10,7 @@ import click
 from triton_ensembles.errors import escaped
 
 _UNPRINTABLE = re.compile(r"[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]+")
-_QUIET, _JSON = f"{__name__}.quiet", f"{__name__}.json"
+_QUIET, _JSON, _PRINTED = (f"{__name__}.{name}" for name in ("quiet", "json", "printed"))
 
 
 def _note(key: str) -> Callable[[click.Context, click.Parameter, Any], None]:
@@ -29,7 +29,8 @@ json_format = click.option(
     default="text",
     expose_value=False,
     callback=_note(_JSON),
-    help="How to print the result. json: one JSON document on stdout, and nothing else there.",
+    help="How to print the result. json: one JSON document on stdout, and nothing else there; that of a command that "
+    'fails as a whole is {"error": text}.',
 )
 
 
@@ -48,6 +49,7 @@ def result(line: str, **style: Any) -> None:
 def document(value: dict[str, Any]) -> None:
     """Print the result as JSON, with --format json."""
     if _is_set(_JSON):
+        click.get_current_context().meta[_PRINTED] = True
         click.echo(_UNPRINTABLE.sub(_as_json, json.dumps(value, indent=2, ensure_ascii=False, default=str)))
 
 
@@ -56,6 +58,12 @@ def _as_json(found: re.Match[str]) -> str:
     letters = found[0]
     half = any("\ud800" <= letter <= "\udfff" for letter in letters)
     return json.dumps(escaped(letters) if half else letters)[1:-1]
+
+
+def failure(error: Exception) -> None:
+    """Print the error as the document, with --format json, of a command that ended before it printed its own."""
+    if not _is_set(_PRINTED):
+        document({"error": str(error)})
 
 
 def _is_set(key: str) -> bool:

@@ -12,7 +12,8 @@ from triton_ensembles.building.plan import find_ensemble, read_models
 from triton_ensembles.commands import options
 from triton_ensembles.commands import output as output_of
 from triton_ensembles.commands.builds import build_all
-from triton_ensembles.errors import shown
+from triton_ensembles.commands.reports import summary_of
+from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.perf.inputs import UserInputs
 from triton_ensembles.perf.report import tables
 from triton_ensembles.perf.report_files import SUFFIXES
@@ -41,10 +42,14 @@ def _refuse_wrong_inputs(folders: Sequence[Path], shapes: Sequence[str]) -> None
     if len(folders) > 1:
         raise click.UsageError("--input-data and --shape are for one ensemble: name it")
     models = read_models(folders[0])
-    inputs = [tensor.name for tensor in models[find_ensemble(folders[0], models)].input]
+    inputs = {tensor.name: list(tensor.dims) for tensor in models[find_ensemble(folders[0], models)].input}
     for shape in shapes:
-        if (name := shape.rpartition(":")[0]) not in inputs:
+        name, _, text = shape.rpartition(":")
+        if name not in inputs:
             raise click.UsageError(f"--shape: {folders[0].name} has no input '{name}'; it has {', '.join(inputs)}")
+        sizes, dims = list(map(int, text.split(","))), inputs[name]
+        if len(sizes) != len(dims) or any(dim not in (-1, size) for size, dim in zip(sizes, dims, strict=True)):
+            raise click.UsageError(f"--shape: {name} has the dims {dims}, without the batch axis, and not {sizes}")
 
 
 @click.command()
@@ -78,7 +83,8 @@ def _refuse_wrong_inputs(folders: Sequence[Path], shapes: Sequence[str]) -> None
     multiple=True,
     metavar="NAME:SIZES",
     callback=_shapes,
-    help="The shape of an input of variable size, such as IMAGE:3,224,224, for random data. May be repeated.",
+    help="Send random data instead, of this shape for an input of variable size, such as IMAGE:3,224,224. "
+    "May be repeated.",
 )
 @click.option(
     "--output",
@@ -105,7 +111,7 @@ def perf(
 
     The steps of a drawn ensemble have queues; a fused one has only its own.
 
-    --format json: {"reports": [what NAME.json holds]}
+    --format json: {"reports": [what NAME.json holds], "failed": [{name, error}]}
     """
     served = options.target_served_here(target, image, instance)
     places = options.current_places()
@@ -113,6 +119,7 @@ def perf(
         _refuse_wrong_inputs(choose(places.ensembles, names), shapes)
     built = build_all(names, weights, weights_dir, served)
     output = output or places.reports / "perf" / (served.name if served.fuses else "")
+    failed: dict[str, EnsembleError] = {}
     reports = measure(
         {each.name: each.repository for each in built},
         ensembles=places.ensembles,
@@ -124,9 +131,13 @@ def perf(
         user=UserInputs(input_data, shapes),
         progress=output_of.progress(),
         log=places.build / "tritonserver.log",
+        failed=failed if len(built) > 1 else None,
     )
-    output_of.document({"reports": [asdict(report) for report in reports]})
+    failures = [{"name": name, "error": str(error)} for name, error in failed.items()]
+    output_of.document({"reports": [asdict(report) for report in reports], "failed": failures})
     for report in reports:
         output_of.result(f"\n{report.name}", bold=True)
         output_of.result(tables(report))
         output_of.result("  ".join(shown(output / f"{report.name}{suffix}") for suffix in SUFFIXES))
+    if failed:
+        raise EnsembleError(summary_of(failed, len(built), "could not be measured"))

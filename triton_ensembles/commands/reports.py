@@ -7,10 +7,10 @@ import click
 from triton_ensembles.errors import EnsembleError
 
 
-def summary_of(failed: Mapping[str, EnsembleError], count: int, what: str) -> str:
-    """Which of ``count`` ensembles failed, and why: a line for each."""
+def summary_of(failed: Mapping[str, EnsembleError], count: int, what: str, things: str = "ensembles") -> str:
+    """Which of ``count`` ensembles (or ``things``) failed, and why: a line for each."""
     reasons = [f"\n  {name}: {error.headline}" for name, error in failed.items()]
-    return f"{len(failed)} of {count} ensembles {what}:{''.join(reasons)}"
+    return f"{len(failed)} of {count} {things} {what}:{''.join(reasons)}"
 
 
 def warn_of_random_weights(name: str, *, random: bool) -> None:

@@ -43,7 +43,9 @@ class ProviderUnavailableError(Exception):
 def install_with_program(
     program: str, spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], object], pins: Pins
 ) -> None:
-    """Let ``program`` (mamba, micromamba or conda) create ``prefix`` from the file, channels and pip section included.
+    """Let ``program`` (mamba, micromamba or conda) create ``prefix`` from the channels.
+
+    The pip section is installed afterwards, not by the program: what its pip would find could not be locked.
 
     Raises:
         ProviderUnavailableError: it is not on PATH, or cannot reach its channels.
@@ -54,7 +56,6 @@ def install_with_program(
         raise ProviderUnavailableError(f"{program} is not on PATH", installed=False)
     progress(f"solving and installing {spec.name} with {program}")
     settings = {**os.environ, "CONDA_ALWAYS_YES": "true", "MAMBA_ALWAYS_YES": "true", "PYTHONNOUSERSITE": "1"}
-    # The spec may be for another Python than the user's file.
     file = prefix.with_name("environment.yml")
     file.write_text(pins.conda_spec(spec).text, encoding="utf-8")
     try:
@@ -64,8 +65,11 @@ def install_with_program(
         if error.code == 127 or _UNREACHABLE.search(error.output):
             raise ProviderUnavailableError(f"{program} cannot reach its channels: {error.reason}") from error
         raise EnsembleError(f"{program} cannot make this environment: {error.reason}", path=spec.path) from error
-    if not spec.pip_packages:  # what conda's own pip has installed is not known exactly
-        pins.note_conda(prefix)
+    pins.note_conda(prefix)
+    minors = [path.name.removeprefix("python") for path in prefix.glob("lib/python3.*") if path.is_dir()]
+    if len(minors) != 1:
+        raise EnsembleError("there is no python among the packages", path=spec.path, cure="add `- python=3.11`")
+    pip_install(spec, spec.pip_packages, prefix, minors[0], progress, pins)
 
 
 def install_with_rattler(spec: EnvironmentSpec, prefix: Path, progress: Callable[[str], object], pins: Pins) -> None:

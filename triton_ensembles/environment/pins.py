@@ -1,20 +1,30 @@
 """The exact packages of an environment: those that were found, or those that are to be installed again.
 
-A line is what pip takes (``numpy==1.26.4 --hash=sha256:…``), or ``conda NAME ==VERSION BUILD``.
+A line is what pip takes (``numpy==1.26.4 --hash=sha256:…``, ``mine @ https://… --hash=sha256:…``), or ``conda NAME
+==VERSION BUILD``.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from triton_ensembles.environment.spec import EnvironmentSpec
+from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest
+
+LINE = re.compile(
+    r"(?P<pip>[A-Za-z0-9][A-Za-z0-9._-]*)(==(?P<version>\S+)| @ \S+) --hash=sha256:[0-9a-f]{64}"
+    r"|conda (?P<conda>[A-Za-z0-9_][A-Za-z0-9_.-]*) ==\S+ \S+"
+)
+"""A line of pins."""
 
 _CONDA = "conda "
 
@@ -23,10 +33,12 @@ _CONDA = "conda "
 class Pins:
     """Attributes:
     given: the lines to install, and nothing else; () for whatever is found to fit.
+    source: the file that they are from, if any.
     found: the lines of what was installed.
     """
 
     given: tuple[str, ...] = ()
+    source: Path | None = None
     found: list[str] = field(default_factory=list)
 
     @property
@@ -43,26 +55,47 @@ class Pins:
         return ["--require-hashes", "--requirement", str(file)]
 
     def conda_spec(self, spec: EnvironmentSpec) -> EnvironmentSpec:
-        """``spec`` with exactly the given packages of conda's channels."""
-        if not self.given:
-            return spec
-        specs = tuple(line.removeprefix(_CONDA) for line in self.given if line.startswith(_CONDA))
-        lines = [f"name: {spec.name}", "channels:", *(f"  - {each}" for each in spec.channels), "dependencies:"]
-        lines += [f"  - {each}" for each in specs]
+        """``spec`` without its pip section, and with just the given packages of conda's channels, if any are."""
+        specs = spec.conda_specs
+        if self.given:
+            specs = tuple(line.removeprefix(_CONDA) for line in self.given if line.startswith(_CONDA))
+        channels = [f"  - {json.dumps(each)}" for each in spec.channels]
+        lines = [f"name: {json.dumps(spec.name)}", "channels:", *channels, "dependencies:"]
+        lines += [f"  - {json.dumps(each)}" for each in specs]
         return replace(spec, conda_specs=specs, text="\n".join(lines) + "\n", pip_packages=())
 
-    def note_wheels(self, folder: Path) -> None:
-        """Note the wheels that pip has downloaded to ``folder``."""
+    def refusal(self, reason: str) -> EnsembleError:
+        """Why pip did not install the given packages: they no longer exist as they were locked, or one is missing."""
+        return EnsembleError(
+            f"what this lock says cannot be installed: {reason}",
+            path=self.source,
+            cure="delete the lock and build again; what is found now goes into a new one",
+        )
+
+    def note_wheels(self, folder: Path, requirements: Iterable[str]) -> None:
+        """Note the wheels that pip has downloaded to ``folder``, asked for ``requirements``."""
+        named = {canonicalize_name(each.name): each.url for each in map(Requirement, requirements)}
         for wheel in sorted(folder.glob("*.whl")):
             name, version, _, _ = parse_wheel_filename(wheel.name)
-            self.found.append(_pip_line(name, str(version), file_digest(wheel)))
+            self.found.append(_pip_line(name, str(version), file_digest(wheel), named.get(name)))
 
     def note_report(self, report: Path) -> None:
-        """Note what pip has installed, by its own report."""
+        """Note what pip has installed, by its own report.
+
+        Raises:
+            EnsembleError: one of the packages came from a folder, and has no digest.
+        """
         packages: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))["install"]
         for each in packages:
-            digest = each["download_info"]["archive_info"]["hashes"]["sha256"]
-            self.found.append(_pip_line(each["metadata"]["name"], each["metadata"]["version"], digest))
+            name, came = each["metadata"]["name"], each["download_info"]
+            if "archive_info" not in came:
+                raise EnsembleError(
+                    f"the package {name} is no file ({came['url']}), so that no digest can lock it",
+                    cure="build a wheel of it, and name that file",
+                )
+            url = came["url"] if each["is_direct"] else None
+            digest = came["archive_info"]["hashes"]["sha256"]
+            self.found.append(_pip_line(name, each["metadata"]["version"], digest, url))
 
     def note_conda(self, prefix: Path) -> None:
         """Note what a provider with channels has installed into ``prefix``."""
@@ -71,5 +104,7 @@ class Pins:
             self.found.append(f"{_CONDA}{record['name']} =={record['version']} {record['build']}")
 
 
-def _pip_line(name: str, version: str, sha256: str) -> str:
-    return f"{canonicalize_name(name)}=={version} --hash=sha256:{sha256}"
+def _pip_line(name: str, version: str, sha256: str, url: str | None) -> str:
+    """``url``: of a package that was asked for by its address."""
+    wanted = f" @ {url.partition('#')[0]}" if url else f"=={version}"
+    return f"{canonicalize_name(name)}{wanted} --hash=sha256:{sha256}"

@@ -66,6 +66,8 @@ def pip_install(
             raise EnsembleError(
                 f"{sys.executable} has no pip", cure=f"{sys.executable} -m ensurepip --upgrade"
             ) from error
+        if pins.given:
+            raise pins.refusal(error.reason) from error
         raise EnsembleError(
             f"pip cannot install {', '.join(requirements)} for Python {minor}: {error.reason}",
             path=spec.path,

@@ -102,8 +102,24 @@ class EnvironmentSpec:
 
     @property
     def pip_requirements(self) -> tuple[str, ...]:
-        """All packages as requirements for pip, in the order of the file."""
-        return tuple(package.pip_requirement for package in self.packages) + self.pip_packages
+        """All packages as requirements for pip, in the order of the file.
+
+        Raises:
+            EnsembleError: one has a version in a form that only conda reads.
+        """
+        return tuple(map(self._for_pip, self.packages)) + self.pip_packages
+
+    def _for_pip(self, package: Package) -> str:
+        try:
+            Requirement(package.pip_requirement)
+        except InvalidRequirement as error:
+            raise EnsembleError(
+                f"{package.written!r} has a version that conda's channels may have, and pip cannot read",
+                path=self.path,
+                line=package.line,
+                cure="write one such as `name=1.2.3`",
+            ) from error
+        return package.pip_requirement
 
 
 def read_environment_file(path: Path) -> EnvironmentSpec:
@@ -192,13 +208,19 @@ class _Reader:
         for item in self.items(node.value[0][1], "pip"):
             written = self.text(item, "a pip requirement")
             try:
-                Requirement(written)
+                requirement = Requirement(written)
             except (InvalidRequirement, RecursionError) as error:
                 raise self.fault(
                     f"{written!r} is not a pip requirement",
                     item,
                     "write `name==version`; options and editable installs cannot be packed",
                 ) from error
+            if requirement.url and not requirement.url.startswith(("https://", "http://", "file://")):
+                raise self.fault(
+                    f"{written!r} is no file, so that no digest can lock it",
+                    item,
+                    "build a wheel of it, and write `name @ https://…/name-1.0-py3-none-any.whl`",
+                )
             requirements.append(written)
         return requirements
 

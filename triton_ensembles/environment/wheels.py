@@ -93,8 +93,8 @@ def install_wheels(
     found: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="triton-wheels-", ignore_cleanup_errors=True) as folder:
         pins = pins or Pins()
-        _download(pins.pip_arguments(requirements, Path(folder)), Path(folder), python, glibc, dependencies)
-        pins.note_wheels(Path(folder))
+        _download(requirements, pins, Path(folder), python, glibc, dependencies)
+        pins.note_wheels(Path(folder), requirements)
         for wheel in sorted(Path(folder).glob("*.whl")):
             name, version, _, tags = parse_wheel_filename(wheel.name)
             files = _unpack(wheel, destination, left_out, f"lib/python{python}/site-packages")
@@ -106,9 +106,10 @@ def install_wheels(
 
 
 def _download(
-    requirements: Sequence[str], folder: Path, python: str, glibc: tuple[int, int], dependencies: bool
+    requirements: Sequence[str], pins: Pins, folder: Path, python: str, glibc: tuple[int, int], dependencies: bool
 ) -> None:
-    arguments = ["download", "--dest", os.fspath(folder), *([] if dependencies else ["--no-deps"]), *requirements]
+    arguments = ["download", "--dest", os.fspath(folder), *([] if dependencies else ["--no-deps"])]
+    arguments += pins.pip_arguments(requirements, folder)
     try:
         _run_pip(arguments, python, glibc)
     except ProgramError as error:
@@ -116,6 +117,8 @@ def _download(
             raise EnsembleError(
                 f"{sys.executable} has no pip", cure=f"{sys.executable} -m ensurepip --upgrade"
             ) from error
+        if pins.given:
+            raise pins.refusal(error.reason) from error
         if missing := _MISSING.search(error.output):
             raise _no_wheel(missing, python, glibc) from error
         if conflict := _CONFLICT.search(error.output):

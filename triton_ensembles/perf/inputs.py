@@ -58,7 +58,7 @@ def inputs_for(config: Mapping[str, Any], examples: Examples, batch: int, folder
     shapes = tuple(word for shape in user.shapes for word in ("--shape", shape))
     if user.data is not None:
         return Inputs(("--input-data", str(user.data.resolve()), *shapes), 1, shown(user.data))
-    rows = list(examples.rows())
+    rows = [] if user.shapes else list(examples.rows())
     if not rows:
         _refuse_unknown_sizes(config, user.shapes)
         return Inputs(shapes, 1, ", ".join(("random data", *user.shapes)))
@@ -94,7 +94,7 @@ def _refuse_unknown_sizes(config: Mapping[str, Any], shapes: tuple[str, ...]) ->
     for tensor in config["input"]:
         if any(int(size) < 0 for size in tensor["dims"]) and tensor["name"] not in given:
             raise EnsembleError(
-                f"{config['name']} has no example requests, and the size of {tensor['name']} is variable",
+                f"the data for {config['name']} is random, and the size of {tensor['name']} is variable",
                 cure=f"write examples, give real input with --input-data FILE, or a shape for random data with "
                 f"--shape {tensor['name']}:{','.join(['8'] * len(tensor['dims']))}",
             )

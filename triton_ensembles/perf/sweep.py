@@ -41,6 +41,7 @@ def measure(
     user: UserInputs | None = None,
     progress: Callable[[str], None],
     log: Path | None = None,
+    failed: dict[str, EnsembleError] | None = None,
 ) -> list[Report]:
     """Serve the ensembles, load one after the other with perf_analyzer, and write NAME.csv, NAME.json and NAME.png.
 
@@ -56,6 +57,8 @@ def measure(
         user: what to send instead of the example requests.
         progress: called with a line for each step of the work.
         log: the file for tritonserver's log; by default a temporary one.
+        failed: takes the error of an ensemble that cannot be measured, while the server still runs, so that the others
+            are measured; by default it is raised.
 
     Raises:
         EnsembleError: perf_analyzer is missing, the server does not start, the ensembles are for different Pythons, or
@@ -87,9 +90,14 @@ def measure(
             except (EnsembleError, InferenceServerException, OSError) as error:
                 if not server.alive():
                     raise EnsembleError(f"tritonserver ended by itself under load of {name}", path=log) from error
-                if isinstance(error, EnsembleError):
-                    raise
-                raise EnsembleError(f"the server does not answer for {name}: {error}", path=log) from error
+                known = error
+                if not isinstance(known, EnsembleError):
+                    known = EnsembleError(f"the server does not answer for {name}: {error}", path=log)
+                if failed is None:
+                    raise known from error
+                failed[name] = known
+                progress(f"[{name}] error: {known}")
+                continue
             write_report(report, output)
             reports.append(report)
     return reports

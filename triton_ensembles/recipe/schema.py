@@ -6,10 +6,12 @@ runs in. The docstring under a field is its description in the JSON schema of :c
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
@@ -28,6 +30,7 @@ MODEL_FILES = {
 """The files that each backend loads, by the ends of their names. A step may have several model files: the backends of
 the target decide which of them is staged."""
 
+_LONGEST_NAME = 255  # bytes, on the file systems of Linux
 _MODEL_SUFFIXES = frozenset(suffix for suffixes in MODEL_FILES.values() for suffix in suffixes)
 
 
@@ -42,9 +45,13 @@ class UnknownNameError(ValueError):
 
 
 def _stays_inside(path: str) -> str:
-    if not path or path.startswith("/") or ".." in path.split("/") or "\0" in path:
+    """The path without parts that say nothing: ``a/b`` for ``./a//b/``."""
+    inner = PurePosixPath(path).as_posix()
+    if inner == "." or inner.startswith("/") or ".." in inner.split("/") or "\0" in inner:
         raise ValueError(f"{path!r} must be a relative path that does not leave its folder")
-    return path
+    if any(len(os.fsencode(part)) > _LONGEST_NAME for part in inner.split("/")):
+        raise ValueError(f"a name in this path is longer than {_LONGEST_NAME} bytes")
+    return inner
 
 
 def _is_specifier(text: str) -> str:
@@ -55,6 +62,24 @@ def _is_specifier(text: str) -> str:
     return text
 
 
+def _is_file_name(name: str) -> str:
+    """The names of sources and environments are parts of names of files."""
+    if not name or "/" in name or name.startswith(".") or not name.isprintable() or len(os.fsencode(name)) > 100:
+        raise ValueError(f"{name!r} must be a name for a file: without '/', and with no '.' before it")
+    return name
+
+
+def _is_address(url: str) -> str:
+    """Raises ValueError for an address that no download can begin with."""
+    try:
+        if urlsplit(url).hostname and urlsplit(url).port != 0:
+            return url
+    except ValueError:
+        pass
+    raise ValueError(f"{url!r} is not an address: it needs a host, and a port below 65536 if any")
+
+
+Name = Annotated[str, AfterValidator(_is_file_name)]
 InnerPath = Annotated[str, AfterValidator(_stays_inside)]
 EnvironmentKind = Literal["folder", "tar", "wheels"]
 Options = dict[str, str | int | tuple[str, ...]]
@@ -92,7 +117,7 @@ class PackagePlace(_Frozen):
 class UrlPlace(_Frozen):
     """A public address."""
 
-    url: Annotated[str, Field(pattern=r"^https?://.+/$")]
+    url: Annotated[str, Field(pattern=r"^https?://.+/$"), AfterValidator(_is_address)]
     """The address of the folder. It ends in ``/``, and the file's name is appended."""
 
     def __str__(self) -> str:
@@ -234,13 +259,13 @@ class Recipe(_Frozen):
     """The versions of triton-ensembles that the recipe is for: ``>=0.3``. Others refuse it in one line."""
     description: str
     """One line about the ensemble, which ``build.py list`` prints."""
-    sources: dict[str, Source] = {}
+    sources: dict[Name, Source] = {}
     """The files to download, by a name that artifacts refer to."""
     artifacts: tuple[Artifact, ...] = ()
     """The files to make."""
     engines: dict[str, Engine] = {}
     """The engine of each step on the CPU; without one, the backend in the step's config.pbtxt."""
-    environments: dict[str, Environment] = {}
+    environments: dict[Name, Environment] = {}
     """The environments of Python steps, by name."""
     parameters: dict[str, dict[str, str]] = {}
     """Parameters to add to each step's config.pbtxt, by step."""

@@ -228,6 +228,10 @@ class ServerProcess:
         """Why models failed to load, in Triton's words, according to the log from byte ``start`` on."""
         return failure_reasons(self._records(start))
 
+    def crashed(self) -> bool:
+        """Whether the server has ended, or is printing its last words, in which it may hang."""
+        return not self.alive() or "\nSignal (" in read_log(self.log, self._log_start)
+
     def began_to_load(self, start: int) -> bool:
         """Whether the server has begun to load a model, according to the log from byte ``start`` on."""
         return began_to_load(self._records(start))

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from triton_ensembles.archive.tree import Entry, Kind
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.fault import Finding, Place, Severity
-from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.repository import Form, Repository
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.environment_imports import environment_files
 from triton_ensembles.environment import read_environment_file
+from triton_ensembles.environment.pins import LINE
 from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.recipe.places import RECIPE, line_naming
+from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.spelling import choices, listed, nearest
 from triton_ensembles.triton.backends import KNOWN
 from triton_ensembles.triton.destination import Destination
@@ -23,6 +25,7 @@ from triton_ensembles.triton.home import STUB_PYTHONS
 if TYPE_CHECKING:
     from triton_ensembles.recipe.schema import Recipe
 
+_LONGEST_LOCK = 1 << 20  # letters
 SOURCE = "the build refuses it, or makes nothing of it"
 
 
@@ -40,6 +43,52 @@ def recipe_step_unknown(repository: Repository) -> Iterator[Finding]:
             )
 
 
+@rule("A folder of ensembles/ has one model that is an ensemble")
+def recipe_ensemble(repository: Repository) -> Iterator[Finding]:
+    if repository.form is not Form.SOURCE:
+        return
+    models = [model for model in repository.models if model.has_config]
+    found = [model.folder for model in models if model.is_ensemble]
+    if models and len(found) != 1:
+        yield Finding(
+            repository.place(RECIPE),
+            f"exactly one model must be an ensemble, and here {listed(found)} are"
+            if found
+            else "none of the models here is an ensemble",
+            "the build refuses it",
+            "write the steps of the inner ensemble into the outer one, or give each a folder of ensembles/"
+            if found
+            else 'write ensemble/config.pbtxt with platform: "ensemble"',
+        )
+
+
+@rule("Everything in a folder of ensembles/ can be put into an archive")
+def recipe_link(repository: Repository) -> Iterator[Finding]:
+    for name in [model.folder for model in repository.models] if repository.form is Form.SOURCE else ():
+        top = repository.tree.get(name)
+        for entry in [*([top] if top else []), *repository.tree.below(name)]:
+            inner = entry.path.split("/")[1:]
+            # Editors lock a file by a hidden link that leads nowhere; the requests of examples/ are not staged.
+            if any(part.startswith(".") for part in inner) or inner[:1] == ["examples"]:
+                continue
+            if entry.kind is Kind.SYMLINK and entry.is_folder:
+                yield _not_staged(repository, entry, "links to a folder")
+            elif entry.kind is Kind.SYMLINK and not (repository.path / entry.path).exists():
+                yield _not_staged(repository, entry, "links to something that is not there")
+            elif entry.kind is Kind.OTHER:
+                yield _not_staged(repository, entry, "is neither a file nor a folder")
+
+
+def _not_staged(repository: Repository, entry: Entry, why: str) -> Finding:
+    leads = f" ('{entry.target}')" if entry.target else ""
+    return Finding(
+        repository.place(entry.path),
+        f"'{entry.path}' {why}{leads}",
+        "the archive would lack it",
+        "put the file or folder itself here, or remove it",
+    )
+
+
 @rule("The files of the project that a recipe names exist")
 def recipe_file_missing(repository: Repository) -> Iterator[Finding]:
     recipe, project = recipe_of(repository), project_of(repository)
@@ -51,7 +100,7 @@ def recipe_file_missing(repository: Repository) -> Iterator[Finding]:
             near = (project / path).parent
             meant = nearest(path.rpartition("/")[2], [each.name for each in near.iterdir()] if near.is_dir() else [])
             yield Finding(
-                place_of(repository, path),
+                repository.recipe_place(path),
                 f"the recipe names {shown(project / path)}, which does not exist",
                 "the build refuses it",
                 f"did you mean '{meant}'?" if meant else "write the file; its path is relative to the project",
@@ -59,14 +108,16 @@ def recipe_file_missing(repository: Repository) -> Iterator[Finding]:
 
 
 @rule("The environment files of a recipe can be read")
-def recipe_environment_file(repository: Repository) -> Iterator[Finding]:
+def recipe_environment_file(repository: Repository, destination: Destination) -> Iterator[Finding]:
     recipe, project = recipe_of(repository), project_of(repository)
     for environment in recipe.environments.values() if recipe and project else ():
         assert project is not None
         if not (project / environment.file).is_file():  # recipe-file-missing reports it
             continue
         try:
-            read_environment_file(project / environment.file)
+            spec = read_environment_file(project / environment.file)
+            if environment.kind == "wheels" or destination.device == "fused":
+                spec.pip_requirements  # noqa: B018  # pip alone installs them
         except EnsembleError as error:
             yield Finding(
                 Place(shown(project / environment.file), error.line or 0),
@@ -98,6 +149,25 @@ def _line_of_python(text: str) -> int:
     return next((number for number, line in enumerate(lines, 1) if re.search(r"\bpython\s*[=<>]", line)), 0)
 
 
+@rule("Every line of a lock is that of a package")
+def recipe_lock(repository: Repository) -> Iterator[Finding]:
+    """Such as not: the marks of a merge conflict."""
+    names = repository.tree.children() if repository.form is Form.SOURCE else []
+    for path in [repository.path / name for name in names if name.endswith(".lock")]:
+        try:
+            lines = path.read_text(encoding="utf-8", errors="replace")[:_LONGEST_LOCK].splitlines()
+        except OSError:  # file-unreadable reports it
+            continue
+        wrong = (at for at, line in enumerate(lines, 1) if line.strip() and line[0] != "#" and not LINE.fullmatch(line))
+        if number := next(wrong, 0):
+            yield Finding(
+                Place(repository.place(path.name).path, number),
+                "this is no line of a lock",
+                "the build refuses it",
+                "delete this lock and build, or take it from git as it was",
+            )
+
+
 @rule("Only Python steps have an environment", severity=Severity.WARNING)
 def recipe_environment_step(repository: Repository) -> Iterator[Finding]:
     recipe = recipe_of(repository)
@@ -106,7 +176,7 @@ def recipe_environment_step(repository: Repository) -> Iterator[Finding]:
         backend = backend_of(model).name if model and model.has_config else ""
         if model and (model.is_ensemble or (backend in KNOWN and backend != "python")):
             yield Finding(
-                place_of(repository, step),
+                repository.recipe_place(step),
                 f"'{step}' gets an environment, and it is "
                 + ("an ensemble" if model.is_ensemble else f"a model of the {backend} backend"),
                 "Triton does not use it",
@@ -121,7 +191,7 @@ def recipe_source_unused(repository: Repository) -> Iterator[Finding]:
     for name in recipe.sources if recipe else ():
         if name not in used:
             yield Finding(
-                place_of(repository, name),
+                repository.recipe_place(name),
                 f"no artifact uses the source '{name}'",
                 "the build downloads nothing from it",
                 f'write source = "{name}" into the artifact that it is for, or remove it',
@@ -134,7 +204,7 @@ def _steps(repository: Repository) -> Mapping[str, Place]:
         return {}
     named = {artifact.step for artifact in recipe.artifacts} | {*recipe.engines, *recipe.parameters}
     named |= {*recipe.gpu.parameters, *(step for each in recipe.environments.values() for step in each.steps)}
-    return {step: place_of(repository, step) for step in sorted(named)}
+    return {step: repository.recipe_place(step) for step in sorted(named)}
 
 
 def project_of(repository: Repository) -> Path | None:
@@ -145,8 +215,3 @@ def project_of(repository: Repository) -> Path | None:
 
 def recipe_of(repository: Repository) -> Recipe | None:
     return repository.recipe.recipe if repository.recipe else None
-
-
-def place_of(repository: Repository, name: str) -> Place:
-    entry = repository.tree.get(RECIPE)
-    return Place(repository.place(RECIPE).path, line_naming((entry.text if entry else None) or "", [name]) or 0)

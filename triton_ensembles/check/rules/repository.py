@@ -176,7 +176,9 @@ def model_file_missing(model: Model) -> Iterator[Finding]:
     for number in model.served_versions():
         folder = model.versions[number]
         files = (backend.file, *FALLBACK_FILES.get(backend.name, ()))
-        if any(model.get(join(folder, name)) for name in files) or (recipe and recipe.makes_version_of(model.folder)):
+        if any(model.get(join(folder, name)) for name in files):
+            continue
+        if recipe and recipe.makes_file_to_load(model.folder, folder, backend.name, files):
             continue
         waits = "loading the model never ends, and other models wait for it"
         yield Finding(
