@@ -114,7 +114,7 @@ def _is_filled(file: PythonFile, node: ast.expr, key: str) -> bool:
         if isinstance(each, ast.Subscript) and not isinstance(each.ctx, ast.Load):
             if text_of(file, each.slice) in (key, None):
                 return True
-        elif isinstance(each, ast.Compare) and any(isinstance(op, ast.In | ast.NotIn) for op in each.ops):
+        elif isinstance(each, ast.Compare):
             if isinstance(each.left, ast.Constant) and each.left.value == key:
                 return True
         elif isinstance(each, ast.Attribute) and each.attr in ("update", "setdefault") and name:
