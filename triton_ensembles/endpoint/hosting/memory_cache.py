@@ -20,6 +20,8 @@ from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, Cont
 from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 from triton_ensembles.triton.server_process import EXIT_SECONDS
 
+_LONGEST_CONFIG = 16 << 20  # bytes that are looked at: an archive may hold gigabytes under this name
+
 
 class MemoryCache:
     """Loads and unloads models, several at a time.
@@ -290,4 +292,9 @@ def _steps_in(repository: Path) -> frozenset[str]:
 def _ensembles_in(repository: Path) -> list[str]:
     """The folders that Triton's SageMaker front end takes for ensembles, sorted. It serves one of them."""
     configs = sorted(repository.glob("*/config.pbtxt"))
-    return [config.parent.name for config in configs if ENSEMBLE.search(config.read_text(errors="replace"))]
+    return [config.parent.name for config in configs if config.is_file() and ENSEMBLE.search(_beginning(config))]
+
+
+def _beginning(config: Path) -> str:
+    with config.open("rb") as file:
+        return file.read(_LONGEST_CONFIG).decode(errors="replace")
