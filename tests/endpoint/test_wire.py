@@ -15,7 +15,7 @@ from triton_ensembles.endpoint.local import LocalEndpoint
 def exchange(local: LocalEndpoint, data: bytes, *, half_close: bool = True) -> bytes:
     """Everything that comes back until the server closes the connection."""
     host, port = local.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
+    with socket.create_connection((host, int(port)), timeout=300) as connection:
         connection.sendall(data)
         if half_close:
             connection.shutdown(socket.SHUT_WR)
@@ -78,7 +78,7 @@ def test_what_cannot_be_read_is_a_bad_request_in_the_format_of_its_service(
     headers = {"Authorization": SIGNED.format(service), "Content-Type": "application/x-www-form-urlencoded"}
     if target is not None:
         headers |= {"X-Amz-Target": target, "Content-Type": "application/x-amz-json-1.1"}
-    reply = requests.post(local.url + path, body, headers=headers, timeout=30)
+    reply = requests.post(local.url + path, body, headers=headers, timeout=300)
     assert 400 <= reply.status_code < 500
     assert code in reply.text
     assert "/moto/" not in reply.text
