@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -44,16 +44,38 @@ def fused_chain(places: Places, tmp_path_factory: pytest.TempPathFactory) -> Bui
 
 
 @pytest.fixture(scope="session")
-def server(built: dict[str, Built], tmp_path_factory: pytest.TempPathFactory) -> Iterator[TritonServer]:
+def running_server(
+    built: dict[str, Built], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[], TritonServer]]:
+    """``running_server()``: the real tritonserver with every ensemble, another one when it has ended by itself.
+
+    On a machine that does much else, 2.51.0's Python backend sometimes ends in a boost::interprocess::lock_exception:
+    that must fail one test, not all that follow.
+    """
+    servers: list[TritonServer] = []
+
+    def running() -> TritonServer:
+        if servers and not servers[-1].alive():
+            servers.pop().stop()
+        if not servers:
+            log = tmp_path_factory.mktemp("server") / "tritonserver.log"
+            servers.append(TritonServer([each.repository for each in built.values()], log=log).start())
+        return servers[-1]
+
+    yield running
+    for server in servers:
+        server.stop()
+
+
+@pytest.fixture
+def server(running_server: Callable[[], TritonServer]) -> TritonServer:
     """The real tritonserver with every ensemble."""
-    log = tmp_path_factory.mktemp("server") / "tritonserver.log"
-    with TritonServer([each.repository for each in built.values()], log=log) as server:
-        yield server
+    return running_server()
 
 
 @pytest.fixture
 def client(server: TritonServer) -> Iterator[http.InferenceServerClient]:
-    with http.InferenceServerClient(server.http_url) as client:
+    with http.InferenceServerClient(server.http_url, network_timeout=300, connection_timeout=300) as client:
         yield client
 
 
