@@ -21,6 +21,36 @@ from triton_ensembles.triton.targets import CPU
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
+# Several workers share the files (pytest -n N --dist loadfile): those that take longest begin first, so that none of
+# them is left to one worker at the end.
+LONGEST = (
+    "artifacts/test_graphdef_onnx.py",
+    "building/test_build.py",
+    "check/test_parity.py",
+    "building/test_environments_served.py",
+    "endpoint/hosting/test_eviction.py",
+    "perf/test_measure.py",
+    "backends/test_pytorch.py",
+    "endpoint/hosting/test_faults.py",
+    "deploy/test_local_endpoint.py",
+    "check/test_sagemaker_served.py",
+    "environment/test_wheels.py",
+    "endpoint/hosting/test_model_cache.py",
+    "endpoint/test_command.py",
+    "triton/test_server.py",
+    "triton/test_stubs.py",
+    "tensorrt/test_plans.py",
+    "benchmarks/test_servers.py",
+    "endpoint/test_runtime.py",
+    "fused/test_faults.py",
+    "endpoint/test_control_plane.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    first = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: first.get(item.path, len(LONGEST)))
+
 
 @pytest.fixture(scope="session")
 def places() -> Places:
