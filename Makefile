@@ -29,7 +29,7 @@ demo: not-gpu .venv/ready ## Build all ensembles, serve them, send photographs a
 	@$(CLI) demo $(OPTIONS)
 
 test: .venv/ready ## Run the whole test suite (it starts real servers)
-	@.venv/bin/python -m pytest -n 2 --dist loadfile
+	@.venv/bin/python -m pytest -n 4 --dist loadfile
 
 build-ensembles: .venv/ready ## Build dist/TARGET/NAME.tar.gz for all ensembles, or those in ENSEMBLES, and load each once
 	@$(CLI) build $(OPTIONS) $(if $(IMAGE)$(filter gpu,$(TARGET)),,--prove) $(if $(ENGINES_FROM),--engines-from "$(ENGINES_FROM)")

@@ -40,6 +40,7 @@ from triton_ensembles.processes import StopSignals
 from triton_ensembles.progress import Progress
 
 WARM_UP = 0.5  # seconds before each measurement that do not count
+LONGEST = 60.0  # seconds after which a measurement is not repeated for longer
 OTHERS: Mapping[str, Callable[[Results, int, Progress], None]] = {
     "memory": memory.measure,
     "cold": cold.measure,
@@ -96,10 +97,13 @@ def schedule(contenders: Sequence[Contender]) -> list[tuple[Contender, Load]]:
 
 def measured(contender: Contender, load: Load, seconds: float) -> Cell:
     """One cell, measured again for longer when too little was answered in the time."""
-    try:
-        return contender.measure(load, seconds, WARM_UP)
-    except EnsembleError:
-        return contender.measure(load, 4 * seconds, WARM_UP)
+    while True:
+        try:
+            return contender.measure(load, seconds, WARM_UP)
+        except EnsembleError:
+            if seconds >= LONGEST:
+                raise
+            seconds *= 4
 
 
 def described(contender: Contender, load: Load, cell: Cell) -> str:

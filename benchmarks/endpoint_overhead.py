@@ -26,7 +26,7 @@ import tritonclient.http as http
 from benchmarks.cells import spread
 from benchmarks.contenders.local_endpoint import PREFIX, archive_of, endpoint_target, running_endpoint, target_of
 from benchmarks.examples import photograph, sentences
-from benchmarks.http_load import HttpTarget, request_each, run_load
+from benchmarks.http_load import HttpTarget, request_each, run_load_until_answered
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.deploy.payload import Payload, binary
 from triton_ensembles.endpoint.hosting.disk import model_hash
@@ -85,10 +85,8 @@ def _pairs(
     """(server, endpoint) of each round; every second round measures the endpoint first."""
 
     def measured(target: HttpTarget) -> Measured:
-        latencies = run_load(target, connections, seconds, WARM_UP).latencies
-        if not latencies:
-            raise EnsembleError(f"no request was answered within {seconds:g} s", cure="measure longer, with --seconds")
-        return 1000 * median(latencies), len(latencies) / seconds
+        answers = run_load_until_answered(target, connections, seconds, WARM_UP)
+        return 1000 * median(answers.latencies), len(answers.latencies) / answers.seconds
 
     found = []
     for number in range(rounds):

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 
 import uvloop
 
+from triton_ensembles.errors import EnsembleError
+
+_LONGEST = 60.0  # seconds without an answer after which there is nothing to measure
+
 
 @dataclass(frozen=True)
 class HttpTarget:
@@ -25,10 +29,12 @@ class Answers:
     Attributes:
         finished: when, in seconds of the monotonic clock.
         latencies: of the same answers, in seconds.
+        seconds: how long was measured.
     """
 
     finished: list[float]
     latencies: list[float]
+    seconds: float
 
 
 def post(host: str, port: int, path: str, headers: dict[str, str], body: bytes) -> bytes:
@@ -44,6 +50,18 @@ def run_load(target: HttpTarget, connections: int, seconds: float, warm_up: floa
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_load(target, connections, seconds, warm_up))
+
+
+def run_load_until_answered(target: HttpTarget, connections: int, seconds: float, warm_up: float) -> Answers:
+    """As :func:`run_load`, with a time that is doubled until an answer comes within it.
+
+    Raises EnsembleError when none comes within a minute.
+    """
+    while not (answers := run_load(target, connections, seconds, warm_up)).finished:
+        if seconds >= _LONGEST:
+            raise EnsembleError(f"no request was answered within {seconds:g} s")
+        seconds *= 2
+    return answers
 
 
 def request_each(target: HttpTarget) -> list[bytes]:
@@ -62,7 +80,7 @@ def request_each(target: HttpTarget) -> list[bytes]:
 
 
 async def _load(target: HttpTarget, connections: int, seconds: float, warm_up: float) -> Answers:
-    answers = Answers([], [])
+    answers = Answers([], [], seconds)
     requests = itertools.cycle(target.requests)
     begin = time.monotonic() + warm_up
     end = begin + seconds

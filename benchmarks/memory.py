@@ -16,7 +16,7 @@ from statistics import median
 from benchmarks.cold_start import load_model, multi_model_server
 from benchmarks.contenders.contender import DRAWN, FUSED
 from benchmarks.examples import sentences
-from benchmarks.http_load import HttpTarget, post, run_load
+from benchmarks.http_load import HttpTarget, post, run_load, run_load_until_answered
 from benchmarks.loads import Load, texts_of
 from benchmarks.process_usage import Memory, memory_of
 from benchmarks.results import Rates, Results, ratio_of
@@ -149,7 +149,8 @@ def _available() -> int:
 
 
 def _rate(target: HttpTarget, seconds: float) -> float:
-    return len(run_load(target, CONNECTIONS, seconds, _WARM_UP).finished) / seconds
+    answers = run_load_until_answered(target, CONNECTIONS, seconds, _WARM_UP)
+    return len(answers.finished) / answers.seconds
 
 
 def figures(grown: dict[str, list[GrowthPoint]]) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,38 @@ from triton_ensembles.triton.targets import CPU
 # No test depends on how fast the machine is.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+# Several workers share the files (pytest -n N --dist loadfile): those that take longest begin first, so that none of
+# them is left to one worker at the end.
+LONGEST = (
+    "artifacts/test_graphdef_onnx.py",
+    "building/test_build.py",
+    "check/test_parity.py",
+    "building/test_environments_served.py",
+    "endpoint/hosting/test_eviction.py",
+    "perf/test_measure.py",
+    "backends/test_pytorch.py",
+    "endpoint/hosting/test_faults.py",
+    "deploy/test_local_endpoint.py",
+    "check/test_sagemaker_served.py",
+    "environment/test_packed.py",
+    "environment/test_wheels.py",
+    "endpoint/hosting/test_model_cache.py",
+    "endpoint/test_command.py",
+    "triton/test_server.py",
+    "triton/test_stubs.py",
+    "tensorrt/test_plans.py",
+    "benchmarks/test_servers.py",
+    "check/test_scale.py",
+    "endpoint/test_runtime.py",
+    "fused/test_faults.py",
+    "endpoint/test_control_plane.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    first = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: first.get(item.path, len(LONGEST)))
 
 
 @pytest.fixture(scope="session")
@@ -45,16 +77,38 @@ def fused_chain(places: Places, tmp_path_factory: pytest.TempPathFactory) -> Bui
 
 
 @pytest.fixture(scope="session")
-def server(built: dict[str, Built], tmp_path_factory: pytest.TempPathFactory) -> Iterator[TritonServer]:
+def running_server(
+    built: dict[str, Built], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[], TritonServer]]:
+    """``running_server()``: the real tritonserver with every ensemble, another one when it has ended by itself.
+
+    On a machine that does much else, 2.51.0's Python backend sometimes ends in a boost::interprocess::lock_exception:
+    that must fail one test, not all that follow.
+    """
+    servers: list[TritonServer] = []
+
+    def running() -> TritonServer:
+        if servers and not servers[-1].alive():
+            servers.pop().stop()
+        if not servers:
+            log = tmp_path_factory.mktemp("server") / "tritonserver.log"
+            servers.append(TritonServer([each.repository for each in built.values()], log=log).start())
+        return servers[-1]
+
+    yield running
+    for server in servers:
+        server.stop()
+
+
+@pytest.fixture
+def server(running_server: Callable[[], TritonServer]) -> TritonServer:
     """The real tritonserver with every ensemble."""
-    log = tmp_path_factory.mktemp("server") / "tritonserver.log"
-    with TritonServer([each.repository for each in built.values()], log=log) as server:
-        yield server
+    return running_server()
 
 
 @pytest.fixture
 def client(server: TritonServer) -> Iterator[http.InferenceServerClient]:
-    with http.InferenceServerClient(server.http_url) as client:
+    with http.InferenceServerClient(server.http_url, network_timeout=300, connection_timeout=300) as client:
         yield client
 
 

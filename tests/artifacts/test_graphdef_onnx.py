@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -44,6 +45,29 @@ def make(source: Path, output: Path, names: tuple[str, str]) -> dict[str, str | 
     return graphdef_onnx.make(Job(output, {source.name: source}, source.name, options, "cpu", ""))
 
 
+def make_in_a_process(source: Path, output: Path, names: tuple[str, str], seed: str = "random") -> dict[str, Any]:
+    """As the build does. The conversion of InceptionV3 takes 9 GB, which the process of the tests would keep."""
+    job = {
+        "output": os.fspath(output),
+        "files": {source.name: os.fspath(source)},
+        "file": source.name,
+        "options": {"input": names[0], "output": names[1]},
+        "dali_device": "",
+        "dali_version": "",
+    }
+    facts = output.with_suffix(".json")
+    subprocess.run(
+        [sys.executable, "-m", "triton_ensembles.artifacts.run", "graphdef_onnx", facts],
+        input=json.dumps(job).encode(),
+        env=os.environ | {"PYTHONHASHSEED": seed},
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    found: dict[str, Any] = json.loads(facts.read_text())
+    return found
+
+
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The small graph and its ONNX file."""
@@ -54,17 +78,15 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="session")
-def inception(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[str, str | int | float]]:
+def inception(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[str, Any]]:
     """InceptionV3 with random weights, its ONNX file, and the facts of its maker."""
     folder = tmp_path_factory.mktemp("inception")
     source, model = folder / "model.graphdef", folder / "model.onnx"
     inception_v3_random.make(Job(source, {}, None, {"seed": 7}, "cpu", ""))
-    return source, model, make(source, model, INCEPTION)
+    return source, model, make_in_a_process(source, model, INCEPTION)
 
 
-def test_inception_keeps_its_names_shapes_and_values(
-    inception: tuple[Path, Path, dict[str, str | int | float]],
-) -> None:
+def test_inception_keeps_its_names_shapes_and_values(inception: tuple[Path, Path, dict[str, Any]]) -> None:
     """Otherwise the ensemble would not load in an image without TensorFlow, or would give other answers there."""
     _, path, facts = inception
     difference = facts.pop("max_abs_difference_to_tensorflow")
@@ -87,9 +109,7 @@ def test_inception_keeps_its_names_shapes_and_values(
     np.testing.assert_allclose(together[1:2], alone, atol=1e-6)
 
 
-def test_one_wrong_layer_of_inception_fails(
-    inception: tuple[Path, Path, dict[str, str | int | float]], tmp_path: Path
-) -> None:
+def test_one_wrong_layer_of_inception_fails(inception: tuple[Path, Path, dict[str, Any]], tmp_path: Path) -> None:
     """Otherwise a conversion that spoils one of 94 layers would be served."""
     import tensorflow as tf
 
@@ -131,22 +151,7 @@ def test_same_bytes_from_other_processes(small: tuple[Path, Path], tmp_path: Pat
     digests = set()
     for seed in ("1", "2"):
         output = tmp_path / f"{seed}.onnx"
-        job = {
-            "output": os.fspath(output),
-            "files": {"model.graphdef": os.fspath(small[0])},
-            "file": "model.graphdef",
-            "options": {"input": SMALL[0], "output": SMALL[1]},
-            "dali_device": "",
-            "dali_version": "",
-        }
-        subprocess.run(
-            [sys.executable, "-m", "triton_ensembles.artifacts.run", "graphdef_onnx", tmp_path / "facts.json"],
-            input=json.dumps(job).encode(),
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            cwd=ROOT,
-            check=True,
-            capture_output=True,
-        )
+        make_in_a_process(small[0], output, SMALL, seed)
         digests.add(hashlib.sha256(output.read_bytes()).hexdigest())
     assert len(digests) == 1
 

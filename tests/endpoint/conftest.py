@@ -76,7 +76,7 @@ class Deployer:
         self.sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=config)
         self.made.append(name)
         if wait:
-            self.sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name)
+            self.sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name, WaiterConfig=SOON)
         return name
 
     def multi_model(self, name: str, **options: Any) -> str:

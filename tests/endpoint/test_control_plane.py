@@ -16,7 +16,7 @@ import pytest
 from botocore.exceptions import WaiterError
 from botocore.model import Shape
 
-from tests.endpoint.conftest import BUCKET, IMAGE, Deployer
+from tests.endpoint.conftest import BUCKET, IMAGE, SOON, Deployer
 from tests.endpoint.hosting import archives
 from triton_ensembles.endpoint.api.endpoints import WAITER_SECONDS
 from triton_ensembles.endpoint.api.validation import operation_model
@@ -87,7 +87,7 @@ def test_a_model_that_cannot_start_fails_the_endpoint_with_its_own_reason(
     put("broken.tar.gz", archives.model("broken", 'raise ValueError("the vocabulary is missing")'))
     deployer.single_model("broken", "broken.tar.gz", wait=False)
     with pytest.raises(WaiterError):
-        sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="broken")
+        sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="broken", WaiterConfig=SOON)
     found = sagemaker.describe_endpoint(EndpointName="broken")
     assert found["EndpointStatus"] == "Failed"
     assert "the vocabulary is missing" in found["FailureReason"]
@@ -299,7 +299,7 @@ def test_an_update_changes_the_model_and_a_failed_one_leaves_the_old_serving(
     assert ask() == [6]
 
     sagemaker.update_endpoint(EndpointName="changing", EndpointConfigName="third")
-    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="changing")
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="changing", WaiterConfig=SOON)
     found = sagemaker.describe_endpoint(EndpointName="changing")
     assert found["EndpointConfigName"] == "second"
     assert "not this one" in found["FailureReason"]
@@ -319,7 +319,7 @@ def test_a_request_whose_body_arrives_after_an_update_is_answered(
     client.putheader("Content-Length", str(len(body)))
     client.endheaders(body[:5])
     sagemaker.update_endpoint(EndpointName="slow-body", EndpointConfigName="slow-body-2")
-    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="slow-body")
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="slow-body", WaiterConfig=SOON)
     client.send(body[5:])
     reply = client.getresponse()
     answer = reply.read()
@@ -344,7 +344,7 @@ def test_an_endpoint_in_progress_can_be_neither_updated_nor_deleted(
         assert code == "ValidationException"
         assert message.startswith("Cannot update in-progress endpoint")
     gate.open()
-    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="lazy")
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="lazy", WaiterConfig=SOON)
     sagemaker.delete_endpoint(EndpointName="lazy")
 
 
@@ -357,7 +357,7 @@ def test_names_that_differ_only_in_case_are_one_except_when_an_endpoint_is_calle
     deployer.config("Case", "casE")
     deployer.endpoint("Case", "cASE", wait=False)
     assert "already existing endpoint" in refused(lambda: deployer.endpoint("case", "Case", wait=False))[1]
-    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="cAse")
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="cAse", WaiterConfig=SOON)
     assert sagemaker.describe_endpoint(EndpointName="CASE")["EndpointName"] == "Case"
     call = {"TargetModel": "one.tar.gz", "Body": archives.body(1)}
     assert archives.values(runtime.invoke_endpoint(EndpointName="Case", **call)["Body"].read()) == [1]

@@ -19,7 +19,7 @@ import pytest
 import tritonclient.http as triton
 from botocore.exceptions import WaiterError
 
-from tests.endpoint.conftest import Deployer
+from tests.endpoint.conftest import SOON, Deployer
 from tests.endpoint.hosting import archives
 from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.api.runtime import BODY_BYTES
@@ -79,7 +79,7 @@ def test_a_connection_stays_open_as_long_as_the_client_wants(
         f"POST /endpoints/{shared}/invocations HTTP/{version}\r\nHost: {host}:{port}\r\n"
         f"X-Amzn-SageMaker-Target-Model: one.tar.gz\r\nContent-Length: {len(body)}\r\n"
     ).encode() + (header + b"\r\n" + body)
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
+    with socket.create_connection((host, int(port)), timeout=300) as connection:
         for _ in range(2 if stays_open else 1):
             connection.sendall(request)
             reply = http.client.HTTPResponse(connection)
@@ -136,7 +136,7 @@ def test_a_body_of_exactly_6_mib_is_taken_and_one_byte_more_is_not(shared: str, 
 
 def test_a_body_of_unknown_length_is_refused_as_soon_as_it_is_too_long(local: LocalEndpoint, shared: str) -> None:
     """Not after gigabytes of it."""
-    connection = http.client.HTTPConnection(local.url.removeprefix("http://"), timeout=30)
+    connection = http.client.HTTPConnection(local.url.removeprefix("http://"), timeout=300)
     connection.putrequest("POST", f"/endpoints/{shared}/invocations")
     connection.putheader("Transfer-Encoding", "chunked")
     connection.putheader("X-Amzn-SageMaker-Target-Model", "one.tar.gz")
@@ -150,7 +150,7 @@ def test_a_body_of_unknown_length_is_refused_as_soon_as_it_is_too_long(local: Lo
 
 
 def test_a_body_of_unknown_length_is_passed_on(local: LocalEndpoint, shared: str) -> None:
-    connection = http.client.HTTPConnection(local.url.removeprefix("http://"), timeout=30)
+    connection = http.client.HTTPConnection(local.url.removeprefix("http://"), timeout=300)
     headers = {"X-Amzn-SageMaker-Target-Model": "one.tar.gz", "Content-Type": "application/json"}
     connection.request(
         "POST", f"/endpoints/{shared}/invocations", iter([archives.body(4, 5)]), headers, encode_chunked=True
@@ -237,7 +237,7 @@ def test_messages_have_the_paths_of_a_container_on_aws(deployer: Deployer, runti
         assert "endpoints/" not in message
     deployer.single_model("untold", "untold.tar.gz", wait=False)
     with pytest.raises(WaiterError):
-        deployer.sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="untold")
+        deployer.sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="untold", WaiterConfig=SOON)
     reason = deployer.sagemaker.describe_endpoint(EndpointName="untold")["FailureReason"]
     assert "ValueError: /opt/ml/model/untold/1/model.py" in reason
     assert "endpoints/" not in reason
@@ -272,7 +272,7 @@ def test_requests_are_shared_among_variants_by_weight(deployer: Deployer, runtim
     deployer.sagemaker.update_endpoint_weights_and_capacities(
         EndpointName="weighed", DesiredWeightsAndCapacities=shares
     )
-    deployer.sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="weighed")
+    deployer.sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="weighed", WaiterConfig=SOON)
     for _ in range(10):
         reply = runtime.invoke_endpoint(EndpointName="weighed", Body=archives.body(1))
         assert reply["InvokedProductionVariant"] == "light"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.conftest import Deployer
+from tests.endpoint.conftest import SOON, Deployer
 from tests.endpoint.hosting import archives
 from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
@@ -25,7 +25,7 @@ def counts(sagemaker: Any, name: str) -> tuple[int, int]:
 
 
 def settle(sagemaker: Any, name: str) -> tuple[int, int]:
-    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name)
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=name, WaiterConfig=SOON)
     return counts(sagemaker, name)
 
 

@@ -52,7 +52,7 @@ def presigned(s3: Any, operation: str = "put_object", key: str = "up", **paramet
 def put(url: str, body: Any, headers: dict[str, str]) -> int:
     """With no other header than these; pieces are sent chunked."""
     parts = urllib.parse.urlsplit(url)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=20)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=300)
     chunked = not isinstance(body, bytes)
     connection.request("PUT", f"{parts.path}?{parts.query}", body, headers, encode_chunked=chunked)
     reply = connection.getresponse()
@@ -103,7 +103,7 @@ def test_a_form_that_is_posted_to_a_bucket_is_stored(
             BUCKET, "up", Fields=fields, Conditions=[{key: fields[key]} for key in fields]
         )
         parts = {key: (None, value) for key, value in form["fields"].items()} | {"file": (file_name, body)}
-        assert requests.post(form["url"], files=parts, timeout=20).status_code == 204
+        assert requests.post(form["url"], files=parts, timeout=300).status_code == 204
         assert stored("up") == sha256(body), name
         found = s3.head_object(Bucket=BUCKET, Key="up")
         assert (found["ContentType"], found["Metadata"]) == ("image/png", {"a": "b"})
@@ -118,7 +118,7 @@ def test_a_form_that_is_posted_to_a_bucket_is_stored(
     ],
 )
 def test_a_form_that_s3_would_refuse_is_refused(local: LocalEndpoint, form: dict[str, Any], code: str) -> None:
-    reply = requests.post(f"{local.url}/{BUCKET}", files=form, timeout=20)
+    reply = requests.post(f"{local.url}/{BUCKET}", files=form, timeout=300)
     assert (reply.status_code, f"<Code>{code}</Code>" in reply.text) == (400, True)
 
 
@@ -178,11 +178,11 @@ def test_parts_are_uploaded_through_presigned_urls(s3: Any, stored: Callable[[st
     listed = ""
     for number, part in enumerate(parts, 1):
         url = presigned(s3, "upload_part", PartNumber=number, **upload)
-        etag = requests.put(url, part, headers=headers, timeout=60).headers["ETag"]
+        etag = requests.put(url, part, headers=headers, timeout=300).headers["ETag"]
         listed += f"<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>"
     body = f"<CompleteMultipartUpload>{listed}</CompleteMultipartUpload>"
     url = presigned(s3, "complete_multipart_upload", **upload)
-    assert requests.post(url, body, headers=headers, timeout=60).status_code == 200
+    assert requests.post(url, body, headers=headers, timeout=300).status_code == 200
     assert stored("up") == sha256(b"".join(parts))
 
 
@@ -191,7 +191,7 @@ def test_an_upload_that_breaks_off_is_not_stored(local: LocalEndpoint, s3: Any, 
     host, port = local.url.removeprefix("http://").split(":")
     request = f"PUT /{BUCKET}/broken HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: {SIGNED}\r\n{framing}\r\n\r\n"
     piece = "a\r\n1234567890\r\n" if "chunked" in framing else "1234567890"
-    with socket.create_connection((host, int(port)), timeout=20) as connection:
+    with socket.create_connection((host, int(port)), timeout=300) as connection:
         connection.sendall((request + piece).encode())
         connection.shutdown(socket.SHUT_WR)
         assert not connection.recv(1000).startswith(b"HTTP/1.1 200")
@@ -214,11 +214,11 @@ def test_buckets_have_the_names_that_aws_allows(local: LocalEndpoint) -> None:
     bad += ["x--ol-s3", "x.mrap", "x--x-s3", "x--table-s3", "amzn-s3-demo-x", "abc\n"]
     assert [name for name in good if not allowed(name)] == []
     assert [name for name in bad if allowed(name)] == []
-    reply = requests.put(f"{local.url}/a..b", headers={"Authorization": SIGNED}, timeout=20)
+    reply = requests.put(f"{local.url}/a..b", headers={"Authorization": SIGNED}, timeout=300)
     assert (reply.status_code, re.findall("<Code>(.*)</Code>", reply.text)) == (400, ["InvalidBucketName"])
 
 
 def test_what_moto_does_not_have_is_an_error_of_s3(local: LocalEndpoint) -> None:
     for method, code in (("PATCH", "NotImplemented"), ("PROPFIND", "MethodNotAllowed")):
-        reply = requests.request(method, f"{local.url}/{BUCKET}/up", headers={"Authorization": SIGNED}, timeout=20)
+        reply = requests.request(method, f"{local.url}/{BUCKET}/up", headers={"Authorization": SIGNED}, timeout=300)
         assert re.findall("<Code>(.*)</Code>", reply.text) == [code]

@@ -25,7 +25,7 @@ def address(local: LocalEndpoint) -> tuple[str, int]:
 
 def exchange(local: LocalEndpoint, data: bytes, *, half_close: bool = True) -> bytes:
     """Everything that comes back until the server closes the connection."""
-    with socket.create_connection(address(local), timeout=30) as connection:
+    with socket.create_connection(address(local), timeout=300) as connection:
         connection.sendall(data)
         if half_close:
             connection.shutdown(socket.SHUT_WR)
@@ -140,7 +140,7 @@ def test_what_cannot_be_read_is_a_bad_request_in_the_format_of_its_service(
     if target is not None:
         headers |= {"X-Amz-Target": target, "Content-Type": "application/x-amz-json-1.1"}
     method = "PUT" if path.startswith(f"/{BUCKET}?") and "delete" not in path else "POST"
-    reply = requests.request(method, local.url + path, data=body, headers=headers, timeout=30)
+    reply = requests.request(method, local.url + path, data=body, headers=headers, timeout=300)
     if "xml" in reply.headers["Content-Type"]:
         ElementTree.fromstring(reply.text)
     assert 400 <= reply.status_code < 500

@@ -11,7 +11,7 @@ from tritonclient.utils import np_to_triton_dtype
 
 from tests.fused.dags import Request
 
-SECONDS = 60  # a request that takes longer hangs
+SECONDS = 300  # a request that takes longer hangs
 
 
 def answer(client: grpc.InferenceServerClient, model: str, request: Request) -> Any:

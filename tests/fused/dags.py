@@ -249,7 +249,7 @@ def requests(draw: st.DrawFn, dag: Dag) -> Request:
         draw(st.sampled_from(["", "one", "ü 2"])),
         draw(st.sampled_from([0, 0, 7, "text"])),
         draw(st.sampled_from([{}, {"a": 1, "b": "ü", "c": True}])),
-        draw(st.sampled_from([None, 10_000_000])),
+        draw(st.sampled_from([None, 600_000_000])),
     )
 
 

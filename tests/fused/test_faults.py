@@ -91,7 +91,7 @@ class Hurt:
         tensor = grpc.InferInput("X", list(array.shape), "FP32")
         tensor.set_data_from_numpy(array)
         try:
-            return self.client.infer(name, [tensor], request_id=word, client_timeout=60).as_numpy("Z")
+            return self.client.infer(name, [tensor], request_id=word, client_timeout=300).as_numpy("Z")
         except grpc.InferenceServerException as error:
             return str(error.message())
 
@@ -290,7 +290,7 @@ def _runs(process: int) -> bool:
 
 
 def _wait(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)

@@ -62,14 +62,14 @@ def alive(pid: int) -> bool:
         return False
 
 
-def wait_for_end(pids: list[int], seconds: float = 30) -> list[int]:
+def wait_for_end(pids: list[int], seconds: float = 300) -> list[int]:
     deadline = time.monotonic() + seconds
     while (left := [pid for pid in pids if alive(pid)]) and time.monotonic() < deadline:
         time.sleep(0.1)
     return left
 
 
-def wait_until(true: Callable[[], object], seconds: float = 60) -> None:
+def wait_until(true: Callable[[], object], seconds: float = 300) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, "the condition did not become true in time"

@@ -176,8 +176,8 @@ async def whole(reply: Reply) -> bytes:
     return b"".join([piece async for piece in reply.body])
 
 
-async def eventually(true: Callable[[], object], seconds: float = 60) -> None:
-    """Wait until it is true, and fail when it does not come true."""
+async def eventually(true: Callable[[], object], seconds: float = 300) -> None:
+    """Wait until it is true, and fail when it does not come true, also on a machine that does much else."""
     async with asyncio.timeout(seconds):
         while not true():
             await asyncio.sleep(0.02)
