@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import pytest
 
+from checkout import ROOT
 from tests.commands.projects import command
 from tests.running import running
 from tests.test_project import write_ensemble
-from triton_ensembles.paths import ROOT
 from triton_ensembles.processes import end
 from triton_ensembles.triton.ports import Ports
 

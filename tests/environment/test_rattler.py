@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from checkout import ROOT
 from triton_ensembles.environment import make_packed_environment
 from triton_ensembles.environment.pins import Pins
 from triton_ensembles.environment.prefix import make_prefix
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.paths import ROOT
 from triton_ensembles.triton.interpreter import inspect_interpreter
 
 from .channel import PLACEHOLDER, add_package
