@@ -37,9 +37,11 @@ def test_a_damaged_home_is_made_again_and_a_whole_one_is_kept(tmp_path: Path, da
 def test_make_setup_looks_at_it_even_when_everything_is_newer(tmp_path: Path) -> None:
     makefile = tmp_path / "Makefile"
     makefile.write_text((ROOT / "Makefile").read_text())
-    for name in ("requirements", "torch", "triton", "bare-python"):
-        (tmp_path / "requirements").mkdir(exist_ok=True)
-        (tmp_path / "requirements" / f"{name}.txt").touch()
+    pinned = "triton_ensembles/triton/requirements"
+    for name in ("requirements/requirements", "requirements/torch", f"{pinned}/triton", f"{pinned}/bare-python"):
+        path = tmp_path / f"{name}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
     (tmp_path / ".venv").mkdir()
     (tmp_path / ".venv" / "ready").touch()
     # The tests may have been started by make, which tells its children.
