@@ -37,7 +37,8 @@ def graph(name: str, style: str | None, file: Path | None) -> None:
       graph dist/gpu/bert_trt.tar.gz   what is in an archive, a fused one too
     """
     style = style or _format_of(file)
-    found = read_graph(_path_of(name), name)
+    places = options.places_if_any()
+    found = read_graph(name, places.ensembles if places else None)
     if style == "mermaid":
         data = mermaid(found).encode()
     else:
@@ -65,22 +66,21 @@ def _format_of(file: Path | None) -> str:
     return _FORMATS[file.suffix.lower()]
 
 
-def _path_of(name: str) -> Path:
-    """The ensemble of the project called ``name``, or the path ``name``."""
-    places = options.places_if_any()
-    if places and (places.ensembles / name).is_dir():
-        return places.ensembles / name
+def _path_of(name: str, ensembles: Path | None) -> Path:
+    if ensembles and (ensembles / name).is_dir():
+        return ensembles / name
     if Path(name).exists():
         return Path(name)
-    if places is None:
+    if ensembles is None:
         message = f"there is no path '{name}', and no project whose ensemble it could be"
         raise EnsembleError(message, cure="name a model repository or an archive, or a project by --project DIR")
-    folders = sorted(child.name for child in places.ensembles.glob("*/") if not child.name.startswith((".", "_")))
+    folders = sorted(child.name for child in ensembles.glob("*/") if not child.name.startswith((".", "_")))
     raise EnsembleError(f"there is no ensemble '{name}'", cure=f"name one of {', '.join(folders)}, or a path")
 
 
-def read_graph(path: Path, name: str) -> Graph:
-    """The graph of the ensemble at ``path``, which the user calls ``name``."""
+def read_graph(name: str, ensembles: Path | None) -> Graph:
+    """The graph of the ensemble called ``name`` in ``ensembles``, or of the one at the path ``name``."""
+    path = _path_of(name, ensembles)
     try:
         repositories = list(find_repositories(path))
         drawn = [drawing for repository in repositories for drawing in _graphs(repository)]
