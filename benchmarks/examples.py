@@ -6,7 +6,8 @@ from pathlib import Path
 
 from checkout import ENSEMBLES
 from triton_ensembles.deploy.payload import Payload, payload_of
-from triton_ensembles.examples.folder import Examples, examples_folder, read_examples
+from triton_ensembles.examples.folder import Examples, read_examples
+from triton_ensembles.examples.place import examples_folder
 
 
 @cache

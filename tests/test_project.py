@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from triton_ensembles.cli import main
 from triton_ensembles.endpoint.announcement import environment
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.examples.folder import examples_folder
+from triton_ensembles.examples.place import examples_folder
 
 TENSORS = """max_batch_size: 8
 input [ { name: "NUMBERS" data_type: TYPE_FP32 dims: [ 3 ] } ]

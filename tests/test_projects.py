@@ -64,7 +64,7 @@ def test_a_pyproject_that_names_none_is_refused_with_its_line(tmp_path: Path, te
         find_project(settings(tmp_path, text))
 
 
-@pytest.mark.parametrize("command", [["list"], ["build"], ["check"], ["serve"], ["prune"], ["clone", "x"]])
+@pytest.mark.parametrize("command", [["list"], ["build"], ["serve"], ["prune"], ["clone", "x"]])
 def test_without_a_project_a_command_says_so_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
@@ -75,6 +75,16 @@ def test_without_a_project_a_command_says_so_in_one_line(
     assert result.exit_code == 1
     assert line.startswith(f"error: there is no project: neither {tmp_path} nor a folder above it holds ensembles/; ")
     assert "--project DIR" in line
+
+
+def test_check_without_a_project_exits_as_where_nothing_was_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a CI job could take it for faults."""
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, ["check"])
+    assert result.exit_code == 2
+    assert f"there is no project: neither {tmp_path} nor a folder above it holds ensembles/" in result.stderr
 
 
 def test_paths_need_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from checkout import ROOT
+from checkout import BUILD, ROOT
 from pipelines import dali_pipe
 from triton_ensembles.artifacts import Job, dali_pipeline
 from triton_ensembles.artifacts.accuracy_on_photographs import encoded_views
@@ -66,7 +66,7 @@ def read(file: Path, folder: Path, images: Path | str = "", pixels: Path | str =
 def other(request: pytest.FixtureRequest) -> tuple[str, Path]:
     """Another version of DALI and its folder; build/tools keeps it, and pip installs it only once."""
     try:
-        return request.param, dali_folder(request.param)
+        return request.param, dali_folder(request.param, BUILD / "tools")
     except EnsembleError as error:
         if "cannot be reached" not in error.message:
             raise

@@ -111,7 +111,7 @@ TARGET = "helper"
 
 
 def ask(x):
-    return p.InferenceRequest(model_name=TARGET)
+    return p.InferenceRequest(model_name=TARGET, inputs=[x], requested_output_names=["Y"])
 """
     files = {**members(model_py="from ask import ask\n" + MODEL_PY), "one.step/1/ask.py": call}
     helper: dict[str, Content] = {"helper/config.pbtxt": python_step(), "helper/1/model.py": MODEL_PY}

@@ -65,7 +65,7 @@ def test_a_file_that_is_not_an_archive_is_named(tmp_path: Path, content: bytes) 
 
 def test_without_archives_the_error_says_what_to_do(tmp_path: Path) -> None:
     """Nothing was built yet."""
-    with pytest.raises(EnsembleError, match="make build-ensembles"):
+    with pytest.raises(EnsembleError, match=r"run: build\.py build"):
         find_archives(tmp_path, ["echo"])
 
 

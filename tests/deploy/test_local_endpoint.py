@@ -28,7 +28,7 @@ from triton_ensembles.commands.upload import upload
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.folder import examples_folder
+from triton_ensembles.examples.place import examples_folder
 
 ROLE = "arn:aws:iam::123456789012:role/some-role"
 NAME = ("--endpoint", "rehearsal")

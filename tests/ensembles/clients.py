@@ -9,7 +9,7 @@ import numpy.typing as npt
 import tritonclient.http as http
 
 from checkout import ENSEMBLES
-from triton_ensembles.examples.folder import examples_folder
+from triton_ensembles.examples.place import examples_folder
 from triton_ensembles.examples.tensor import pixels
 
 PHOTOGRAPHS = sorted(examples_folder(ENSEMBLES / "dali_inception").glob("*.jpg"))

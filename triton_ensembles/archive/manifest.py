@@ -7,6 +7,8 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import parse_json
 
 MANIFEST = "manifest.json"
+FACTS = frozenset({"python", "weights", "artifacts", "environments"})
+"""What commands read of a manifest."""
 
 
 def python_of(repositories: Mapping[str, Path]) -> str:

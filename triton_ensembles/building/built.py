@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.archive.manifest import MANIFEST
-from triton_ensembles.building.manifest import FACTS
+from triton_ensembles.archive.manifest import FACTS, MANIFEST
 from triton_ensembles.building.places import Places
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest, parse_json

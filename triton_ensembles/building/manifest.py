@@ -7,9 +7,6 @@ from triton_ensembles.building.artifact_builder import MadeArtifact
 from triton_ensembles.building.plan import BuildPlan
 from triton_ensembles.building.weights_origin import weights_origin
 
-FACTS = frozenset({"python", "weights", "artifacts", "environments"})
-"""What commands read of a manifest."""
-
 
 def manifest_of(
     plan: BuildPlan, artifacts: Mapping[str, MadeArtifact], environments: Mapping[str, Any], python: str

@@ -11,7 +11,7 @@ from triton_ensembles.building.config_rewrite import rewrite_configs
 from triton_ensembles.building.environment_forms import kind_for
 from triton_ensembles.building.model_selection import SelectedModel, select_models
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.folder import examples_folder
+from triton_ensembles.examples.place import examples_folder
 from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.recipe.reader import read_recipe
 from triton_ensembles.recipe.schema import Artifact, Recipe

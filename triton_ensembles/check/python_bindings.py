@@ -21,7 +21,7 @@ class Binding:
 
 
 def binding_of(flow: Flow, name: ast.Name) -> Binding | None:
-    """None when it is not sure which one it is, or when looking for it takes too long."""
+    """None when it is not sure which one it is."""
     child: ast.AST = name
     skipped = False  # the first iterable of a comprehension is outside of it
     for parent, child in flow.above(name):
@@ -54,17 +54,15 @@ def _before(flow: Flow, parent: ast.AST, child: ast.AST, name: ast.Name) -> tupl
     found = flow.block_of(child)
     if found is None:
         return None, _binds(flow, parent, name) and not isinstance(parent, ast.Assign | ast.AnnAssign | ast.AugAssign)
-    block, place = found
-    for number in range(place - 1, -1, -1):
-        statement = block[number]
-        if not flow.may_look():
-            return None, True
-        if isinstance(statement, ast.Assign) and [each for each in statement.targets if _is(each, name)]:
+    statement = flow.binder_before(name.id, found[0], child)
+    if statement:
+        while flow.parents[statement] is not parent:
+            statement = flow.parents[statement]
+        if isinstance(statement, ast.Assign) and any(_is(each, name) for each in statement.targets):
             return Binding(statement.value), True
         if isinstance(statement, ast.AnnAssign) and statement.value and _is(statement.target, name):
             return Binding(statement.value), True
-        if _binds(flow, statement, name):
-            return None, True
+        return None, True
     if isinstance(parent, ast.For) and child in parent.body and flow.names(parent.target, name.id):
         return Binding(parent.iter, parent.target), True
     if isinstance(parent, ast.If):

@@ -1,6 +1,7 @@
 """Where in a Python file a node stands: whether it certainly runs, and when."""
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterator
 from enum import StrEnum
 from functools import lru_cache
@@ -10,7 +11,6 @@ from triton_ensembles.check.python_source import PythonFile
 
 CLASS = "TritonPythonModel"
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
-_LOOKS = 50  # statements for each node of a file
 _SUPPRESSING = ("suppress", "raises", "Raises")  # in the names of context managers that expect an error
 _DEEPEST = 3  # helpers that call helpers
 _AT_LOAD = frozenset({"initialize", "__init__"})
@@ -34,7 +34,6 @@ class Flow:
         self._names: dict[ast.AST, dict[str, list[ast.Name]]] = {}
         self._blocks: dict[ast.AST, tuple[list[ast.AST], int]] = {}
         self._parted: set[ast.AST] = set()
-        self._looks = _LOOKS * len(file.nodes)
         self._spans: dict[ast.AST, tuple[int, int]] = {}  # a node has all those that begin within its span
         self._binders: dict[str, list[ast.AST]] = {}
         self.parents: dict[ast.AST, ast.AST] = {}
@@ -90,19 +89,25 @@ class Flow:
                     self._blocks[each] = (block or [], place)
         return self._blocks.get(statement)
 
-    def may_look(self) -> bool:
-        """Counts the statements that are looked at for bindings: files with very long functions take minutes."""
-        self._looks -= 1
-        return self._looks > 0
-
     def binders(self, name: str, below: ast.AST) -> list[ast.AST]:
         """What binds a name in a node: assignments, loops, imports, definitions, ``except … as``."""
         if not self._spans:
             self._note_binders()
-        start, end = self._spans.get(below, (0, 0))
-        return [each for each in self._binders.get(name, ()) if start <= self._spans[each][0] < end]
+        return self._bound_within(name, *self._spans.get(below, (0, 0)))
+
+    def binder_before(self, name: str, block: list[ast.AST], statement: ast.AST) -> ast.AST | None:
+        """The one of the binders in the statements of ``block`` before this one that is nearest to it."""
+        if not self._spans:
+            self._note_binders()
+        return next(iter(self._bound_within(name, self._spans[statement][1], self._spans[block[0]][1])), None)
+
+    def _bound_within(self, name: str, start: int, end: int) -> list[ast.AST]:
+        found = self._binders.get(name, [])
+        first, last = (bisect_left(found, each, key=lambda node: self._spans[node][0]) for each in (start, end))
+        return found[first:last]
 
     def _note_binders(self) -> None:
+        """Number all nodes, what stands later in a block first, and list binders in that order."""
         waiting: list[tuple[ast.AST, bool]] = [(self.module, False)]
         count = 0
         while waiting:

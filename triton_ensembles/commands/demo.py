@@ -11,7 +11,8 @@ from triton_ensembles.commands.builds import build_all, server_of
 from triton_ensembles.commands.reports import warn_of_random_weights
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.examples.answer import answer_lines
-from triton_ensembles.examples.folder import examples_folder, read_examples
+from triton_ensembles.examples.folder import read_examples
+from triton_ensembles.examples.place import examples_folder
 from triton_ensembles.examples.request import Request
 
 

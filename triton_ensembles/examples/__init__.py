@@ -28,5 +28,3 @@ One size may be -1 there: the file decides. What the file's content becomes depe
 Answers are shown with name, dtype, shape and first values, classes as lines of value, index and label. A ``show.py``
 beside the requests may do better: ``show(inputs, outputs)`` is given NumPy arrays by tensor name and yields lines.
 """
-
-FOLDER = "examples"

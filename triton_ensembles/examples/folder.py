@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_ensembles.examples import FOLDER
+from triton_ensembles.examples.place import examples_folder
 from triton_ensembles.examples.request import Array, Request
 from triton_ensembles.examples.request_file import read_request
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
@@ -33,14 +33,6 @@ class Examples:
     def with_file(self, file: Path) -> Request:
         """The first request with the content of ``file`` in place of its own file. Raises :class:`EnsembleError`."""
         return read_request(self.requests[0].path, self.config, file)
-
-
-def examples_folder(ensemble: Path) -> Path:
-    """``examples/`` in the folder of the ensemble model of ``ensemble`` (a folder in ensembles/); it may not exist."""
-    for config in sorted(ensemble.glob(f"*/{CONFIG}")):
-        if read_config(config).platform == "ensemble":
-            return config.parent / FOLDER
-    return ensemble / "ensemble" / FOLDER
 
 
 def read_examples(ensemble: Path) -> Examples:

@@ -15,7 +15,7 @@ from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.rules.model_py import EXECUTE
 from triton_ensembles.check.rules.model_py_names import FAILS, LATER
 from triton_ensembles.check.rules.model_py_tensors import completed_names
-from triton_ensembles.triton.model_config import DataType
+from triton_ensembles.check.rules.tensors import type_name
 
 _TEXT_OUTPUT = io_tensor("Y", "STRING")
 GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
@@ -54,7 +54,7 @@ def model_py_array_dtype(model: Model) -> Iterator[Finding]:
     severity=Severity.WARNING,
 )
 def model_py_output_dtype(model: Model) -> Iterator[Finding]:
-    wanted = {each.name: DataType.Name(each.data_type).removeprefix("TYPE_") for each in model.config.output}
+    wanted = {each.name: type_name(each.data_type).removeprefix("TYPE_") for each in model.config.output}
     if model.is_completed:
         return
     for file, call, dtype in _tensors(model):
