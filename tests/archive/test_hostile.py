@@ -136,6 +136,9 @@ def test_what_never_ends_in_a_folder_is_not_read(tmp_path: Path) -> None:
         (tmp_path / "scale" / f"{number}{Path(name).name}").symlink_to("/dev/zero")
     (tmp_path / "scale" / "again").symlink_to("again")
     assert not check([tmp_path]).errors
+    (tmp_path / "scale" / "1" / "model.py").unlink()
+    (tmp_path / "scale" / "1" / "model.py").symlink_to("/dev/zero")
+    assert [fault.rule for fault in check([tmp_path]).faults] == ["model-file-broken"]
     archives = tmp_path / "archives"
     archives.mkdir()
     os.mkfifo(archives / "a.tar.gz")

@@ -72,6 +72,8 @@ def _entry(item: os.DirEntry[str], path: str) -> Entry:
     try:
         status = item.stat(follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
+            if not item.is_dir() and not item.is_file() and Path(item.path).exists():
+                return Entry(path, Kind.OTHER, written=path)  # to a device or a pipe
             size = Path(item.path).stat().st_size if _is_file(item) else 0
             return Entry(path, Kind.SYMLINK, size, path, str(Path(item.path).readlink()), leads_to_folder=item.is_dir())
     except OSError:

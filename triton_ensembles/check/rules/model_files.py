@@ -33,7 +33,10 @@ def model_file_broken(model: Model) -> Iterator[Finding]:
     backend = backend_of(model)
     for path, entry in loaded_files(model) if backend.name in _READING else ():
         effect = f"the {backend.name} backend cannot load it, so Triton does not load the model"
-        if entry.is_folder:
+        if entry.kind is Kind.OTHER:
+            message = f"this is a {entry.kind.value}, and it should be the model file"
+            yield Finding(model.place(path), message, "reading it never ends, and neither does the load")
+        elif entry.is_folder:
             if backend.name not in _FOLDERS:
                 yield Finding(model.place(path), "this is a folder, and it should be the model file", effect)
             elif backend.name == "onnxruntime":
