@@ -59,7 +59,7 @@ class Lock:
             if not line.strip() or line.startswith("#"):
                 continue
             if not (match := LINE.fullmatch(line)):
-                raise EnsembleError("this is no line of a lock", path=self.path, line=number, cure=_CURE)
+                raise EnsembleError("this is not a line of a lock", path=self.path, line=number, cure=_CURE)
             package = canonicalize_name(match["pip"] or match["conda"])
             if package in found and match["pip"]:
                 raise EnsembleError(f"{package} is in this lock twice", path=self.path, line=number, cure=_CURE)

@@ -182,7 +182,7 @@ def _can_hold(versions: SpecifierSet) -> bool:
 
 
 @rule(
-    "The versions that an environment file asks for can be had at once",
+    "The versions that an environment file asks for agree with each other",
     source="PEP 440; the build's pip: ResolutionImpossible",
     server=Server.ACCEPTS,
 )

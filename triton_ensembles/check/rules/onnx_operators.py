@@ -43,7 +43,7 @@ def onnx_operator_unknown(model: Model) -> Iterator[Finding]:
                 if domain not in _BUILT_IN and not domain.startswith(_BUILT_IN_BELOW):
                     yield Finding(
                         model.place(path),
-                        f"{path} uses '{domain}:{name}', which is no operator of ONNX Runtime",
+                        f"{path} uses '{domain}:{name}', which is not an operator of ONNX Runtime",
                         "Triton does not load the model: it is not a registered function/op",
                         "name the library that has it with model_operations { op_library_filename: … }, or export the "
                         "model without it",

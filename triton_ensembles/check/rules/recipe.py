@@ -162,7 +162,7 @@ def recipe_lock(repository: Repository) -> Iterator[Finding]:
         if number := next(wrong, 0):
             yield Finding(
                 Place(repository.place(path.name).path, number),
-                "this is no line of a lock",
+                "this is not a line of a lock",
                 "the build refuses it",
                 "delete this lock and build, or take it from git as it was",
             )
