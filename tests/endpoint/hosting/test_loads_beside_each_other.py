@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from pathlib import Path
 
 import pytest
@@ -127,9 +126,7 @@ async def test_only_the_model_that_takes_the_server_with_it_is_blamed(host: Host
         *(patient(name) for name in good), host.ask("evil.tar.gz"), return_exceptions=True
     )
     assert answers == [[2], [2]]
-    # Where a model was being unloaded at that moment, too, that may have been the cause, and the words say less.
-    words = r"the container (died while it|ended twice before it had) loaded 'evil\.tar\.gz'"
-    assert isinstance(failure, InternalFailure) and re.match(words, failure.message)
+    assert isinstance(failure, InternalFailure) and "died while it loaded 'evil.tar.gz'" in failure.message
 
 
 async def test_a_load_that_fails_beside_others_has_its_own_reason(host: Host, tmp_path: Path) -> None:
