@@ -109,8 +109,10 @@ async def test_only_the_model_that_takes_the_server_with_it_is_blamed(host: Host
     flag = tmp_path / "kill"
     host.put("evil.tar.gz", model(initialize=f"if os.path.exists({str(flag)!r}): os.kill(os.getppid(), 9)"))
     good = [f"good{number}.tar.gz" for number in range(2)]
-    for name in good:
-        host.put(name, model(initialize="time.sleep(0.5)"))
+    for name in good:  # unloading takes so long that the next load would run beside it
+        files = model(initialize="time.sleep(0.5)")
+        files["identity/1/model.py"] += b"\n    def finalize(self):\n        time.sleep(3)\n"
+        host.put(name, files)
     await host.start(cache="Disabled", environment=COMPLETE)
     await known(host, *good, "evil.tar.gz")
     flag.touch()

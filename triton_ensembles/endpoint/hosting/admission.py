@@ -42,7 +42,6 @@ class Reservation:
         known: whether that is what the model took before; otherwise it is a guess.
         alone: no other load may run at the same time.
         beside: whether another load has run at the same time.
-        beside_unload: whether an unload has.
         begun: whether the load has begun; otherwise it waits for unloads.
     """
 
@@ -50,7 +49,6 @@ class Reservation:
     known: bool
     alone: bool
     beside: bool = False
-    beside_unload: bool = False
     begun: bool = False
 
 
@@ -99,7 +97,6 @@ class Admission:
             async with self._turn:
                 fits = await self._until_it_fits(model, alone)
                 reserved = Reservation(self._sizes.expected(model), self._sizes.known(model), alone)
-                reserved.beside_unload = bool(self.unloading)
                 for each in (*self.loading.values(), reserved) if self.loading else ():
                     each.beside = True
                 self.loading[model] = reserved
@@ -114,8 +111,6 @@ class Admission:
 
     def unload_begins(self, model: Model, unload: asyncio.Task[None]) -> None:
         self.unloading[model] = unload
-        for each in self.loading.values():
-            each.beside_unload = True
 
     def leave(self, model: Model) -> None:
         del self.loading[model]

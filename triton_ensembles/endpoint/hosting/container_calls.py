@@ -7,8 +7,21 @@ time may wait for each other forever (measured on 2.51.0).
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
 
 from triton_ensembles.endpoint.hosting.model import Model
+
+
+@dataclass(eq=False)
+class Call:
+    """A load or unload that the container is working on.
+
+    Attributes:
+        beside: whether it has worked on another at the same time.
+    """
+
+    model: Model
+    beside: bool = False
 
 
 class ContainerCalls:
@@ -16,21 +29,38 @@ class ContainerCalls:
 
     def __init__(self, models: Mapping[str, Model]) -> None:
         self._models = models
-        self._working: set[Model] = set()
+        self._working: set[Call] = set()
+        self._alone: Model | None = None  # nothing else may begin until its call has ended
         self._ended = asyncio.Event()
 
     @contextlib.asynccontextmanager
-    async def call(self, model: Model) -> AsyncIterator[None]:
-        """Wait until the model may be loaded or unloaded, and do that in this context."""
-        while self._entangled(model) and any(map(self._entangled, self._working)):
-            await self._ended.wait()
-        self._working.add(model)
+    async def call(self, model: Model, alone: bool = False) -> AsyncIterator[Call]:
+        """Wait until the model may be loaded or unloaded, and do that in this context.
+
+        Args:
+            alone: beside no other load or unload; one call at a time may ask for that.
+        """
+        if alone:
+            self._alone = model
+        call = Call(model)
         try:
-            yield
+            while self._must_wait(model):
+                await self._ended.wait()
+            for other in self._working:
+                call.beside = other.beside = True
+            self._working.add(call)
+            yield call
         finally:
-            self._working.remove(model)
+            self._working.discard(call)
+            if alone:
+                self._alone = None
             self._ended.set()
             self._ended = asyncio.Event()
+
+    def _must_wait(self, model: Model) -> bool:
+        if self._alone is not None:
+            return self._alone is not model or bool(self._working)
+        return self._entangled(model) and any(self._entangled(call.model) for call in self._working)
 
     def _entangled(self, model: Model) -> bool:
         """Whether another archive has a step of the same name."""

@@ -183,7 +183,7 @@ class MemoryCache:
             )
         while True:
             try:
-                async with self._calls.call(model):
+                async with self._calls.call(model, reserved.alone) as call:
                     log_start = self._container.log_size()
                     began = time.monotonic()
                     await self._request_load(model, api)
@@ -202,8 +202,8 @@ class MemoryCache:
                 raise faults.not_loaded(model.target_model, answer.status, answer.message, reasons, folder) from None
             except ContainerDied:
                 await self._container.kill(api, EXIT_SECONDS)  # otherwise the next load would be sent to it
-                other = reserved.beside or reserved.beside_unload  # which may have been the cause
-                if other or not await asyncio.to_thread(server.began_to_load, log_start):
+                # What ran beside it may have been the cause.
+                if call.beside or not await asyncio.to_thread(server.began_to_load, log_start):
                     raise
                 reasons = await asyncio.to_thread(server.reasons, log_start)
                 raise faults.died_while_loading(model.target_model, reasons) from None
