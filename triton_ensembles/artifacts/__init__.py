@@ -72,6 +72,9 @@ NEEDS = {
 ACCURACY_CHECKS = {"sentences": "accuracy_on_sentences:make", "photographs": "accuracy_on_photographs:make"}
 """Functions of the same form that compare a model in a lower precision with fp32, and fail when it is too different."""
 
+OWN_CHECK, PRECISION = "accuracy", "precision"  # a script of the project that checks, and an option of every check
+_OWN_CHECKS = {OWN_CHECK: "accuracy_script:make"}
+
 DERIVATIONS = {"mapped_weights": "mapped_weights:make", "openvino_ir": "openvino_ir:make"}
 """Functions of the same form that the build itself applies to a made model, for an engine that maps the weights of the
 result. The output is a folder."""
@@ -110,6 +113,6 @@ class Job:
 
 def load_maker(name: str) -> tuple[ModuleType, Callable[[Job], Facts]]:
     """The module and the function of a maker, an accuracy check or a derivation."""
-    module_name, _, function = (MAKERS | ACCURACY_CHECKS | DERIVATIONS)[name].partition(":")
+    module_name, _, function = (MAKERS | ACCURACY_CHECKS | _OWN_CHECKS | DERIVATIONS)[name].partition(":")
     module = importlib.import_module(f"{__name__}.{module_name}")
     return module, getattr(module, function)

@@ -12,7 +12,8 @@ from triton_ensembles import __version__
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import read_text
 from triton_ensembles.recipe.places import RECIPE, line_naming
-from triton_ensembles.recipe.schema import Recipe, UnknownNameError
+from triton_ensembles.recipe.schema import Recipe
+from triton_ensembles.recipe.values import UnknownNameError
 from triton_ensembles.spelling import nearest
 
 _LONGEST = 1 << 18  # letters

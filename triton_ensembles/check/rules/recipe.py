@@ -94,7 +94,7 @@ def recipe_file_missing(repository: Repository) -> Iterator[Finding]:
     recipe, project = recipe_of(repository), project_of(repository)
     if recipe is None or project is None:
         return
-    read = {path for artifact in recipe.artifacts for path in artifact.reads}
+    read = {path for artifact in recipe.artifacts for path in artifact.project_files}
     for path in sorted(read | {each.file for each in recipe.environments.values()}):
         if not (project / path).is_file():
             near = (project / path).parent
