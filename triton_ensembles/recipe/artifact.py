@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, Wit
 
 from triton_ensembles.artifacts import ACCURACY_CHECKS, MAKERS, RUN, SCRIPT
 from triton_ensembles.recipe.values import InnerPath, Options, Table
-from triton_ensembles.spelling import listed
+from triton_ensembles.spelling import choices
 
 MODEL_FILES = {
     "tensorrt": (".plan",),
@@ -83,7 +83,7 @@ Accuracy = Annotated[
     Discriminator(
         _kind_of_accuracy,
         custom_error_type="accuracy",
-        custom_error_message=f"an accuracy check is one of {listed(ACCURACY_CHECKS)}, or a script of the project",
+        custom_error_message=f"an accuracy check is {choices(ACCURACY_CHECKS)}, or a script of the project",
     ),
     BeforeValidator(_as_table),
 ]
@@ -97,8 +97,8 @@ class Artifact(Table):
     path: InnerPath = Field(examples=["encoder/1/model.onnx"])
     """Where it is staged: ``STEP/VERSION/FILE``, with the step's name in git."""
     maker: str = Field(json_schema_extra=_MAKER, examples=["copy"])
-    """What makes the file: ``copy`` and ``member`` (of a tar) take one of a source, ``script`` runs one of the
-    project's own, and the others are listed in docs/ensembles.md."""
+    """What makes the file: ``copy`` and ``member`` (of a tar) take one of a source, ``script`` runs a script of the
+    project."""
     run: InnerPath | None = Field(default=None, examples=["scripts/make_model.py"])
     """The script of the maker ``script``, relative to the project. It is run as ``python SCRIPT OUTPUT JOB``."""
     source: str | None = Field(default=None, examples=["weights"])

@@ -16,7 +16,7 @@ from triton_ensembles.recipe.source import Source
 from triton_ensembles.recipe.values import InnerPath, Name, Specifier, Table, UnknownNameError
 
 EnvironmentKind = Literal["folder", "tar", "wheels"]
-_OWN_MAKER = "maker = 'script' runs one of the project"
+_OWN_MAKER = "or run a script of the project, by maker = 'script'"
 _OWN_CHECK = "or name a script of the project, 'scripts/accuracy.py'"
 
 

@@ -81,7 +81,7 @@ class UrlPlace(Table):
     url: Annotated[str, Field(pattern=_ADDRESS), AfterValidator(_is_address)] = Field(
         examples=["https://download.pytorch.org/models/", "s3://my-models/encoder/v3/"]
     )
-    """The address of the folder. It ends in ``/``, and the file's name is appended. ``s3://`` is read by boto3 (extra
+    """The address of the folder, which ends in ``/``; the file's name is appended. ``s3://`` is read by boto3 (extra
     ``aws``), with the credentials, the profile and the ``AWS_ENDPOINT_URL`` that it finds."""
 
     def __str__(self) -> str:
@@ -117,7 +117,7 @@ class Source(Table):
     places: tuple[Place, ...] = Field(alias="from", min_length=1, examples=[[{"path": "weights"}]])
     """The places that may have the files, tried in this order."""
     files: dict[InnerPath, Sha256] = Field(min_length=1, examples=[{"model.onnx": "0" * 64}])
-    """The sha256 of each file, by its name: what ``sha256sum`` prints. A file with another one is never used."""
+    """The sha256 of each file, by its name, as ``sha256sum`` prints it. A file with another one is never used."""
 
     @property
     def has_address(self) -> bool:
