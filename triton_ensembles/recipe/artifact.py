@@ -76,7 +76,10 @@ def _kind_of_accuracy(accuracy: Any) -> str | None:
 
 
 _CheckName = Annotated[
-    str, WithJsonSchema({"anyOf": [{"enum": list(ACCURACY_CHECKS)}, {"type": "string", "pattern": r"\.py$"}]})
+    str,
+    WithJsonSchema(
+        {"anyOf": [{"enum": list(ACCURACY_CHECKS)}, {"type": "string", "pattern": r"^(?!/)(?!(.*/)?\.\.(/|$)).+\.py$"}]}
+    ),
 ]
 Accuracy = Annotated[
     Annotated[_CheckName, Tag("check")] | Annotated[AccuracyScript, Tag(SCRIPT)],

@@ -9,6 +9,7 @@ from typing import Any
 from triton_ensembles.artifacts import NEEDS
 from triton_ensembles.files import write_whole
 from triton_ensembles.recipe.json_schema import json_schema
+from triton_ensembles.recipe.values import SCALAR
 
 PAGE = Path("docs/ensemble-toml.md")  # of the checkout, from its root
 EXAMPLE = """\
@@ -79,7 +80,7 @@ _PLACE = " in `from`"
 _WHERE = dict.fromkeys(("HubPlace", "PackagePlace", "PathPlace", "UrlPlace"), _PLACE) | dict.fromkeys(
     ("Random", "AccuracyScript"), " in `[[artifacts]]`"
 )
-_TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+_TYPES = {"string": "text", "integer": "whole number"}
 _OPTION_TYPES = {str: "text", int: "whole number", tuple: "list of texts"}
 
 
@@ -103,30 +104,31 @@ def _section(heading: str, table: Mapping[str, Any], about: str) -> str:
 
 def _rows(table: Mapping[str, Any]) -> Iterator[str]:
     for key, value in table["properties"].items():
-        default = "required" if key in table.get("required", ()) else ""
-        if "default" in value and value["default"] not in ([], {}, "", {"parameters": {}}):
-            default = f"`{toml(value['default'])}`"
+        default = f"`{toml(value['default'])}`" if "default" in value else "none"
+        default = "**required**" if key in table.get("required", ()) else default
         examples = "<br>".join(f"`{_shortened(toml(each))}`" for each in value["examples"])
         cells = [f"`{key}`", _type(value), default, value["description"], examples]
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 
 def _type(value: Mapping[str, Any]) -> str:
+    if value.get("enum") == [*NEEDS]:
+        return "a [maker](#makers)"
     if "enum" in value:
         return " or ".join(f"`{toml(each)}`" for each in value["enum"])
+    if value.get("anyOf", [{}])[0] == SCALAR:
+        return "text, number, true or false, or a list of these"
     if choices := value.get("anyOf") or value.get("oneOf"):
         return ", or ".join(dict.fromkeys(map(_type, choices)))
     if reference := value.get("$ref") or value.get("allOf", [{}])[0].get("$ref"):
         title = json_schema()["definitions"][reference.rpartition("/")[2]]["title"]
         return f"table `{title}`"
-    if isinstance(kinds := value.get("type"), list):
-        return ", ".join(_TYPES[kind] for kind in kinds)
     if value.get("pattern", "").endswith(".py$"):
         return "a script (`.py`)"
     if value.get("type") == "array":
-        return f"list of: {_type(value['items'])}"
+        return f"list: {_type(value['items'])}"
     if value.get("type") == "object":
-        return f"table, by name: {_type(value['additionalProperties'])}"
+        return f"by name: {_type(value['additionalProperties'])}"
     most = f", {value['minimum']} to {value['maximum']}" if "maximum" in value else ""
     return _TYPES[value["type"]] + most
 

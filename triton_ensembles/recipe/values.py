@@ -74,11 +74,11 @@ Specifier = Annotated[
 ]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _Scalar = str | bool | int | float
-_SCALAR = {"type": ["string", "boolean", "number"]}
+SCALAR = {"type": ["string", "boolean", "number"]}
 Option = Annotated[
     _Scalar | tuple[_Scalar, ...],
     PlainValidator(_is_option),
-    WithJsonSchema({"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}]}),
+    WithJsonSchema({"anyOf": [SCALAR, {"type": "array", "items": SCALAR}]}),
 ]
 Options = dict[str, Option]
 
