@@ -40,11 +40,9 @@ def from_folder(folder: Path, name: str, file: str, _scratch: Path, _progress: P
 def from_path(place: PathPlace, root: Path, file: str, *_: object) -> Path:
     """The file where it lies; ``root``: the folder of the project."""
     try:
-        named = (root / Path(place.path).expanduser()).absolute()
-        found = next((path for path in (named, named / file) if path.is_file()), None)
-        if found:
+        if found := place.file(file, root):
             return found
-        if not named.is_dir():
+        if not place.folder_or_file(root).is_dir():
             raise UnreachableError("there is no such file or folder")
         raise MissingError(f"it has no {file}")
     except RuntimeError as error:

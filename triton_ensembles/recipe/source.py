@@ -1,5 +1,6 @@
 """``[sources.NAME]``: files that a build fetches, each with its sha256, and the places that may have them."""
 
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -72,6 +73,20 @@ class PathPlace(Table):
     def __str__(self) -> str:
         return f"path {self.path}"
 
+    def file(self, name: str, project: Path) -> Path | None:
+        """Where the file lies on this machine; None if it is not there.
+
+        Raises:
+            OSError: it may not be looked for.
+            RuntimeError: there is no such home folder.
+        """
+        named = self.folder_or_file(project)
+        return next((path for path in (named, named / name) if path.is_file()), None)
+
+    def folder_or_file(self, project: Path) -> Path:
+        """What the recipe names. Raises RuntimeError when there is no such home folder."""
+        return (project / Path(self.path).expanduser()).absolute()
+
 
 class UrlPlace(Table):
     """A public address, or a folder of a bucket: ``s3://``."""
@@ -118,6 +133,13 @@ class Source(Table):
     """The places that may have the files, tried in this order."""
     files: dict[InnerPath, Sha256] = Field(min_length=1, examples=[{"model.onnx": "0" * 64}])
     """The sha256 of each file, by its name, as ``sha256sum`` prints it. A file with another one is never used."""
+
+    def on_disk(self, file: str, project: Path) -> bool:
+        """Whether a file lies at one of the paths."""
+        try:
+            return any(place.file(file, project) for place in self.places if isinstance(place, PathPlace))
+        except (OSError, RuntimeError):
+            return False
 
     @property
     def has_address(self) -> bool:

@@ -198,6 +198,22 @@ def recipe_source_unused(repository: Repository) -> Iterator[Finding]:
             )
 
 
+@rule("The files of a source that no other place has are on this machine", severity=Severity.WARNING)
+def recipe_source_missing(repository: Repository) -> Iterator[Finding]:
+    """A warning, because weights are often not in git: the machine that builds may have them."""
+    recipe, project = recipe_of(repository), project_of(repository)
+    for name, source in recipe.sources.items() if recipe and project else ():
+        assert project is not None
+        missing = [] if source.has_address else [file for file in source.files if not source.on_disk(file, project)]
+        if missing:
+            yield Finding(
+                repository.recipe_place(missing[0]),
+                f"the source '{name}' has no {listed(missing)} at {choices(str(each) for each in source.places)}",
+                "the build refuses it here, or takes random weights",
+                "correct the path, which is relative to the project; or build with --weights-dir",
+            )
+
+
 def _steps(repository: Repository) -> Mapping[str, Place]:
     recipe = recipe_of(repository)
     if recipe is None:
