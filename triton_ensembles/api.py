@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from triton_ensembles.errors import EnsembleError
 from triton_ensembles.extras import missing_extra
+from triton_ensembles.spelling import choices
 
 if TYPE_CHECKING:
     from triton_ensembles.building.built import Built
@@ -51,13 +53,22 @@ def check(paths: StrPath | Iterable[StrPath], *, target: str = "", image: str = 
         (how many) and ``failed``.
 
     Raises:
-        EnsembleError: a path does not exist, or there is no model at all.
+        EnsembleError: a path does not exist, there is no model at all, or there is no such target, image or instance.
     """
     from triton_ensembles.check.checker import check as check_paths
     from triton_ensembles.triton.destination import Destination
+    from triton_ensembles.triton.releases import check_image, check_instance
 
-    given = [paths] if isinstance(paths, str | os.PathLike) else paths
-    return check_paths([Path(path) for path in given], Destination(target, instance, image))
+    given = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    if not given:
+        raise EnsembleError("there is nothing to check", cure="name a model repository or an archive")
+    if target:
+        _refuse_unknown(target)
+    if image:
+        check_image(image)
+    if instance:
+        check_instance(instance)
+    return check_paths(given, Destination(target, instance, image))
 
 
 def build(
@@ -93,6 +104,7 @@ def build(
         from triton_ensembles.building.build import build as build_ensemble
         from triton_ensembles.triton.targets import target_of
 
+        _refuse_unknown(target)
         folder, places = _folder_and_places(folder)
         return build_ensemble(
             folder,
@@ -129,6 +141,8 @@ def diff(folder: StrPath, one: str = "cpu", other: str = "fused", *, image: str 
     from triton_ensembles.commands.diff import difference
     from triton_ensembles.triton.targets import CPU, target_of
 
+    for name in (one, other):
+        _refuse_unknown(name)
     folder, _ = _folder_and_places(folder)
     old, new = (CPU if name == "cpu" else target_of(name, image) for name in (one, other))
     return difference(folder, old, new)
@@ -192,9 +206,15 @@ def measure(
         return report
 
 
+def _refuse_unknown(target: str) -> None:
+    from triton_ensembles.triton.targets import NAMES
+
+    if target not in NAMES:
+        raise EnsembleError(f"there is no target {target!r}", cure=f"write {choices(NAMES)}")
+
+
 def _folder_and_places(folder: StrPath) -> tuple[Path, Places]:
     from triton_ensembles.building.places import Places
-    from triton_ensembles.errors import EnsembleError
     from triton_ensembles.project import ENSEMBLES
     from triton_ensembles.recipe.places import RECIPE
 
