@@ -50,6 +50,7 @@ def test_the_core_needs_no_more_than_it_requires(bare: dict[str, str], tmp_path:
         ("--project", ROOT, "diff", "cpu", "fused", "bert_trt"),
         ("--project", ROOT, "list"),
         ("prune", "--help"),
+        ("schema",),
     ):
         done = run(bare, tmp_path, *arguments)
         is_check = arguments[:2] == ("check", packed)  # of stand-ins for the environment and the weights

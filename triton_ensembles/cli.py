@@ -33,6 +33,7 @@ COMMANDS = {
     "setup": "Check this machine; install tritonserver and perf_analyzer.",
     "list": "Show every ensemble: steps, artifacts, sizes and digest.",
     "check": "Check model repositories and archives for faults, without a server.",
+    "schema": "Print the JSON schema of ensemble.toml, for editors.",
     "graph": "Draw an ensemble's DAG as Mermaid, SVG, PNG or PDF.",
     "build": "Build ensembles into dist/TARGET/NAME.tar.gz.",
     "prune": "Free the disk of what no archive needs.",

@@ -19,8 +19,9 @@ MODULES = {
 COMMANDS = {
     **dict.fromkeys(("upload", "deploy", "invoke", "autoscale", "status", "undeploy"), "aws"),
     **dict.fromkeys(("build", "engines"), "build"),
+    "an s3:// source": "aws",
 }
-"""The extra that a command is for, when several have the module; otherwise the first that has it."""
+"""The extra that a command, or a part of one, is for, when several have the module; otherwise the first that has it."""
 
 
 def missing_extra(error: ModuleNotFoundError, command: str = "") -> EnsembleError | None:

@@ -132,7 +132,7 @@ def read_text(path: Path, most: int) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise EnsembleError("this is not a text file in UTF-8", path=path) from error
+        raise EnsembleError("this is not a text file in UTF-8", path=path, cure="save it as UTF-8") from error
 
 
 def parse_json(content: str | bytes) -> Any:

@@ -20,6 +20,12 @@ class ProgramError(Exception):
         self.output = output
 
     @property
+    def last_line(self) -> str:
+        """The last line of the output: of a script that says so, its reason."""
+        lines = [line.strip() for line in self.output.splitlines() if line.strip()]
+        return (lines or [f"exit code {self.code} and no output"])[-1]
+
+    @property
     def reason(self) -> str:
         """The last line of the output that names an error; programs print it below their explanations and progress."""
         lines = [line.strip() for line in self.output.splitlines() if line.strip()]

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from benchmarks.peers.venv import PEERS
 from checkout import PLACES
-from triton_ensembles.building.sources import fetch
+from triton_ensembles.building.sources import Sources
 from triton_ensembles.files import write_whole
 from triton_ensembles.progress import Progress
+from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.recipe.reader import read_recipe
 
 _SETTINGS: dict[str, object] = {
@@ -32,8 +33,9 @@ _SETTINGS: dict[str, object] = {
 
 def peers_model(progress: Progress) -> Path:
     """A folder with the weights of bert_trt, as the hub has them. Raises :class:`EnsembleError` as downloads do."""
-    source = read_recipe(PLACES.ensembles / "bert_trt").sources["minilm"]
-    files = fetch("minilm", source, folder=None, cache=PLACES.downloads, progress=progress)
+    bert = PLACES.ensembles / "bert_trt"
+    sources = Sources(None, PLACES.downloads)
+    files = sources.files("minilm", read_recipe(bert).sources["minilm"], bert / RECIPE, PLACES.root, progress)
     folder = PEERS / "model"
     folder.mkdir(parents=True, exist_ok=True)
     for name, path in files.items():

@@ -175,3 +175,16 @@ def test_a_version_that_only_conda_reads_is_a_fault_of_wheels(tmp_path: Path) ->
     assert [(rule, line) for rule, line, _ in recipe_faults(mine)] == [("recipe-environment-file", 2)]
     (mine / "ensemble.toml").write_text(RECIPE)
     assert recipe_faults(mine) == []
+
+
+def test_files_that_only_this_machine_could_have_are_missed(tmp_path: Path) -> None:
+    """Otherwise a misspelled path is known when the build takes random weights."""
+    recipe = RECIPE.replace('{ url = "https://example.com/" }', '{ path = "weights" }, { path = "~nobody-here/x" }')
+    mine = project(tmp_path, recipe)
+    ((rule, line, cure),) = recipe_faults(mine)
+    assert (rule, line) == ("recipe-source-missing", 5) and "relative to the project" in cure
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights" / "labels.txt").write_text("any: the build compares the sha256")
+    assert recipe_faults(mine) == []
+    (mine / "ensemble.toml").write_text(recipe.replace('"weights" },', '"nowhere" }, { url = "s3://bucket/" },'))
+    assert recipe_faults(mine) == []

@@ -36,7 +36,7 @@ def test_a_missing_source_is_known_before_anything_is_built(project: Path) -> No
     result = run_in(project, "build", "--weights", "pretrained")
     assert result.exit_code == 1
     asked = result.output.index("weights: looking for model.onnx")
-    refused = result.output.index("[late] error: the source file weights/model.onnx could not be downloaded")
+    refused = result.output.index("ensemble.toml:4: the source file weights/model.onnx could not be downloaded")
     assert asked < refused < result.output.index("early.tar.gz") < result.output.index("plain.tar.gz")
     assert result.output.count("looking for model.onnx") == 1
     assert result.stderr.strip().splitlines()[-2] == "error: 1 of 3 ensembles could not be built:"

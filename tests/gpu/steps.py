@@ -20,7 +20,7 @@ from triton_ensembles.building.plan import plan_build
 from triton_ensembles.building.sources import Sources
 from triton_ensembles.building.staging import stage
 from triton_ensembles.building.store import Store
-from triton_ensembles.recipe.schema import Artifact
+from triton_ensembles.recipe.artifact import Artifact
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU, Target

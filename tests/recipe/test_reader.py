@@ -67,7 +67,7 @@ def test_the_good_recipe_of_these_tests_is_good(tmp_path: Path) -> None:
         ('maker = "copy"', 'maker = "copy"\nmakr = "x"', 12, "unknown key; did you mean 'maker'"),
         ('maker = "copy"', "maker = copy", 11, "this is not TOML"),
         ("https://example.org/models/", "ftp://example.org/models/", 4, "does not have the form"),
-        ("url =", "address =", 4, "a place needs a hub, a package or a url"),
+        ("url =", "address =", 4, "a place needs a hub, a package, a path or a url"),
         ('"sentences"', '"images"', 14, "unknown accuracy check 'images'; there are 'photographs' and 'sentences'"),
         ("engines.step", "engines.stop", 16, "the engine of 'stop' needs an artifact in stop/1/"),
         ('"openvino"', '"openvno"', 17, "Input should be 'openvino', 'onnxruntime' or 'tensorflow'"),
@@ -89,6 +89,58 @@ def test_toml_that_is_nested_too_deeply_is_a_fault(tmp_path: Path) -> None:
     """Otherwise it ends in a traceback."""
     with pytest.raises(EnsembleError, match="nested too deeply"):
         read(tmp_path, "a = " + "[" * 9000)
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_recipe_that_windows_has_saved_is_read(mark: str, end: str, tmp_path: Path) -> None:
+    """Otherwise it is not TOML at line 1, column 1, where nothing can be seen."""
+    (tmp_path / RECIPE).write_bytes((mark + GOOD.replace("\n", end)).encode())
+    assert read_recipe(tmp_path) == read(tmp_path, GOOD)
+    (tmp_path / RECIPE).write_bytes((mark + GOOD.replace('"bf16"', '"int8"').replace("\n", end)).encode())
+    with pytest.raises(EnsembleError) as caught:
+        read_recipe(tmp_path)
+    assert caught.value.line == 18
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "latin-1"])
+def test_a_recipe_in_another_encoding_is_refused_with_the_cure(encoding: str, tmp_path: Path) -> None:
+    """Such as what PowerShell's > writes."""
+    (tmp_path / RECIPE).write_bytes(GOOD.replace('"d"', '"Sätze"').encode(encoding))
+    with pytest.raises(EnsembleError, match=r"this is not a text file in UTF-8; save it as UTF-8"):
+        read_recipe(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            'from = [{ url = "https://example.org/models/" }]',
+            'from = { path = "x" }',
+            "sources.weights.from: this must be a list",
+        ),
+        ('"https://example.org/models/"', "3", "sources.weights.from.0.url: this must be a text; write it in quotes"),
+        (
+            '"openvino"',
+            '"openvino"\ninstances = "2"',
+            "instances: this must be a whole number; write it without quotes",
+        ),
+        ('accuracy = "sentences"', 'accuracy = { reads = ["a"] }', "artifacts.0.accuracy.run: this key is missing"),
+        ('accuracy = "sentences"', 'accuracy = { run = "../a.py" }', "artifacts.0.accuracy.run: '../a.py' must be"),
+        ('accuracy = "sentences"', "accuracy = 0.99", "is 'photographs' or 'sentences', or a script of the project"),
+        ('maker = "copy"', 'maker = "gguf"', "by maker = 'script'"),
+        (
+            'maker = "copy"',
+            'maker = "copy"\noptions = { sizes = [[1]] }',
+            "options.sizes: an option is a text, a number",
+        ),
+    ],
+)
+def test_a_wrong_value_is_named_in_words_of_toml(old: str, new: str, words: str, tmp_path: Path) -> None:
+    """Otherwise it is called a tuple, at a key that the recipe does not have."""
+    with pytest.raises(EnsembleError) as caught:
+        read(tmp_path, GOOD.replace(old, new, 1))
+    assert words in str(caught.value)
 
 
 def test_every_key_has_a_description() -> None:

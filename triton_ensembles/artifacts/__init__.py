@@ -40,6 +40,7 @@ class MakerNeeds:
     """What a maker reads of an artifact's entry in the recipe.
 
     Attributes:
+        makes: what it writes, for docs/ensemble-toml.md.
         options: those that it cannot do without, and the types of their values.
         optional: other options that it knows.
         file: whether it reads one file, which ``file`` or ``needs`` names.
@@ -47,6 +48,7 @@ class MakerNeeds:
         any_options: whether it takes whatever options there are.
     """
 
+    makes: str
     options: Mapping[str, type] = field(default_factory=dict)
     optional: Mapping[str, type] = field(default_factory=dict)
     file: bool = False
@@ -55,22 +57,27 @@ class MakerNeeds:
 
 
 NEEDS = {
-    "copy": MakerNeeds(file=True),
-    "member": MakerNeeds({"member": str}, file=True),
-    "numbered_labels": MakerNeeds({"count": int}),
-    "bert_onnx": MakerNeeds(files=True),
-    "dali_pipeline": MakerNeeds({"pipeline": str}),
-    "graphdef_onnx": MakerNeeds({"input": str, "output": str}, file=True),
-    "inception_v3_random": MakerNeeds({"seed": int}),
-    "tensorrt_plan": MakerNeeds({"profiles": tuple, "accuracy": str}, {"precision": str}, file=True),
-    "resnet50_torchscript": MakerNeeds(file=True),
-    "resnet50_random": MakerNeeds({"seed": int}),
-    SCRIPT: MakerNeeds({RUN: str}, any_options=True),
+    "copy": MakerNeeds("a file of the source, as it is", file=True),
+    "member": MakerNeeds("a file inside a tar archive of the source", {"member": str}, file=True),
+    "numbered_labels": MakerNeeds("labels for classes that mean nothing", {"count": int}),
+    "bert_onnx": MakerNeeds("ONNX of a sentence encoder of the BERT family", files=True),
+    "dali_pipeline": MakerNeeds("a DALI pipeline, of a script with `write(path, device)`", {"pipeline": str}),
+    "graphdef_onnx": MakerNeeds("ONNX of a frozen GraphDef", {"input": str, "output": str}, file=True),
+    "inception_v3_random": MakerNeeds("InceptionV3 with random weights, as a frozen GraphDef", {"seed": int}),
+    "tensorrt_plan": MakerNeeds(
+        "a TensorRT plan of an ONNX file", {"profiles": tuple, "accuracy": str}, {"precision": str}, file=True
+    ),
+    "resnet50_torchscript": MakerNeeds("TorchScript of torchvision's ResNet-50", file=True),
+    "resnet50_random": MakerNeeds("the same with random weights", {"seed": int}),
+    SCRIPT: MakerNeeds("whatever a script of the project writes", {RUN: str}, any_options=True),
 }
 """What each maker reads of the recipe, by its name."""
 
 ACCURACY_CHECKS = {"sentences": "accuracy_on_sentences:make", "photographs": "accuracy_on_photographs:make"}
 """Functions of the same form that compare a model in a lower precision with fp32, and fail when it is too different."""
+
+OWN_CHECK, PRECISION = "accuracy", "precision"  # a script of the project that checks, and an option of every check
+_OWN_CHECKS = {OWN_CHECK: "accuracy_script:make"}
 
 DERIVATIONS = {"mapped_weights": "mapped_weights:make", "openvino_ir": "openvino_ir:make"}
 """Functions of the same form that the build itself applies to a made model, for an engine that maps the weights of the
@@ -110,6 +117,6 @@ class Job:
 
 def load_maker(name: str) -> tuple[ModuleType, Callable[[Job], Facts]]:
     """The module and the function of a maker, an accuracy check or a derivation."""
-    module_name, _, function = (MAKERS | ACCURACY_CHECKS | DERIVATIONS)[name].partition(":")
+    module_name, _, function = (MAKERS | ACCURACY_CHECKS | _OWN_CHECKS | DERIVATIONS)[name].partition(":")
     module = importlib.import_module(f"{__name__}.{module_name}")
     return module, getattr(module, function)

@@ -37,7 +37,7 @@ def make(job: Job) -> Facts:
         try:
             output_of([sys.executable, script, job.output.absolute(), given], cwd=job.root)
         except ProgramError as error:
-            raise EnsembleError(f"this script fails: {error.reason}", path=script) from error
+            raise EnsembleError(f"this script fails: {error.last_line}", path=script) from error
     if not job.output.is_file():
         message = "this script ended well, but it wrote no file"
         raise EnsembleError(message, path=script, cure="write the model to the path that is its first argument")

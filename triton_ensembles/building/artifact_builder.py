@@ -1,6 +1,6 @@
 """Makes the artifacts of a build plan: downloads their sources, runs their makers, keeps the results in the store.
 
-The accuracy of a model whose engine computes in less than fp32 is measured as soon as the model is made.
+The accuracy of a model is checked as soon as the model is made.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from triton_ensembles.artifacts import Job
-from triton_ensembles.building.artifact_maker import MakerCall
+from triton_ensembles.building.artifact_maker import MakerCall, accuracy_check
 from triton_ensembles.building.plan import BuildPlan
 from triton_ensembles.building.sources import Sources, SourceUnavailableError
 from triton_ensembles.building.store import Entry, Store
 from triton_ensembles.building.tensorrt_plans import PlanInputs
 from triton_ensembles.files import digest, file_digest
 from triton_ensembles.progress import Progress
-from triton_ensembles.recipe.schema import Artifact
+from triton_ensembles.recipe.artifact import AccuracyScript, Artifact
+from triton_ensembles.recipe.places import RECIPE
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,8 @@ class ArtifactBuilder:
             maker = MakerCall(artifact.maker, artifact.options | plan.options)
             inputs = inputs.plus(plan.files)
         made = self._run(artifact, maker, inputs)
-        model = self.plan.selected.get(artifact.step)
-        if model is None or model.file != artifact or model.engine is None or model.engine.precision == "fp32":
-            return made
-        accuracy = self._measure(artifact, made, inputs, model.engine.precision)
-        return replace(made, record=made.record | {"accuracy": accuracy})
+        accuracy = self._accuracy(artifact, made, inputs)
+        return replace(made, record=made.record | {"accuracy": accuracy}) if accuracy else made
 
     def inputs_of(self, artifact: Artifact) -> Inputs:
         """Download the source of an artifact, and make the artifact that it needs.
@@ -104,7 +102,8 @@ class ArtifactBuilder:
         inputs = Inputs({}, {}, artifact.file, random=False)
         if artifact.source:
             source = self.plan.recipe.sources[artifact.source]
-            files = self.sources.files(artifact.source, source, self.progress)
+            recipe = self.plan.folder / RECIPE
+            files = self.sources.files(artifact.source, source, recipe, self.plan.root, self.progress)
             inputs = Inputs(files, source.files, artifact.file, random=False)
         if artifact.needs:
             needed = self.make(self.plan.recipe.artifact(artifact.needs))
@@ -147,26 +146,38 @@ class ArtifactBuilder:
 
         return self.store.get_or_make(digest(origin), name, make)
 
-    def _measure(self, artifact: Artifact, made: MadeArtifact, inputs: Inputs, precision: str) -> dict[str, Any]:
-        """The accuracy of the model in ``precision``, compared with fp32 on this machine, for the manifest.
+    def _accuracy(self, artifact: Artifact, made: MadeArtifact, inputs: Inputs) -> dict[str, Any]:
+        """What the artifact's accuracy check found, for the manifest: a script of the project about each file, the
+        others about a model whose engine computes in less than fp32, compared with fp32 on this machine.
 
         Raises:
             EnsembleError: it is too low, or this machine does not compute in that precision.
         """
-        assert artifact.accuracy is not None, "the recipe was checked"
-        check = MakerCall(artifact.accuracy, {"precision": precision})
-        # Processors with different instructions for bf16 round differently.
+        model, check = self.plan.selected.get(artifact.step), artifact.accuracy
+        engine = model.engine if model and model.file == artifact else None
+        precision = engine.precision if engine else "fp32"
+        own = isinstance(check, AccuracyScript)
+        if check is None or (precision == "fp32" and not own):
+            return {}
+        about = check.run if isinstance(check, AccuracyScript) else check
+        subject = f"{artifact.path} in {precision}" if precision != "fp32" else artifact.path
+        if own and made.record["random"]:
+            self.progress(f"{subject}: not checked by {about}, because its weights are random")
+            return {}
+        call = accuracy_check(check, precision)
         origin = {
-            **check.identity(),
+            **call.identity(),
             "model": made.record["sha256"],
             "source": inputs.sha256,
-            "processor": _bf16_instructions(),
+            # Processors with different instructions for bf16 round differently.
+            "processor": _bf16_instructions() if precision != "fp32" else [],
         }
+        if isinstance(check, AccuracyScript):
+            origin["reads"] = {path: file_digest(self.plan.root / path) for path in (check.run, *check.reads)}
         inputs = replace(inputs, files=inputs.files | {artifact.name: made.path}, file=artifact.name)
-        subject = f"{artifact.path} in {precision}"
-        entry, _ = self._get_or_run(origin, "accuracy.json", check, inputs, subject)
-        self.progress(f"{subject}: measured on {check.name}{listed(entry.facts)}")
-        return {"precision": precision, "measured_on": check.name, **entry.facts}
+        entry, _ = self._get_or_run(origin, "accuracy.json", call, inputs, subject)
+        self.progress(f"{subject}: measured {'by' if own else 'on'} {about}{listed(entry.facts)}")
+        return {"precision": precision, "measured_on": about, **entry.facts}
 
 
 def listed(facts: dict[str, Any]) -> str:

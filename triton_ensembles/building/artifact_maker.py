@@ -14,13 +14,13 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from triton_ensembles.artifacts import Job, load_maker
+from triton_ensembles.artifacts import OWN_CHECK, PRECISION, RUN, Job, load_maker
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import digest, file_digest
 from triton_ensembles.paths import IMPORTED_FROM, PACKAGE
 from triton_ensembles.processes import die_with_parent, end, uninterrupted
 from triton_ensembles.progress import Progress
-from triton_ensembles.recipe.schema import Artifact, Options
+from triton_ensembles.recipe.artifact import AccuracyScript, Artifact
 from triton_ensembles.triton.targets import Target
 
 _REPORT_SECONDS = 5.0
@@ -31,11 +31,11 @@ class MakerCall:
     """A maker, an accuracy check or a derivation, with its options.
 
     Attributes:
-        name: one of MAKERS, ACCURACY_CHECKS or DERIVATIONS in triton_ensembles/artifacts.
+        name: one of MAKERS, ACCURACY_CHECKS or DERIVATIONS in triton_ensembles/artifacts, or OWN_CHECK.
     """
 
     name: str
-    options: Options
+    options: dict[str, Any]
 
     def identity(self) -> dict[str, Any]:
         """What determines the output apart from the input files: code, options, versions of tools."""
@@ -112,8 +112,16 @@ def makers_of(artifact: Artifact) -> list[MakerCall]:
     if artifact.random:
         makers.append(MakerCall(artifact.random.maker, artifact.random.options))
     if artifact.accuracy:
-        makers.append(MakerCall(artifact.accuracy, {}))
+        makers.append(accuracy_check(artifact.accuracy, ""))
     return makers
+
+
+def accuracy_check(accuracy: str | AccuracyScript, precision: str) -> MakerCall:
+    """The check that an artifact names, of a model that is computed in ``precision``."""
+    if isinstance(accuracy, AccuracyScript):
+        options = {RUN: accuracy.run, PRECISION: precision, "options": accuracy.options}
+        return MakerCall(OWN_CHECK, options)
+    return MakerCall(accuracy, {PRECISION: precision})
 
 
 def _version(tool: str) -> str:

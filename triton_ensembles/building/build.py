@@ -32,7 +32,8 @@ from triton_ensembles.building.tensorrt_plans import find_plans
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.files import file_digest, locked, remove, write_whole
 from triton_ensembles.progress import Progress
-from triton_ensembles.recipe.schema import Source
+from triton_ensembles.recipe.places import RECIPE
+from triton_ensembles.recipe.source import Source
 from triton_ensembles.system_errors import naming
 from triton_ensembles.triton.targets import Target
 
@@ -130,7 +131,7 @@ def ask_sources(
     with places.building(progress):
         for name, source in _sources_of(plan).items():
             try:
-                sources.files(name, source, progress)
+                sources.files(name, source, folder / RECIPE, plan.root, progress)
             except SourceUnavailableError:
                 if name not in random:
                     raise

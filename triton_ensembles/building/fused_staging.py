@@ -68,7 +68,9 @@ def _runtime(backends: set[str]) -> Iterator[tuple[Path, Path]]:
     yield _ENTRY, Path(_ENTRY.name)
     folders = ["fused", "backends/common"]
     folders += [f"backends/{ENGINES[backend][1].partition('.')[0]}" for backend in backends if backend in ENGINES]
-    sources = [_PACKAGE / "__init__.py", _PACKAGE / "backends" / "__init__.py"]
+    # That of the package itself exports what is not in an archive.
+    yield _PACKAGE / "fused" / "__init__.py", Path(_PACKAGE.name) / "__init__.py"
+    sources = [_PACKAGE / "backends" / "__init__.py"]
     sources += [path for folder in folders for path in (_PACKAGE / folder).glob("*.py") if path != _ENTRY]
     for source in sources:
         yield source, Path(_PACKAGE.name) / source.relative_to(_PACKAGE)

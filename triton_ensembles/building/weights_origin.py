@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from triton_ensembles.building.plan import BuildPlan, written_paths
-from triton_ensembles.recipe.schema import Artifact, Recipe
+from triton_ensembles.recipe.artifact import Artifact
+from triton_ensembles.recipe.schema import Recipe
 from triton_ensembles.triton.model_config import CONFIG
 
 _BLOCK = 1 << 16
@@ -15,8 +16,9 @@ def weights_origin(plan: BuildPlan, random: Iterable[bool]) -> str:
     """What is known about all the weights of an archive.
 
     * ``random``: some are seeded random numbers
-    * ``pretrained``: every file is made from a source of the recipe, whose sha256 was checked
-    * ``provided``: some came by hand (a model file in git), or there is no source at all, so their origin is unknown
+    * ``pretrained``: every file is made from a source of the recipe that has an address, whose sha256 was checked
+    * ``provided``: some came by hand (a model file in git, a path of this machine), or there is no source at all, so
+      their origin is unknown
 
     Args:
         random: for each made file, whether it has random weights.
@@ -30,7 +32,7 @@ def weights_origin(plan: BuildPlan, random: Iterable[bool]) -> str:
 
 def _has_source(recipe: Recipe, artifact: Artifact) -> bool:
     if artifact.source is not None:
-        return True
+        return recipe.sources[artifact.source].has_address
     return artifact.needs is not None and _has_source(recipe, recipe.artifact(artifact.needs))
 
 

@@ -45,7 +45,7 @@ class SourceRecipe:
         ``names``, or a model file of another engine, to which the build changes it."""
         if self.recipe is None:
             return True
-        from triton_ensembles.recipe.schema import MODEL_FILES  # a recipe was read, so this is imported already
+        from triton_ensembles.recipe.artifact import MODEL_FILES  # a recipe was read, so this is imported already
 
         folder = f"{model}/{version}/"
         inside = [each for each in self.recipe.artifacts if each.path.startswith(folder)]

@@ -52,13 +52,12 @@ def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
     for folder in folders:
         output.result(f"\n{folder.name}", bold=True)
         try:
-            staged, other_staged = (_staged(folder, target) for target in (old, new))
+            lines = difference(folder, old, new)
         except EnsembleError as error:
             failed[folder.name] = error
             records.append({"name": folder.name, "error": str(error)})
             output.result(f"error: {error}")
             continue
-        lines = list(difflib.unified_diff(staged, other_staged, one, other, lineterm="", n=3))
         records.append({"name": folder.name, "diff": lines})
         for line in lines:
             output.result(line, fg={"+": "green", "-": "red", "@": "cyan"}.get(line[0]))
@@ -66,6 +65,12 @@ def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
     output.document({"servers": servers, "ensembles": records})
     if failed:
         raise EnsembleError(summary_of(failed, len(folders), "cannot be compared"))
+
+
+def difference(folder: Path, one: Target, other: Target) -> list[str]:
+    """The lines of a unified diff of what is staged for two targets. Raises :class:`EnsembleError` as a build does."""
+    staged, other_staged = (_staged(folder, target) for target in (one, other))
+    return list(difflib.unified_diff(staged, other_staged, one.name, other.name, lineterm="", n=3))
 
 
 def _staged(folder: Path, target: Target) -> list[str]:

@@ -38,10 +38,10 @@ class LocalEndpoint:
         EnsembleError: it does not start.
     """
 
-    def __init__(self, root: Path, *arguments: str, region: str = "us-east-1") -> None:
+    def __init__(self, root: str | os.PathLike[str], *arguments: str, region: str = "us-east-1") -> None:
         self._arguments: Sequence[str] = (
             "--root",
-            os.fspath(root.absolute()),
+            os.fspath(Path(root).absolute()),
             "--port",
             "0",
             "--region",
@@ -50,7 +50,7 @@ class LocalEndpoint:
         )
         self._region = region
         self._process: subprocess.Popen[str] | None = None
-        self.root = root
+        self.root = Path(root)
         self.url = ""
         self.lines: list[str] = []  # what it has printed so far
 

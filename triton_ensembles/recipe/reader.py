@@ -1,5 +1,6 @@
 """Reads recipes. Every fault is reported with its line."""
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -12,23 +13,32 @@ from triton_ensembles import __version__
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import read_text
 from triton_ensembles.recipe.places import RECIPE, line_naming
-from triton_ensembles.recipe.schema import Recipe, UnknownNameError
+from triton_ensembles.recipe.schema import Recipe
+from triton_ensembles.recipe.values import UnknownNameError
 from triton_ensembles.spelling import nearest
 
 _LONGEST = 1 << 18  # letters
 _MOST_FAULTS = 50  # for each, its line is looked for
+_WRONG_TYPES = {
+    "string_type": ("this must be a text", 'write it in quotes: "…"'),
+    "tuple_type": ("this must be a list", "write it in brackets: [ … ]"),
+    "dict_type": ("this must be a table", "write it in braces, { … }, or below a line of its own in brackets"),
+    "model_type": ("this must be a table", "write it in braces, { … }, or below a line of its own in brackets"),
+    "int_type": ("this must be a whole number", "write it without quotes"),
+}
+"""What is wrong and how to fix it, by pydantic's names of wrong types."""
 _DOTTED = re.compile(
     r"(?<![\w-])(?:[\w-]+[\"']?[ \t]*\.[ \t]*[\"']?){100}"
 )  # the parser takes the square of their number
 
 
-def read_recipe(folder: Path) -> Recipe:
+def read_recipe(folder: str | os.PathLike[str]) -> Recipe:
     """Read ``folder/ensemble.toml``.
 
     Raises:
         EnsembleError: it cannot be read, or is not a valid recipe.
     """
-    path = folder / RECIPE
+    path = Path(folder) / RECIPE
     return parse_recipe(read_text(path, _LONGEST), path)
 
 
@@ -47,6 +57,9 @@ def parse_recipe(text: str, path: Path) -> Recipe:
 def recipe_and_faults(text: str, path: Path) -> tuple[Recipe | None, list[EnsembleError]]:
     """The recipe in ``text`` if it is valid, or why not: it is not TOML, or has unknown keys, wrong values or unknown
     names. ``path`` is for messages only."""
+    text = text.removeprefix("\ufeff")  # of some editors on Windows
+    if "\0" in text:
+        return None, [EnsembleError("this is not a text file in UTF-8", path=path, cure="save it as UTF-8")]
     if len(text) > _LONGEST:
         return None, [EnsembleError(f"this recipe is longer than {_LONGEST >> 10} KiB", path=path, cure="shorten it")]
     if _DOTTED.search(text):
@@ -98,13 +111,15 @@ def _causes(errors: list[ErrorDetails]) -> list[ErrorDetails]:
 
 
 def _fault(error: ErrorDetails, text: str, path: Path) -> EnsembleError:
-    names = [str(part) for part in error["loc"]]
+    names = _keys_to(error)
     message, cure = error["msg"].removeprefix("Value error, "), ""
     if error["type"] == "extra_forbidden":
         meant = nearest(names[-1], _keys(Recipe))
         message = "unknown key" + (f"; did you mean {meant!r}?" if meant else "")
         newer = f"or upgrade triton-ensembles, if a version after {__version__} has it"
         cure = "" if meant else f"remove it, {newer}"
+    elif error["type"] in _WRONG_TYPES:
+        message, cure = _WRONG_TYPES[error["type"]]
     elif error["type"] == "literal_error":
         given, known = str(error["input"]), re.findall(r"'([^']+)'", message)
         meant = nearest(given, known) or next((name for name in known if given and name.startswith(given)), None)
@@ -117,6 +132,16 @@ def _fault(error: ErrorDetails, text: str, path: Path) -> EnsembleError:
         cure = unknown.cure
     line = line_naming(text, names or re.findall(r"'([^']+)'", message))
     return EnsembleError(f"{'.'.join(names)}: {message}".removeprefix(": "), path=path, line=line, cure=cure)
+
+
+def _keys_to(error: ErrorDetails) -> list[str]:
+    """The keys that lead to the fault, as they are written: pydantic adds the kind of a place or an accuracy check."""
+    keys = [str(part) for part in error["loc"]]
+    for table, at, key in (("sources", 2, "from"), ("artifacts", 2, "accuracy")):
+        if keys[0:1] == [table] and keys[at : at + 1] == [key]:
+            kind = at + (2 if key == "from" else 1)
+            return keys[:kind] + keys[kind + 1 :]
+    return keys
 
 
 def _keys(model: type[BaseModel]) -> set[str]:
@@ -134,5 +159,5 @@ def _description(names: list[str]) -> str:
         having.sort(key=lambda each: name not in each.get("required", ()))
         if having:
             text: str = having[0]["properties"][name].get("description", "")
-            return " ".join(text.replace("``", "'").split()).rstrip(".")
+            return " ".join(text.replace("``", "'").split()).partition(". ")[0].rstrip(".")
     return ""

@@ -1,276 +1,90 @@
 """The schema of ensemble.toml: what git cannot hold.
 
 Where weights come from, how each file is made, which engine runs a step on the CPU, and which environment a Python step
-runs in. The docstring under a field is its description in the JSON schema of :class:`Recipe`.
+runs in. :mod:`triton_ensembles.recipe.json_schema` writes it for editors, and docs/ensemble-toml.md for people.
 """
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterable
-from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
+from typing import Annotated, Literal
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from triton_ensembles.artifacts import ACCURACY_CHECKS, MAKERS, RUN, SCRIPT
-from triton_ensembles.spelling import listed, nearest
+from triton_ensembles.artifacts import ACCURACY_CHECKS, MAKERS
+from triton_ensembles.recipe.artifact import MODEL_FILES, AccuracyScript, Artifact
+from triton_ensembles.recipe.source import Source
+from triton_ensembles.recipe.values import InnerPath, Name, Specifier, Table, UnknownNameError
 
-MODEL_FILES = {
-    "tensorrt": (".plan",),
-    "tensorflow": (".graphdef",),
-    "onnxruntime": (".onnx",),
-    "openvino": (".xml", ".onnx", ".graphdef"),
-    "pytorch": (".pt", ".pt2"),
-    "dali": (".dali",),
-}
-"""The files that each backend loads, by the ends of their names. A step may have several model files: the backends of
-the target decide which of them is staged."""
-
-_LONGEST_NAME = 255  # bytes, on the file systems of Linux
-_MODEL_SUFFIXES = frozenset(suffix for suffixes in MODEL_FILES.values() for suffix in suffixes)
-
-
-class UnknownNameError(ValueError):
-    """A name in the recipe that nothing has; ``known`` are those that there are."""
-
-    def __init__(self, message: str, name: str, known: Iterable[str]) -> None:
-        super().__init__(f"{message} {name!r}")
-        meant = nearest(name, known := list(known))
-        there_are = f"there {'is' if len(known) == 1 else 'are'} {listed(known)}" if known else "there is none"
-        self.cure = f"did you mean {meant!r}?" if meant else there_are
-
-
-def _stays_inside(path: str) -> str:
-    """The path without parts that say nothing: ``a/b`` for ``./a//b/``."""
-    inner = PurePosixPath(path).as_posix()
-    if inner == "." or inner.startswith("/") or ".." in inner.split("/") or "\0" in inner:
-        raise ValueError(f"{path!r} must be a relative path that does not leave its folder")
-    if any(len(os.fsencode(part)) > _LONGEST_NAME for part in inner.split("/")):
-        raise ValueError(f"a name in this path is longer than {_LONGEST_NAME} bytes")
-    return inner
-
-
-def _is_specifier(text: str) -> str:
-    try:
-        SpecifierSet(text)
-    except InvalidSpecifier:
-        raise ValueError(f"{text!r} does not say which versions; write it as '>=0.3'") from None
-    return text
-
-
-def _is_file_name(name: str) -> str:
-    """The names of sources and environments are parts of names of files."""
-    if not name or "/" in name or name.startswith(".") or not name.isprintable() or len(os.fsencode(name)) > 100:
-        raise ValueError(f"{name!r} must be a name for a file: without '/', and with no '.' before it")
-    return name
-
-
-def _is_address(url: str) -> str:
-    """Raises ValueError for an address that no download can begin with."""
-    try:
-        if urlsplit(url).hostname and urlsplit(url).port != 0:
-            return url
-    except ValueError:
-        pass
-    raise ValueError(f"{url!r} is not an address: it needs a host, and a port below 65536 if any")
-
-
-Name = Annotated[str, AfterValidator(_is_file_name)]
-InnerPath = Annotated[str, AfterValidator(_stays_inside)]
 EnvironmentKind = Literal["folder", "tar", "wheels"]
-Options = dict[str, str | int | tuple[str, ...]]
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+_OWN_MAKER = "or run a script of the project, by maker = 'script'"
+_OWN_CHECK = "or name a script of the project, 'scripts/accuracy.py'"
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, use_attribute_docstrings=True)
-
-
-class HubPlace(_Frozen):
-    """A repository of the Hugging Face Hub at one commit."""
-
-    hub: str
-    """The repository, such as ``sentence-transformers/all-MiniLM-L6-v2``."""
-    revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
-    """The full hash of the commit."""
-
-    def __str__(self) -> str:
-        return f"hub {self.hub}@{self.revision[:8]}"
-
-
-class PackagePlace(_Frozen):
-    """A Python package whose wheel contains the files."""
-
-    package: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+==[A-Za-z0-9._!+-]+$")]
-    """Name and version, such as ``name==1.0``."""
-    folder: InnerPath
-    """The folder of the files inside the wheel."""
-
-    def __str__(self) -> str:
-        return f"package {self.package}"
-
-
-class UrlPlace(_Frozen):
-    """A public address."""
-
-    url: Annotated[str, Field(pattern=r"^https?://.+/$"), AfterValidator(_is_address)]
-    """The address of the folder. It ends in ``/``, and the file's name is appended."""
-
-    def __str__(self) -> str:
-        return self.url
-
-
-def _kind_of_place(place: Any) -> str | None:
-    keys = place if isinstance(place, dict) else place.model_fields_set
-    return next((kind for kind in ("hub", "package", "url") if kind in keys), None)
-
-
-Place = Annotated[
-    Annotated[HubPlace, Tag("hub")] | Annotated[PackagePlace, Tag("package")] | Annotated[UrlPlace, Tag("url")],
-    Discriminator(
-        _kind_of_place, custom_error_type="place", custom_error_message="a place needs a hub, a package or a url"
-    ),
-]
-
-
-class Source(_Frozen):
-    """Files to download."""
-
-    places: tuple[Place, ...] = Field(alias="from", min_length=1)
-    """The places that may have the files, tried in this order."""
-    files: dict[InnerPath, Sha256] = Field(min_length=1)
-    """The sha256 of each file, by its name."""
-
-
-def _with_script(entry: dict[str, Any]) -> dict[str, Any]:
-    """An artifact's entry, or its replacement's, with ``run`` as an option too."""
-    if not isinstance(entry.get(RUN), str):
-        return entry
-    if entry.get("maker") != SCRIPT:
-        raise ValueError(f"'run' is for maker = {SCRIPT!r}")
-    options = entry.get("options", {})
-    return entry | {"options": options | {RUN: entry[RUN]}} if isinstance(options, dict) else entry
-
-
-class Random(_Frozen):
-    """A replacement with seeded random weights, for a source that is not available."""
-
-    maker: str
-    """The maker of the replacement."""
-    run: InnerPath | None = None
-    """The script of the maker ``script``, relative to the project."""
-    options: Options = {}
-    """The maker's options."""
-
-
-class Artifact(_Frozen):
-    """One file of the staged repository, written by a maker."""
-
-    path: InnerPath
-    """Where it is staged: ``STEP/1/model.onnx``, with the step's name in git."""
-    maker: str
-    """The maker of the file, one of ``MAKERS`` in triton_ensembles/artifacts."""
-    run: InnerPath | None = None
-    """The script of the maker ``script``, relative to the project: ``scripts/make_model.py``."""
-    source: str | None = None
-    """The source that the maker reads, a name in ``[sources]``."""
-    file: str | None = None
-    """The file of the source, for a maker that reads one file only."""
-    needs: InnerPath | None = None
-    """The path of another artifact, listed earlier, that this one is made from."""
-    reads: tuple[InnerPath, ...] = ()
-    """Other files of the project that the maker reads, such as a pipeline's script."""
-    options: Options = {}
-    """The maker's options."""
-    random: Random | None = None
-    """The replacement when the source is not available (``--weights auto``)."""
-    accuracy: str | None = None
-    """The accuracy check of an engine that computes in less than fp32, one of ``ACCURACY_CHECKS`` in
-    triton_ensembles/artifacts."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _reads_its_scripts(cls, data: Any) -> Any:
-        """The scripts become options of their makers, and files that the artifact is made from."""
-        if not isinstance(data, dict):
-            return data
-        data = _with_script(data)
-        random = _with_script(data["random"]) if isinstance(data.get("random"), dict) else data.get("random")
-        scripts = [each[RUN] for each in (data, random) if isinstance(each, dict) and isinstance(each.get(RUN), str)]
-        reads = data.get("reads", ())
-        if not scripts or not isinstance(reads, list | tuple):
-            return data
-        return data | {"reads": (*reads, *scripts)} | ({"random": random} if random else {})
-
-    @property
-    def step(self) -> str:
-        return self.path.split("/", 1)[0]
-
-    @property
-    def name(self) -> str:
-        return Path(self.path).name
-
-    @property
-    def is_model(self) -> bool:
-        """Whether it is what a backend loads: ``STEP/1/model.onnx``."""
-        return bool(re.match(r"[^/]+/\d+/[^/]+$", self.path)) and Path(self.path).suffix in _MODEL_SUFFIXES
-
-
-class Environment(_Frozen):
+class Environment(Table):
     """The packages that Python steps import besides numpy."""
 
-    file: InnerPath
-    """The conda environment file, relative to the project: ``envs/processing.yml``."""
-    steps: tuple[str, ...] = Field(min_length=1)
+    model_config = ConfigDict(title="[environments.NAME]")
+
+    file: InnerPath = Field(examples=["envs/processing.yml"])
+    """The conda environment file, relative to the project."""
+    steps: tuple[str, ...] = Field(min_length=1, examples=[["preprocess", "postprocess"]])
     """The steps that run in the environment."""
-    kind: EnvironmentKind = "folder"
+    kind: EnvironmentKind = Field(default="folder", examples=["wheels"])
     """How the archive has it: ``folder`` (packed by conda-pack, used where it lies), ``tar`` (the same as a .tar.gz,
     which Triton extracts into /tmp and leaves there) or ``wheels`` (only the packages' files, beside model.py)."""
-    exclude: tuple[str, ...] = ()
-    """Globs of files inside the environment that are left out of the archive: ``*/site-packages/huggingface_hub*``."""
+    exclude: tuple[str, ...] = Field(default=(), examples=[["*/site-packages/huggingface_hub*"]])
+    """Globs of files inside the environment that are left out of the archive."""
 
 
-class Engine(_Frozen):
-    """The engine of a step on the CPU."""
+class Engine(Table):
+    """The engine of a step on the CPU; without one, the backend in the step's config.pbtxt runs it."""
 
-    backend: Literal["openvino", "onnxruntime", "tensorflow"]
+    model_config = ConfigDict(title="[engines.STEP]")
+
+    backend: Literal["openvino", "onnxruntime", "tensorflow"] = Field(examples=["openvino"])
     """The backend that runs the step."""
-    precision: Literal["fp32", "bf16"] = "fp32"
-    """The precision of the computation; only openvino computes in bf16."""
-    instances: Annotated[int, Field(ge=1, le=64)] = 1
+    precision: Literal["fp32", "bf16"] = Field(default="fp32", examples=["bf16"])
+    """The precision of the computation. Only openvino computes in bf16, for an artifact with ``accuracy``."""
+    instances: Annotated[int, Field(strict=True, ge=1, le=64)] = Field(default=1, examples=[2])
     """How many instances run batches in parallel. They share the cores and, but for tensorflow, the mapped weights."""
 
 
-class GpuOnly(_Frozen):
-    """Settings for the gpu target only."""
-
-    parameters: dict[str, dict[str, str]] = {}
-    """Parameters to add to each step's config.pbtxt, by step."""
-
-
-class Recipe(_Frozen):
-    """The content of ensemble.toml."""
-
-    requires: Annotated[str, AfterValidator(_is_specifier)] = ""
-    """The versions of triton-ensembles that the recipe is for: ``>=0.3``. Others refuse it in one line."""
-    description: str
-    """One line about the ensemble, which ``build.py list`` prints."""
-    sources: dict[Name, Source] = {}
-    """The files to download, by a name that artifacts refer to."""
-    artifacts: tuple[Artifact, ...] = ()
-    """The files to make."""
-    engines: dict[str, Engine] = {}
-    """The engine of each step on the CPU; without one, the backend in the step's config.pbtxt."""
-    environments: dict[Name, Environment] = {}
-    """The environments of Python steps, by name."""
-    parameters: dict[str, dict[str, str]] = {}
-    """Parameters to add to each step's config.pbtxt, by step."""
-    gpu: GpuOnly = GpuOnly()
+class GpuOnly(Table):
     """Settings that apply to the gpu target and to no other."""
+
+    model_config = ConfigDict(title="[gpu]")
+
+    parameters: dict[str, dict[str, str]] = Field(default={}, examples=[{"preprocess": {"pad_to": "8"}}])
+    """Parameters to add to each step's config.pbtxt, by step."""
+
+
+class Recipe(Table):
+    """The recipe of an ensemble: what a folder of ensembles/ needs besides the Triton model repository in it."""
+
+    model_config = ConfigDict(title="ensemble.toml")
+
+    requires: Specifier = Field(default="", examples=[">=0.2", ">=0.2,<1"])
+    """The versions of triton-ensembles that the recipe is for. Others refuse it in one line, before they read on."""
+    description: str = Field(examples=["Sentences to unit vectors"])
+    """One line about the ensemble, which ``triton-ensembles list`` prints."""
+    sources: dict[Name, Source] = Field(
+        default={}, examples=[{"weights": {"from": [{"path": "weights"}], "files": {"model.onnx": "0" * 64}}}]
+    )
+    """The files to fetch, by a name that artifacts refer to."""
+    artifacts: tuple[Artifact, ...] = Field(
+        default=(), examples=[[{"path": "encoder/1/model.onnx", "maker": "bert_onnx"}]]
+    )
+    """The files to make."""
+    engines: dict[str, Engine] = Field(default={}, examples=[{"encoder": {"backend": "openvino"}}])
+    """The engine of each step on the CPU; without one, the backend in the step's config.pbtxt."""
+    environments: dict[Name, Environment] = Field(
+        default={}, examples=[{"processing": {"file": "envs/processing.yml", "steps": ["preprocess"]}}]
+    )
+    """The environments of Python steps, by name."""
+    parameters: dict[str, dict[str, str]] = Field(default={}, examples=[{"preprocess": {"max_tokens": "128"}}])
+    """Parameters to add to each step's config.pbtxt, by step."""
+    gpu: GpuOnly = Field(default=GpuOnly(), examples=[{"parameters": {"preprocess": {"pad_to": "8"}}}])
+    """What holds for archives of the gpu target only."""
 
     @model_validator(mode="after")
     def _names_exist(self) -> Recipe:
@@ -284,14 +98,15 @@ class Recipe(_Frozen):
             makers = [artifact.maker] + ([artifact.random.maker] if artifact.random else [])
             for maker in makers:
                 if maker not in MAKERS:
-                    raise UnknownNameError(f"{artifact.path}: unknown maker", maker, MAKERS)
+                    raise UnknownNameError(f"{artifact.path}: unknown maker", maker, MAKERS, _OWN_MAKER)
             if artifact.source is not None and artifact.source not in self.sources:
                 raise UnknownNameError(f"{artifact.path}: unknown source", artifact.source, self.sources)
             files = self.sources[artifact.source].files if artifact.source is not None else {}
             if artifact.file is not None and artifact.file not in files:
                 raise UnknownNameError(f"{artifact.path}: source {artifact.source!r} has no file", artifact.file, files)
-            if artifact.accuracy is not None and artifact.accuracy not in ACCURACY_CHECKS:
-                raise UnknownNameError(f"{artifact.path}: unknown accuracy check", artifact.accuracy, ACCURACY_CHECKS)
+            check = artifact.accuracy
+            if check is not None and not isinstance(check, AccuracyScript) and check not in ACCURACY_CHECKS:
+                raise UnknownNameError(f"{artifact.path}: unknown accuracy check", check, ACCURACY_CHECKS, _OWN_CHECK)
         return self
 
     @model_validator(mode="after")
@@ -317,7 +132,7 @@ class Recipe(_Frozen):
             if engine.precision != "fp32" and model.accuracy is None:
                 raise ValueError(
                     f"the engine of {step}: to compute in {engine.precision!r}, {model.path} needs accuracy = "
-                    f"{' or '.join(map(repr, ACCURACY_CHECKS))}"
+                    f"{' or '.join(map(repr, ACCURACY_CHECKS))}, or a script of the project"
                 )
         return self
 

@@ -4,6 +4,7 @@ with TritonServer([Path("build/cpu/bert_trt")], log=Path("build/serve.log")) as 
     print(server.http_url)
 """
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -26,7 +27,7 @@ class TritonServer(ServerProcess):
 
     def __init__(
         self,
-        repositories: Sequence[Path],
+        repositories: Sequence[str | os.PathLike[str]],
         *,
         ports: Ports | None = None,
         arguments: Sequence[str] = (),
@@ -37,7 +38,7 @@ class TritonServer(ServerProcess):
     ) -> None:
         super().__init__(ports, log, python=python, ready_seconds=ready_seconds, progress=progress)
         own = [
-            *(f"--model-repository={path.resolve()}" for path in repositories),
+            *(f"--model-repository={Path(path).resolve()}" for path in repositories),
             *(f"--{name}-address={LOOPBACK}" for name in self.port_names),
             *(f"--{name}-port={getattr(self.ports, name)}" for name in self.port_names),
             # For auto-completion the server would start each Python step once more, and configs here are complete.

@@ -94,7 +94,7 @@ def recipe_file_missing(repository: Repository) -> Iterator[Finding]:
     recipe, project = recipe_of(repository), project_of(repository)
     if recipe is None or project is None:
         return
-    read = {path for artifact in recipe.artifacts for path in artifact.reads}
+    read = {path for artifact in recipe.artifacts for path in artifact.project_files}
     for path in sorted(read | {each.file for each in recipe.environments.values()}):
         if not (project / path).is_file():
             near = (project / path).parent
@@ -195,6 +195,22 @@ def recipe_source_unused(repository: Repository) -> Iterator[Finding]:
                 f"no artifact uses the source '{name}'",
                 "the build downloads nothing from it",
                 f'write source = "{name}" into the artifact that it is for, or remove it',
+            )
+
+
+@rule("The files of a source that no other place has are on this machine", severity=Severity.WARNING)
+def recipe_source_missing(repository: Repository) -> Iterator[Finding]:
+    """A warning, because weights are often not in git: the machine that builds may have them."""
+    recipe, project = recipe_of(repository), project_of(repository)
+    for name, source in recipe.sources.items() if recipe and project else ():
+        assert project is not None
+        missing = [] if source.has_address else [file for file in source.files if not source.on_disk(file, project)]
+        if missing:
+            yield Finding(
+                repository.recipe_place(missing[0]),
+                f"the source '{name}' has no {listed(missing)} at {choices(str(each) for each in source.places)}",
+                "the build refuses it here, or takes random weights",
+                "correct the path, which is relative to the project; or build with --weights-dir",
             )
 
 

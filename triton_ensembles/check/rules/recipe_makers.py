@@ -16,11 +16,11 @@ from triton_ensembles.spelling import listed, nearest
 from triton_ensembles.triton.model_config import CONFIG
 
 if TYPE_CHECKING:
-    from triton_ensembles.recipe.schema import Options
+    from triton_ensembles.recipe.values import Options
 
 SOURCE = "the build refuses it, or makes nothing of it"
 PIPELINE = "pipeline"
-_TYPES = {str: "a text", int: "a number", tuple: "a list"}
+_TYPES = {str: "a text", int: "a number", float: "a fraction", bool: "true or false", tuple: "a list"}
 _FORMS = {str: '"…"', int: "1", tuple: '["…"]'}
 
 
@@ -43,7 +43,7 @@ def recipe_maker_options(repository: Repository) -> Iterator[Finding]:
                 else "delete it",
             )
         for name, kind in known.items():
-            if name in options and not isinstance(options[name], kind):
+            if name in options and type(options[name]) is not kind:
                 yield Finding(
                     repository.recipe_place(name),
                     f"{path}: the option '{name}' of the maker {maker} is {_TYPES[kind]}, and here it is "

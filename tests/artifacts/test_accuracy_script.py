@@ -1,0 +1,125 @@
+"""An accuracy check of the project's own: a script that the recipe names, and a source on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.chain import NAME, write_chain
+from tests.commands.projects import run_in
+from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.check import check
+
+SCRIPT = """import json, sys
+from pathlib import Path
+
+model, job = map(Path, sys.argv[1:])
+job = json.loads(job.read_text())
+found, wanted = len(model.read_text().split()), job["options"].get("at_least", 1)
+assert Path(job["files"]["words.txt"]).read_text() == model.read_text()
+print("an error rate that nobody asked for")
+if found < wanted:
+    sys.exit(f"{model.name} has {found} words in {job['precision']}, and {wanted} are wanted")
+print(json.dumps({"words": found, "limit": Path("limit.txt").read_text()}))
+"""
+RECIPE = """description = "Three numbers, plus two"
+[sources.words]
+from = [{ path = "corpus" }]
+files = { "words.txt" = "%s" }
+[[artifacts]]
+path = "first/1/vocabulary.txt"
+maker = "copy"
+source = "words"
+file = "words.txt"
+accuracy = { run = "scripts/accuracy.py", reads = ["limit.txt"], options = { at_least = 2 } }
+"""
+
+
+def write_words(project: Path, words: str) -> None:
+    """The source, and the recipe with its sha256."""
+    (project / "corpus").mkdir(exist_ok=True)
+    (project / "corpus" / "words.txt").write_text(words)
+    recipe = RECIPE % hashlib.sha256(words.encode()).hexdigest()
+    (project / "ensembles" / NAME / "ensemble.toml").write_text(recipe)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write_chain(tmp_path)
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "accuracy.py").write_text(SCRIPT)
+    (tmp_path / "limit.txt").write_text("none")
+    write_words(tmp_path, "two words")
+    return tmp_path
+
+
+def test_what_it_finds_is_in_the_manifest_and_it_is_run_when_its_files_change(project: Path) -> None:
+    assert check([project / "ensembles" / NAME]).faults == ()
+    for limit in ("none", "all"):
+        (project / "limit.txt").write_text(limit)
+        result = run_in(project, "build", NAME)
+        assert result.exit_code == 0, result.output
+        assert ("first/1/vocabulary.txt: made by copy" in result.output) == (limit == "none")
+        assert f"measured by scripts/accuracy.py, limit {limit}, words 2" in result.output
+        manifest = json.loads((project / "build" / "cpu" / NAME / MANIFEST).read_text())
+        facts = {"precision": "fp32", "measured_on": "scripts/accuracy.py", "words": 2, "limit": limit}
+        assert manifest["artifacts"]["first/1/vocabulary.txt"]["accuracy"] == facts
+        assert manifest["weights"] == "provided"  # nothing says where a file of this machine comes from
+    assert "unchanged" in run_in(project, "build", NAME).output
+
+
+def test_a_check_that_fails_stops_the_build_with_its_words(project: Path) -> None:
+    assert run_in(project, "build", NAME).exit_code == 0
+    before = (project / "dist" / "cpu" / f"{NAME}.tar.gz").read_bytes()
+    write_words(project, "one")
+    for _ in range(2):  # a refusal is not kept as an answer
+        result = run_in(project, "build", NAME)
+        assert result.exit_code == 1
+        (line,) = [each for each in result.stderr.splitlines() if each.startswith("error: ")]
+        assert line.endswith(
+            "accuracy.py: this check refuses the file: vocabulary.txt has 1 words in fp32, and 2 are wanted"
+        )
+    assert (project / "dist" / "cpu" / f"{NAME}.tar.gz").read_bytes() == before
+
+
+def test_a_name_alone_is_enough(project: Path) -> None:
+    recipe = project / "ensembles" / NAME / "ensemble.toml"
+    recipe.write_text(recipe.read_text().partition("accuracy")[0] + 'accuracy = "scripts/accuracy.py"\n')
+    result = run_in(project, "build", NAME)
+    assert result.exit_code == 0, result.output
+    assert "measured by scripts/accuracy.py, limit none, words 2" in result.output
+
+
+def test_random_weights_are_not_measured(project: Path) -> None:
+    """Otherwise no archive could be rehearsed where the weights are not."""
+    recipe = project / "ensembles" / NAME / "ensemble.toml"
+    random = 'random = { maker = "numbered_labels", options = { count = 1 } }\n'
+    recipe.write_text(recipe.read_text().replace("accuracy =", f"{random}accuracy ="))
+    (project / "corpus" / "words.txt").unlink()
+    result = run_in(project, "build", NAME)
+    assert result.exit_code == 0, result.output
+    assert "not checked by scripts/accuracy.py, because its weights are random" in result.output
+
+
+def test_a_file_of_this_machine_that_has_changed_stops_the_build(project: Path) -> None:
+    """Otherwise `unchanged, nothing to do` says that the archive has the weights of today."""
+    assert run_in(project, "build", NAME).exit_code == 0
+    (project / "corpus" / "words.txt").write_text("three other words")
+    result = run_in(project, "build", NAME)
+    assert result.exit_code == 1
+    assert (
+        "ensemble.toml:4: the source file words/words.txt cannot be used (path corpus: the sha256 of" in result.output
+    )
+    sha256 = hashlib.sha256(b"three other words").hexdigest()
+    assert f'if it is the right file, write "words.txt" = "{sha256}" into the recipe' in result.output
+    (project / "corpus" / "words.txt").unlink()  # as on a drive that is not mounted: the archive is what it was
+    assert "unchanged" in run_in(project, "build", NAME).output
+
+
+def test_a_script_that_is_not_there_is_a_fault(project: Path) -> None:
+    (project / "scripts" / "accuracy.py").unlink()
+    (fault,) = check([project / "ensembles" / NAME]).faults
+    assert (fault.rule, fault.place.line) == ("recipe-file-missing", 10)

@@ -1,0 +1,97 @@
+"""docs/python.md: every name that is meant for import has an example, which prints what stands below it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import triton_ensembles
+from checkout import ROOT
+from tests.docs.blocks import Block, blocks_of
+
+PAGE = ROOT / "docs" / "python.md"
+_BLOCKS = blocks_of(PAGE)
+EXAMPLES = [(code, text) for code, text in pairwise(_BLOCKS) if code.kind == "python"]
+
+
+def imported(code: str) -> set[str]:
+    """The names that a text imports from triton_ensembles."""
+    found = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom)]
+    return {name.name for node in found if node.module == "triton_ensembles" for name in node.names}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with the smallest ensemble, as the README has it typed in."""
+    folder = tmp_path_factory.mktemp("project")
+    (written,) = [each.text for each in blocks_of(ROOT / "README.md") if "word_count/ensemble.toml" in each.text]
+    subprocess.run(["bash", "-eu", "-c", written], cwd=folder, check=True)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("code", "output"),
+    EXAMPLES,
+    ids=lambda block: "+".join(sorted(imported(block.text))) if block.kind == "python" else "",
+)
+def test_an_example_prints_what_it_says(code: Block, output: Block, project: Path) -> None:
+    assert output.kind == "text"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", code.text]
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
+    assert done.stdout == output.text, done.stderr
+
+
+def test_every_name_has_its_chapter_and_its_example() -> None:
+    names = triton_ensembles.__all__
+    assert len(names) == 10
+    text = PAGE.read_text(encoding="utf-8")
+    assert sorted(line[3:] for line in text.splitlines() if line.startswith("## ")) == sorted(names)
+    for code, _ in EXAMPLES:
+        assert imported(code.text) <= {*names}
+    assert set().union(*(imported(code.text) for code, _ in EXAMPLES)) == {*names}
+
+
+def test_import_is_light_and_names_are_found_in_any_order() -> None:
+    """Otherwise every script of a user takes a second longer; or `check` is the function once, and the room later."""
+    code = """import sys
+import triton_ensembles
+assert not [each for each in sys.modules if each.startswith("triton_ensembles.")], sys.modules
+import triton_ensembles.check.rule, triton_ensembles.graph.dag
+from triton_ensembles import check, graph
+assert not {"numpy", "boto3", "torch", "asyncio"} & {*sys.modules}
+print(check([sys.argv[1]]).failed, graph(sys.argv[1])[:9])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(ROOT / "ensembles" / "bert_trt")], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.stdout == "False flowchart\n", done.stderr
+
+
+def test_every_function_explains_its_arguments() -> None:
+    """Otherwise a hint of an editor is empty."""
+    for name in triton_ensembles.__all__:
+        public = getattr(triton_ensembles, name)
+        assert inspect.getdoc(public), name
+
+
+def test_type_checkers_of_users_see_the_types(tmp_path: Path) -> None:
+    """Otherwise everything is Any in their code, and a wrong argument is found at run time."""
+    assert (ROOT / "triton_ensembles" / "py.typed").is_file()
+    (tmp_path / "use.py").write_text(
+        "from triton_ensembles import build, check, read_recipe\n"
+        "reveal_type(check('models').errors)\nreveal_type(build('x').changed)\nreveal_type(read_recipe('x').description)\n"
+        "check(3)\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", tmp_path / "cache"]
+    done = subprocess.run([*command, tmp_path / "use.py"], cwd=ROOT, capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    assert [line.rpartition(" ")[2] for line in lines[:3]] == ['"int"', '"bool"', '"str"'], done.stdout
+    assert "[arg-type]" in lines[3]

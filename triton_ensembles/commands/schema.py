@@ -1,0 +1,34 @@
+"""``schema``: the JSON schema of ensemble.toml."""
+
+import json
+from pathlib import Path
+
+import click
+
+from triton_ensembles.commands import options
+from triton_ensembles.errors import shown
+from triton_ensembles.files import write_whole
+from triton_ensembles.recipe.json_schema import json_schema
+
+
+@click.command()
+@click.option("-o", "--output", "file", type=options.NEW_FILE, help="Write it into this file instead of printing it.")
+def schema(file: Path | None) -> None:
+    """Print the JSON schema of ensemble.toml, with which an editor completes keys, shows what they mean and marks what
+    is wrong.
+
+    Editors with taplo (Even Better TOML, and others) find it by the first line of a recipe; others, such as PyCharm, by
+    their settings. What only the whole project can tell, `check` finds.
+
+    \b
+      schema -o ensemble.schema.json
+      #:schema ../../ensemble.schema.json    the first line of ensembles/NAME/ensemble.toml
+    """
+    text = json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+    if file is None:
+        click.echo(text, nl=False)
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with write_whole(file) as partial:
+        partial.write_text(text, encoding="utf-8")
+    click.echo(f"wrote {shown(file)}")
