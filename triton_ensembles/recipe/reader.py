@@ -1,7 +1,6 @@
 """Reads recipes. Every fault is reported with its line."""
 
 import re
-import tomllib
 from pathlib import Path
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -10,16 +9,13 @@ from pydantic_core import ErrorDetails
 
 from triton_ensembles import __version__
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import read_text
+from triton_ensembles.files import parse_toml, read_text
 from triton_ensembles.recipe.places import RECIPE, line_naming
 from triton_ensembles.recipe.schema import Recipe, UnknownNameError
 from triton_ensembles.spelling import nearest
 
 _LONGEST = 1 << 18  # letters
 _MOST_FAULTS = 50  # for each, its line is looked for
-_DOTTED = re.compile(
-    r"(?<![\w-])(?:[\w-]+[\"']?[ \t]*\.[ \t]*[\"']?){100}"
-)  # the parser takes the square of their number
 
 
 def read_recipe(folder: Path) -> Recipe:
@@ -49,23 +45,17 @@ def recipe_and_faults(text: str, path: Path) -> tuple[Recipe | None, list[Ensemb
     names. ``path`` is for messages only."""
     if len(text) > _LONGEST:
         return None, [EnsembleError(f"this recipe is longer than {_LONGEST >> 10} KiB", path=path, cure="shorten it")]
-    if _DOTTED.search(text):
-        return None, [EnsembleError("a key of this TOML has more than 100 parts", path=path, cure="correct the key")]
     try:
-        read = tomllib.loads(text)
+        read = parse_toml(text, path)
         if fault := _other_version(read.get("requires"), text, path):
             return None, [fault]  # what it says besides may not be known here
         return Recipe.model_validate(read), []
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"\(at line (\d+)", str(error))
-        line = int(found[1]) if found else text.count("\n") + 1
-        return None, [EnsembleError(f"this is not TOML: {error}", path=path, line=line)]
-    except RecursionError:
-        return None, [EnsembleError("this TOML is nested too deeply", path=path)]
+    except EnsembleError as error:
+        return None, [error]
     except ValidationError as error:
         return None, [_fault(each, text, path) for each in _causes(error.errors())[:_MOST_FAULTS]]
-    except ValueError as error:  # a number of thousands of digits
-        return None, [EnsembleError(f"this TOML cannot be read: {error}", path=path)]
+    except RecursionError:
+        return None, [EnsembleError("this TOML is nested too deeply", path=path)]
 
 
 def _other_version(required: object, text: str, path: Path) -> EnsembleError | None:

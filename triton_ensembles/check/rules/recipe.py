@@ -14,8 +14,9 @@ from triton_ensembles.check.repository import Form, Repository
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.environment_imports import environment_files
 from triton_ensembles.environment import read_environment_file
-from triton_ensembles.environment.pins import LINE
+from triton_ensembles.environment.pins import LINE, LONGEST_LOCK
 from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.files import read_text
 from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.spelling import choices, listed, nearest
 from triton_ensembles.triton.backends import KNOWN
@@ -25,7 +26,6 @@ from triton_ensembles.triton.home import STUB_PYTHONS
 if TYPE_CHECKING:
     from triton_ensembles.recipe.schema import Recipe
 
-_LONGEST_LOCK = 1 << 20  # letters
 SOURCE = "the build refuses it, or makes nothing of it"
 
 
@@ -155,8 +155,11 @@ def recipe_lock(repository: Repository) -> Iterator[Finding]:
     names = repository.tree.children() if repository.form is Form.SOURCE else []
     for path in [repository.path / name for name in names if name.endswith(".lock")]:
         try:
-            lines = path.read_text(encoding="utf-8", errors="replace")[:_LONGEST_LOCK].splitlines()
-        except OSError:  # file-unreadable reports it
+            lines = read_text(path, LONGEST_LOCK).splitlines()
+        except EnsembleError as error:
+            yield Finding(
+                repository.place(path.name), error.message, "the build refuses it", "delete this lock and build"
+            )
             continue
         wrong = (at for at, line in enumerate(lines, 1) if line.strip() and line[0] != "#" and not LINE.fullmatch(line))
         if number := next(wrong, 0):
