@@ -12,8 +12,7 @@ from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Form, Repository
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.environment_imports import environment_files
-from triton_ensembles.environment import read_environment_file
+from triton_ensembles.check.rules.environment_imports import environment_file, environment_files
 from triton_ensembles.environment.pins import LINE, LONGEST_LOCK
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.files import read_text
@@ -115,7 +114,7 @@ def recipe_environment_file(repository: Repository, destination: Destination) ->
         if not (project / environment.file).is_file():  # recipe-file-missing reports it
             continue
         try:
-            spec = read_environment_file(project / environment.file)
+            spec = environment_file(repository, project / environment.file)
             if environment.kind == "wheels" or destination.device == "fused":
                 spec.pip_requirements  # noqa: B018  # pip alone installs them
         except EnsembleError as error:
