@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,11 +31,11 @@ SOURCE = "the build refuses it, or makes nothing of it"
 @rule("A recipe names steps that exist")
 def recipe_step_unknown(repository: Repository) -> Iterator[Finding]:
     folders = [model.folder for model in repository.models if model.has_config]
-    for step, place in _steps(repository).items():
+    for step in _steps(repository):
         if step not in folders:
             meant = nearest(step, folders)
             yield Finding(
-                place,
+                repository.recipe_place(step),
                 f"the recipe names a step '{step}', which does not exist",
                 "the build refuses it",
                 f"did you mean '{meant}'?" if meant else f"the folder has {choices(folders)}",
@@ -200,13 +200,13 @@ def recipe_source_unused(repository: Repository) -> Iterator[Finding]:
             )
 
 
-def _steps(repository: Repository) -> Mapping[str, Place]:
+def _steps(repository: Repository) -> list[str]:
     recipe = recipe_of(repository)
     if recipe is None:
-        return {}
+        return []
     named = {artifact.step for artifact in recipe.artifacts} | {*recipe.engines, *recipe.parameters}
     named |= {*recipe.gpu.parameters, *(step for each in recipe.environments.values() for step in each.steps)}
-    return {step: repository.recipe_place(step) for step in sorted(named)}
+    return sorted(named)
 
 
 def project_of(repository: Repository) -> Path | None:
