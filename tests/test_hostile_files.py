@@ -1,4 +1,4 @@
-"""Files that a stranger wrote to stall a command, in the places that are read before a repository is: each is a line."""
+"""Files that a stranger wrote to stall a command, where files are read before any repository: each is a line."""
 
 from __future__ import annotations
 
