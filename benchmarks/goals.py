@@ -112,7 +112,7 @@ SPEED: Mapping[str, SpeedGoal] = {
     "bf16_engine": SpeedGoal(BATCH, 0.95, _ENGINE_BF16, FUSED_BF16),
     "bf16_peer": SpeedGoal(BATCH, 1.9, _PEER, FUSED_BF16),
 }
-_MIB, _MB = " MiB", " MB"
+_MIB, _MB, _S = " MiB", " MB", " s"
 FIGURES: Mapping[str, FigureGoal] = {
     "memory_fused_1": FigureGoal("memory of one loaded bert_trt, fused with one instance", 180, _MIB, digits=0),
     "memory_fused_2": FigureGoal("memory of one loaded bert_trt, fused with two instances", 240, _MIB, digits=0),
@@ -131,6 +131,9 @@ FIGURES: Mapping[str, FigureGoal] = {
     "size_drawn": FigureGoal("archive without weights, drawn", 30, _MB, digits=1),
     "size_wheels": FigureGoal("archive without weights, drawn with wheels", 5, _MB, digits=1),
     "size_fused": FigureGoal("archive without weights, fused", 45, _MB, digits=1),
+    "cli_help": FigureGoal("processor time of --help", 0.25, _S),
+    "cli_check": FigureGoal("processor time of check, bert_trt", 0.5, _S),
+    "cli_check_1000": FigureGoal("processor time of check, 1,000 models", 5, _S),
 }
 LOWEST_COSINE = 0.9995
 

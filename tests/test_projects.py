@@ -56,7 +56,7 @@ def test_a_pyproject_without_the_table_is_not_ours_to_judge(tmp_path: Path) -> N
     [
         ('\n[tool.triton-ensembles]\nproject = "nowhere"', "pyproject.toml:3: .* names 'nowhere', which holds no "),
         ("[tool.triton-ensembles]\nproject = 3", r"pyproject.toml:2: .* must be a text; write project = "),
-        ("[tool.triton-ensembles\n", "pyproject.toml: this is not TOML"),
+        ("[tool.triton-ensembles\n", "pyproject.toml:1: this is not TOML"),
     ],
 )
 def test_a_pyproject_that_names_none_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import gc
 import importlib
 import io
 import os
@@ -27,6 +28,7 @@ from triton_ensembles.system_errors import explained
 
 _TEMPORARY = "triton-ensembles-"
 _NEW_SECONDS = 60.0
+_COLLECT_AFTER = 50_000  # objects; by default 700, and a check of many models spends a sixth of its time on it
 
 # The modules of commands/, with their lines in --help, for which importing them all would take seconds.
 COMMANDS = {
@@ -86,6 +88,7 @@ class _Commands(click.Group):
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # which may not have every letter of a name
                 stream.reconfigure(errors="backslashreplace")
+        gc.set_threshold(_COLLECT_AFTER)
         try:
             with StopSignals() as signals, _temporary_files(signals):
                 result = super().invoke(context)

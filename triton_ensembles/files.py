@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,13 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import COMMAND
 from triton_ensembles.progress import Progress
 from triton_ensembles.system_errors import naming
+
+# Of a dotted key, tomllib keeps each beginning as a tuple of its own: of 100 000 parts these are gigabytes.
+_LONG_KEY = re.compile(r"(?<![\w-])(?:[\w-]+[\"']?[ \t]*\.[ \t]*[\"']?){100}")
+
+
+_LONGEST_JSON = 8 << 20  # bytes
+_MOST_VALUES = (1_000_000, 1_000_000, 8_000_000)  # lists, objects, and commas: a list takes 30 times its text
 
 
 @contextmanager
@@ -115,32 +123,83 @@ def read_text(path: Path, most: int) -> str:
     """The text of a file that people write.
 
     Args:
-        most: bytes. Nothing ever comes from a pipe, and some files never end.
+        most: bytes.
 
     Raises:
         EnsembleError: it is longer, not a file, not UTF-8, or cannot be read.
     """
     try:
-        if path.exists() and not path.is_file():
-            raise EnsembleError("this is not a file", path=path)
-        with path.open("rb") as file:
-            content = file.read(most + 1)
+        return read_bytes(path, most).decode("utf-8")
     except OSError as error:
         raise EnsembleError(f"this file cannot be read: {error.strerror}", path=path) from error
-    if len(content) > most:
-        raise EnsembleError(f"this file is longer than {most >> 10} KiB", path=path, cure="shorten it")
-    try:
-        return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise EnsembleError("this is not a text file in UTF-8", path=path, cure="save it as UTF-8") from error
+    except ValueError as error:
+        raise EnsembleError(str(error), path=path, cure="shorten it" if path.is_file() else "") from error
+
+
+def read_bytes(path: Path, most: int) -> bytes:
+    """The content of a file.
+
+    Args:
+        most: bytes. Nothing ever comes from a pipe, and some files never end.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is longer, or not a file.
+    """
+    if path.exists() and not path.is_file():
+        raise ValueError("this is not a file")
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(
+            f"this file is longer than {most >> 20} MiB" if most >> 20 else f"this file is longer than {most >> 10} KiB"
+        )
+    return content
+
+
+def read_json(path: Path, most: int = _LONGEST_JSON) -> Any:
+    """The value of a JSON file. Raises as :func:`read_bytes` and :func:`parse_json`."""
+    return parse_json(read_bytes(path, most))
 
 
 def parse_json(content: str | bytes) -> Any:
-    """The value of a JSON document. Raises ValueError, also for one that is nested too deeply."""
+    """The value of a JSON document.
+
+    Raises:
+        ValueError: it is none, is nested too deeply, or has so many values that they would fill the memory.
+    """
+    marks = (content.count(mark if isinstance(content, str) else mark.encode()) for mark in ("[", "{", ","))  # type: ignore[arg-type]
+    if any(found > most for found, most in zip(marks, _MOST_VALUES, strict=True)):
+        raise ValueError("it has too many values")
     try:
         return json.loads(content)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def parse_toml(text: str, path: Path) -> dict[str, Any]:
+    """The value of a TOML document; ``path`` is for messages only.
+
+    Raises:
+        EnsembleError: it is not TOML, or cannot be read in a moment.
+    """
+    if found := _LONG_KEY.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        raise EnsembleError("a key of this TOML has more than 100 parts", path=path, line=line, cure="correct the key")
+    import tomllib  # most commands read none
+
+    try:
+        return tomllib.loads(text.removeprefix("\ufeff"))  # which editors on Windows write
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"\(at line (\d+)", str(error))
+        line = int(place[1]) if place else text.count("\n") + 1
+        raise EnsembleError(f"this is not TOML: {error}", path=path, line=line) from error
+    except RecursionError:
+        raise EnsembleError("this TOML is nested too deeply", path=path) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise EnsembleError(f"this TOML cannot be read: {error}", path=path) from error
 
 
 def digest(value: Any) -> str:

@@ -198,3 +198,10 @@ def test_json_of_any_content_is_refused_in_a_line(content: bytes, tmp_path: Path
     with pytest.raises(EnsembleError) as refused:
         read_request(tmp_path / "one.json", ModelConfig())
     assert "\n" not in str(refused.value)
+
+
+def test_an_image_of_too_many_pixels_is_not_decoded(folder: Path) -> None:
+    """Otherwise a file of a kilobyte takes a gigabyte of memory."""
+    Image.new("1", (8000, 8000)).save(folder / "large.png")
+    with pytest.raises(EnsembleError, match=r"large\.png has more than 40 megapixels"):
+        read(folder, TEXT, file_tensor("PIXELS", "FP32", [1, 3, 4, 5], "large.png"))

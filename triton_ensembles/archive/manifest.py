@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import parse_json
+from triton_ensembles.files import read_json
 
 MANIFEST = "manifest.json"
 FACTS = frozenset({"python", "weights", "artifacts", "environments"})
@@ -26,7 +26,7 @@ def python_of(repositories: Mapping[str, Path]) -> str:
 
 def _python_of(repository: Path) -> str:
     try:
-        return str(parse_json((repository / MANIFEST).read_bytes()).get("python", ""))
+        return str(read_json(repository / MANIFEST).get("python", ""))
     except FileNotFoundError:
         return ""
     except (ValueError, AttributeError):

@@ -8,7 +8,7 @@ from typing import Any
 from triton_ensembles.archive.manifest import FACTS, MANIFEST
 from triton_ensembles.building.places import Places
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import file_digest, parse_json
+from triton_ensembles.files import file_digest, read_json
 from triton_ensembles.recipe.places import find_ensembles
 
 
@@ -52,11 +52,12 @@ def choose(root: Path, names: Sequence[str]) -> list[Path]:
 def last_built(name: str, target: str, places: Places) -> Built | None:
     """The ensemble's archive in dist/; None when it was never built, or it or the record of its build is damaged."""
     try:
-        state = parse_json(places.state(target, name).read_bytes())
-        manifest = parse_json((places.repository(target, name) / MANIFEST).read_bytes())
+        state = read_json(places.state(target, name))
+        manifest = read_json(places.repository(target, name) / MANIFEST)
         parts = [*manifest["artifacts"].values(), *manifest["environments"].values()]
         whole = all(isinstance(each, dict) for each in parts) and manifest.keys() >= FACTS
-        if not whole or file_digest(places.archive(target, name)) != state["archive"]:
+        archive = places.archive(target, name)
+        if not whole or not archive.is_file() or file_digest(archive) != state["archive"]:
             return None
         return built_of(name, target, places, state, manifest, changed=False)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):

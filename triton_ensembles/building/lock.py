@@ -15,9 +15,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from triton_ensembles.environment.pins import LINE, Pins
+from triton_ensembles.environment.pins import LINE, LONGEST_LOCK, Pins
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import write_whole
+from triton_ensembles.files import read_text, write_whole
 from triton_ensembles.progress import Progress
 
 _CONDA_NAME = re.compile(r"(?:[^\s:]+::)?([A-Za-z0-9_][A-Za-z0-9_.-]*)")
@@ -37,10 +37,7 @@ class Lock:
     def __init__(self, folder: Path, name: str, python: str, asked: Sequence[str], *, frozen: bool) -> None:
         self.path = folder / f"{name}-python{python}.lock"
         self._asked = tuple(asked)
-        try:
-            lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.is_file() else []
-        except UnicodeDecodeError as error:
-            raise EnsembleError("this lock is not text in UTF-8", path=self.path, cure=_CURE) from error
+        lines = read_text(self.path, LONGEST_LOCK).splitlines() if self.path.exists() else []
         was = tuple(line.removeprefix(_ASKED) for line in lines if line.startswith(_ASKED))
         fits = bool(lines) and was == self._asked
         self._renewed = bool(lines) and not fits

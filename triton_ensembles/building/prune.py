@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.building.places import Places
-from triton_ensembles.files import files_in, parse_json, remove, size_of
+from triton_ensembles.files import files_in, read_json, remove, size_of
 
 _DAY = 24 * 3600.0
 
@@ -56,7 +56,7 @@ def _needed(places: Places, days: float | None) -> Iterator[str]:
         archive = places.archive(state.parent.name, state.name.removesuffix(".state.json"))
         try:
             if archive.stat().st_mtime >= oldest:
-                yield from map(str, parse_json(state.read_bytes())["made_with"])
+                yield from map(str, read_json(state)["made_with"])
         except (OSError, ValueError, LookupError, TypeError):  # there is no archive, or the next build makes it again
             continue
 

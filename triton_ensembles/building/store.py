@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triton_ensembles.files import content_digest, locked, parse_json, remove_partials, write_whole
+from triton_ensembles.files import content_digest, locked, read_json, remove_partials, write_whole
 
 FACTS = "facts.json"
 
@@ -58,7 +58,7 @@ class Store:
 
     def _read(self, place: Path, name: str) -> Entry | None:
         try:
-            record = parse_json((place / FACTS).read_bytes())
+            record = read_json(place / FACTS)
             if content_digest(place / name) != record["sha256"]:
                 return None
         except (OSError, ValueError, LookupError, TypeError):

@@ -14,11 +14,12 @@ from triton_ensembles.check.fault import Fault
 from triton_ensembles.check.fingerprint import Fingerprint, fingerprint
 from triton_ensembles.check.places import FilePlaces
 from triton_ensembles.errors import EnsembleError, escaped
-from triton_ensembles.files import write_whole
+from triton_ensembles.files import read_json, write_whole
 from triton_ensembles.triton.destination import Destination
 
 _FORMAT = 1
 _KIND = "triton-ensembles-baseline"
+_HEAD = 4096  # bytes, in which a baseline says what it is
 _AGAIN = "write it again: check --write-baseline FILE"
 
 
@@ -46,7 +47,7 @@ class Baseline:
     def read(cls, path: Path) -> "Baseline":
         """Raises :class:`EnsembleError` for a file that is not there, damaged, something else, or of a newer format."""
         try:
-            data = json.loads(path.read_bytes())
+            data = read_json(path)
         except FileNotFoundError:
             cure = "write it first: check --write-baseline FILE"
             raise EnsembleError("there is no such baseline", path=path, cure=cure) from None
@@ -75,8 +76,7 @@ class Baseline:
             for entry, count in sorted(self.counts.items())
         )
         try:
-            old = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-            if old.strip() and _KIND not in old:
+            if path.exists() and not _may_replace(path):
                 cure = "name another one"
                 raise EnsembleError("this file is not a baseline of check, and is kept", path=path, cure=cure)
             with write_whole(path) as partial:
@@ -108,6 +108,15 @@ class Baseline:
         looked_at = [escaped(places.relative(root)) for root in roots]
         missing = Counter(self.counts) - Counter(_entry(fault, places) for fault in faults)
         return sorted(entry for entry in missing.elements() if any(_is_in(entry.path, root) for root in looked_at))
+
+
+def _may_replace(path: Path) -> bool:
+    """Whether it is a baseline, or has nothing in it."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    return not head.strip() or _KIND.encode() in head
 
 
 def _entry(fault: Fault, places: FilePlaces) -> Entry:

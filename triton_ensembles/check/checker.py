@@ -90,8 +90,9 @@ def _found(repositories: Sequence[Repository], destination: Destination, rules: 
     # A model after the other: what its files hold, and what its code means, is only kept while rules ask for it.
     for repository in repositories:
         for model in repository.models_read:
+            place = model.place()
             for each in of_models:
-                yield from _guarded(each, model, destination, model.place())
+                yield from _guarded(each, model, destination, place)
     for each in others:
         for subject, place in _subjects(each.scope, repositories, destination):
             yield from _guarded(each, subject, destination, place)
@@ -120,25 +121,23 @@ def _subjects(
             yield repository, repository.place()
 
 
-def _guarded(each: Rule, subject: Any, destination: Destination, place: Place) -> Iterator[Fault]:
+def _guarded(each: Rule, subject: Any, destination: Destination, place: Place) -> Sequence[Fault]:
     """A rule that fails on odd input must not hide what the others found."""
     try:
         found = list(islice(each.faults(subject, destination), _MOST_FAULTS + 1))
+        if not found:
+            return ()
         if len(found) > _MOST_FAULTS:
             found[_MOST_FAULTS - 1 :] = [replace(found[-2], message=f"{found[-2].message} (and more like it)")]
-        if found and _loses_others(each, subject, destination):
+        if _loses_others(each, subject, destination):
             found = [_with_loss(fault, subject) for fault in found]
-        yield from map(_printable, found)
+        return [_printable(fault) for fault in found]
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        yield Fault(
-            Severity.ERROR,
-            each.id,
-            place,
-            escaped(f"this rule itself failed: {type(error).__name__}: {error}"),
-            "the fault that it looks for may be here or not",
-            f"this is a bug of the checker ({Path(where.filename).name}:{where.lineno}): please report it",
-        )
+        message = escaped(f"this rule itself failed: {type(error).__name__}: {error}")
+        effect = "the fault that it looks for may be here or not"
+        cure = f"this is a bug of the checker ({Path(where.filename).name}:{where.lineno}): please report it"
+        return [Fault(Severity.ERROR, each.id, place, message, effect, cure)]
 
 
 def _loses_others(each: Rule, subject: Any, destination: Destination) -> bool:

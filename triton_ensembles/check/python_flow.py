@@ -296,11 +296,14 @@ def defined_names(node: ast.AST) -> list[str]:
     return list(node.names) if isinstance(node, ast.Global | ast.Nonlocal) else []
 
 
-def own_nodes(function: Function) -> Iterator[ast.AST]:
+@lru_cache(maxsize=256)
+def own_nodes(function: Function) -> tuple[ast.AST, ...]:
     """What is in a function, without the functions and classes in it."""
+    found: list[ast.AST] = []
     waiting: list[ast.AST] = list(reversed(function.body))
     while waiting:
         node = waiting.pop()
-        yield node
+        found.append(node)
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             waiting += reversed(list(ast.iter_child_nodes(node)))
+    return tuple(found)

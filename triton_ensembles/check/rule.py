@@ -3,7 +3,6 @@
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -75,10 +74,12 @@ class Rule:
 
     def faults(self, subject: Any, destination: Destination) -> Iterator[Fault]:
         """The faults of ``subject``, which is what :attr:`scope` says; nothing from what could not be read."""
-        default = f"Triton refuses it: {self.words}" if self.words and self.server is Server.REFUSES else ""
-        with suppress(UnknownValueError):
+        try:
             for found in self.find(subject, destination) if self.reads_destination else self.find(subject):
+                default = f"Triton refuses it: {self.words}" if self.words and self.server is Server.REFUSES else ""
                 yield Fault(self.severity, self.id, found.place, found.message, found.effect or default, found.cure)
+        except UnknownValueError:
+            return
 
 
 REGISTERED: dict[str, Rule] = {}  # those made so far: triton_ensembles.check.registry makes them all

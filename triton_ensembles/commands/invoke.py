@@ -20,6 +20,7 @@ from triton_ensembles.examples.folder import read_examples
 from triton_ensembles.examples.request import Request
 from triton_ensembles.files import write_whole
 from triton_ensembles.recipe.places import find_ensembles
+from triton_ensembles.triton.sagemaker_contract import LARGEST_BODY
 
 
 @click.command("invoke")
@@ -69,7 +70,7 @@ def invoke(
         output_of.result(key, bold=True)
         requests: list[tuple[Payload, Request | None]]
         if body:
-            requests = [(Payload(body.read_bytes(), content_type), None)]
+            requests = [(Payload(_body(body), content_type), None)]
         else:
             requests = [(payload_of(each), each) for each in _examples(places.ensembles, name, texts, photo)]
         for payload, example in requests:
@@ -99,6 +100,12 @@ def invoke(
             if len(asked) == 1
             else EnsembleError(summary_of(failed, len(asked), "did not answer", "models"))
         )
+
+
+def _body(path: Path) -> bytes:
+    """What --body names, which may be a pipe; a byte more than is allowed is enough for the refusal."""
+    with path.open("rb") as file:
+        return file.read(LARGEST_BODY + 1)
 
 
 def _built(folder: Path, name: str) -> str:

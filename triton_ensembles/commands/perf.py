@@ -14,7 +14,7 @@ from triton_ensembles.commands import output as output_of
 from triton_ensembles.commands.builds import build_all
 from triton_ensembles.commands.reports import summary_of
 from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.perf.inputs import UserInputs
+from triton_ensembles.perf.inputs import UserInputs, refuse_unreadable
 from triton_ensembles.perf.report import tables
 from triton_ensembles.perf.report_files import SUFFIXES
 from triton_ensembles.perf.sweep import CONCURRENCIES, SECONDS, measure
@@ -32,9 +32,18 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> t
 
 def _shapes(context: click.Context, parameter: click.Parameter, shapes: tuple[str, ...]) -> tuple[str, ...]:
     for shape in shapes:
-        if not re.fullmatch(r".+:\d+(,\d+)*", shape):
+        if not re.fullmatch(r".+:\d{1,18}(,\d{1,18})*", shape):
             raise click.BadParameter(f"{shape!r} is not a shape such as IMAGE:3,224,224", context, parameter)
     return shapes
+
+
+def _readable(context: click.Context, parameter: click.Parameter, data: Path | None) -> Path | None:
+    if data:
+        try:
+            refuse_unreadable(data)
+        except EnsembleError as error:
+            raise click.BadParameter(str(error), context, parameter) from error
+    return data
 
 
 def _refuse_wrong_inputs(folders: Sequence[Path], shapes: Sequence[str]) -> None:
@@ -75,6 +84,7 @@ def _refuse_wrong_inputs(folders: Sequence[Path], shapes: Sequence[str]) -> None
 @click.option(
     "--input-data",
     type=click.Path(exists=True, path_type=Path),
+    callback=_readable,
     help="Send this instead: a JSON file or a folder in the format of perf_analyzer's --input-data.",
 )
 @click.option(

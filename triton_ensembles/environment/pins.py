@@ -25,6 +25,8 @@ LINE = re.compile(
     r"|conda (?P<conda>[A-Za-z0-9_][A-Za-z0-9_.-]*) ==\S+ \S+"
 )
 """A line of pins."""
+LONGEST_LOCK = 1 << 20
+"""Bytes of a file of pins."""
 
 _CONDA = "conda "
 

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.request import Request
 from triton_ensembles.examples.tensor import InputTensor, Strict, tensor_values
-from triton_ensembles.files import parse_json
+from triton_ensembles.files import read_json
 from triton_ensembles.triton.model_config import DataType, ModelConfig
 
 _LARGEST = 16 << 20  # bytes; what is longer belongs into a file that the request names
@@ -49,9 +49,7 @@ def read_request(path: Path, config: ModelConfig, file: Path | None = None) -> R
 
 def _parse(path: Path) -> Body:
     try:
-        if not path.is_file() or path.stat().st_size > _LARGEST:
-            raise EnsembleError(f"this is not a file, or has more than {_LARGEST >> 20} MiB", cure=_FORM)
-        return Body.model_validate(parse_json(path.read_bytes()))
+        return Body.model_validate(read_json(path, _LARGEST))
     except OSError as error:
         raise EnsembleError(f"this cannot be read: {error.strerror}") from error
     except json.JSONDecodeError as error:

@@ -17,6 +17,12 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.request import Array
 
 _LARGEST_FILE = 256 << 20  # bytes
+_LARGEST_TEXT = 8 << 20  # bytes: each line becomes an object
+_MOST_PIXELS = 40_000_000  # decoding takes 8 bytes for each
+
+
+class _TooLargeError(Exception):
+    """An image of too many pixels."""
 
 
 class Strict(BaseModel):
@@ -130,8 +136,10 @@ def _three_numbers(what: str, text: str) -> list[float]:
 
 def _content(source: Path, tensor: InputTensor, mean: Sequence[float], std: Sequence[float]) -> Any:
     """The array in the file's own shape. A ValueError has half a sentence without a subject."""
-    if source.exists() and (not source.is_file() or source.stat().st_size > _LARGEST_FILE):
-        raise ValueError(f"is not a file, or has more than {_LARGEST_FILE >> 20} MiB")
+    is_text = tensor.datatype == "BYTES" and source.suffix == ".txt"
+    most = _LARGEST_TEXT if is_text else _LARGEST_FILE
+    if source.exists() and (not source.is_file() or source.stat().st_size > most):
+        raise ValueError(f"is not a file, or has more than {most >> 20} MiB")
     if source.suffix == ".npy":
         try:
             return np.load(source, allow_pickle=False)
@@ -143,7 +151,7 @@ def _content(source: Path, tensor: InputTensor, mean: Sequence[float], std: Sequ
         if len(shape) < 3 or shape[-3] != 3 or min(shape[-2:]) < 1:
             raise ValueError("can only be read as an image into a shape that ends in 3, height, width")
         return pixels(content, height=shape[-2], width=shape[-1], mean=mean, std=std)
-    if tensor.datatype == "BYTES" and source.suffix == ".txt":
+    if is_text:
         lines = content.decode("utf-8").splitlines()
         return np.array([line.encode() for line in lines if line and not line.startswith("#")], dtype=np.object_)
     if tensor.datatype == "BYTES":
@@ -168,7 +176,11 @@ def pixels(
 
     try:
         with Image.open(io.BytesIO(image)) as opened:
+            if opened.width * opened.height > _MOST_PIXELS:
+                raise _TooLargeError
             resized = np.asarray(opened.convert("RGB").resize((width, height)), np.float32) / 255
+    except _TooLargeError:
+        raise ValueError(f"has more than {_MOST_PIXELS / 1e6:.0f} megapixels") from None
     except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError) as error:
         raise ValueError("is not an image") from error
     normal = (resized - np.array(mean, np.float32)) / np.array(std, np.float32)

@@ -9,7 +9,7 @@ from typing import Any
 import tritonclient.http as http
 
 from triton_ensembles.archive.manifest import MANIFEST
-from triton_ensembles.files import parse_json
+from triton_ensembles.files import read_json
 from triton_ensembles.triton.home import WHEELS
 
 
@@ -37,7 +37,7 @@ def versions(client: http.InferenceServerClient) -> dict[str, str]:
 def built_as(repository: Path) -> tuple[str, str]:
     """From the build's manifest: the target, and "pretrained", "provided" or "random"; "unknown" without one."""
     try:
-        manifest = parse_json((repository / MANIFEST).read_bytes())
+        manifest = read_json(repository / MANIFEST)
         return str(manifest["target"]), str(manifest["weights"])
     except (OSError, ValueError, LookupError, TypeError):
         return "unknown", "unknown"

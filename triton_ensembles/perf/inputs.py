@@ -10,6 +10,7 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,12 @@ from tritonclient.utils import np_to_triton_dtype, serialize_byte_tensor
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.examples.folder import Examples
 from triton_ensembles.examples.request import Array
+from triton_ensembles.files import read_json
 
 _MOST_SHAPES = 4
+_LARGEST = 32 << 20  # bytes
+_MOST_FILES = 1000
+_FORMAT = 'perf_analyzer takes {"data": [{"INPUT": [value, …]}, …]}, or a folder with a file for each input'
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,32 @@ def inputs_for(config: Mapping[str, Any], examples: Examples, batch: int, folder
     entries = [{name: _entry(values) for name, values in row.items()} for row in rows]
     path.write_text(json.dumps({"data": entries}), encoding="utf-8")
     return Inputs(("--input-data", str(path.resolve())), len(rows), _about(rows))
+
+
+def refuse_unreadable(data: Path) -> None:
+    """Refuse what perf_analyzer would wait for, crash on, or fill the memory with. Takes a file or a folder.
+
+    Raises:
+        EnsembleError: a file in it is no file, it is too long, or not JSON of this format.
+    """
+    files = list(islice(data.iterdir(), _MOST_FILES + 1)) if data.is_dir() else [data]
+    if wrong := next((each for each in files if not each.is_file()), None):
+        raise EnsembleError("this is not a file", path=wrong, cure=_FORMAT)
+    if len(files) > _MOST_FILES or sum(each.stat().st_size for each in files) > _LARGEST:
+        message = (
+            f"this input has more than {_LARGEST >> 20} MiB or {_MOST_FILES} files, all of which are kept in memory"
+        )
+        raise EnsembleError(message, path=data, cure="send fewer rows: they are repeated")
+    if data.is_dir():
+        return
+    try:
+        value = read_json(data, _LARGEST)
+    except OSError as error:
+        raise EnsembleError(f"this cannot be read: {error.strerror}", path=data) from error
+    except ValueError as error:
+        raise EnsembleError(f"this is not JSON that can be read: {error}", path=data, cure=_FORMAT) from error
+    if not isinstance(value, dict) or not isinstance(value.get("data"), list) or not value["data"]:
+        raise EnsembleError("this JSON has no list of rows under 'data'", path=data, cure=_FORMAT)
 
 
 def _entry(values: Array) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 RECIPE = "ensemble.toml"
+_PART = re.compile(r"[\w-]")  # a letter of a longer name
 
 
 def find_ensembles(root: Path) -> Iterator[Path]:
@@ -16,7 +17,10 @@ def find_ensembles(root: Path) -> Iterator[Path]:
 def line_naming(text: str, names: list[str]) -> int | None:
     """The first line that contains the last of ``names`` that the text contains; TOML parsers keep no positions."""
     for name in reversed(names):
-        for number, line in enumerate(text.splitlines(), start=1):
-            if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", line):
-                return number
+        at = text.find(name)
+        while name and at >= 0:
+            end = at + len(name)
+            if not (_PART.match(text[at - 1 : at]) or _PART.match(text[end : end + 1])):
+                return text.count("\n", 0, at) + 1
+            at = text.find(name, end)
     return None

@@ -2,7 +2,6 @@
 
 import os
 import re
-import tomllib
 from pathlib import Path
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -11,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from triton_ensembles import __version__
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import read_text
+from triton_ensembles.files import parse_toml, read_text
 from triton_ensembles.recipe.places import RECIPE, line_naming
 from triton_ensembles.recipe.schema import Recipe
 from triton_ensembles.recipe.values import UnknownNameError
@@ -27,9 +26,6 @@ _WRONG_TYPES = {
     "int_type": ("this must be a whole number", "write it without quotes"),
 }
 """What is wrong and how to fix it, by pydantic's names of wrong types."""
-_DOTTED = re.compile(
-    r"(?<![\w-])(?:[\w-]+[\"']?[ \t]*\.[ \t]*[\"']?){100}"
-)  # the parser takes the square of their number
 
 
 def read_recipe(folder: str | os.PathLike[str]) -> Recipe:
@@ -62,23 +58,17 @@ def recipe_and_faults(text: str, path: Path) -> tuple[Recipe | None, list[Ensemb
         return None, [EnsembleError("this is not a text file in UTF-8", path=path, cure="save it as UTF-8")]
     if len(text) > _LONGEST:
         return None, [EnsembleError(f"this recipe is longer than {_LONGEST >> 10} KiB", path=path, cure="shorten it")]
-    if _DOTTED.search(text):
-        return None, [EnsembleError("a key of this TOML has more than 100 parts", path=path, cure="correct the key")]
     try:
-        read = tomllib.loads(text)
+        read = parse_toml(text, path)
         if fault := _other_version(read.get("requires"), text, path):
             return None, [fault]  # what it says besides may not be known here
         return Recipe.model_validate(read), []
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"\(at line (\d+)", str(error))
-        line = int(found[1]) if found else text.count("\n") + 1
-        return None, [EnsembleError(f"this is not TOML: {error}", path=path, line=line)]
-    except RecursionError:
-        return None, [EnsembleError("this TOML is nested too deeply", path=path)]
+    except EnsembleError as error:
+        return None, [error]
     except ValidationError as error:
         return None, [_fault(each, text, path) for each in _causes(error.errors())[:_MOST_FAULTS]]
-    except ValueError as error:  # a number of thousands of digits
-        return None, [EnsembleError(f"this TOML cannot be read: {error}", path=path)]
+    except RecursionError:
+        return None, [EnsembleError("this TOML is nested too deeply", path=path)]
 
 
 def _other_version(required: object, text: str, path: Path) -> EnsembleError | None:

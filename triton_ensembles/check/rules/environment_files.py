@@ -13,7 +13,11 @@ from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.environment_imports import packed_files
+from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.environment import EnvironmentSpec
+from triton_ensembles.environment.pins import LONGEST_LOCK
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import read_text
 from triton_ensembles.spelling import most_of
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import Release, release_of
@@ -76,7 +80,10 @@ def _requirements(spec: EnvironmentSpec) -> Iterator[tuple[str, SpecifierSet, st
 def _locked(repository: Repository, spec: EnvironmentSpec) -> dict[str, str] | None:
     """The versions by package of the lock beside the recipe; None when there is none for these packages."""
     for path in sorted(repository.path.glob(f"{spec.path.stem}-python3.*.lock")) if repository.path.is_dir() else ():
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        try:
+            lines = read_text(path, LONGEST_LOCK).splitlines()
+        except EnsembleError:  # recipe-lock reports it
+            raise UnknownValueError from None
         asked = [line.removeprefix(_ASKED) for line in lines if line.startswith(_ASKED)]
         if asked == [*spec.conda_specs, *spec.pip_packages]:
             pins = (line.split()[0].partition("==") for line in lines if line and not line.startswith("#"))

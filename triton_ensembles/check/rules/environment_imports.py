@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from triton_ensembles.check.environments import Environment, environment_of, normal_name, reference
 from triton_ensembles.check.examples import with_environment
@@ -31,6 +32,8 @@ from triton_ensembles.triton.releases import image_of
 
 SOURCE = "python_backend r24.10 pb_stub.cc: sys.path is the environment's, then the version folder and the model's"
 GOOD = with_environment(imports="import json\n")
+_LEFT = "*environment bytes"
+_MOST_BYTES = 1 << 17  # of all environment files of a recipe
 # What the stub itself provides: python_backend r24.10 pb_stub.cc.
 _OF_THE_STUB = frozenset({UTILS, "c_python_backend_utils"})
 UNLESS_ELSEWHERE = ", unless a folder that model.py adds to sys.path has it"
@@ -186,9 +189,27 @@ def environment_files(repository: Repository) -> Iterator[tuple[str, Environment
     recipe = repository.recipe.recipe if repository.recipe else None
     project = repository.path.resolve().parent.parent
     for environment in recipe.environments.values() if recipe else ():
-        file = project / environment.file
         try:
-            spec = read_environment_file(file)
+            spec = environment_file(repository, project / environment.file)
         except EnsembleError:
             continue
-        yield shown(file), spec, list(environment.steps)
+        yield shown(spec.path), spec, list(environment.steps)
+
+
+def environment_file(repository: Repository, path: Path) -> EnvironmentSpec:
+    """The environment file at ``path``, read once. Raises :class:`EnsembleError`, also when all are too long."""
+    cache = repository.cache
+    if (key := f"*environment {path}") not in cache:
+        left = cache.setdefault(_LEFT, _MOST_BYTES)
+        try:
+            cache[_LEFT] = left - (path.stat().st_size if path.is_file() else 0)
+            if cache[_LEFT] < 0:
+                message = f"the environment files of this recipe are longer than {_MOST_BYTES >> 10} KiB together"
+                raise EnsembleError(message, path=path, cure="shorten them")
+            cache[key] = read_environment_file(path)
+        except EnsembleError as error:
+            cache[key] = error
+    found: EnvironmentSpec | EnsembleError = cache[key]
+    if isinstance(found, EnsembleError):
+        raise found
+    return found

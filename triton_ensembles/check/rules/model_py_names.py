@@ -106,7 +106,7 @@ def _import_of(name: str) -> str:
 def _undefined_names(file: PythonFile) -> list[tuple[ast.Name, frozenset[str]]]:
     """Each use of a name that is not defined anywhere, with the names that the file defines."""
     module = file.module
-    if module is None or _is_dynamic(module):
+    if module is None or _is_dynamic(file.nodes):
         return []
     try:
         found = [each for each in Checker(module, file.path).messages if isinstance(each, UndefinedName)]
@@ -144,7 +144,7 @@ def _evaluated_names(module: ast.Module) -> list[ast.Name]:
     return found
 
 
-def _is_dynamic(module: ast.Module) -> bool:
+def _is_dynamic(nodes: tuple[ast.AST, ...]) -> bool:
     """Whether names may be defined in a way that the text does not show."""
     return any(
         isinstance(node, ast.Call)
@@ -152,8 +152,8 @@ def _is_dynamic(module: ast.Module) -> bool:
             (isinstance(node.func, ast.Name) and node.func.id in ("globals", "exec", "vars", "setattr", "__import__"))
             or (isinstance(node.func, ast.Attribute) and node.func.attr == "__setattr__")
         )
-        for node in ast.walk(module)
-    ) or any(isinstance(node, ast.Name | ast.Attribute) and _is_builtins(node) for node in ast.walk(module))
+        for node in nodes
+    ) or any(isinstance(node, ast.Name | ast.Attribute) and _is_builtins(node) for node in nodes)
 
 
 def _is_builtins(node: ast.Name | ast.Attribute) -> bool:

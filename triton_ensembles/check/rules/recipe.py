@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,10 @@ from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Form, Repository
 from triton_ensembles.check.rule import rule
-from triton_ensembles.check.rules.environment_imports import environment_files
-from triton_ensembles.environment import read_environment_file
-from triton_ensembles.environment.pins import LINE
+from triton_ensembles.check.rules.environment_imports import environment_file, environment_files
+from triton_ensembles.environment.pins import LINE, LONGEST_LOCK
 from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.files import read_text
 from triton_ensembles.recipe.places import RECIPE
 from triton_ensembles.spelling import choices, listed, nearest
 from triton_ensembles.triton.backends import KNOWN
@@ -25,18 +25,17 @@ from triton_ensembles.triton.home import STUB_PYTHONS
 if TYPE_CHECKING:
     from triton_ensembles.recipe.schema import Recipe
 
-_LONGEST_LOCK = 1 << 20  # letters
 SOURCE = "the build refuses it, or makes nothing of it"
 
 
 @rule("A recipe names steps that exist")
 def recipe_step_unknown(repository: Repository) -> Iterator[Finding]:
     folders = [model.folder for model in repository.models if model.has_config]
-    for step, place in _steps(repository).items():
+    for step in _steps(repository):
         if step not in folders:
             meant = nearest(step, folders)
             yield Finding(
-                place,
+                repository.recipe_place(step),
                 f"the recipe names a step '{step}', which does not exist",
                 "the build refuses it",
                 f"did you mean '{meant}'?" if meant else f"the folder has {choices(folders)}",
@@ -115,7 +114,7 @@ def recipe_environment_file(repository: Repository, destination: Destination) ->
         if not (project / environment.file).is_file():  # recipe-file-missing reports it
             continue
         try:
-            spec = read_environment_file(project / environment.file)
+            spec = environment_file(repository, project / environment.file)
             if environment.kind == "wheels" or destination.device == "fused":
                 spec.pip_requirements  # noqa: B018  # pip alone installs them
         except EnsembleError as error:
@@ -155,8 +154,11 @@ def recipe_lock(repository: Repository) -> Iterator[Finding]:
     names = repository.tree.children() if repository.form is Form.SOURCE else []
     for path in [repository.path / name for name in names if name.endswith(".lock")]:
         try:
-            lines = path.read_text(encoding="utf-8", errors="replace")[:_LONGEST_LOCK].splitlines()
-        except OSError:  # file-unreadable reports it
+            lines = read_text(path, LONGEST_LOCK).splitlines()
+        except EnsembleError as error:
+            yield Finding(
+                repository.place(path.name), error.message, "the build refuses it", "delete this lock and build"
+            )
             continue
         wrong = (at for at, line in enumerate(lines, 1) if line.strip() and line[0] != "#" and not LINE.fullmatch(line))
         if number := next(wrong, 0):
@@ -214,13 +216,13 @@ def recipe_source_missing(repository: Repository) -> Iterator[Finding]:
             )
 
 
-def _steps(repository: Repository) -> Mapping[str, Place]:
+def _steps(repository: Repository) -> list[str]:
     recipe = recipe_of(repository)
     if recipe is None:
-        return {}
+        return []
     named = {artifact.step for artifact in recipe.artifacts} | {*recipe.engines, *recipe.parameters}
     named |= {*recipe.gpu.parameters, *(step for each in recipe.environments.values() for step in each.steps)}
-    return {step: repository.recipe_place(step) for step in sorted(named)}
+    return sorted(named)
 
 
 def project_of(repository: Repository) -> Path | None:

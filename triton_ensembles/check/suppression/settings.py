@@ -9,7 +9,6 @@ ignore = ["version-missing"]
 
 import os
 import re
-import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -19,10 +18,10 @@ from typing import Any, Self
 from triton_ensembles.check.fault import Fault
 from triton_ensembles.check.suppression.accepted import Accepted
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.project import SETTINGS, settings_of
 from triton_ensembles.recipe.places import line_naming
 from triton_ensembles.spelling import choices, nearest
 
-FILE = "pyproject.toml"
 _TABLE = ("tool", "triton-ensembles", "check")
 _SHOWN = f"[{'.'.join(_TABLE)}]"
 _KEYS = ("ignore", "per-file-ignores")
@@ -61,7 +60,7 @@ class Settings:
         for path in paths:
             for folder in _upward(path.resolve()):
                 if folder not in tables:
-                    tables[folder] = _read(folder / FILE, rules)
+                    tables[folder] = _read(folder, rules)
                 if tables[folder]:
                     break
         return cls(tuple(table for table in tables.values() if table))
@@ -72,7 +71,7 @@ class Settings:
         accepted: list[Accepted] = []
         for fault in faults:
             if any(table.ignores_fault(fault) for table in self.tables):
-                accepted.append(Accepted(fault, f"ignored by {_SHOWN} of {FILE}", in_source=False))
+                accepted.append(Accepted(fault, f"ignored by {_SHOWN} of {SETTINGS}", in_source=False))
             else:
                 kept.append(fault)
         return kept, accepted
@@ -85,22 +84,10 @@ def _upward(path: Path) -> Iterable[Path]:
             return
 
 
-def _read(path: Path, rules: Mapping[str, object]) -> _Table | None:
-    try:
-        text = path.read_text(encoding="utf-8")
-        table: Any = tomllib.loads(text)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"\(at line (\d+)", str(error))
-        raise EnsembleError(f"this is not TOML: {error}", path=path, line=int(found[1]) if found else None) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise EnsembleError(f"this cannot be read: {error}", path=path, cure="make it a text file in UTF-8") from error
-    for name in _TABLE:
-        table = table.get(name) if isinstance(table, dict) else None
-        if table is None:
-            return None
-    return _Reader(path, text, rules).table(table)
+def _read(folder: Path, rules: Mapping[str, object]) -> _Table | None:
+    found = settings_of(folder)
+    table = found and found[0].get(_TABLE[-1])
+    return _Reader(folder / SETTINGS, found[1], rules).table(table) if found and table is not None else None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,131 @@
+"""Files that a stranger wrote to stall a command, where files are read before any repository: each is a line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.chain import NAME, write_chain
+from tests.commands.projects import run_in
+from tests.work import calls_of
+from triton_ensembles.building.lock import Lock
+from triton_ensembles.check import check
+from triton_ensembles.check.baseline import Baseline
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import parse_json
+from triton_ensembles.project import find_project
+from triton_ensembles.recipe.places import line_naming
+
+TABLE = "[tool.triton-ensembles]\n"
+TOML = {
+    "lists in lists": f"a = {'[' * 100_000}",
+    "tables in tables": f"a = {'{a=' * 50_000}",
+    "a key of 100 000 parts": f"{'.'.join('a' * 100_000)} = 1",
+    "a number of 100 000 digits": f"a = {'9' * 100_000}",
+    "two megabytes": f"a = '{'x' * (2 << 20)}'",
+}
+
+
+@pytest.mark.parametrize("text", TOML.values(), ids=TOML)
+def test_a_pyproject_that_cannot_be_read_is_one_line(text: str, tmp_path: Path) -> None:
+    """Otherwise every command in a folder below it ends in a traceback, or takes gigabytes."""
+    write_chain(tmp_path)
+    (tmp_path / "pyproject.toml").write_text(TABLE + text)
+    for command in ("list", "check"):
+        done = run_in(tmp_path, command)
+        assert done.exit_code == (2 if command == "check" else 1)
+        (line,) = [line for line in done.stderr.splitlines() if line.lower().startswith("error: ")]
+        assert "pyproject.toml" in line
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["a pipe", "a device"])
+def test_what_never_ends_is_no_file(make: Callable[[Path], None], tmp_path: Path) -> None:
+    """Otherwise a command waits for ever, or reads until memory is full."""
+    write_chain(tmp_path)
+    folder = tmp_path / "ensembles" / NAME
+    for path in (tmp_path / "pyproject.toml", tmp_path / "known.json", folder / "e-python3.10.lock"):
+        make(path)
+    for read in (
+        lambda: find_project(tmp_path),
+        lambda: Baseline.read(tmp_path / "known.json"),
+        lambda: Lock(folder, "e", "3.10", ["numpy"], frozen=False),
+    ):
+        with pytest.raises(EnsembleError, match=r"pyproject\.toml|known\.json|e-python"):
+            read()
+    (tmp_path / "pyproject.toml").unlink()
+    assert "recipe-lock" in {fault.rule for fault in check([folder]).faults}
+
+
+def test_tool_may_be_anything(tmp_path: Path) -> None:
+    """Otherwise a pyproject.toml of another form ends every command in a traceback."""
+    for text in ('tool = "triton-ensembles"', 'tool.triton-ensembles = "x"', f"{TABLE}project = '\\u0000'"):
+        (tmp_path / "pyproject.toml").write_text(text)
+        try:
+            find_project(tmp_path)
+        except EnsembleError as error:
+            assert error.path == tmp_path / "pyproject.toml"
+
+
+@pytest.mark.parametrize("text", ["[" + "[]," * 2_000_000, "{" * 2_000_000, f"[{'1,' * 9_000_000}1]", "[" * 100_000])
+def test_json_that_would_fill_the_memory_is_not_parsed(text: str) -> None:
+    with pytest.raises(ValueError, match=r"too many values|too deeply"):
+        parse_json(text)
+
+
+def test_json_of_usual_values_is_parsed() -> None:
+    assert len(parse_json(json.dumps([[1.5] * 224] * 224 * 3))) == 672
+
+
+def test_the_lines_of_many_names_are_found_at_once() -> None:
+    """Otherwise `check` of a recipe with 20 000 steps takes minutes."""
+    names = [f"step{number}" for number in range(2000)]
+    text = "steps = [\n" + "".join(f'  "{name}",\n' for name in names) + "]\n"
+    calls = calls_of(lambda: [line_naming(text, [name]) for name in names])
+    assert line_naming(text, ["step1"]) == 3
+    assert calls < len(names) * 60
+
+
+def test_many_environment_files_are_read_up_to_a_limit(tmp_path: Path) -> None:
+    """Otherwise each of them takes half a second, and there may be thousands."""
+    write_chain(tmp_path)
+    folder = tmp_path / "ensembles" / NAME
+    (tmp_path / "envs").mkdir()
+    recipe = (folder / "ensemble.toml").read_text()
+    for number in range(5):
+        packages = "".join(f"  - package{each}=1.0.{number}\n" for each in range(1500))
+        (tmp_path / "envs" / f"{number}.yml").write_text(f"dependencies:\n  - python=3.10\n{packages}")
+        recipe += f'[environments.e{number}]\nfile = "envs/{number}.yml"\nsteps = ["s{number}"]\n'
+    (folder / "ensemble.toml").write_text(recipe)
+    faults = [fault for fault in check([folder]).faults if fault.rule == "recipe-environment-file"]
+    assert any("longer than 128 KiB together" in fault.message for fault in faults)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"data": [' + b"[]," * 2_000_000, "too many values"),
+        (b'{"data": 3}', "no list of rows under 'data'"),
+        (b'{"data": [' + b" " * (33 << 20) + b"1]}", "more than 32 MiB"),
+        (b"\xff", "not JSON"),
+        (None, "not a file"),
+    ],
+)
+def test_input_data_of_perf_is_looked_at_before_anything_is_built(
+    content: bytes | None, words: str, tmp_path: Path
+) -> None:
+    """Otherwise perf_analyzer crashes, waits or takes gigabytes, after minutes of building."""
+    write_chain(tmp_path)
+    data = tmp_path / "rows.json"
+    if content is None:
+        os.mkfifo(data)
+    else:
+        data.write_bytes(content)
+    done = run_in(tmp_path, "perf", NAME, "--input-data", data)
+    assert done.exit_code == 2
+    assert words in done.stderr
+    assert not (tmp_path / "dist").exists()
