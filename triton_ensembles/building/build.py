@@ -65,7 +65,7 @@ def build(
         EnsembleError: anything that the user can fix. The previous archive is unchanged.
     """
     with places.building(progress), locked(places.build / target.name / f".{folder.name}.lock", progress):
-        refuse_faults(folder, target, f"{folder.name} has faults, so nothing was built")
+        refuse_faults(folder, target.destination, f"{folder.name} has faults, so nothing was built")
         plan = replace(plan_build(folder, target, places.root), locked=keep_locks)
         inputs = digest_of_inputs(plan, engines_from)
         if built := _unchanged(plan, inputs, places, retry_weights=weights_dir is not None or not allow_random):
@@ -195,7 +195,9 @@ def _write_archive(
         (staged / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
         new = packed / archive.name  # under its final name, which is checked as well
         write_archive(staged, new, progress=progress)
-        refuse_faults(new, plan.target, f"the new archive has faults, so {shown(archive)} was not replaced", archive)
+        refuse_faults(
+            new, plan.target.destination, f"the new archive has faults, so {shown(archive)} was not replaced", archive
+        )
         if proof:
             proof(new)
         new.replace(archive)

@@ -70,7 +70,7 @@ def diff(one: str, other: str, names: tuple[str, ...], image: str) -> None:
 
 def _staged(folder: Path, target: Target) -> list[str]:
     """The artifacts and the configs, as lines. Raises :class:`EnsembleError` for an ensemble that is not built."""
-    refuse_faults(folder, target, f"{folder.name} has faults for the target {target.name}")
+    refuse_faults(folder, target.destination, f"{folder.name} has faults for the target {target.name}")
     plan = plan_build(folder, target)
     lines = [f"{artifact.path}  made by {artifact.maker}" for artifact in plan.artifacts]
     if target.fuses:
