@@ -13,6 +13,8 @@ from tests.repositories import write_chain, write_step
 from triton_ensembles.building.served import refuse_shared_names, served
 from triton_ensembles.errors import EnsembleError
 
+CHAIN = ("double", "six", "triple")
+
 
 def pack(source: Path, archive: Path, *members: str) -> Path:
     """``tar czf ARCHIVE -C SOURCE MEMBERS``, with tar's own names: ``./`` and ``./double/``."""
@@ -30,14 +32,14 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("make", "models", "tops"),
     [
-        (lambda chain, _: chain, ("double", "six", "triple"), ("six",)),
-        (lambda chain, _: Path(os.path.relpath(chain)), ("double", "six", "triple"), ("six",)),
+        (lambda chain, _: chain, CHAIN, ("six",)),
+        (lambda chain, _: Path(os.path.relpath(chain)), CHAIN, ("six",)),
         (lambda chain, _: chain / "double", ("double",), ("double",)),
-        (lambda chain, _: chain / "six", ("double", "six", "triple"), ("six",)),
-        (lambda chain, at: pack(chain, at / "all.tar.gz"), ("double", "six", "triple"), ("six",)),
-        (lambda chain, at: pack(chain, at / "named.tgz", "six", "double", "triple"), ("double", "six", "triple"), ("six",)),
+        (lambda chain, _: chain / "six", CHAIN, ("six",)),
+        (lambda chain, at: pack(chain, at / "all.tar.gz"), CHAIN, ("six",)),
+        (lambda chain, at: pack(chain, at / "named.tgz", *CHAIN), CHAIN, ("six",)),
         (lambda chain, at: pack(chain, at / "alone.tar.gz", "double"), ("double",), ("double",)),
-        (lambda chain, at: pack(chain / "double", at / "flat v1.tar.gz"), ("flat_v1",), ("flat_v1",)),
+        (lambda chain, at: pack(chain / "double", at / "flat.tar.gz"), ("flat",), ("flat",)),
     ],
 )  # fmt: skip
 def test_a_path_is_a_repository_a_model_or_an_archive(
