@@ -95,9 +95,9 @@ def served(path: Path, scratch: Path, progress: Progress = lambda _: None) -> Se
     return _served(name, path, repository)
 
 
-def of_built(built: Built, path: Path | None = None) -> Served:
-    """What the build of a project's ensemble has staged."""
-    return _served(built.name, path or built.archive, built.repository)
+def of_built(built: Built, folder: Path) -> Served:
+    """What the build of the project's ensemble in ``folder`` has staged."""
+    return _served(built.name, folder, built.repository)
 
 
 def server_of(

@@ -7,11 +7,12 @@ from typing import Any, TypeVar
 
 import click
 
-from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.building.build import ask_sources, build
 from triton_ensembles.building.built import Built, choose
+from triton_ensembles.building.served import Served, of_built, served, server_of
 from triton_ensembles.building.sources import Sources
 from triton_ensembles.commands import options, output
+from triton_ensembles.commands.arguments import Chosen, log_of
 from triton_ensembles.commands.reports import summary_of, warn_of_random_weights
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.system_errors import explained
@@ -125,19 +126,30 @@ def timed_progress(name: str) -> Callable[[str], None]:
     return lambda line: say(f"[{name} {time.monotonic() - started:5.1f} s] {line}")
 
 
-def server_of(built: list[Built], ports: Ports | None = None) -> TritonServer:
-    """A server for the built ensembles, not started yet, on free ports if none are given.
+def serve_all(names: Chosen, weights: str, weights_dir: Path | None, target: Target, scratch: Path) -> list[Served]:
+    """What is to be served: the chosen ensembles, built, and what lies at the chosen paths.
+
+    Args:
+        scratch: for what is unpacked; the caller removes it after the server.
+    """
+    built = build_all(names.ensembles, weights, weights_dir, target) if names.builds else []
+    made = [of_built(each, options.current_places().ensembles / each.name) for each in built]
+    return made + [served(path, scratch, output.progress()) for path in names.paths]
+
+
+def server_for(all_served: Sequence[Served], ports: Ports | None = None, arguments: Sequence[str] = ()) -> TritonServer:
+    """A server for them, not started yet, on free ports if none are given.
 
     Raises:
-        EnsembleError: they are for different Pythons.
+        EnsembleError: they are for different Pythons, or two have a model of one name.
     """
-    python = python_of({each.name: each.repository for each in built})
     say = output.progress()
-    say(f"starting tritonserver with {', '.join(each.name for each in built)}")
-    return TritonServer(
-        [each.repository for each in built],
+    server = server_of(
+        all_served,
         ports=ports,
-        log=options.current_places().build / "tritonserver.log",
-        python=python,
+        arguments=arguments,
+        log=log_of(ports.http if ports else None),
         progress=lambda seconds: say(f"  loading, {seconds:.0f} s"),
     )
+    say(f"starting tritonserver with {', '.join(each.name for each in all_served)}")
+    return server
