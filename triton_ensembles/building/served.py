@@ -181,14 +181,15 @@ def _served(name: str, path: Path, repository: Path, environments: Path | None =
     steps = {step.model_name for config in configs for step in config.ensemble_scheduling.step}
     models = tuple(each.name for each in folders)
     manifest = _manifest(repository)
+    python = manifest.get("python")
     return Served(
         name,
         path,
         repository,
         models,
         tops=tuple(model for model in models if model not in steps) or models,
-        python=str(manifest.get("python", "")) or _python_of_environments(environments or repository),
-        is_complete=bool(manifest),
+        python=python if isinstance(python, str) and python else _python_of_environments(environments or repository),
+        is_complete=manifest.keys() >= FACTS,
     )
 
 
@@ -197,12 +198,12 @@ def _is_model(folder: Path) -> bool:
 
 
 def _manifest(repository: Path) -> dict[str, Any]:
-    """The manifest of an archive that this project's build has written; empty for any other."""
+    """The manifest.json of an archive; empty without one, and where the file is something else."""
     try:
         found = parse_json((repository / MANIFEST).read_bytes())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) and found.keys() >= FACTS else {}
+    return found if isinstance(found, dict) else {}
 
 
 def _python_of_environments(path: Path) -> str:

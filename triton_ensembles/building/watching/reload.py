@@ -2,11 +2,13 @@
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from triton_ensembles.building.watching.snapshot import Snapshot, models_of
+from triton_ensembles.building.watching.snapshot import Snapshot, changes, models_of
+from triton_ensembles.building.watching.source import WatchedSource
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.progress import Progress
 from triton_ensembles.spelling import most_of
@@ -23,8 +25,9 @@ class Reloader:
         self._api = RepositoryApi(server.http_url)
         self._failed: set[str] = set()  # ensembles that may load once their steps do
 
-    def reload(self, repository: Path, before: Snapshot, now: Snapshot, changed: Sequence[str]) -> None:
-        """Load the models of ``repository`` to which the ``changed`` paths belong; unload those that are gone."""
+    def reload(self, source: WatchedSource, before: Snapshot, now: Snapshot) -> None:
+        """Load the models of the repository in which files differ from ``before``; unload those that are gone."""
+        repository, changed = source.repository, changes(before, now)
         by_model = models_of(changed)
         there = set(models_of(now))
         self._unload([model for model in by_model if model not in there])
@@ -34,18 +37,22 @@ class Reloader:
         steps = _steps_by_ensemble(repository, there)
         for model in sorted(waiting, key=lambda each: (each not in steps, each)):
             if model in waiting:
-                loaded = self._load(model, by_model[model], _below(model, steps) & waiting)
+                loaded = self._load(
+                    model, [source.shown(path) for path in by_model[model]], _below(model, steps) & waiting
+                )
                 waiting -= {model, *loaded}
+        self._failed -= self._api.ready()  # Triton itself loads an ensemble that was served once
         for model in sorted(self._failed & there - set(by_model)):
             self._load(model, [], set())
 
     def _unload(self, models: Sequence[str]) -> None:
         for model in models:
+            start = self._log_size()
             with self._observed() as lost:
                 reason = self._api.unload(model)
             self._say(f"not unloaded: {model}: {reason}" if reason else f"unloaded {model}: its folder is gone")
             self._failed.discard(model)
-            self._report(lost, {model})
+            self._report(lost - {model}, start)
 
     def _load(self, model: str, paths: Sequence[str], others: Iterable[str]) -> set[str]:
         """Returns what need not be loaded any more. ``others``: steps of ``model`` that have changed, too."""
@@ -63,14 +70,14 @@ class Reloader:
                 verb = "reloaded" if was_served else "loaded"
                 why = f" ({most_of(sorted(paths), 3)})" if paths else ""
                 self._say(f"{verb} {model} in {seconds:.1f} s{why}{with_it}")
-            self._report(lost, {model}, start)
+            self._report(lost - {model}, start)
             return {model, *others}
         self._failed.add(model)
         if paths:
             serves = model in self._api.ready()
             then = "the version before still serves" if serves else "it is not served"
             self._say(f"not loaded: {self._reason(model, refused, start)}; {then}")
-        self._report(lost, {model}, start)
+        self._report(lost - {model}, start)
         return {model}
 
     @contextlib.contextmanager
@@ -81,16 +88,17 @@ class Reloader:
         yield lost
         lost |= before - self._api.ready()
 
-    def _report(self, lost: set[str], expected: set[str], start: int | None = None) -> None:
-        for model in sorted(lost - expected):
+    def _report(self, lost: set[str], start: int) -> None:
+        for model in sorted(lost):
             self._failed.add(model)
-            reasons = [] if start is None else [each for each in self._server.reasons(start) if model in each]
-            self._say(f"{model} is not served any more" + (f": {'; '.join(reasons)}" if reasons else ""))
+            self._say(f"{model} is not served any more: {self._reason(model, 'Triton does not say why', start)}")
 
     def _reason(self, model: str, refused: str, start: int) -> str:
+        """Why ``model`` is not loaded: what the log says of it since ``start``, or of what it depends on."""
         reasons = self._server.reasons(start)
-        about = [each for each in reasons if model in each] or reasons
-        return "; ".join(about) or f"{model}: {refused}"
+        own = [each for each in reasons if re.search(rf"(?<![\w.-]){re.escape(model)}(?![\w.-])", each)]
+        reason = "; ".join(own or reasons) or refused
+        return reason if own else f"{model}: {reason}"
 
     def _log_size(self) -> int:
         return self._server.log.stat().st_size

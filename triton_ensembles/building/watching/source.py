@@ -25,11 +25,13 @@ class WatchedSource:
     repository: what the server has.
     written: the files and folders that people edit.
     refresh: brings the repository up to date with them.
+    shown: a path in the repository as people know it.
     """
 
     repository: Path
     written: Callable[[], Sequence[Path]]
     refresh: Callable[[], None] = lambda: None
+    shown: Callable[[str], str] = str
 
 
 @contextmanager
@@ -67,7 +69,7 @@ def _staged(found: Served, scratch: Path, stage: Callable[[Path], None]) -> Watc
             stage(Path(folder) / "staged")
             follow(Path(folder) / "staged", found.repository)
 
-    return WatchedSource(found.repository, written, refresh)
+    return WatchedSource(found.repository, written, refresh, lambda path: path.removeprefix(f"{found.name}."))
 
 
 def _unpacked(found: Served) -> WatchedSource:

@@ -7,7 +7,7 @@ from typing import Self
 
 from triton_ensembles.building.served import Served
 from triton_ensembles.building.watching.reload import Reloader
-from triton_ensembles.building.watching.snapshot import Snapshot, changes, snapshot
+from triton_ensembles.building.watching.snapshot import Snapshot, snapshot
 from triton_ensembles.building.watching.source import WatchedSource
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.progress import Progress
@@ -19,9 +19,10 @@ _PAUSES = 10  # looks may take a tenth of a core: a repository may have ten thou
 
 
 def explicit_mode(all_served: Sequence[Served]) -> tuple[str, ...]:
-    """Flags of tritonserver, which otherwise takes no requests to load a model."""
+    """Flags of tritonserver, which otherwise takes no requests to load a model. After a load that failed, it would wait
+    at its end for as long as it may."""
     models = (model for each in all_served for model in each.models)
-    return ("--model-control-mode=explicit", *(f"--load-model={model}" for model in models))
+    return ("--model-control-mode=explicit", "--exit-timeout-secs=2", *(f"--load-model={model}" for model in models))
 
 
 class Watch:
@@ -33,7 +34,7 @@ class Watch:
 
     def __init__(self, sources: Sequence[WatchedSource], server: TritonServer, say: Progress) -> None:
         self._states = [_State(source) for source in sources]
-        self._reloader = Reloader(server, say)
+        self._reloader = Reloader(server, self._report)
         self._server, self._say = server, say
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -59,6 +60,10 @@ class Watch:
             if not self._stopped.is_set() and self._server.alive():
                 self.failure = error
 
+    def _report(self, line: str) -> None:
+        if not self._stopped.is_set():
+            self._say(line)
+
     def _look(self, state: "_State") -> None:
         if not state.has_settled():
             return
@@ -66,12 +71,11 @@ class Watch:
             state.source.refresh()
         except (EnsembleError, OSError) as caught:
             error = explained(caught) if isinstance(caught, OSError) else caught
-            self._say(f"not reloaded: {error or caught}")
+            self._report(f"not reloaded: {error or caught}")
             return
         before, now = state.served, snapshot(state.source.repository)
         state.served = now
-        if changed := changes(before, now):
-            self._reloader.reload(state.source.repository, before, now, changed)
+        self._reloader.reload(state.source, before, now)
 
 
 class _State:
