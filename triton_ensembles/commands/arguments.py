@@ -1,18 +1,18 @@
 """What the arguments of ``serve``, ``perf``, ``endpoint`` and ``build`` mean: ensembles of the project, or paths."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
+from triton_ensembles.building.places import Places
 from triton_ensembles.commands import options
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import user_folder
 from triton_ensembles.recipe.places import find_ensembles
-from triton_ensembles.spelling import nearest
 
 # Of an ensemble's build: what lies at a path is taken as it is.
 _BUILDING = ("target", "image", "instance", "weights", "weights_dir", "engines_from", "locked")
@@ -58,7 +58,7 @@ def chosen(arguments: Sequence[str]) -> Chosen:
         elif Path(given).exists():
             paths.append(Path(given))
         else:
-            raise _neither(given, known, is_project=places is not None)
+            raise _neither(given, known, places)
     if paths:
         _refuse_options(paths[0])
     return Chosen(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(paths)))
@@ -79,17 +79,14 @@ def _same(folder: Path, given: str) -> bool:
     return "/" in given and os.path.realpath(given) == os.path.realpath(folder)
 
 
-def _neither(given: str, known: Sequence[str] | dict[str, Path], *, is_project: bool) -> EnsembleError:
-    meant = nearest(given, known)
+def _neither(given: str, known: Mapping[str, Path], places: Places | None) -> EnsembleError:
     if "/" in given or given.endswith((".tar.gz", ".tgz")):
         return EnsembleError("there is no such file or folder", path=given)
-    if not is_project:
+    if places is None:
         message = f"there is no path {given!r}, and no project whose ensemble it could be"
         return EnsembleError(message, cure="name a model repository or an archive, or a project by --project DIR")
     there_are = f"there are {', '.join(known)}" if known else "the project has none"
-    return EnsembleError(
-        f"there is no ensemble {given!r} and no such path", cure=f"did you mean {meant!r}?" if meant else there_are
-    )
+    return EnsembleError(f"there is no ensemble {given!r}, and no such path", path=places.ensembles, cure=there_are)
 
 
 def _refuse_options(path: Path) -> None:
