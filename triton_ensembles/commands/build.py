@@ -5,13 +5,13 @@ from pathlib import Path
 import click
 
 from triton_ensembles.commands import options, output
-from triton_ensembles.commands.arguments import argument, chosen
+from triton_ensembles.commands.arguments import chosen
 from triton_ensembles.commands.builds import build_all, pack_all
 from triton_ensembles.triton.targets import target_of
 
 
 @click.command()
-@argument
+@click.argument("names", nargs=-1, metavar="[ENSEMBLE|PATH]...")
 @options.with_weights
 @options.for_target
 @output.quiet
