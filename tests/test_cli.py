@@ -43,7 +43,9 @@ def test_an_unknown_ensemble_is_one_line_and_exit_1() -> None:
     done = run("build", "bert_tr")
     assert done.returncode == 1
     known = ", ".join(folder.name for folder in find_ensembles(ENSEMBLES))
-    assert done.stderr.strip() == f"error: ensembles: there is no ensemble 'bert_tr'; there are {known}"
+    assert (
+        done.stderr.strip() == f"error: ensembles: there is no ensemble 'bert_tr', and no such path; there are {known}"
+    )
 
 
 @pytest.mark.parametrize("arguments", [["build", "--weights", "none"], ["build", "--target", "tpu"], ["bild"]])

@@ -37,12 +37,12 @@ COMMANDS = {
     "check": "Check model repositories and archives for faults, without a server.",
     "schema": "Print the JSON schema of ensemble.toml, for editors.",
     "graph": "Draw an ensemble's DAG as Mermaid, SVG, PNG or PDF.",
-    "build": "Build ensembles into dist/TARGET/NAME.tar.gz.",
+    "build": "Build ensembles, or pack any repository, into dist/.",
     "prune": "Free the disk of what no archive needs.",
     "engines": "Write what another machine needs to build TensorRT plans.",
     "diff": "Show how two targets differ.",
-    "clone": "Copy an ensemble's archive many times, under other names.",
-    "serve": "Build, then serve with tritonserver until Ctrl-C.",
+    "clone": "Copy an archive many times, under other names.",
+    "serve": "Serve ensembles or any repository with tritonserver until Ctrl-C.",
     "demo": "Build, serve, send example requests, print the answers, stop.",
     "endpoint": "Serve the SageMaker API here, for boto3 code.",
     "upload": "Copy archives to S3.",
@@ -51,7 +51,7 @@ COMMANDS = {
     "autoscale": "Scale the number of instances with the load.",
     "status": "Show an endpoint's state, instances and cost.",
     "undeploy": "Delete all that upload and deploy created.",
-    "perf": "Build, then measure with perf_analyzer: CSV, JSON and a plot.",
+    "perf": "Measure with perf_analyzer: CSV, JSON and a plot.",
 }
 
 

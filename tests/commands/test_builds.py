@@ -13,7 +13,8 @@ import tritonclient.http as http
 from tests.endpoint.hosting import archives
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.building.built import Built
-from triton_ensembles.commands.builds import server_of
+from triton_ensembles.building.served import of_built
+from triton_ensembles.commands.builds import server_for
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.perf.sweep import measure
 from triton_ensembles.triton.interpreter import find_interpreter
@@ -35,7 +36,10 @@ def test_the_server_has_the_python_of_the_manifest(python: str, tmp_path: Path) 
     if find_interpreter(python) is None:
         pytest.skip(f"there is no Python {python} with a shared library here")
     made = [built(tmp_path, "one", python), built(tmp_path, "two", "")]
-    with click.Context(click.Command("serve"), obj=tmp_path), server_of(made) as server:
+    with (
+        click.Context(click.Command("serve"), obj=tmp_path),
+        server_for([of_built(each, tmp_path) for each in made]) as server,
+    ):
         client = http.InferenceServerClient(server.http_url)
         given = http.InferInput("X", [2], "FP32")
         given.set_data_from_numpy(np.zeros(2, np.float32))
@@ -49,7 +53,7 @@ def test_several_pythons_are_refused_before_a_server_starts(tmp_path: Path) -> N
     made = [built(tmp_path, "one", "3.10"), built(tmp_path, "two", "3.12")]
     words = "one server runs one Python, but one for Python 3.10, two for Python 3.12"
     with click.Context(click.Command("serve"), obj=tmp_path), pytest.raises(EnsembleError, match=words):
-        server_of(made)
+        server_for([of_built(each, tmp_path) for each in made])
     with pytest.raises(EnsembleError, match=words):
         measure(
             {each.name: each.repository for each in made}, ensembles=tmp_path, output=tmp_path / "out", progress=print

@@ -1,4 +1,4 @@
-"""Many archives of one ensemble under names of their own, written at the speed of the disk.
+"""Many archives of one repository under names of their own, written at the speed of the disk.
 
 Clones differ only in names: those of folders, in the configs and in the manifest. A gzip file may consist of several
 members one after another (RFC 1952, 2.2), and every reader joins them. So each file of some size (weights, libraries,
@@ -22,16 +22,16 @@ from typing import BinaryIO
 from triton_ensembles.archive.budget import ArchiveError, Budget
 from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.archive.model_names import ModelNames, model_names
+from triton_ensembles.archive.tar import safe_path, unsafe_because
 from triton_ensembles.archive.tar_stream import Member, TarStream
 from triton_ensembles.archive.write import BLOCK, GzipMember
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import parse_json, write_whole
-from triton_ensembles.triton.model_config import CONFIG, ModelConfig, format_config, parse_config
+from triton_ensembles.triton.model_config import CONFIG, format_config, parse_config
 
 _LARGE = 4 << 10  # bytes; a smaller file is compressed with its neighbors, which takes less space
 _LEVEL = 6  # level 9, zlib's best, takes three times as long
-_OURS = "clone an archive that this project's command build wrote"
-_ENVIRONMENT = "EXECUTION_ENV_PATH"  # it may name another step's folder
 _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
@@ -60,15 +60,15 @@ def clone_names(prefix: str, count: int) -> list[str]:
 def clone(
     archive: Path, names: Sequence[str], folder: Path, progress: Callable[[str], object] = lambda _: None
 ) -> Iterator[Path]:
-    """Write a clone of the built ``archive`` for each name into ``folder``; yield each path once it is complete.
+    """Write a clone of ``archive`` for each name into ``folder``; yield each path once it is complete.
 
     Raises:
-        EnsembleError: the archive was not built by this project, or the clones do not fit on the disk.
+        EnsembleError: the archive has no model at its root, or a link; or the clones do not fit on the disk.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as scratch:
         progress(f"reading {archive.name}")
-        ensemble, members = _read(archive, scratch)
+        names_in, members = _read(archive, scratch)
         need, free = archive.stat().st_size * len(names), shutil.disk_usage(folder).free
         if need > free:
             raise EnsembleError(
@@ -79,12 +79,12 @@ def clone(
             )
         for name in names:
             path = folder / f"{name}.tar.gz"
-            _write(path, _segments(members, ensemble, name), scratch)
+            _write(path, _segments(members, names_in, name), scratch)
             yield path
 
 
-def _read(archive: Path, scratch: BinaryIO) -> tuple[str, list[_Member]]:
-    """The ensemble's name and all members, large contents compressed into ``scratch``."""
+def _read(archive: Path, scratch: BinaryIO) -> tuple[ModelNames, list[_Member]]:
+    """The names of the models, and all members, large contents compressed into ``scratch``."""
     members: list[_Member] = []
     budget = Budget()
     try:
@@ -92,40 +92,42 @@ def _read(archive: Path, scratch: BinaryIO) -> tuple[str, list[_Member]]:
             tar = TarStream(GzipStream(file, budget), budget)
             for member in tar:
                 budget.take_entry(member.name)
-                members.append(_read_member(tar, member, archive, budget, scratch))
+                if read := _read_member(tar, member, archive, budget, scratch):
+                    members.append(read)
             tar.drain()
     except (OSError, ArchiveError) as error:
         raise EnsembleError(f"this is not a complete .tar.gz: {error}", path=archive, cure="build it again") from error
-    return _ensemble_of(members, archive), members
+    texts = {info.name: content for info, content in members if isinstance(content, bytes) and _has_names(info.name)}
+    configs = {name: content.decode(errors="replace") for name, content in texts.items() if name != MANIFEST}
+    return model_names([info.name for info, _ in members], configs, archive), members
 
 
-def _read_member(tar: TarStream, member: Member, archive: Path, budget: Budget, scratch: BinaryIO) -> _Member:
-    info = tarfile.TarInfo(member.name)
+def _read_member(tar: TarStream, member: Member, archive: Path, budget: Budget, scratch: BinaryIO) -> _Member | None:
+    """None for the root itself, ``./``, which tar lists."""
+    name = safe_path(member.name)
+    if not name:
+        if member.is_folder and set(member.name) <= set("./") and ".." not in member.name:
+            return None
+        raise EnsembleError(
+            unsafe_because(member.name), path=archive, cure="pack it with relative names: tar -C FOLDER"
+        )
+    info = tarfile.TarInfo(name)
     info.size, info.mode, info.mtime = member.size, member.mode, member.mtime
     info.uname = info.gname = "root"
     if member.is_folder:
-        info.type = tarfile.DIRTYPE
+        info.type, info.size = tarfile.DIRTYPE, 0
         return info, b""
     if not member.is_file or member.segments is not None:
-        raise EnsembleError(f"'{member.name}' is a link or a special file", path=archive, cure=_OURS)
-    if _has_names(member.name):
+        raise EnsembleError(
+            f"'{name}' is a link or a special file, with which SageMaker refuses the archive",
+            path=archive,
+            cure="pack what it leads to: tar -h --hard-dereference",
+        )
+    if _has_names(name):
         budget.take_text(member.size, is_config=True)
     elif member.size > _LARGE or not budget.take_text(member.size, is_config=False):
         return info, _compress(tar, member.size, scratch)
     return info, tar.content(member)
-
-
-def _ensemble_of(members: list[_Member], archive: Path) -> str:
-    manifest = next((content for info, content in members if info.name == MANIFEST), None)
-    if not isinstance(manifest, bytes):
-        raise EnsembleError(f"the archive has no {MANIFEST}", path=archive, cure=_OURS)
-    try:
-        ensemble = parse_json(manifest)["ensemble"]
-    except (ValueError, LookupError, TypeError):
-        ensemble = None
-    if not isinstance(ensemble, str) or not ensemble.isprintable() or "/" in ensemble or not ensemble:
-        raise EnsembleError(f"this is not a {MANIFEST} of this project", path=archive / MANIFEST, cure=_OURS)
-    return ensemble
 
 
 def _compress(stream: TarStream, size: int, scratch: BinaryIO) -> _Compressed:
@@ -138,16 +140,15 @@ def _compress(stream: TarStream, size: int, scratch: BinaryIO) -> _Compressed:
     return _Compressed(offset, scratch.tell() - offset)
 
 
-def _segments(members: list[_Member], ensemble: str, name: str) -> Iterator[bytes | _Compressed]:
+def _segments(members: list[_Member], names: ModelNames, clone: str) -> Iterator[bytes | _Compressed]:
     """The clone as a sequence of bytes still to be compressed and of gzip members that only need to be copied."""
     pending = bytearray()
     for original, content in members:
         info = copy(original)
-        # The ensemble's own folder and those of its steps (``bert_trt.preprocess``); files at the root stay.
         first, slash, rest = info.name.partition("/")
-        info.name = f"{_model(first, ensemble, name)}{slash}{rest}"
+        info.name = f"{names.of(first, clone) if slash or info.isdir() else first}{slash}{rest}"
         if isinstance(content, bytes):
-            content = _rewritten(original.name, content, ensemble, name)
+            content = _rewritten(original.name, content, names, clone)
             info.size = len(content)
             pending += info.tobuf(tarfile.PAX_FORMAT) + content + bytes(-len(content) % tarfile.BLOCKSIZE)
         else:
@@ -157,32 +158,30 @@ def _segments(members: list[_Member], ensemble: str, name: str) -> Iterator[byte
     yield bytes(pending) + bytes(2 * tarfile.BLOCKSIZE)  # two empty blocks end a tar
 
 
-def _model(model: str, ensemble: str, name: str) -> str:
-    return name + model.removeprefix(ensemble) if model == ensemble or model.startswith(f"{ensemble}.") else model
-
-
 def _has_names(path: str) -> bool:
     """Whether this is a file in which clones differ."""
     parts = PurePosixPath(path).parts
-    return path == MANIFEST or (len(parts) == 2 and parts[1] == CONFIG)
+    return path == MANIFEST or (len(parts) <= 2 and parts[-1] == CONFIG)
 
 
-def _rewritten(path: str, content: bytes, ensemble: str, name: str) -> bytes:
+def _rewritten(path: str, content: bytes, names: ModelNames, clone: str) -> bytes:
     if path == MANIFEST:
-        return (
-            json.dumps(json.loads(content) | {"ensemble": name, "clone_of": ensemble}, indent=2, sort_keys=True) + "\n"
-        ).encode()
+        return _manifest(content, clone)
     if not _has_names(path):
         return content
-    config: ModelConfig = parse_config(content.decode(), path)
-    config.name = _model(config.name, ensemble, name)
-    if _ENVIRONMENT in config.parameters:  # reading a missing key of a protobuf map would add it
-        value = config.parameters[_ENVIRONMENT]
-        parts = [_model(part, ensemble, name) for part in value.string_value.split("/")]
-        value.string_value = "/".join(parts)
-    for step in config.ensemble_scheduling.step:
-        step.model_name = _model(step.model_name, ensemble, name)
+    config = parse_config(content.decode(), path)
+    names.rename(config, path.rpartition("/")[0], clone)
     return format_config(config).encode()
+
+
+def _manifest(content: bytes, clone: str) -> bytes:
+    """The manifest of an archive that this project's build has written; any other file of the name as it is."""
+    try:
+        found = parse_json(content)
+        original = found["ensemble"]
+    except (ValueError, LookupError, TypeError):
+        return content
+    return (json.dumps(found | {"ensemble": clone, "clone_of": original}, indent=2, sort_keys=True) + "\n").encode()
 
 
 def _write(path: Path, segments: Iterator[bytes | _Compressed], scratch: BinaryIO) -> None:

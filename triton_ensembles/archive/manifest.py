@@ -12,12 +12,17 @@ FACTS = frozenset({"python", "weights", "artifacts", "environments"})
 
 
 def python_of(repositories: Mapping[str, Path]) -> str:
-    """The Python of a server for these unpacked archives (by name), such as "3.10"; "" where it does not matter.
+    """The Python of a server for these unpacked archives (by name), as their manifests say; see :func:`one_python`."""
+    return one_python({name: _python_of(folder) for name, folder in repositories.items()})
+
+
+def one_python(pythons: Mapping[str, str]) -> str:
+    """The Python of a server for these archives (by name), such as "3.10"; "" where it does not matter.
 
     Raises:
         EnsembleError: they are for different ones, and the stubs of one server are of one Python.
     """
-    wanted = {name: python for name, folder in repositories.items() if (python := _python_of(folder))}
+    wanted = {name: python for name, python in pythons.items() if python}
     if len(set(wanted.values())) > 1:
         named = ", ".join(f"{name} for Python {python}" for name, python in sorted(wanted.items()))
         raise EnsembleError(f"one server runs one Python, but {named}", cure="name those of one Python")

@@ -28,7 +28,7 @@ from triton_ensembles.building.refusal import refuse_faults
 from triton_ensembles.building.sources import Sources, SourceUnavailableError
 from triton_ensembles.building.staging import stage
 from triton_ensembles.building.store import Store
-from triton_ensembles.building.tensorrt_plans import find_plans
+from triton_ensembles.building.tensorrt_plans import PlanInputs, find_plans
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.files import file_digest, locked, remove, write_whole
 from triton_ensembles.progress import Progress
@@ -66,7 +66,7 @@ def build(
         EnsembleError: anything that the user can fix. The previous archive is unchanged.
     """
     with places.building(progress), locked(places.build / target.name / f".{folder.name}.lock", progress):
-        refuse_faults(folder, target, f"{folder.name} has faults, so nothing was built")
+        refuse_faults(folder, target.destination, f"{folder.name} has faults, so nothing was built")
         plan = replace(plan_build(folder, target, places.root), locked=keep_locks)
         inputs = digest_of_inputs(plan, engines_from)
         if built := _unchanged(plan, inputs, places, retry_weights=weights_dir is not None or not allow_random):
@@ -77,33 +77,45 @@ def build(
         plans = find_plans(plan.name, plan.artifacts, target, engines_from, progress)
         for line in plan.descriptions():
             progress(line)
-        store = Store(places.store)
-        builder = ArtifactBuilder(
-            plan=plan,
-            store=store,
-            sources=sources or Sources(weights_dir, places.downloads),
-            progress=progress,
-            allow_random=allow_random,
-            plans=plans,
-        )
+        store, downloads = Store(places.store), sources or Sources(weights_dir, places.downloads)
         locks = _locks(folder)
-        content = _content_of(plan, store, progress)
-        artifacts = {artifact.path: builder.make(artifact) for artifact in plan.artifacts}
-        artifacts = map_weights(plan, artifacts, store, progress, onnxruntime=content.onnxruntime)
-        manifest = manifest_of(plan, artifacts, content.environments, content.python)
-        paths = {path: made.path for path, made in artifacts.items()}
-        proof = partial(_prove, plan=plan, places=places, python=content.python, progress=progress) if prove else None
-        _write_archive(plan, places, manifest, partial(content.stage, artifacts=paths), progress, proof)
-        downloads = {sha256 for source in _sources_of(plan).values() for sha256 in source.files.values()}
+        made = _make(plan, store, downloads, progress, allow_random=allow_random, plans=plans)
+        proof = partial(_prove, plan=plan, places=places, python=made.python, progress=progress) if prove else None
+        _write_archive(plan, places, made, progress, proof)
+        downloaded = {sha256 for source in _sources_of(plan).values() for sha256 in source.files.values()}
         state = {
             "inputs": digest_of_inputs(plan, engines_from) if _locks(folder) != locks else inputs,
             "archive": file_digest(places.archive(target.name, plan.name)),
             "proven": prove,
-            "made_with": sorted(store.used | downloads),  # their names in the store and the downloads
+            "made_with": sorted(store.used | downloaded),  # their names in the store and the downloads
         }
         with write_whole(places.state(target.name, plan.name)) as written:
             written.write_text(json.dumps(state, indent=2, sort_keys=True))
-        return built_of(plan.name, target.name, places, state, manifest, changed=True)
+        return built_of(plan.name, target.name, places, state, made.manifest, changed=True)
+
+
+def stage_written(
+    folder: Path,
+    target: Target,
+    places: Places,
+    destination: Path,
+    *,
+    allow_random: bool,
+    weights_dir: Path | None,
+    progress: Progress,
+) -> None:
+    """Stage the ensemble in ``folder`` as it is written now into the new folder ``destination``, and no more than that:
+    it is not checked, and there is no archive. The arguments are those of :func:`build`.
+
+    Raises:
+        EnsembleError: a config or the recipe cannot be read, or a file cannot be made.
+    """
+    with places.building(progress), locked(places.build / target.name / f".{folder.name}.lock", progress):
+        plan = plan_build(folder, target, places.root)
+        downloads = Sources(weights_dir, places.downloads)
+        plans = find_plans(plan.name, plan.artifacts, target, None, progress)
+        made = _make(plan, Store(places.store), downloads, progress, allow_random=allow_random, plans=plans)
+        made.write(destination)
 
 
 def _locks(folder: Path) -> dict[str, str]:
@@ -150,6 +162,46 @@ def _unchanged(plan: BuildPlan, inputs: str, places: Places, *, retry_weights: b
 
 
 @dataclass(frozen=True)
+class _Made:
+    """What an archive is packed from.
+
+    Attributes:
+        stage: writes the repository into a folder.
+        python: the minor version that its Python code is for, if that of the server matters.
+    """
+
+    stage: Callable[[Path], None]
+    manifest: dict[str, Any]
+    python: str
+
+    def write(self, folder: Path) -> None:
+        """Stage the repository and its manifest."""
+        self.stage(folder)
+        (folder / MANIFEST).write_text(json.dumps(self.manifest, indent=2, sort_keys=True) + "\n")
+
+
+def _make(
+    plan: BuildPlan,
+    store: Store,
+    sources: Sources,
+    progress: Progress,
+    *,
+    allow_random: bool,
+    plans: Mapping[str, PlanInputs],
+) -> _Made:
+    """Make the environments and the artifacts of the plan, given its TensorRT plans."""
+    builder = ArtifactBuilder(
+        plan=plan, store=store, sources=sources, progress=progress, allow_random=allow_random, plans=plans
+    )
+    content = _content_of(plan, store, progress)
+    artifacts = {artifact.path: builder.make(artifact) for artifact in plan.artifacts}
+    artifacts = map_weights(plan, artifacts, store, progress, onnxruntime=content.onnxruntime)
+    manifest = manifest_of(plan, artifacts, content.environments, content.python)
+    paths = {path: made.path for path, made in artifacts.items()}
+    return _Made(partial(content.stage, artifacts=paths), manifest, content.python)
+
+
+@dataclass(frozen=True)
 class _Content:
     """What an archive holds besides artifacts.
 
@@ -181,22 +233,18 @@ def _content_of(plan: BuildPlan, store: Store, progress: Progress) -> _Content:
 
 
 def _write_archive(
-    plan: BuildPlan,
-    places: Places,
-    manifest: dict[str, Any],
-    stage: Callable[..., None],
-    progress: Progress,
-    proof: Callable[[Path], None] | None,
+    plan: BuildPlan, places: Places, made: _Made, progress: Progress, proof: Callable[[Path], None] | None
 ) -> None:
     """Stage, pack, check and prove in folders that nobody reads; then replace the previous archive and repository."""
     archive = places.archive(plan.target.name, plan.name)
     repository = places.repository(plan.target.name, plan.name)
     with _scratch(repository) as staged, _scratch(archive) as packed:
-        stage(staged)
-        (staged / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
+        made.write(staged)
         new = packed / archive.name  # under its final name, which is checked as well
         write_archive(staged, new, progress=progress)
-        refuse_faults(new, plan.target, f"the new archive has faults, so {shown(archive)} was not replaced", archive)
+        refuse_faults(
+            new, plan.target.destination, f"the new archive has faults, so {shown(archive)} was not replaced", archive
+        )
         if proof:
             proof(new)
         new.replace(archive)

@@ -109,6 +109,16 @@ def find_ensemble(folder: Path, configs: Mapping[str, ModelConfig]) -> str:
     return names[0]
 
 
+def read_inputs(folder: Path, root: Path) -> list[Path]:
+    """The files of the project that the recipe in ``folder`` names; none while the recipe cannot be read."""
+    try:
+        recipe = read_recipe(folder)
+    except EnsembleError:
+        return []
+    named = {path for artifact in recipe.artifacts for path in artifact.reads}
+    return [root / path for path in sorted(named | {each.file for each in recipe.environments.values()})]
+
+
 def written_paths(folder: Path, model: str = "") -> list[Path]:
     """Every file of the ensemble in ``folder``, or of one model, every version folder and every empty folder.
 

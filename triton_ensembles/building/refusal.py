@@ -7,17 +7,16 @@ from triton_ensembles.check import check
 from triton_ensembles.check.formats import printed
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.triton.destination import Destination
-from triton_ensembles.triton.targets import Target
 
 
-def refuse_faults(path: Path, target: Target, message: str, final_path: Path | None = None) -> None:
+def refuse_faults(path: Path, destination: Destination, message: str, final_path: Path | None = None) -> None:
     """Raises :class:`EnsembleError` with everything that ``check`` finds at ``path``, if there is an error.
 
     Args:
         final_path: where ``path`` will be, for the places of the faults.
     """
     started = time.perf_counter()
-    report = check([path], Destination(target.name, target.instance, target.image))
+    report = check([path], destination)
     if report.errors:
         faults = printed("text", report, time.perf_counter() - started).replace(shown(path), shown(final_path or path))
         raise EnsembleError(f"{message}\n{faults}")

@@ -5,12 +5,14 @@ from pathlib import Path
 import click
 
 from triton_ensembles.commands import options, output
-from triton_ensembles.commands.builds import build_all
+from triton_ensembles.commands.arguments import chosen
+from triton_ensembles.commands.builds import build_all, pack_all
 from triton_ensembles.triton.targets import target_of
 
 
 @click.command()
-@options.building
+@click.argument("names", nargs=-1, metavar="[ENSEMBLE|PATH]...")
+@options.with_weights
 @options.for_target
 @output.quiet
 @output.json_format
@@ -43,6 +45,9 @@ def build(
 ) -> None:
     """Build ensembles (all of them, or those named) into dist/TARGET/NAME.tar.gz.
 
+    A PATH, a model repository without ensemble.toml, is packed into dist/NAME.tar.gz as it is: checked, and put there
+    once the server on this machine has loaded it. Files of tools (.git, __pycache__) and example requests stay out.
+
     Unchanged files are not made again; their content counts, not their time stamps. An ensemble that fails does not
     stop the others; the last lines then sum up which failed and why, and the exit code is 1. Commands that serve what
     they build (serve, demo, perf) do not start with a part missing: name the ensembles that are to be served.
@@ -54,14 +59,23 @@ def build(
       build --target fused --image 24.09            the same for NVIDIA's image of Triton 24.09, on CPU instances
       build --target gpu --image 24.09              for a GPU, in NVIDIA's image of Triton 24.09
       build bert_trt --target gpu --image 24.09 --engines-from DIR
+      build path/to/models                          dist/models.tar.gz, from any model repository
 
     \b
     --format json: {"archives": [{name, archive, size, sha256, weights, changed}],
                     "failed": [{name, error}]}
     """
+    selected = chosen(names)
+    if selected.paths:
+        if selected.ensembles:
+            raise click.UsageError(f"build ensembles and paths apart: {selected.ensembles[0]} is an ensemble")
+        pack_all(selected.paths)
+        return
     if engines_from and target != "gpu":
         raise click.UsageError("--engines-from is for --target gpu: no other target uses TensorRT plans")
     if prove and (image or target == "gpu"):
         raise click.UsageError("--prove is for the server on this machine: leave out --image, or use NVIDIA's image")
-    chosen = target_of(target, image, instance)
-    build_all(names, weights, weights_dir, chosen, engines_from, prove=prove, keep_locks=locked, is_result=True)
+    made_for = target_of(target, image, instance)
+    build_all(
+        selected.ensembles, weights, weights_dir, made_for, engines_from, prove=prove, keep_locks=locked, is_result=True
+    )

@@ -1,5 +1,6 @@
 """What the commands that build have in common: progress, the server over what was built, and the loud warning."""
 
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,11 +8,13 @@ from typing import Any, TypeVar
 
 import click
 
-from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.building.build import ask_sources, build
 from triton_ensembles.building.built import Built, choose
+from triton_ensembles.building.packing import Packed, pack
+from triton_ensembles.building.served import Served, of_built, served, server_of
 from triton_ensembles.building.sources import Sources
 from triton_ensembles.commands import options, output
+from triton_ensembles.commands.arguments import Chosen, log_of
 from triton_ensembles.commands.reports import summary_of, warn_of_random_weights
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.system_errors import explained
@@ -91,6 +94,48 @@ def build_all(
     return made
 
 
+def pack_all(paths: Sequence[Path]) -> list[Path]:
+    """Pack the repositories at ``paths`` into dist/ of the project, or of the current folder, and report that.
+
+    Raises:
+        EnsembleError: some failed; the message sums up which, after all have been tried.
+    """
+    failed: dict[str, EnsembleError] = {}
+    places = options.places_if_any()
+    dist = places.dist if places else Path("dist")
+
+    def make(path: Path) -> Packed:
+        if path.is_file():
+            raise EnsembleError("this is an archive already", path=path, cure="name the folder that it was packed from")
+        started, progress = time.monotonic(), timed_progress(path.name)
+        with tempfile.TemporaryDirectory(prefix="pack-") as scratch:
+            found = served(path, Path(scratch), progress)
+            packed = pack(found, dist / f"{found.name}.tar.gz", progress, proof_log=log_of())
+        size = packed.archive.stat().st_size / 1e6
+        result = f"proven in {time.monotonic() - started:.1f} s" + ("" if packed.changed else ", unchanged")
+        output.result(f"{shown(packed.archive)}  {size:.1f} MB  sha256 {packed.sha256[:12]}…  {result}")
+        return packed
+
+    made = _each(paths, make, failed, report=len(paths) > 1)
+    records = [
+        {
+            "name": each.archive.name.removesuffix(".tar.gz"),
+            "archive": str(each.archive),
+            "size": each.archive.stat().st_size,
+            "sha256": each.sha256,
+            "weights": "",
+            "changed": each.changed,
+        }
+        for each in made
+    ]
+    output.document({"archives": records, "failed": [{"name": name, "error": str(failed[name])} for name in failed]})
+    if failed and len(paths) == 1:
+        raise next(iter(failed.values()))
+    if failed:
+        raise EnsembleError(summary_of(failed, len(paths), "could not be packed", "repositories"))
+    return [each.archive for each in made]
+
+
 def _record(built: Built) -> dict[str, Any]:
     facts = {"name": built.name, "archive": str(built.archive), "size": built.archive.stat().st_size}
     return facts | {"sha256": built.sha256, "weights": built.manifest["weights"], "changed": built.changed}
@@ -125,19 +170,30 @@ def timed_progress(name: str) -> Callable[[str], None]:
     return lambda line: say(f"[{name} {time.monotonic() - started:5.1f} s] {line}")
 
 
-def server_of(built: list[Built], ports: Ports | None = None) -> TritonServer:
-    """A server for the built ensembles, not started yet, on free ports if none are given.
+def serve_all(names: Chosen, weights: str, weights_dir: Path | None, target: Target, scratch: Path) -> list[Served]:
+    """What is to be served: the chosen ensembles, built, and what lies at the chosen paths.
+
+    Args:
+        scratch: for what is unpacked; the caller removes it after the server.
+    """
+    built = build_all(names.ensembles, weights, weights_dir, target) if names.builds else []
+    made = [of_built(each, options.current_places().ensembles / each.name) for each in built]
+    return made + [served(path, scratch, output.progress()) for path in names.paths]
+
+
+def server_for(all_served: Sequence[Served], ports: Ports | None = None, arguments: Sequence[str] = ()) -> TritonServer:
+    """A server for them, not started yet, on free ports if none are given.
 
     Raises:
-        EnsembleError: they are for different Pythons.
+        EnsembleError: they are for different Pythons, or two have a model of one name.
     """
-    python = python_of({each.name: each.repository for each in built})
     say = output.progress()
-    say(f"starting tritonserver with {', '.join(each.name for each in built)}")
-    return TritonServer(
-        [each.repository for each in built],
+    server = server_of(
+        all_served,
         ports=ports,
-        log=options.current_places().build / "tritonserver.log",
-        python=python,
+        arguments=arguments,
+        log=log_of(ports.http if ports else None),
         progress=lambda seconds: say(f"  loading, {seconds:.0f} s"),
     )
+    say(f"starting tritonserver with {', '.join(each.name for each in all_served)}; its log is {shown(server.log)}")
+    return server

@@ -25,10 +25,11 @@ _REPORT_SECONDS = 2.0
 @click.option("--prefix", required=True, help="The beginning of their names: PREFIX_0000.tar.gz and so on.")
 @click.option("--output", type=options.NEW_FOLDER, help="The folder to write them to.  [default: that of the archive]")
 def clone(ensemble: str, target: str, count: int, prefix: str, output: Path | None) -> None:
-    """Write COUNT archives of one built ENSEMBLE, or of an ARCHIVE, under other names: an endpoint of many variants.
+    """Write COUNT archives of one built ENSEMBLE, or of any ARCHIVE, under other names: an endpoint of many variants.
 
     Every model in them is renamed (PREFIX_0000, PREFIX_0000.preprocess and so on), so that they can be loaded at the
-    same time.
+    same time: in folders, in each config.pbtxt, and in an EXECUTION_ENV_PATH through another model's folder. Names in
+    the code of a model.py stay.
     Weights and environments are compressed once and copied.
 
     \b

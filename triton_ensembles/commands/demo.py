@@ -6,8 +6,9 @@ import click
 import tritonclient.http as http
 from tritonclient.utils import InferenceServerException
 
+from triton_ensembles.building.served import of_built
 from triton_ensembles.commands import options, output
-from triton_ensembles.commands.builds import build_all, server_of
+from triton_ensembles.commands.builds import build_all, server_for
 from triton_ensembles.commands.reports import warn_of_random_weights
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.examples.answer import answer_lines
@@ -27,7 +28,10 @@ def demo(
     built = build_all(names, weights, weights_dir, options.target_served_here(target, image, instance))
     ensembles = options.current_places().ensembles
     examples = {each.name: read_examples(ensembles / each.name) for each in built}
-    with server_of(built) as server, http.InferenceServerClient(server.http_url) as client:
+    with (
+        server_for([of_built(each, ensembles / each.name) for each in built]) as server,
+        http.InferenceServerClient(server.http_url) as client,
+    ):
         for each in built:
             click.secho(f"\n{each.name}", bold=True)
             if not examples[each.name].requests:

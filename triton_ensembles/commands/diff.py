@@ -75,7 +75,7 @@ def difference(folder: Path, one: Target, other: Target) -> list[str]:
 
 def _staged(folder: Path, target: Target) -> list[str]:
     """The artifacts and the configs, as lines. Raises :class:`EnsembleError` for an ensemble that is not built."""
-    refuse_faults(folder, target, f"{folder.name} has faults for the target {target.name}")
+    refuse_faults(folder, target.destination, f"{folder.name} has faults for the target {target.name}")
     plan = plan_build(folder, target)
     lines = [f"{artifact.path}  made by {artifact.maker}" for artifact in plan.artifacts]
     if target.fuses:

@@ -1,11 +1,18 @@
 """``endpoint`` on the command line."""
 
+import os
 import re
+import signal
+import tempfile
+import threading
 from pathlib import Path
 
 import click
 
-from triton_ensembles.commands import options
+from triton_ensembles.commands import options, output
+from triton_ensembles.commands.arguments import chosen
+from triton_ensembles.commands.hosted import hosted_of
+from triton_ensembles.deploy.rehearsal import ENDPOINT, create_endpoint, invocation
 from triton_ensembles.endpoint.announcement import LAST_LINE, environment
 from triton_ensembles.endpoint.keeper import keep
 from triton_ensembles.endpoint.settings import Settings
@@ -33,6 +40,7 @@ class Size(click.ParamType[int]):
 
 
 @click.command()
+@click.argument("names", nargs=-1, metavar="[PATH|ARCHIVE|ENSEMBLE]...")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -61,12 +69,26 @@ class Size(click.ParamType[int]):
 )
 @click.option("--s3-url", help="Download archives from this S3, with your own credentials, instead of serving S3.")
 @click.option("--region", default="us-east-1", envvar="AWS_DEFAULT_REGION", help="Region named in ARNs.")
+@output.quiet
 def endpoint(
-    port: int, root: Path | None, memory_budget: int, disk_budget: int, s3_url: str | None, region: str
+    names: tuple[str, ...],
+    port: int,
+    root: Path | None,
+    memory_budget: int,
+    disk_budget: int,
+    s3_url: str | None,
+    region: str,
 ) -> None:
     """Serve SageMaker's API, its runtime and S3 on one local URL, backed by the real tritonserver.
 
-    boto3 code runs against it unchanged once the printed lines are exported.
+    boto3 code runs against it unchanged once the printed lines are exported. With arguments, it begins with a
+    multi-model endpoint over them: archives as they are, model repositories packed, ensembles of the project built.
+    Each is refused with what check finds if SageMaker's container would refuse it. The last lines show how boto3 asks
+    each of them.
+
+    \b
+      endpoint                                   an empty platform, for code that uploads and creates
+      endpoint model.tar.gz path/to/models       an endpoint over model.tar.gz and models.tar.gz
     """
     if root is None:
         places = options.places_if_any()
@@ -74,16 +96,41 @@ def endpoint(
     settings = Settings(
         root=root, port=port, memory_budget=memory_budget, disk_budget=disk_budget, s3_url=s3_url, region=region
     )
+    if names and s3_url:
+        raise click.UsageError("--s3-url is for archives that are in that S3: leave out the paths, or --s3-url")
+    with tempfile.TemporaryDirectory(prefix="archives-") as scratch, StopSignals():
+        hosted = hosted_of(chosen(names), Path(scratch)) if names else None
+        failures: list[Exception] = []
 
-    def ready(url: str) -> None:
-        click.echo(f"ready: SageMaker, its runtime and S3 on {url}; status page at {url}/\n")
-        for name, value in environment(url, region, s3_url).items():
-            click.echo(f"export {name}={value}")
-        click.echo(f"\nlogs in {shown(settings.logs)}; {LAST_LINE}")
+        def finish() -> None:
+            click.echo(f"\nlogs in {shown(settings.logs)}; {LAST_LINE}")
 
-    keep()
-    with StopSignals():  # until run_endpoint has handlers of its own
+        def create(url: str) -> None:
+            try:
+                assert hosted is not None
+                create_endpoint(url, region, hosted.archives, hosted.image, completes=hosted.completes)
+                click.echo(f"\nthe endpoint {ENDPOINT} is in service; with these variables, Python asks it:\n")
+                click.echo('import boto3, json\nruntime = boto3.client("sagemaker-runtime")')
+                for target_model, config in hosted.configs.items():
+                    click.echo(invocation(target_model, config))
+                finish()
+            except Exception as error:  # the main thread raises it
+                failures.append(error)
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        def ready(url: str) -> None:
+            click.echo(f"ready: SageMaker, its runtime and S3 on {url}; status page at {url}/\n")
+            for name, value in environment(url, region, s3_url).items():
+                click.echo(f"export {name}={value}")
+            if hosted is None:
+                finish()
+            else:  # it asks the server that calls this
+                threading.Thread(target=create, args=(url,), daemon=True).start()
+
+        keep()
         from triton_ensembles.endpoint.server import run_endpoint  # takes a second, which --help need not
 
         run_endpoint(settings, ready, lambda: click.echo("\nstopping: waiting for running requests"))
+    if failures:
+        raise failures[0]
     click.echo("stopped")

@@ -40,7 +40,7 @@ def engines(names: tuple[str, ...], weights: str, weights_dir: Path | None, imag
     scripts, sources = [], Sources(weights_dir, places.downloads)
     with places.building(lambda line: click.echo(line, err=True)):
         for folder in choose(places.ensembles, names):
-            refuse_faults(folder, target, f"{folder.name} has faults, so nothing was written for it")
+            refuse_faults(folder, target.destination, f"{folder.name} has faults, so nothing was written for it")
             plan = plan_build(folder, target, places.root)
             builder = ArtifactBuilder(
                 plan=plan,

@@ -97,7 +97,12 @@ instance = click.option(
 
 def building(command: Callable[..., Any]) -> Callable[..., Any]:
     """ENSEMBLES, --weights and --weights-dir."""
-    return names(_weights(_weights_dir(command)))
+    return names(with_weights(command))
+
+
+def with_weights(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--weights and --weights-dir."""
+    return _weights(_weights_dir(command))
 
 
 def for_target(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,6 +1,7 @@
 """``perf``"""
 
 import re
+import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -9,15 +10,20 @@ import click
 
 from triton_ensembles.building.built import choose
 from triton_ensembles.building.plan import find_ensemble, read_models
+from triton_ensembles.building.served import Served
 from triton_ensembles.commands import options
 from triton_ensembles.commands import output as output_of
-from triton_ensembles.commands.builds import build_all
+from triton_ensembles.commands.arguments import Chosen, argument, chosen
+from triton_ensembles.commands.builds import serve_all, server_for
 from triton_ensembles.commands.reports import summary_of
 from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.examples.place import examples_folder
 from triton_ensembles.perf.inputs import UserInputs, refuse_unreadable
 from triton_ensembles.perf.report import tables
 from triton_ensembles.perf.report_files import SUFFIXES
 from triton_ensembles.perf.sweep import CONCURRENCIES, SECONDS, measure
+from triton_ensembles.recipe.places import RECIPE
+from triton_ensembles.triton.model_config import ModelConfig
 
 
 def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
@@ -46,23 +52,47 @@ def _readable(context: click.Context, parameter: click.Parameter, data: Path | N
     return data
 
 
-def _refuse_wrong_inputs(folders: Sequence[Path], shapes: Sequence[str]) -> None:
-    """Before anything is built: --input-data and --shape are for one ensemble, and the inputs must exist."""
-    if len(folders) > 1:
+def _refuse_several(count: int) -> None:
+    if count > 1:
         raise click.UsageError("--input-data and --shape are for one ensemble: name it")
-    models = read_models(folders[0])
-    inputs = {tensor.name: list(tensor.dims) for tensor in models[find_ensemble(folders[0], models)].input}
-    for shape in shapes:
-        name, _, text = shape.rpartition(":")
-        if name not in inputs:
-            raise click.UsageError(f"--shape: {folders[0].name} has no input '{name}'; it has {', '.join(inputs)}")
-        sizes, dims = list(map(int, text.split(","))), inputs[name]
+
+
+def _refuse_wrong_shapes(name: str, config: ModelConfig, shapes: Sequence[str]) -> None:
+    inputs = {tensor.name: list(tensor.dims) for tensor in config.input}
+    for shape in shapes if inputs else ():  # Triton may complete a config without any
+        input_name, _, text = shape.rpartition(":")
+        if input_name not in inputs:
+            raise click.UsageError(f"--shape: {name} has no input '{input_name}'; it has {', '.join(inputs)}")
+        sizes, dims = list(map(int, text.split(","))), inputs[input_name]
         if len(sizes) != len(dims) or any(dim not in (-1, size) for size, dim in zip(sizes, dims, strict=True)):
-            raise click.UsageError(f"--shape: {name} has the dims {dims}, without the batch axis, and not {sizes}")
+            raise click.UsageError(
+                f"--shape: {input_name} has the dims {dims}, without the batch axis, and not {sizes}"
+            )
+
+
+def _refuse_wrong_inputs(selected: Chosen, shapes: Sequence[str]) -> None:
+    """Before anything is built: --input-data and --shape are for one ensemble, and the inputs must exist."""
+    folders = choose(options.current_places().ensembles, selected.ensembles) if selected.builds else []
+    _refuse_several(len(folders) + len(selected.paths))
+    for folder in folders:
+        models = read_models(folder)
+        _refuse_wrong_shapes(folder.name, models[find_ensemble(folder, models)], shapes)
+
+
+def _measured(all_served: Sequence[Served]) -> dict[str, tuple[Path, Path]]:
+    """The repository of each model that is measured, and the folder that may hold its example requests."""
+    found = {}
+    for each in all_served:
+        is_source = (each.path / RECIPE).is_file()
+        for top in each.tops:
+            examples = examples_folder(each.path).parent if is_source else each.repository / top
+            found[top] = (each.repository, examples)
+    return found
 
 
 @click.command()
-@options.building
+@argument
+@options.with_weights
 @options.for_target
 @output_of.quiet
 @output_of.json_format
@@ -117,32 +147,44 @@ def perf(
     shapes: tuple[str, ...],
     output: Path | None,
 ) -> None:
-    """Build, then measure each ensemble with perf_analyzer: concurrency sweep, time by step, CSV, JSON and a plot.
+    """Measure with perf_analyzer: concurrency sweep, time by step, CSV, JSON and a plot.
 
-    The steps of a drawn ensemble have queues; a fused one has only its own.
+    Ensembles, paths and archives are those of serve: ensembles of the project are built first, and what lies at a path
+    is measured as it is, each model that is no step of an ensemble there. What is sent are example requests, from
+    examples/ in the folder of the model or ensemble; without any, random data, for which inputs of variable size need
+    a --shape. The steps of a drawn ensemble have queues; a fused one has only its own.
 
     --format json: {"reports": [what NAME.json holds], "failed": [{name, error}]}
     """
-    served = options.target_served_here(target, image, instance)
-    places = options.current_places()
+    selected = chosen(names)
+    served_here = options.target_served_here(target, image, instance)
     if input_data or shapes:
-        _refuse_wrong_inputs(choose(places.ensembles, names), shapes)
-    built = build_all(names, weights, weights_dir, served)
-    output = output or places.reports / "perf" / (served.name if served.fuses else "")
-    failed: dict[str, EnsembleError] = {}
-    reports = measure(
-        {each.name: each.repository for each in built},
-        ensembles=places.ensembles,
-        concurrencies=concurrencies,
-        output=output,
-        seconds=seconds,
-        protocol=protocol,
-        batch=batch,
-        user=UserInputs(input_data, shapes),
-        progress=output_of.progress(),
-        log=places.build / "tritonserver.log",
-        failed=failed if len(built) > 1 else None,
+        _refuse_wrong_inputs(selected, shapes)
+    places = options.places_if_any()
+    output = output or (places.root if places else Path()) / "reports" / "perf" / (
+        served_here.name if served_here.fuses else ""
     )
+    failed: dict[str, EnsembleError] = {}
+    with tempfile.TemporaryDirectory(prefix="perf-") as scratch:
+        all_served = serve_all(selected, weights, weights_dir, served_here, Path(scratch))
+        measured = _measured(all_served)
+        if input_data or shapes:
+            _refuse_several(len(measured))
+            for name, (repository, _) in measured.items():
+                _refuse_wrong_shapes(name, read_models(repository)[name], shapes)
+        reports = measure(
+            {name: repository for name, (repository, _) in measured.items()},
+            models={name: examples for name, (_, examples) in measured.items()},
+            server=server_for(all_served),
+            concurrencies=concurrencies,
+            output=output,
+            seconds=seconds,
+            protocol=protocol,
+            batch=batch,
+            user=UserInputs(input_data, shapes),
+            progress=output_of.progress(),
+            failed=failed if len(measured) > 1 else None,
+        )
     failures = [{"name": name, "error": str(error)} for name, error in failed.items()]
     output_of.document({"reports": [asdict(report) for report in reports], "failed": failures})
     for report in reports:
@@ -150,4 +192,4 @@ def perf(
         output_of.result(tables(report))
         output_of.result("  ".join(shown(output / f"{report.name}{suffix}") for suffix in SUFFIXES))
     if failed:
-        raise EnsembleError(summary_of(failed, len(built), "could not be measured"))
+        raise EnsembleError(summary_of(failed, len(measured), "could not be measured"))

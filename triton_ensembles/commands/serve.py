@@ -1,25 +1,43 @@
 """``serve``"""
 
+import tempfile
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import click
 
+from triton_ensembles.building.build import stage_written
+from triton_ensembles.building.places import Places
+from triton_ensembles.building.served import Served
+from triton_ensembles.building.watching.source import WatchedSource, watched_source
+from triton_ensembles.building.watching.watch import Watch, explicit_mode
 from triton_ensembles.commands import options, output
-from triton_ensembles.commands.builds import build_all, server_of
-from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.commands.arguments import DEFAULT_PORT, argument, chosen
+from triton_ensembles.commands.builds import serve_all, server_for
+from triton_ensembles.errors import EnsembleError, escaped, shown
 from triton_ensembles.processes import StopSignals
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.targets import Target
 
 _PORT = click.IntRange(1, 65535)
 
 
 @click.command()
-@options.building
+@argument
+@options.with_weights
 @options.for_target
 @output.quiet
-@click.option("--http-port", type=_PORT, default=8000, help="KServe v2 over HTTP.")
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Load again what changes: models whose files are edited, new ones and, of an ensemble, what depends on them. "
+    "A version that does not load is reported with Triton's reason, and the one before goes on serving.",
+)
+@click.option("--http-port", type=_PORT, default=DEFAULT_PORT, help="KServe v2 over HTTP.")
 @click.option("--grpc-port", type=_PORT, default=8001, help="KServe v2 over gRPC.")
 @click.option("--metrics-port", type=_PORT, default=8002, help="Prometheus metrics.")
 def serve(
@@ -29,37 +47,80 @@ def serve(
     target: str,
     image: str,
     instance: str,
+    *,
+    watch: bool,
     http_port: int,
     grpc_port: int,
     metrics_port: int,
 ) -> None:
-    """Build, then serve with the real tritonserver until Ctrl-C, on the loopback interface.
+    """Serve with the real tritonserver until Ctrl-C, on the loopback interface.
+
+    An ENSEMBLE of the project is built first; without any argument, all are. A PATH is served as it is: a model
+    repository, one model's folder, or an ensemble's folder with its steps beside it. So is an ARCHIVE (.tar.gz),
+    unpacked as SageMaker unpacks it. What check finds errors in is refused with them. An argument with a slash is a
+    path; without one, an ensemble of that name comes first. Several are served by one server, so that no two may have
+    a model of the same name.
 
     \b
       serve bert_trt                                as drawn: each step is a model of its own
       serve bert_trt --target fused                 the same tensors from one model
       serve bert_trt --target fused --image 24.09   the archive for that image, under its Python
+      serve path/to/models                          any model repository, without a recipe
+      serve model.tar.gz other.tar.gz               what would be uploaded to S3
+      serve path/to/models --watch                  edit a model.py, and the running server loads it
     """
-    served = options.target_served_here(target, image, instance)
+    selected = chosen(names)
+    served_here = options.target_served_here(target, image, instance)
     ports = Ports(http=http_port, grpc=grpc_port, metrics=metrics_port)
     ports.refuse_busy(TritonServer.port_names)  # before the build, which may take long
-    built = build_all(names, weights, weights_dir, served)
-    with StopSignals() as signals, server_of(built, ports) as server:
+    with ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="serve-"))
+        signals = stack.enter_context(StopSignals())
+        all_served = serve_all(selected, weights, weights_dir, served_here, Path(scratch))
+        sources: list[WatchedSource] = []
+        if watch:
+            stage = partial(_stage, served_here, weights, weights_dir)
+            watched = [stack.enter_context(watched_source(each, partial(stage, each.path))) for each in all_served]
+            all_served, sources = [each for each, _ in watched], [source for _, source in watched]
+        arguments = explicit_mode(all_served) if watch else ()
+        server = stack.enter_context(server_for(all_served, ports, arguments))
         signals.defer()
-        click.echo(f"ready: {', '.join(each.name for each in built)}")
-        click.echo(f"  HTTP     http://{server.http_url}/v2")
-        click.echo(f"  gRPC     {server.grpc_url}")
-        click.echo(f"  metrics  http://{server.metrics_url}/metrics")
-        click.echo(f"  log      {shown(server.log)}")
-        click.echo("Ctrl-C stops it")
-        _wait(signals, server)
+        _announce(all_served, server)
+        loop = Watch(sources, server, _say) if watch else None
+        if loop:
+            click.echo(f"watching {', '.join(shown(each.path) for each in all_served)}")
+            stack.enter_context(loop)
+        _wait(signals, server, loop)
     click.echo("stopped")
 
 
-def _wait(signals: StopSignals, server: TritonServer) -> None:
+def _stage(target: Target, weights: str, weights_dir: Path | None, folder: Path, destination: Path) -> None:
+    """Stage the ensemble in ``folder`` again."""
+    places, allow_random = Places.of(folder.resolve().parents[1]), weights == "auto"
+    stage_written(
+        folder, target, places, destination, allow_random=allow_random, weights_dir=weights_dir, progress=lambda _: None
+    )
+
+
+def _say(line: str) -> None:
+    click.echo(escaped(f"{time.strftime('%H:%M:%S')} {line}"))
+
+
+def _announce(all_served: Sequence[Served], server: TritonServer) -> None:
+    click.echo(f"ready: {', '.join(model for each in all_served for model in each.tops)}")
+    click.echo(f"  HTTP     http://{server.http_url}/v2")
+    click.echo(f"  gRPC     {server.grpc_url}")
+    click.echo(f"  metrics  http://{server.metrics_url}/metrics")
+    click.echo(f"  log      {shown(server.log)}")
+    click.echo("Ctrl-C stops it")
+
+
+def _wait(signals: StopSignals, server: TritonServer, watch: Watch | None) -> None:
     """Wait for a signal. Raises :class:`EnsembleError` if the server ends before."""
     while not signals.received:
         if not server.alive():
             raise EnsembleError("tritonserver ended by itself", path=server.log)
+        if watch and watch.failure:
+            raise watch.failure
         time.sleep(0.2)
     click.echo("\nstopping")

@@ -1,10 +1,10 @@
 """The examples of an ensemble, found in the folder of its ensemble model."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from triton_ensembles.examples.place import examples_folder
+from triton_ensembles.examples.place import FOLDER, examples_folder
 from triton_ensembles.examples.request import Array, Request
 from triton_ensembles.examples.request_file import read_request
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
@@ -21,9 +21,9 @@ class Examples:
         load: what perf sends row by row: perf.json, or else the requests.
     """
 
-    config: ModelConfig
-    requests: tuple[Request, ...]
-    load: tuple[Request, ...]
+    config: ModelConfig = field(default_factory=ModelConfig)
+    requests: tuple[Request, ...] = ()
+    load: tuple[Request, ...] = ()
 
     def rows(self) -> Iterator[dict[str, Array]]:
         """The rows that perf sends, without the batch axis: tensors by name."""
@@ -36,12 +36,17 @@ class Examples:
 
 
 def read_examples(ensemble: Path) -> Examples:
-    """The examples of the ensemble in ``ensemble``; without any requests where its folder has none.
+    """The examples of the ensemble in ``ensemble``, a folder of ensembles/; see :func:`examples_of`."""
+    return examples_of(examples_folder(ensemble).parent)
+
+
+def examples_of(model: Path) -> Examples:
+    """The examples in the folder of a model; without any requests where it has none.
 
     Raises:
         EnsembleError: a request is not valid, or its file cannot be read.
     """
-    folder = examples_folder(ensemble)
+    folder = model / FOLDER
     paths = sorted(folder.glob("*.json"))
     config = read_config(folder.parent / CONFIG) if paths else ModelConfig()
     requests = tuple(read_request(path, config) for path in paths if path.name != PERF)

@@ -5,7 +5,7 @@ from pathlib import Path
 from triton_ensembles.triton.model_config import CONFIG, read_config
 
 FOLDER = "examples"
-"""The examples of an ensemble, found in the folder of its ensemble model."""
+"""The folder of example requests in that of a model, or of the ensemble model of an ensemble."""
 
 
 def examples_folder(ensemble: Path) -> Path:

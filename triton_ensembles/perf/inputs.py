@@ -66,7 +66,8 @@ def inputs_for(config: Mapping[str, Any], examples: Examples, batch: int, folder
     rows = [] if user.shapes else list(examples.rows())
     if not rows:
         _refuse_unknown_sizes(config, user.shapes)
-        return Inputs(shapes, 1, ", ".join(("random data", *user.shapes)))
+        about = ("random data", *user.shapes) if user.shapes else ("random data", "for want of example requests")
+        return Inputs(shapes, 1, ", ".join(about))
     if batch > 1 and len({tuple(values.shape for values in row.values()) for row in rows}) > 1:
         rows = rows[:1]
     path = folder / f"{config['name']}.json"

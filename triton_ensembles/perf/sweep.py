@@ -11,7 +11,7 @@ from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.folder import read_examples
+from triton_ensembles.examples.folder import Examples, examples_of, read_examples
 from triton_ensembles.perf.analyzer import NoAnswerError
 from triton_ensembles.perf.facts import built_as, machine, versions
 from triton_ensembles.perf.fused_steps import FusedSteps, planned_steps
@@ -32,7 +32,9 @@ LONGEST_WINDOW = 60.0  # seconds; windows are doubled up to this when no request
 def measure(
     repositories: Mapping[str, Path],
     *,
-    ensembles: Path,
+    ensembles: Path | None = None,
+    models: Mapping[str, Path] | None = None,
+    server: TritonServer | None = None,
     concurrencies: Sequence[int] = CONCURRENCIES,
     output: Path,
     seconds: float = SECONDS,
@@ -48,6 +50,8 @@ def measure(
     Args:
         repositories: the model repository of each ensemble, by its name.
         ensembles: the folder with the sources of the ensembles, which hold their example requests.
+        models: the folder of a model, by its name, where ``examples/`` is looked for instead.
+        server: one for the repositories, not started yet; by default, one on free ports.
         concurrencies: numbers of concurrent requests, one point of the sweep each.
         output: the folder for the reports. An ensemble's three files are written when its sweep is complete.
         seconds: the duration of a point, which takes about a fifth more. It is lengthened, up to three windows of
@@ -66,19 +70,20 @@ def measure(
     """
     home = find_home()
     reports = []
+    own = server or TritonServer(
+        list(repositories.values()),
+        log=log,
+        python=python_of(repositories),
+        progress=lambda waited: progress(f"loading, {waited:.0f} s"),
+    )
     with (
         tempfile.TemporaryDirectory(prefix="perf-") as folder,
-        TritonServer(
-            list(repositories.values()),
-            log=log,
-            python=python_of(repositories),
-            progress=lambda waited: progress(f"loading, {waited:.0f} s"),
-        ) as server,
+        own as server,
         http.InferenceServerClient(server.http_url) as client,
     ):
         for name, repository in repositories.items():
             try:
-                examples, config = read_examples(ensembles / name), client.get_model_config(name)
+                examples, config = _examples(name, ensembles, models or {}), client.get_model_config(name)
                 inputs = inputs_for(config, examples, batch, Path(folder), user or UserInputs())
                 generator = LoadGenerator(home, server, Path(folder), name, protocol, batch, inputs.arguments)
                 points = sorted(set(concurrencies))
@@ -101,6 +106,12 @@ def measure(
             write_report(report, output)
             reports.append(report)
     return reports
+
+
+def _examples(name: str, ensembles: Path | None, models: Mapping[str, Path]) -> Examples:
+    if name in models:
+        return examples_of(models[name])
+    return read_examples(ensembles / name) if ensembles else Examples()
 
 
 def _sweep(

@@ -49,6 +49,7 @@ _DEPENDS = re.compile(r"^ensemble '(?P<ensemble>.+?)' depends on '(?P<of>.+?)' (
 _CIRCLE = "circular dependency between ensembles: "
 _LOADING = re.compile(r"\] \"loading: (?P<model>.+):-?\d+\"")
 _LOADED = re.compile(r"\] \"(?:successfully loaded|failed to load) '(?P<model>.+?)'")
+_SUCCESS = re.compile(r"\] \"successfully loaded '(?P<model>.+?)'")
 _WITHOUT_CODE = re.compile(r" pb_stub\.cc:\d+\] +Failed to preinitialize Python stub: (?P<reason>.*)")
 _CRASH = re.compile(r"^Signal \((?P<signal>\d+)\) received", re.MULTILINE)
 _ABORTED = re.compile(
@@ -95,6 +96,11 @@ def unfinished_loads(log: str) -> list[str]:
     reasons = [_one_line(match["reason"]) for match in _WITHOUT_CODE.finditer(log)]
     said = {model: next((reason for reason in reasons if f"/{model}/" in reason), "") for model in waiting}
     return [f"{model}: {reason}" if reason else model for model, reason in said.items()]
+
+
+def loaded_models(log: str) -> list[str]:
+    """The models that have been loaded, by this log, in that order."""
+    return list(dict.fromkeys(match["model"] for match in _SUCCESS.finditer(log)))
 
 
 def began_to_load(log: str) -> bool:

@@ -18,6 +18,8 @@ class TritonServer(ServerProcess):
     Args:
         repositories: model repositories.
         arguments: further flags of tritonserver.
+        completes: whether the server completes configs that leave out what a model's file says. For that it starts
+            each Python step once more.
 
     The other arguments and the errors are those of :class:`ServerProcess`.
     """
@@ -31,6 +33,7 @@ class TritonServer(ServerProcess):
         *,
         ports: Ports | None = None,
         arguments: Sequence[str] = (),
+        completes: bool = False,
         log: Path | None = None,
         python: str = "",
         ready_seconds: float = 300,
@@ -41,8 +44,7 @@ class TritonServer(ServerProcess):
             *(f"--model-repository={Path(path).resolve()}" for path in repositories),
             *(f"--{name}-address={LOOPBACK}" for name in self.port_names),
             *(f"--{name}-port={getattr(self.ports, name)}" for name in self.port_names),
-            # For auto-completion the server would start each Python step once more, and configs here are complete.
-            "--disable-auto-complete-config",
+            *([] if completes else ["--disable-auto-complete-config"]),
         ]
         self.command = ServerCommand((*own, *arguments))
 

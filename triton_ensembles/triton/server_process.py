@@ -32,6 +32,7 @@ from triton_ensembles.triton.leftovers import Leftovers
 from triton_ensembles.triton.log import (
     began_to_load,
     failure_reasons,
+    loaded_models,
     read_failure,
     read_log,
     read_records,
@@ -227,6 +228,10 @@ class ServerProcess:
     def reasons(self, start: int = 0) -> list[str]:
         """Why models failed to load, in Triton's words, according to the log from byte ``start`` on."""
         return failure_reasons(self._records(start))
+
+    def loaded(self, start: int) -> list[str]:
+        """The models that have been loaded, according to the log from byte ``start`` on."""
+        return loaded_models(self._records(start))
 
     def crashed(self) -> bool:
         """Whether the server has ended, or is printing its last words, in which it may hang."""

@@ -57,6 +57,11 @@ class Target:
     fuses: bool = False
 
     @property
+    def destination(self) -> Destination:
+        """What ``check`` checks for."""
+        return Destination(self.name, self.instance, self.image)
+
+    @property
     def server(self) -> str:
         """The server in words."""
         return f"NVIDIA's image of Triton {self.image}" if self.image else f"tritonserver {VERSION} from a wheel"

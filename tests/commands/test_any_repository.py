@@ -1,0 +1,188 @@
+"""Commands on repositories and archives that have no recipe, in a folder that is no project."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tarfile
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from checkout import ROOT
+from tests.commands.projects import done_in, run_in
+from tests.repositories import write_chain, write_step
+from tests.running import running
+from triton_ensembles.archive.clones import clone
+from triton_ensembles.cli import main
+from triton_ensembles.triton.model_config import parse_config
+from triton_ensembles.triton.ports import Ports
+
+COMMAND = (sys.executable, "-m", "triton_ensembles")
+
+
+def pack(source: Path, archive: Path) -> Path:
+    """As ``tar czf ARCHIVE -C SOURCE .``."""
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(source, arcname=".")
+    return archive
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The current folder: a repository ``models``, its archive, and nothing else, in no project."""
+    work = tmp_path / "work"
+    write_chain(work / "models")
+    pack(work / "models", work / "six.tar.gz")
+    monkeypatch.chdir(work)
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    yield work
+
+
+def test_an_archive_is_served_outside_of_any_project_and_leaves_nothing_behind(folder: Path) -> None:
+    """Otherwise a newcomer's folder fills with ours, or /tmp with his archives."""
+    write_step(folder / "more", "four", 4)
+    with Ports.reserved() as ports:
+        numbers = ("--http-port", str(ports.http), "--grpc-port", str(ports.grpc), "--metrics-port", str(ports.metrics))
+    with running(*COMMAND, "serve", "six.tar.gz", "more", *numbers, cwd=folder) as process:
+        assert process.stdout is not None
+        printed: list[str] = []
+        for line in process.stdout:
+            printed.append(line.strip())
+            if line.startswith("Ctrl-C"):
+                break
+        assert printed[0] == "ready: six, four"
+        log = Path(next(line.removeprefix("log").strip() for line in printed if line.startswith("log")))
+        assert log.is_file()
+        answers = [_ask(f"http://127.0.0.1:{ports.http}", model) for model in ("six", "four")]
+        unpacked = list((folder.parent / "tmp").rglob("six/config.pbtxt"))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(120) == 0
+    assert answers == [[6.0, 60.0], [4.0, 40.0]]
+    assert len(unpacked) == 1
+    assert list((folder.parent / "tmp").iterdir()) == []
+    assert sorted(path.name for path in folder.iterdir()) == ["models", "more", "six.tar.gz"]
+
+
+def _ask(url: str, model: str) -> list[float]:
+    inputs = [{"name": "X", "datatype": "FP32", "shape": [1, 2], "data": [1, 10]}]
+    body = json.dumps({"inputs": inputs}).encode()
+    with urllib.request.urlopen(f"{url}/v2/models/{model}/infer", body) as answer:
+        found: list[float] = json.load(answer)["outputs"][0]["data"]
+        return found
+
+
+def test_a_repository_becomes_a_proven_archive_with_the_same_bytes_every_time(folder: Path) -> None:
+    (folder / "models" / "double" / "1" / "__pycache__").mkdir()
+    (folder / "models" / "double" / "1" / "__pycache__" / "model.pyc").write_bytes(b"")
+    (folder / "models" / "triple" / "labels.txt").symlink_to(folder / "models" / "six" / "config.pbtxt")
+    result = CliRunner().invoke(main, ["build", "models", "--format", "json"])
+    assert result.exit_code == 0, result.output
+    (made,) = json.loads(result.stdout)["archives"]
+    assert (made["name"], made["archive"], made["changed"]) == ("models", "dist/models.tar.gz", True)
+    with tarfile.open(folder / "dist" / "models.tar.gz") as tar:
+        members = {member.name: member for member in tar}
+    assert not [name for name in members if "__pycache__" in name]
+    assert members["triple/labels.txt"].isfile()
+    assert not list((folder / "dist").glob(".*"))
+
+
+def test_what_does_not_load_does_not_become_an_archive(folder: Path) -> None:
+    step = folder / "models" / "double" / "1" / "model.py"
+    step.write_text("import numpy\nnumpy.array([]).reshape(3)\n" + step.read_text())
+    result = CliRunner().invoke(main, ["build", "models"])
+    assert result.exit_code == 1
+    assert re.search("does not load.*\\n.*cannot reshape array", result.stderr)
+    assert list((folder / "dist").iterdir()) == []
+
+
+def test_a_path_is_measured_with_its_own_examples(folder: Path) -> None:
+    examples = folder / "models" / "six" / "examples"
+    examples.mkdir()
+    inputs = [{"name": "X", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}]
+    (examples / "one.json").write_text(json.dumps({"inputs": inputs}))
+    result = CliRunner().invoke(main, ["perf", "models", "--concurrency", "1", "--seconds", "0.6", "--format", "json"])
+    assert result.exit_code == 0, result.output
+    (report,) = json.loads(result.stdout)["reports"]
+    assert (report["name"], report["input"]) == ("six", "1 example row: X FP32 [2]")
+    assert [step["step"] for step in report["points"][0]["steps"]] == ["double", "triple"]
+    assert (folder / "reports" / "perf" / "six.png").is_file()
+
+
+def test_an_endpoint_over_paths_is_asked_by_the_lines_that_it_prints(folder: Path) -> None:
+    with running(
+        *COMMAND, "endpoint", "six.tar.gz", "models/double", "--port", "0", "--root", "root", cwd=folder
+    ) as process:
+        assert process.stdout is not None
+        printed: list[str] = []
+        for line in process.stdout:
+            printed.append(line.rstrip())
+            if "Ctrl-C" in line:
+                break
+        exports = dict(line.removeprefix("export ").split("=", 1) for line in printed if line.startswith("export "))
+        asked = [line for line in printed if line.startswith("runtime.invoke_endpoint")]
+        lines = [line for line in printed if line.startswith(("import boto3", "runtime = "))]
+        code = "\n".join([*lines, *(f"print({line})" for line in asked)])
+        done = subprocess.run([sys.executable, "-c", code], env=os.environ | exports, capture_output=True, text=True)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(120) == 0
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["model_name"] for answer in answers] == ["six.tar.gz", "double.tar.gz"]
+    assert [answer["outputs"][0]["data"] for answer in answers] == [[0.0, 0.0]] * 2
+
+
+def test_an_archive_without_a_manifest_is_cloned(folder: Path) -> None:
+    result = CliRunner().invoke(main, ["clone", "six.tar.gz", "--count", "2", "--prefix", "t", "--output", "out"])
+    assert result.exit_code == 0, result.output
+    with tarfile.open(folder / "out" / "t_0001.tar.gz") as tar:
+        names = tar.getnames()
+        config = tar.extractfile("t_0001/config.pbtxt")
+        assert config is not None
+        steps = [step.model_name for step in parse_config(config.read().decode(), "x").ensemble_scheduling.step]
+    assert steps == ["t_0001.double", "t_0001.triple"]
+    assert {name.split("/")[0] for name in names} == {"t_0001", *steps}
+    assert CliRunner().invoke(main, ["check", "out"]).exit_code == 0
+
+
+def test_a_single_model_at_the_root_keeps_its_place_in_a_clone(folder: Path, tmp_path: Path) -> None:
+    pack(folder / "models" / "double", folder / "one.tar.gz")
+    (made,) = clone(folder / "one.tar.gz", ["a_0"], tmp_path / "out")
+    with tarfile.open(made) as tar:
+        assert sorted(tar.getnames()) == ["1", "1/model.py", "config.pbtxt"]
+
+
+@pytest.mark.parametrize("command", ["serve", "perf", "build"])
+@pytest.mark.parametrize(
+    "option", [("--target", "fused"), ("--weights", "pretrained"), ("--image", "24.09"), ("--weights-dir", ".")]
+)
+def test_options_of_builds_are_refused_with_paths(folder: Path, command: str, option: tuple[str, str]) -> None:
+    result = CliRunner().invoke(main, [command, "models", *option])
+    assert result.exit_code == 2
+    assert f"{option[0]} is for ensembles of a project" in result.stderr
+
+
+def test_an_ensemble_comes_before_a_folder_of_its_name_and_a_slash_means_the_folder(folder: Path) -> None:
+    ensemble = folder / "project" / "ensembles" / "models"
+    write_chain(ensemble)
+    (ensemble / "six").rename(ensemble / "ensemble")
+    (ensemble / "ensemble.toml").write_text('description = "of the project"')
+    assert done_in(folder / "project", "build", "models").returncode == 0
+    assert (folder / "project" / "dist" / "cpu" / "models.tar.gz").is_file()
+    result = run_in(folder / "project", "build", "./models", "--target", "fused")
+    assert "'models' is taken as it is" in result.stderr
+
+
+def test_what_is_neither_says_so_in_one_line(folder: Path) -> None:
+    for name, words in (("nope", "there is no path 'nope', and no project"), ("no/pe", "no/pe: there is no such file")):
+        result = CliRunner().invoke(main, ["serve", name])
+        assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1)
+        assert words in result.stderr

@@ -1,0 +1,71 @@
+"""The models of an archive, and what each is called in a clone of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig, parse_config
+
+_ENVIRONMENT = "EXECUTION_ENV_PATH"  # it may name another step's folder
+
+
+@dataclass(frozen=True)
+class ModelNames:
+    """Attributes:
+    models: the folders at the root that are models; none where the root itself is one.
+    top: the model that SageMaker's container serves, and that a clone is named after: the ensemble that is no step of
+        another, or the only model. "" where there are several, or none.
+    """
+
+    models: frozenset[str]
+    top: str
+
+    def of(self, model: str, clone: str) -> str:
+        """What ``model`` is called in ``clone``: ``clone`` itself, ``clone.step``, or as before if it is no model."""
+        if model not in self.models:
+            return model
+        if self.top and (model == self.top or model.startswith(f"{self.top}.")):
+            return clone + model.removeprefix(self.top)
+        return f"{clone}.{model}"
+
+    def rename(self, config: ModelConfig, folder: str, clone: str) -> None:
+        """Give the config of the model in ``folder`` the names of ``clone``; "" is the root of the archive."""
+        config.name = self.of(folder, clone) if folder else clone
+        if _ENVIRONMENT in config.parameters:  # reading a missing key of a protobuf map would add it
+            value = config.parameters[_ENVIRONMENT]
+            parts = value.string_value.split("/")
+            after = zip(["", *parts], parts, strict=False)
+            value.string_value = "/".join(self.of(part, clone) if before == ".." else part for before, part in after)
+        for step in config.ensemble_scheduling.step:
+            step.model_name = self.of(step.model_name, clone)
+
+
+def model_names(paths: Iterable[str], configs: Mapping[str, str], archive: Path) -> ModelNames:
+    """The names in an archive.
+
+    Args:
+        paths: of its files and folders, without ``./``.
+        configs: the text of each config.pbtxt by its path.
+
+    Raises:
+        EnsembleError: there is no model, or a config cannot be read.
+    """
+    parsed = {path.rpartition("/")[0]: parse_config(text, archive / path) for path, text in configs.items()}
+    if "" in parsed:
+        return ModelNames(frozenset(), "")
+    parts = [path.split("/") for path in paths]
+    versions = {each[0] for each in parts if len(each) > 1 and each[1].isdecimal()}
+    models = frozenset(parsed) | versions
+    if not models:
+        raise EnsembleError(
+            f"there is no model at the root of this archive: no folder there has a {CONFIG} or a version folder",
+            path=archive,
+            cure="pack what is in the folder of the models: tar -C FOLDER -czf NAME.tar.gz .",
+        )
+    steps = {step.model_name for config in parsed.values() for step in config.ensemble_scheduling.step}
+    ensembles = [name for name, config in parsed.items() if config.platform == "ensemble" and name not in steps]
+    tops = ensembles or sorted(models)
+    return ModelNames(models, tops[0] if len(tops) == 1 else "")

@@ -1,0 +1,78 @@
+"""Packs a model repository without a recipe as it is; checked, and loaded once before it is an archive."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_ensembles.archive.write import write_archive
+from triton_ensembles.building.proof import prove
+from triton_ensembles.building.refusal import refuse_faults
+from triton_ensembles.building.served import Served, here
+from triton_ensembles.building.staging import place
+from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.examples.place import FOLDER as EXAMPLES
+from triton_ensembles.files import file_digest
+from triton_ensembles.progress import Progress
+
+_LEFT_OUT = frozenset({".git", ".gitignore", ".gitattributes", "__pycache__", ".ipynb_checkpoints", ".DS_Store"})
+
+
+@dataclass(frozen=True)
+class Packed:
+    """An archive of a repository. ``changed``: whether it differs from the one that was there before."""
+
+    archive: Path
+    sha256: str
+    changed: bool
+
+
+def pack(found: Served, archive: Path, progress: Progress, *, proof_log: Path | None = None) -> Packed:
+    """Write ``archive`` with everything in the repository but files of tools (.git, __pycache__) and example requests.
+
+    Links become what they lead to, because SageMaker refuses archives with links.
+
+    Args:
+        proof_log: load the archive once, with the server's log in this file; None: do not.
+
+    Raises:
+        EnsembleError: ``check`` finds errors in the archive, or it does not load. A previous one is unchanged.
+    """
+    before = file_digest(archive) if archive.is_file() else ""
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=archive.parent, prefix=f".{archive.name}.") as scratch:
+        staged, new = Path(scratch) / "staged", Path(scratch) / archive.name
+        staged.mkdir()
+        for inner, path in _content(found):
+            if path.is_dir():
+                (staged / inner).mkdir(parents=True, exist_ok=True)
+            else:
+                place(path, staged / inner)
+        write_archive(staged, new, progress=progress)
+        refuse_faults(new, here(), f"the archive of {shown(found.path)} has faults, so it was not written", archive)
+        if proof_log:
+            prove(new, archive, found.python, proof_log, progress)
+        new.replace(archive)
+    sha256 = file_digest(archive)
+    return Packed(archive, sha256, changed=sha256 != before)
+
+
+def _content(found: Served) -> Iterator[tuple[str, Path]]:
+    """Each file and folder that is packed, by its path in the archive; the folder of a folder comes before it."""
+    examples = {f"{top}/{EXAMPLES}" for top in found.tops}
+    waiting: list[tuple[str, tuple[str, ...]]] = [("", ())]
+    while waiting:
+        folder, above = waiting.pop()
+        real = os.path.realpath(found.repository / folder)
+        if real in above:
+            raise EnsembleError("this link leads to a folder that it is in", path=found.repository / folder)
+        for path in sorted((found.repository / folder).iterdir()):
+            inner = f"{folder}/{path.name}" if folder else path.name
+            if path.name in _LEFT_OUT or path.suffix == ".pyc" or inner in examples:
+                continue
+            if not path.exists():
+                raise EnsembleError("this link leads to nothing", path=path, cure="remove it, or put the file there")
+            yield inner, path
+            if path.is_dir():
+                waiting.append((inner, (*above, real)))

@@ -1,0 +1,117 @@
+"""What people edit, and how the served repository follows it: a folder is served itself, an archive is unpacked again,
+and an ensemble of the project is staged again."""
+
+import filecmp
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from triton_ensembles.building.laid_out import unpacked
+from triton_ensembles.building.plan import read_inputs
+from triton_ensembles.building.refusal import refuse_faults
+from triton_ensembles.building.served import Served, here
+from triton_ensembles.errors import shown
+from triton_ensembles.files import files_in, remove
+from triton_ensembles.recipe.places import RECIPE
+
+
+@dataclass(frozen=True)
+class WatchedSource:
+    """Attributes:
+    repository: what the server has.
+    written: the files and folders that people edit.
+    refresh: brings the repository up to date with them.
+    shown: a path in the repository as people know it.
+    """
+
+    repository: Path
+    written: Callable[[], Sequence[Path]]
+    refresh: Callable[[], None] = lambda: None
+    shown: Callable[[str], str] = str
+
+
+@contextmanager
+def watched_source(found: Served, stage: Callable[[Path], None]) -> Iterator[tuple[Served, WatchedSource]]:
+    """``found`` as it is to be served, and what is watched of it.
+
+    A folder is what the server has, so that there is nothing to refresh. An archive is checked and unpacked again. An
+    ensemble of a project is staged again, into a repository of its own: the one in build/ is what was packed.
+
+    Args:
+        stage: stages the ensemble, as it is written now, into a new folder.
+    """
+    if (found.path / RECIPE).is_file():
+        own = _own_folder(found.repository)
+        try:
+            (own / "models").mkdir(parents=True)
+            found = replace(found, repository=own / "models")
+            source = _staged(found, own, stage)
+            source.refresh()
+            yield found, source
+        finally:
+            remove(own)
+    elif found.path.is_dir():
+        yield found, WatchedSource(found.repository, lambda: [found.repository])
+    else:
+        yield found, _unpacked(found)
+
+
+def _staged(found: Served, scratch: Path, stage: Callable[[Path], None]) -> WatchedSource:
+    def written() -> list[Path]:
+        return [found.path, *read_inputs(found.path, found.path.resolve().parents[1])]
+
+    def refresh() -> None:
+        with tempfile.TemporaryDirectory(dir=scratch) as folder:
+            stage(Path(folder) / "staged")
+            follow(Path(folder) / "staged", found.repository)
+
+    return WatchedSource(found.repository, written, refresh, lambda path: path.removeprefix(f"{found.name}."))
+
+
+def _unpacked(found: Served) -> WatchedSource:
+    def refresh() -> None:
+        refuse_faults(found.path, here(), f"check finds faults in {shown(found.path)}")
+        with tempfile.TemporaryDirectory(dir=found.repository.parent) as folder:
+            follow(unpacked(found.path, Path(folder)), found.repository)
+
+    return WatchedSource(found.repository, lambda: [found.path], refresh)
+
+
+def follow(source: Path, repository: Path) -> None:
+    """Make ``repository`` equal to ``source``, whose files move there. What is equal is left alone, time stamp and all,
+    and so is the bytecode that the server has written."""
+    wanted = files_in(source)
+    for inner, path in files_in(repository).items():
+        if inner not in wanted and "__pycache__" not in inner.split("/"):
+            path.unlink()
+    for path in sorted(repository.rglob("*"), reverse=True):
+        gone = path.is_dir() and not (source / path.relative_to(repository)).is_dir()
+        if gone and path.name != "__pycache__":
+            shutil.rmtree(path)
+    for path in source.rglob("*"):
+        if path.is_dir():
+            (repository / path.relative_to(source)).mkdir(parents=True, exist_ok=True)
+    for inner, path in wanted.items():
+        served = repository / inner
+        if not _equal(path, served):
+            path.replace(served)
+
+
+def _equal(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other) or filecmp.cmp(one, other, shallow=False)
+    except FileNotFoundError:
+        return False
+
+
+def _own_folder(repository: Path) -> Path:
+    """A hidden folder beside ``repository``, on its file system; those of processes that were killed are removed."""
+    prefix = f".{repository.name}.watched-"
+    for left in repository.parent.glob(f"{prefix}*"):
+        if not Path("/proc", left.name.removeprefix(prefix)).exists():
+            remove(left)
+    return repository.with_name(f"{prefix}{os.getpid()}")

@@ -1,0 +1,69 @@
+"""The archives that ``endpoint`` begins with, from the arguments of the command line."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_ensembles.archive.manifest import one_python
+from triton_ensembles.building.packing import pack
+from triton_ensembles.building.served import Served, of_built, served
+from triton_ensembles.commands import options, output
+from triton_ensembles.commands.arguments import Chosen
+from triton_ensembles.commands.builds import build_all
+from triton_ensembles.deploy.rehearsal import image_for
+from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
+from triton_ensembles.triton.targets import CPU
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """What one multi-model endpoint is over.
+
+    Attributes:
+        archives: by TargetModel.
+        configs: that of the model that answers, by TargetModel.
+        image: of the container.
+        completes: whether Triton completes configs.
+    """
+
+    archives: Mapping[str, Path]
+    configs: Mapping[str, ModelConfig]
+    image: str
+    completes: bool
+
+
+def hosted_of(selected: Chosen, scratch: Path) -> Hosted:
+    """The archives of what is chosen: ensembles are built, repositories packed, archives taken as they are.
+
+    Raises:
+        EnsembleError: one cannot be built, ``check`` finds errors in one, two have one name, or they need different
+            Pythons.
+    """
+    say = output.progress()
+    found: dict[str, tuple[Served, Path]] = {}
+    for built in build_all(selected.ensembles, "auto", None, CPU) if selected.ensembles else ():
+        ensembles = options.current_places().ensembles
+        found[f"{built.name}.tar.gz"] = of_built(built, ensembles / built.name), built.archive
+    for path in selected.paths:
+        each = served(path, scratch, say)
+        target_model = f"{each.name}.tar.gz"
+        if target_model in found:
+            other = found[target_model][0].path
+            raise EnsembleError(f"{shown(other)} and {shown(path)} would both be {target_model}", cure="rename one")
+        archive = path if path.is_file() else pack(each, scratch / target_model, say).archive
+        found[target_model] = each, archive
+    python = one_python({each.name: each.python for each, _ in found.values()})
+    return Hosted(
+        archives={name: archive for name, (_, archive) in found.items()},
+        configs={name: _config(each) for name, (each, _) in found.items()},
+        image=image_for(python),
+        completes=not all(each.is_complete for each, _ in found.values()),
+    )
+
+
+def _config(each: Served) -> ModelConfig:
+    """The config of the model that SageMaker's container serves: the ensemble, if there is one."""
+    configs = [path for top in each.tops if (path := each.repository / top / CONFIG).is_file()]
+    read = [read_config(path) for path in configs]
+    return next((config for config in read if config.platform == "ensemble"), read[0] if read else ModelConfig())

@@ -1,0 +1,104 @@
+"""A multi-model endpoint on the local platform, over archives of this machine: what ``endpoint ARCHIVE`` creates.
+
+The requests are those that create one on AWS: a bucket, the archives in it, a model, a configuration and an endpoint.
+"""
+
+import json
+import math
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from triton_ensembles.deploy.image import PIP_SERVER
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.home import server_python
+from triton_ensembles.triton.model_config import DataType, ModelConfig
+from triton_ensembles.triton.releases import releases, version
+
+ENDPOINT = "triton-ensembles"
+"""Its name, which is the one that the commands on endpoints take by default."""
+_BUCKET = "triton-ensembles"
+_ROLE = "arn:aws:iam::123456789012:role/local"
+_INSTANCE = "ml.c5.xlarge"
+_ADDITIONAL = "SAGEMAKER_TRITON_ADDITIONAL_ARGS"
+_POLL_SECONDS = 0.1
+_VALUES = {"BOOL": "False", "BYTES": '"text"', "FP16": "0.0", "FP32": "0.0", "FP64": "0.0", "BF16": "0.0"}
+
+
+def image_for(python: str) -> str:
+    """The image of a container whose steps run ``python``, such as "3.10"; "" and the server's own: that of the wheel.
+
+    Raises:
+        EnsembleError: no release of Triton has this Python.
+    """
+    if python in ("", server_python()):
+        return PIP_SERVER
+    found = [release for release in releases().values() if release.python == python]
+    if not found:
+        known = sorted({release.python for release in releases().values() if release.python}, key=version)
+        raise EnsembleError(
+            f"a step needs Python {python}, and no image of Triton has it",
+            cure=f"pack an environment for Python {server_python()}, or for that of an image ({', '.join(known)})",
+        )
+    newest = max(found, key=lambda release: version(release.release))
+    return f"sagemaker-tritonserver:{newest.release}-py3-cpu"
+
+
+def create_endpoint(
+    url: str, region: str, archives: Mapping[str, Path], image: str, *, completes: bool, bucket: str = _BUCKET
+) -> None:
+    """Upload ``archives`` (by TargetModel) to the platform at ``url``, and create the endpoint over them.
+
+    Args:
+        completes: whether Triton completes configs.
+
+    Raises:
+        EnsembleError: the endpoint does not get into service, for the platform's reason.
+    """
+    import boto3  # takes half a second, which --help need not
+
+    access = {"aws_access_key_id": "local", "aws_secret_access_key": "local"}
+    s3, sagemaker = (
+        boto3.client(service, endpoint_url=url, region_name=region, **access) for service in ("s3", "sagemaker")
+    )
+    where = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+    s3.create_bucket(Bucket=bucket, **where)
+    for target_model, archive in archives.items():
+        s3.upload_file(str(archive), bucket, target_model)
+    container: dict[str, Any] = {"Image": image, "Mode": "MultiModel", "ModelDataUrl": f"s3://{bucket}/"}
+    if not completes:
+        container["Environment"] = {_ADDITIONAL: "--disable-auto-complete-config"}
+    sagemaker.create_model(ModelName=ENDPOINT, ExecutionRoleArn=_ROLE, PrimaryContainer=container)
+    variant = {
+        "VariantName": "AllTraffic",
+        "ModelName": ENDPOINT,
+        "InstanceType": _INSTANCE,
+        "InitialInstanceCount": 1,
+        "InitialVariantWeight": 1.0,
+    }
+    sagemaker.create_endpoint_config(EndpointConfigName=ENDPOINT, ProductionVariants=[variant])
+    sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=ENDPOINT)
+    while (found := sagemaker.describe_endpoint(EndpointName=ENDPOINT))["EndpointStatus"] == "Creating":
+        time.sleep(_POLL_SECONDS)
+    if found["EndpointStatus"] != "InService":
+        raise EnsembleError(f"the endpoint did not get into service: {found.get('FailureReason', '')}")
+
+
+def invocation(target_model: str, config: ModelConfig) -> str:
+    """A line of Python that asks ``target_model``, whose model has this config, with zeros. Sizes that are variable are
+    1, and optional inputs are left out."""
+    inputs = [_input(tensor, batched=config.max_batch_size > 0) for tensor in config.input if not tensor.optional]
+    body = f'json.dumps({{"inputs": [{", ".join(inputs)}]}})' if inputs else "…"  # what the config leaves out
+    return (
+        f"runtime.invoke_endpoint(EndpointName={json.dumps(ENDPOINT)}, TargetModel={json.dumps(target_model)}, "
+        f'ContentType="application/json", Body={body})["Body"].read().decode()'
+    )
+
+
+def _input(tensor: Any, *, batched: bool) -> str:
+    datatype = DataType.Name(tensor.data_type).removeprefix("TYPE_").replace("STRING", "BYTES")
+    dims = [max(1, size) for size in tensor.dims]
+    shape = [1, *dims] if batched else dims
+    data = f"[{_VALUES.get(datatype, '0')}] * {math.prod(shape)}"
+    return f'{{"name": {json.dumps(tensor.name)}, "datatype": "{datatype}", "shape": {shape}, "data": {data}}}'
