@@ -31,6 +31,7 @@ _NEW_SECONDS = 60.0
 # The modules of commands/, with their lines in --help, for which importing them all would take seconds.
 COMMANDS = {
     "setup": "Check this machine; install tritonserver and perf_analyzer.",
+    "new": "Write a new ensemble, or take in a model repository that exists.",
     "list": "Show every ensemble: steps, artifacts, sizes and digest.",
     "check": "Check model repositories and archives for faults, without a server.",
     "graph": "Draw an ensemble's DAG as Mermaid, SVG, PNG or PDF.",
