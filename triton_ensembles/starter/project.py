@@ -38,7 +38,9 @@ def root_of(chosen: Path | None, working: Path) -> tuple[Path, bool]:
     return folder, True
 
 
-def project_texts(root: Path, name: str, backends: Iterable[str], *, makes_onnx: bool) -> tuple[dict[str, str], list[str]]:
+def project_texts(
+    root: Path, name: str, backends: Iterable[str], *, makes_onnx: bool
+) -> tuple[dict[str, str], list[str]]:
     """The files of a new project around the ensemble ``name``, and the paths of those that ``root`` already has.
 
     Args:

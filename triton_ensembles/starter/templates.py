@@ -8,7 +8,9 @@ from triton_ensembles import __version__
 from triton_ensembles.starter.names import module_name
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_NAME, _HIDDEN = "NAME", "dot_"  # in the names of files: a template called .gitignore would already be one
+_NAME = "NAME"  # in the names of files
+# A template that is called .gitignore or pyproject.toml would already be one.
+_HIDDEN, _TEMPLATE = "dot_", ".template"
 _PLACE = re.compile(r"@([A-Z]+)@")
 
 
@@ -34,6 +36,7 @@ def test_of(name: str) -> str:
 def _place(path: Path, name: str) -> str:
     if path.name == f"test_{_NAME}.py":
         return test_of(name)
-    parts = [name if part == _NAME else part for part in path.parts]
-    parts[-1] = parts[-1].replace(f"{_NAME}.", f"{name}.", 1) if parts[-1].startswith(f"{_NAME}.") else parts[-1]
+    parts = [name if part == _NAME else part.removesuffix(_TEMPLATE) for part in path.parts]
+    if path.stem == _NAME:
+        parts[-1] = f"{name}{path.suffix}"
     return "/".join(f".{part.removeprefix(_HIDDEN)}" if part.startswith(_HIDDEN) else part for part in parts)
