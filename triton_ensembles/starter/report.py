@@ -7,6 +7,9 @@ from triton_ensembles.check.checker import check
 from triton_ensembles.check.fault import Severity
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.paths import COMMAND
+from triton_ensembles.triton.backends import KNOWN, PLATFORMS
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.targets import CPU
 
 _MOST = 40  # lines
 
@@ -27,7 +30,7 @@ class Notes:
 def add_faults(notes: Notes, folder: Path, final: Path) -> None:
     """Add each error of the ensemble in ``folder``, which is going to lie at ``final``, to what is left to do."""
     try:
-        report = check([folder])
+        report = check([folder], Destination(CPU.name))  # as a build does
     except EnsembleError as error:
         notes.left.append(error.headline)
         return

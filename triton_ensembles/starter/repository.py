@@ -111,28 +111,27 @@ def _outermost(found: Found) -> list[str]:
 
 
 def _repositories(path: Path) -> Iterator[Path]:
-    """``path`` if it is a repository or a model, else the folders below it that are, without those inside of others."""
-    if (path / CONFIG).is_file() or _versions(path):
+    """``path`` if it is a repository or a model, and the folders below it that are; none is inside of a model."""
+    if _is_model(path):
         yield path
         return
     waiting, seen = [(path, 0)], 0
     while waiting:
         folder, depth = waiting.pop(0)
         inside = [child for child in _folders(folder) if child.name not in _NO_REPOSITORIES]
-        if any((child / CONFIG).is_file() for child in inside):
+        models = [child for child in inside if _is_model(child)]
+        if models:
             yield folder
-            continue
         seen += len(inside)
         if depth < _DEEPEST and seen < _MOST_FOLDERS:
-            waiting += [(child, depth + 1) for child in inside if not child.is_symlink()]
+            waiting += [(child, depth + 1) for child in inside if child not in models and not child.is_symlink()]
 
 
 def _read(folder: Path, name: str) -> Found:
-    if (folder / CONFIG).is_file() or _versions(folder):
+    if _is_model(folder):
         config = _config(folder)
         return Found(folder, {config.name or name: config}, is_model=True)
-    models = [child for child in _folders(folder) if (child / CONFIG).is_file() or _versions(child)]
-    return Found(folder, {child.name: _config(child) for child in models})
+    return Found(folder, {child.name: _config(child) for child in _folders(folder) if _is_model(child)})
 
 
 def _config(model: Path) -> ModelConfig:
@@ -146,9 +145,10 @@ def _config(model: Path) -> ModelConfig:
         return ModelConfig()
 
 
-def _versions(model: Path) -> list[Path]:
-    """The version folders that hold a model."""
-    return [child for child in _folders(model) if child.name.isdecimal() and any(child.glob("model.*"))]
+def _is_model(folder: Path) -> bool:
+    if (folder / CONFIG).is_file():
+        return True
+    return any(child.name.isdecimal() and any(child.glob("model.*")) for child in _folders(folder))
 
 
 def _folders(path: Path) -> list[Path]:
