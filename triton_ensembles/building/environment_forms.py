@@ -61,8 +61,7 @@ def environments_beside(folder: Path, configs: Mapping[str, ModelConfig]) -> Ite
     named = {
         found[2]
         for config in configs.values()
-        if _PARAMETER in config.parameters
-        and (found := _BESIDE.match(config.parameters[_PARAMETER].string_value))
+        if _PARAMETER in config.parameters and (found := _BESIDE.match(config.parameters[_PARAMETER].string_value))
     }
     models = {config.name for config in configs.values()}
     yield from (folder / name for name in sorted(named - models) if (folder / name).exists())

@@ -1,10 +1,11 @@
-"""What ``new`` writes: a small ensemble, or one that is taken in from a model repository; in an empty folder, a project.
+"""What ``new`` writes: a small ensemble, or one that exists; in an empty folder, a project around it.
 
-names.py      the names that an ensemble can have
-templates.py  the files of templates/, with the name in them
-draft.py      all files appear at once, or none
-project.py    the rest of a project, around the first ensemble
-repository.py the model repository in what --from names, and the model that is wanted in it
-taken_in.py   that model and its steps as ensembles/NAME
-copying.py    copies without links; sparse.  example.py: a request made up from a config.pbtxt
+names.py       the names that an ensemble can have
+draft.py       all files appear at once, or none
+templates.py   the files of templates/, with the name in them
+project.py     where to, and the files of a new project
+fresh.py       the small ensemble
+taken_in.py    one that exists: repository.py finds it, models.py copies it (copying.py), completion.py its configs,
+               steps.py says what its Python steps need, recipe.py writes the recipe, example.py a request
+report.py      what is left to do
 """

@@ -36,6 +36,9 @@ def take_models(found: Found, chosen: str, into: Path, notes: Notes) -> dict[str
         name = waiting.pop(0)
         if name in configs or name not in found.configs:
             continue
+        if into.resolve().is_relative_to(found.place(name).resolve()):
+            cure = "choose a project outside of it (--project)"
+            raise EnsembleError("the project lies in the model", path=found.place(name), cure=cure)
         copy_tree(found.place(name), into / name, copied)
         configs[name] = found.configs[name]
         if added := complete(into / name, configs[name]):
@@ -43,8 +46,8 @@ def take_models(found: Found, chosen: str, into: Path, notes: Notes) -> dict[str
         called = [each for each in called_models(into / name) if each in found.configs]
         waiting += called
         notes.left += [
-            f"{name} calls the model {each!r} by its name (BLS), and a build calls it {into.name}.{each}: make it a step "
-            "of the ensemble, or read the name from a parameter"
+            f"{name} calls the model {each!r} by its name (BLS), SageMaker loads only steps of the ensemble, and a "
+            f"build names them {into.name}.STEP: make it a step"
             for each in dict.fromkeys(called)
         ]
     _note_rest(found, configs, copied, notes)
@@ -83,7 +86,7 @@ def _wrap(into: Path, model: str, configs: dict[str, ModelConfig], notes: Notes)
 
 def _note_rest(found: Found, configs: dict[str, ModelConfig], copied: Copied, notes: Notes) -> None:
     if other := [name for name in found.configs if name not in configs]:
-        notes.assumed.append(f"left out, for no step needs them: the models {most_of(other)}")
+        notes.assumed.append(f"left out, for no step needs them: {most_of(other)}")
     if copied.links:
         notes.assumed.append(f"copied what links lead to: {most_of(path.name for path in copied.links)}")
     notes.left += [f"the link {shown(path)} leads nowhere: copy its file to the same place" for path in copied.dead]
@@ -101,8 +104,8 @@ def take_environments(found: Found, configs: dict[str, ModelConfig], into: Path,
             _take_beside(found, beside[1], into)
         if written.startswith("/"):
             notes.left.append(
-                f"{name} runs in {written}, which no archive has: pack the environment into the folder of the model, and "
-                f"write {MODEL_FOLDER}/… into its {CONFIG}, or name an environment file in the recipe"
+                f"{name} runs in {written}, which no archive has: pack the environment into the folder of the model "
+                f"and write {MODEL_FOLDER}/… into its {CONFIG}, or name an environment file in the recipe"
             )
         else:
             notes.assumed.append(f"{name} runs in the environment that its {CONFIG} names: {written}")

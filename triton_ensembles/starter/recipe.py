@@ -1,26 +1,41 @@
 """The text of the recipe, and of the environment file, of an ensemble that was taken in."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from triton_ensembles import __version__
 from triton_ensembles.building.weights_origin import holds_weights
 from triton_ensembles.files import file_digest
 from triton_ensembles.starter.steps import Packages
-from triton_ensembles.triton.backends import PLATFORMS
+from triton_ensembles.triton.backends import ENSEMBLE, PLATFORMS
 from triton_ensembles.triton.model_config import ModelConfig
 
+_POINTER = b"version https://git-lfs.github.com/"
 
-def weights_in(folder: Path, configs: dict[str, ModelConfig]) -> list[str]:
+
+def weights_in(folder: Path, configs: Mapping[str, ModelConfig]) -> list[str]:
     """A line for each file of the ensemble in ``folder`` that may hold weights: its path, size and sha256."""
     lines = []
     for name, config in configs.items():
-        backend = config.backend or PLATFORMS.get(config.platform, "")
         for path in sorted((folder / name).glob("[0-9]*/**/*")):
-            if path.is_file() and holds_weights(backend, path):
+            if path.is_file() and _holds_weights(backend_of(config), path):
                 size = path.stat().st_size / 1e6
                 lines.append(f"{path.relative_to(folder).as_posix()}  {size:.1f} MB  sha256 {file_digest(path)}")
     return lines
+
+
+def backend_of(config: ModelConfig) -> str:
+    """The backend, also where the config only has its platform; "ensemble" for an ensemble."""
+    return str(config.backend or PLATFORMS.get(config.platform, config.platform))
+
+
+def _holds_weights(backend: str, path: Path) -> bool:
+    """Without what keeps a folder in git, libraries of packages, and pointers of Git LFS."""
+    if backend == ENSEMBLE or path.name.startswith(".") or ".so" in path.suffixes:
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_POINTER)) != _POINTER and holds_weights(backend, path)
 
 
 def recipe_text(source: str, weights: list[str], packages: Packages, environment: str) -> str:

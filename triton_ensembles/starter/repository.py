@@ -9,7 +9,7 @@ from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.recipe.places import RECIPE
-from triton_ensembles.spelling import listed, nearest
+from triton_ensembles.spelling import listed, most_of, nearest
 from triton_ensembles.starter.copying import SKIPPED
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
@@ -57,25 +57,19 @@ def find_repository(path: Path, wanted: str, name: str) -> Found:
     """
     if (path / RECIPE).is_file():
         message = f"this is an ensemble of a project already: it has a {RECIPE}"
-        raise EnsembleError(
-            message, path=path, cure="copy the folder, and what its recipe names, into the other project"
-        )
+        cure = "copy the folder, and what its recipe names, into the other project"
+        raise EnsembleError(message, path=path, cure=cure)
     found = [_read(folder, name) for folder in _repositories(path)]
     if not found:
+        message = f"there is no model here: neither in this folder nor below it is a {CONFIG}"
         cure = "name the folder whose folders are the models, each with a config.pbtxt, or a .tar.gz of it"
-        raise EnsembleError(
-            f"there is no model here: neither in this folder nor below it is a {CONFIG}", path=path, cure=cure
-        )
-    likely = [each for each in found if each.ensembles] if len(found) > 1 else found
-    likely = [each for each in found if wanted in each.configs] if wanted and len(found) > 1 else likely
-    if len(likely) != 1:
-        some = ", ".join(shown(each.folder) for each in (likely or found)[:5]) + (
-            ", …" if len(likely or found) > 5 else ""
-        )
-        raise EnsembleError(
-            f"there are {len(likely or found)} model repositories here: {some}", path=path, cure="name one of them"
-        )
-    return likely[0]
+        raise EnsembleError(message, path=path, cure=cure)
+    if len(found) > 1:
+        found = [each for each in found if wanted in each.configs or (not wanted and each.ensembles)] or found
+    if len(found) > 1:
+        names = most_of((shown(each.folder) for each in found), 6)
+        raise EnsembleError(f"there are {len(found)} model repositories here: {names}", path=path, cure="name one")
+    return found[0]
 
 
 def choose_model(found: Found, wanted: str) -> str:
@@ -124,7 +118,12 @@ def _repositories(path: Path) -> Iterator[Path]:
             yield folder
         seen += len(inside)
         if depth < _DEEPEST and seen < _MOST_FOLDERS:
-            waiting += [(child, depth + 1) for child in inside if child not in models and not child.is_symlink()]
+            waiting += [(child, depth + 1) for child in inside if child not in models and _is_searched(child)]
+
+
+def _is_searched(folder: Path) -> bool:
+    """Not what links lead to, and not the ensembles of a project."""
+    return not folder.is_symlink() and not (folder / RECIPE).is_file()
 
 
 def _read(folder: Path, name: str) -> Found:

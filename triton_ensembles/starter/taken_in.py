@@ -1,4 +1,4 @@
-"""An ensemble that exists, taken into a project: copied, completed where its configs leave something out, and tested."""
+"""An ensemble that exists, taken into a project: copied, completed where its configs leave something out."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from triton_ensembles.starter.fresh import Written
 from triton_ensembles.starter.models import files_beside, take_environments, take_models
 from triton_ensembles.starter.names import check_name
 from triton_ensembles.starter.project import project_texts
-from triton_ensembles.starter.recipe import environment_text, recipe_text, weights_in
+from triton_ensembles.starter.recipe import backend_of, environment_text, recipe_text, weights_in
 from triton_ensembles.starter.report import Notes, add_faults
 from triton_ensembles.starter.repository import choose_model, find_repository
 from triton_ensembles.starter.steps import Packages, Required, packages_of, requirements_near
 from triton_ensembles.starter.templates import rendered, test_of
-from triton_ensembles.triton.backends import PLATFORMS
+from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.model_config import ModelConfig
 from triton_ensembles.triton.targets import CPU
+
+_MOST_WEIGHTS = 20  # lines
 
 
 def take_in(root: Path, name: str, source: Path, model: str, *, whole: bool) -> tuple[Written, Notes]:
@@ -52,15 +54,17 @@ def take_in(root: Path, name: str, source: Path, model: str, *, whole: bool) -> 
         texts = rendered("taken", name)
         packages = _packages(inner, required, environment, notes)
         weights = weights_in(inner, configs)
-        notes.assumed += [f"provided weights: {line}" for line in weights]
+        notes.assumed += [f"provided weights: {line}" for line in weights[:_MOST_WEIGHTS]]
+        if len(weights) > _MOST_WEIGHTS:
+            notes.assumed.append(f"provided weights: {len(weights) - _MOST_WEIGHTS} more, listed in {RECIPE}")
         (inner / RECIPE).write_text(recipe_text(source.name, weights, packages, environment), encoding="utf-8")
         if packages.requirements:
             texts[environment] = environment_text(name, packages)
         write_texts(folder, texts)
         _add_example(inner, configs, notes)
-        backends = {config.backend or PLATFORMS.get(config.platform, "ensemble") for config in configs.values()}
+        backends = {backend_of(config) for config in configs.values()}
         _add_engines(backends, notes)
-        add_faults(notes, inner, root / ENSEMBLES / name)
+        add_faults(notes, inner, configs, root / ENSEMBLES / name)
         project, kept = project_texts(root, name, backends, makes_onnx=False) if whole else ({}, [])
         write_texts(folder, project)
         models = [f"{ENSEMBLES}/{name}/{path.name}" + "/" * path.is_dir() for path in sorted(inner.iterdir())]
@@ -97,7 +101,8 @@ def _folder_of(source: Path, unpacked: Path) -> Iterator[Path]:
         extract(source, unpacked, lambda _: None)
         yield unpacked
     except ExtractionError as error:
-        raise EnsembleError(error.message, path=source, cure=error.cure) from None
+        cure = "pack it again, without links: tar -h --hard-dereference -C FOLDER -czf NAME.tar.gz ."
+        raise EnsembleError(error.message, path=source, cure=cure) from None
     finally:
         remove(unpacked)
 
@@ -113,11 +118,12 @@ def _packages(inner: Path, required: Required, environment: str, notes: Notes) -
             f"{environment} has the packages that {steps} import: {', '.join(packages.requirements.values())}"
         )
     notes.assumed += [f"the version of {name} is that of {path.name}" for name, path in packages.pinned.items()]
-    for step, modules in packages.unknown.items():
-        notes.left.append(
-            f"{step} imports {most_of(modules, 8)}, which is in no package known here: copy the modules beside its "
-            f"model.py, or add their packages to {environment} and the recipe"
-        )
+    for step in packages.steps:
+        if unknown := packages.unknown.get(step):
+            notes.left.append(
+                f"{step} imports {most_of(unknown, 8)}, which is in no package known here: copy it beside model.py, or "
+                f"add its package to {environment}"
+            )
     return packages
 
 
@@ -136,8 +142,8 @@ def _add_example(inner: Path, configs: dict[str, ModelConfig], notes: Notes) -> 
 
 
 def _add_engines(backends: set[str], notes: Notes) -> None:
-    for backend in sorted(backends - {"python", "ensemble", "", *CPU.backends}):
+    for backend in sorted(backends - {"python", ENSEMBLE, "", *CPU.backends}):
         notes.left.append(
-            f"{CPU.server} has no backend {backend!r}: build for an image that has it (--target gpu --image RELEASE), or "
-            "add a model file of another format to the recipe, as an artifact"
+            f"{CPU.server} has no backend {backend!r}: build for an image that has it (--target gpu --image RELEASE), "
+            "or add a model file of another format to the recipe, as an artifact"
         )
