@@ -41,7 +41,10 @@ def _fault(name: str) -> str | None:
     if not name:
         return "it is empty"
     if strange := _STRANGE.search(name):
-        return f"it contains {strange.group()!r}, with which Triton starts no Python step"
+        return (
+            f"it contains {strange.group()!r}, which a shell or a URL does not take as it is: Triton starts Python steps "
+            "by the one, and clients ask by the other"
+        )
     if name[0] in ".-":
         return f"it begins with {name[0]!r}, as hidden files and options do"
     if len(name) > _LONGEST:

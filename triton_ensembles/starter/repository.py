@@ -56,7 +56,7 @@ def find_repository(path: Path, wanted: str, name: str) -> Found:
         EnsembleError: there is none, or there are several that it may be.
     """
     if (path / RECIPE).is_file():
-        message = f"this is an ensemble of a project already: it has a {RECIPE}"
+        message = f"this is an ensemble of a project already: it has an {RECIPE}"
         cure = "copy the folder, and what its recipe names, into the other project"
         raise EnsembleError(message, path=path, cure=cure)
     found = [_read(folder, name) for folder in _repositories(path)]
