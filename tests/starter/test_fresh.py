@@ -114,8 +114,6 @@ def test_a_second_one_goes_to_the_same_project_and_nothing_is_overwritten(projec
     assert not [path for path in added if "/" not in path]
     done = run(project, "triton_ensembles", "new", "mood_of_texts_2")  # whose test would have the same name
     assert done.returncode == 1
-    assert done.stderr == (
-        "error: tests/test_mood_of_texts_2.py exists, and nothing is overwritten; choose another name, or move it away\n"
-    )
+    assert done.stderr.startswith("error: tests/test_mood_of_texts_2.py exists, and nothing is overwritten; choose ")
     assert {path: text for path, text in files(project).items() if path in before} == before
     assert not (project / "ensembles" / "mood_of_texts_2").exists()

@@ -24,6 +24,8 @@ from tests.starter.repositories import (
 )
 from triton_ensembles.building.build import build
 from triton_ensembles.building.places import Places
+from triton_ensembles.building.plan import plan_build
+from triton_ensembles.building.staging import stage
 from triton_ensembles.examples.folder import read_examples
 from triton_ensembles.files import file_digest
 from triton_ensembles.triton.model_config import CONFIG, read_config
@@ -68,7 +70,8 @@ def network(folder: Path) -> Path:
 
 def pictures(folder: Path) -> Path:
     """A Python step with a package that requirements.txt pins."""
-    answer = "np.stack([np.asarray(Image.open(io.BytesIO(r.tobytes())).resize((2, 2)).convert('L'), np.float32).ravel() for r in x])"
+    picture = "Image.open(io.BytesIO(row.tobytes())).resize((2, 2)).convert('L')"
+    answer = f"np.stack([np.asarray({picture}, np.float32).ravel() for row in x])"
     write_step(folder / "models" / "decode", PICTURE, X, answer, imports="import io\nfrom PIL import Image\n")
     write_ensemble(folder / "models" / "decoder", PICTURE, X, "decode IMAGE X")
     write(
@@ -119,14 +122,17 @@ def test_each_is_built_served_and_answers_its_example(project: Path, tmp_path: P
     assert {each.name: each.manifest["weights"] for each in built if each.name != "pictures"} == {
         name: "provided" for name in REPOSITORIES if name != "pictures"
     }
+    one_by_one = ["--model-control-mode=explicit"]  # many Python steps at once are too much for a busy machine
     with (
-        TritonServer([each.repository for each in built], log=tmp_path / "log") as server,
-        http.InferenceServerClient(server.http_url) as client,
+        TritonServer([each.repository for each in built], log=tmp_path / "log", arguments=one_by_one) as server,
+        http.InferenceServerClient(server.http_url, network_timeout=300, connection_timeout=300) as client,
     ):
-        for name in REPOSITORIES:
-            (request,) = read_examples(places.ensembles / name).requests
-            result = client.infer(name, request.infer_inputs())
-            for tensor in client.get_model_metadata(name)["outputs"]:
+        for each in built:
+            for model in sorted((path.parent.name for path in each.repository.glob(f"*/{CONFIG}")), reverse=True):
+                client.load_model(model)
+            (request,) = read_examples(places.ensembles / each.name).requests
+            result = client.infer(each.name, request.infer_inputs())
+            for tensor in client.get_model_metadata(each.name)["outputs"]:
                 assert result.as_numpy(tensor["name"]) is not None
 
 
@@ -138,7 +144,8 @@ def test_what_was_assumed_is_said_line_by_line(project: Path) -> None:
         f"assumed: {ENSEMBLE} is the ensemble; its steps are pre, net and post",
         "assumed: left out, for they are no models: README.md",
         f"assumed: provided weights: net/1/model.onnx  0.0 MB  sha256 {sha256}",
-        f"assumed: {ENSEMBLE}/examples/made_up.json is a request that was made up from config.pbtxt: replace it by a real one",
+        f"assumed: {ENSEMBLE}/examples/made_up.json is a request that was made up from config.pbtxt: replace it by a "
+        "real one",
     ]
     assert last.endswith("ensembles/plain is ready: build.py demo plain")
     assert sha256 in (project / "ensembles" / "plain" / "ensemble.toml").read_text()
@@ -176,9 +183,6 @@ def test_environments_beside_the_models_are_packed_under_the_new_names(tmp_path:
         "assumed: pre runs in the environment that its config.pbtxt names: $$TRITON_MODEL_DIRECTORY/../env.tar.gz"
         in result.stdout
     )
-    from triton_ensembles.building.plan import plan_build
-    from triton_ensembles.building.staging import stage
-
     plan = plan_build(project / "ensembles" / "x", CPU)
     stage(plan, tmp_path / "staged", artifacts={}, environments={})
     assert (tmp_path / "staged" / "env.tar.gz").read_text() == "packed"

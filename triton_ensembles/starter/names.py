@@ -42,8 +42,8 @@ def _fault(name: str) -> str | None:
         return "it is empty"
     if strange := _STRANGE.search(name):
         return (
-            f"it contains {strange.group()!r}, which a shell or a URL does not take as it is: Triton starts Python steps "
-            "by the one, and clients ask by the other"
+            f"it contains {strange.group()!r}, which a shell or a URL does not take as it is: Triton starts Python "
+            "steps by the one, and clients ask by the other"
         )
     if name[0] in ".-":
         return f"it begins with {name[0]!r}, as hidden files and options do"

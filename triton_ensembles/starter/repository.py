@@ -26,11 +26,13 @@ class Found:
     Attributes:
         folder: the one whose folders are the models; the model itself, if it is only one.
         configs: by the folders of the models; empty where a model has no config.pbtxt, or none that can be read.
+        faults: of the ensembles whose config.pbtxt cannot be read.
         is_model: whether ``folder`` is a model itself.
     """
 
     folder: Path
     configs: dict[str, ModelConfig]
+    faults: dict[str, EnsembleError]
     is_model: bool = False
 
     @property
@@ -76,8 +78,16 @@ def choose_model(found: Found, wanted: str) -> str:
     """The ensemble to take in, or a single model, which becomes the only step of a new one.
 
     Raises:
-        EnsembleError: there are several that it may be, or not the one that is wanted.
+        EnsembleError: there are several that it may be, not the one that is wanted, or it cannot be read.
     """
+    chosen = _chosen(found, wanted)
+    if fault := found.faults.get(chosen):
+        cure = "correct it; instead of a template (${…}), take in what it is filled to"
+        raise EnsembleError(fault.message, path=fault.path, line=fault.line, cure=cure)
+    return chosen
+
+
+def _chosen(found: Found, wanted: str) -> str:
     names = list(found.configs)
     if wanted:
         if wanted not in names:
@@ -127,21 +137,20 @@ def _is_searched(folder: Path) -> bool:
 
 
 def _read(folder: Path, name: str) -> Found:
-    if _is_model(folder):
-        config = _config(folder)
-        return Found(folder, {config.name or name: config}, is_model=True)
-    return Found(folder, {child.name: _config(child) for child in _folders(folder) if _is_model(child)})
-
-
-def _config(model: Path) -> ModelConfig:
-    """Empty for one that cannot be read, which `check` explains; that of an ensemble is needed here."""
-    path = model / CONFIG
-    try:
-        return read_config(path)
-    except EnsembleError:
-        if path.is_file() and ENSEMBLE.search(path.read_text("utf-8", errors="replace")):
-            raise
-        return ModelConfig()
+    alone = _is_model(folder)
+    places = {"": folder} if alone else {child.name: child for child in _folders(folder) if _is_model(child)}
+    configs: dict[str, ModelConfig] = {}
+    faults: dict[str, EnsembleError] = {}
+    for key, place in places.items():
+        path, config = place / CONFIG, ModelConfig()
+        try:
+            config = read_config(path)
+        except EnsembleError as error:  # `check` explains it
+            if path.is_file() and ENSEMBLE.search(path.read_text("utf-8", errors="replace")):
+                config.platform = "ensemble"
+                faults[key or name] = error
+        configs[key or config.name or name] = config
+    return Found(folder, configs, faults, is_model=alone)
 
 
 def _is_model(folder: Path) -> bool:
