@@ -83,6 +83,17 @@ def test_it_checks_and_draws_a_repository_that_is_not_ours(installed: Path, repo
     assert done.stdout.startswith(NAME), done.stderr
 
 
+def test_it_writes_a_project(installed: Path, tmp_path: Path) -> None:
+    """Its templates are in the wheel, those of hidden files too."""
+    cli = installed / "triton-ensembles"
+    done = run(cli, "new", "moods", folder=tmp_path)
+    assert done.stdout == "ensembles/moods is ready: triton-ensembles demo moods\n", done.stderr
+    for path in (".github/workflows/ci.yml", ".gitignore", "pyproject.toml", "tests/test_moods.py"):
+        assert (tmp_path / path).is_file()
+    done = run(cli, "check", "--strict", folder=tmp_path)
+    assert done.stdout.startswith("no faults in 1 repository"), done.stdout
+
+
 def test_it_says_which_line_installs_what_a_command_needs(installed: Path, tmp_path: Path) -> None:
     done = run(installed / "triton-ensembles", "endpoint", "--port", "0", folder=tmp_path)
     assert done.returncode == 2

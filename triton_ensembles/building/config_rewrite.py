@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from triton_ensembles.building.environment_forms import execution_env_path
+from triton_ensembles.building.environment_forms import execution_env_path, rename_beside
 from triton_ensembles.building.gpu_config import tune
 from triton_ensembles.building.model_selection import SelectedModel
 from triton_ensembles.recipe.schema import Recipe
@@ -32,6 +32,7 @@ def rewrite_configs(
     names = {step: name if step == ensemble else f"{name}.{step}" for step in configs}
     for step, config in configs.items():
         config.name = names[step]
+        rename_beside(config, names)
         if step == ensemble:
             for use in config.ensemble_scheduling.step:
                 use.model_name = names.get(use.model_name, use.model_name)

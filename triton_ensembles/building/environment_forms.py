@@ -6,13 +6,18 @@
 * wheels: no environment, only the packages' files beside model.py.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from triton_ensembles.recipe.schema import Environment, EnvironmentKind
+from triton_ensembles.triton.model_config import ModelConfig
 from triton_ensembles.triton.releases import version
 from triton_ensembles.triton.targets import Target
 
+_PARAMETER = "EXECUTION_ENV_PATH"
 _MODEL_FOLDER = "$$TRITON_MODEL_DIRECTORY"
+_BESIDE = re.compile(rf"({re.escape(_MODEL_FOLDER)}/+\.\./+)([^/]+)")
 _FOLDER = "environment"
 _TAKES_FOLDERS = (23, 7)  # python_backend #266
 
@@ -40,3 +45,23 @@ def execution_env_path(
     member = environment_member(name, environment, target, models)
     model, _, inner = member.partition("/")
     return f"{_MODEL_FOLDER}/{inner}" if inner and model == models[step] else f"{_MODEL_FOLDER}/../{member}"
+
+
+def rename_beside(config: ModelConfig, models: Mapping[str, str]) -> None:
+    """Let a config that names an environment in the folder of another step name it under that step's new name."""
+    if _PARAMETER in config.parameters:
+        value = config.parameters[_PARAMETER]
+        value.string_value = _BESIDE.sub(
+            lambda found: found[1] + models.get(found[2], found[2]), value.string_value, count=1
+        )
+
+
+def environments_beside(folder: Path, configs: Mapping[str, ModelConfig]) -> Iterator[Path]:
+    """The environments in ``folder`` itself, and in no model's, that configs name."""
+    named = {
+        found[2]
+        for config in configs.values()
+        if _PARAMETER in config.parameters and (found := _BESIDE.match(config.parameters[_PARAMETER].string_value))
+    }
+    models = {config.name for config in configs.values()}
+    yield from (folder / name for name in sorted(named - models) if (folder / name).exists())

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from triton_ensembles.building.environment_forms import environment_member, kind_for
+from triton_ensembles.building.environment_forms import environment_member, environments_beside, kind_for
 from triton_ensembles.building.environments import MadeEnvironment
 from triton_ensembles.building.plan import BuildPlan, written_paths
 from triton_ensembles.check.suppression.comments import carried
@@ -37,6 +37,9 @@ def stage(
     for path, made in artifacts.items():
         step, inner = path.split("/", 1)
         place(made, destination / plan.configs[step].name / inner)
+    for beside in environments_beside(plan.folder, plan.configs):
+        for file in files_in(beside).values() if beside.is_dir() else [beside]:
+            copy(file, destination / file.relative_to(plan.folder))
     models = {step: config.name for step, config in plan.configs.items()}
     for name, environment in environments.items():
         wanted = plan.recipe.environments[name]

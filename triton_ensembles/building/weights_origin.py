@@ -44,12 +44,13 @@ def _in_git(plan: BuildPlan) -> Iterator[Path]:
         if config is None or len(inner) < 2 or not inner[0].isdecimal() or path.is_dir() or path.suffix == _PIPELINE:
             continue
         replaced = "/".join((step, *inner)) in {artifact.path for artifact in plan.recipe.artifacts}
-        if path.name != CONFIG and not replaced and (_is_model(config.backend, path) or not _is_text(path)):
+        if path.name != CONFIG and not replaced and holds_weights(config.backend, path):
             yield path
 
 
-def _is_model(backend: str, path: Path) -> bool:
-    return backend != "python" and path.suffix not in (".py", ".md", ".txt")
+def holds_weights(backend: str, path: Path) -> bool:
+    """Whether a file in a version folder of a model for ``backend`` may hold weights."""
+    return (backend != "python" and path.suffix not in (".py", ".md", ".txt")) or not _is_text(path)
 
 
 def _is_text(path: Path) -> bool:

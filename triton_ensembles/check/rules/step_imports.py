@@ -27,7 +27,7 @@ _TOOLS_OF_IMAGES = frozenset({"_distutils_hack", "distutils", "pip", "pkg_resour
     words="No module named 'not_installed'",
 )
 def import_missing(model: Model, destination: Destination) -> Iterator[Finding]:
-    for file, found, python in _missing(model, destination):
+    for file, found, python in missing_imports(model, destination):
         if not found.later and not found.elsewhere and not _is_tool(found, destination):
             yield _finding(
                 file,
@@ -43,7 +43,7 @@ def import_missing(model: Model, destination: Destination) -> Iterator[Finding]:
     severity=Severity.WARNING,
 )
 def import_uncertain(model: Model, destination: Destination) -> Iterator[Finding]:
-    for file, found, python in _missing(model, destination):
+    for file, found, python in missing_imports(model, destination):
         if _is_tool(found, destination):
             yield _finding(
                 file,
@@ -74,7 +74,7 @@ def _finding(file: PythonFile, found: Import, message: str, effect: str) -> Find
     return Finding(file.place(found), message, effect, cure)
 
 
-def _missing(model: Model, destination: Destination) -> Iterator[tuple[PythonFile, Import, str]]:
+def missing_imports(model: Model, destination: Destination) -> Iterator[tuple[PythonFile, Import, str]]:
     """What neither the Python of the server nor the step itself has, and that Python."""
     if reference(model) or has_stub(model) or packages_of(model) or _gets_environment(model):
         return

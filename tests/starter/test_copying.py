@@ -1,0 +1,61 @@
+"""Copies of what is taken in: no links, no loops, and no more on the disk than before."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import file_digest
+from triton_ensembles.starter.copying import Copied, copy_tree
+
+HOLE = 4 << 20
+
+
+def test_a_file_with_holes_takes_no_more_than_before(tmp_path: Path) -> None:
+    source = tmp_path / "model" / "weights.bin"
+    source.parent.mkdir()
+    with source.open("wb") as file:
+        file.write(b"begin")
+        file.seek(HOLE)
+        file.write(b"end")
+        file.truncate(2 * HOLE)
+    copy_tree(source.parent, tmp_path / "copy", Copied())
+    copy = tmp_path / "copy" / "weights.bin"
+    assert file_digest(copy) == file_digest(source)
+    assert copy.stat().st_size == 2 * HOLE
+    assert copy.stat().st_blocks <= source.stat().st_blocks + 256
+
+
+def test_what_links_lead_to_is_copied(tmp_path: Path) -> None:
+    (tmp_path / "store" / "inner").mkdir(parents=True)
+    (tmp_path / "store" / "blob").write_text("weights")
+    (tmp_path / "store" / "inner" / "labels.txt").write_text("cat")
+    model = tmp_path / "model"
+    (model / "1" / "__pycache__").mkdir(parents=True)
+    (model / "1" / "model.onnx").symlink_to("../../store/blob")
+    (model / "1" / "more").symlink_to("../../store/inner")
+    (model / "1" / "gone.bin").symlink_to("nowhere")
+    os.mkfifo(model / "1" / "pipe")
+    copied = Copied()
+    copy_tree(model, tmp_path / "copy", copied)
+    found = sorted(path.relative_to(tmp_path / "copy").as_posix() for path in (tmp_path / "copy").rglob("*"))
+    assert found == ["1", "1/model.onnx", "1/more", "1/more/labels.txt"]
+    assert not any(path.is_symlink() for path in (tmp_path / "copy").rglob("*"))
+    (tmp_path / "store" / "blob").write_text("other")
+    assert (tmp_path / "copy" / "1" / "model.onnx").read_text() == "weights"
+    assert [[path.name for path in each] for each in (copied.links, copied.dead, copied.others)] == [
+        ["model.onnx", "more"],
+        ["gone.bin"],
+        ["pipe"],
+    ]
+
+
+def test_a_link_to_a_folder_around_it_is_refused(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    (model / "1").mkdir(parents=True)
+    (model / "1" / "self").symlink_to("..")
+    with pytest.raises(EnsembleError, match="this link leads to a folder that it lies in"):
+        copy_tree(model, tmp_path / "copy", Copied())

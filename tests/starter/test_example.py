@@ -1,0 +1,57 @@
+"""Requests that are made up: the project's own reader of requests takes them, for every type of tensor."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from triton_ensembles.examples.request_file import read_request
+from triton_ensembles.starter.example import NAME, write_example
+from triton_ensembles.triton.model_config import DataType, ModelConfig
+
+
+def config_of(datatype: str, dims: list[int], batch: int = 8) -> ModelConfig:
+    config = ModelConfig(max_batch_size=batch)
+    config.input.add(name="X", data_type=DataType.Value(f"TYPE_{datatype}"), dims=dims)
+    return config
+
+
+@pytest.mark.parametrize(
+    ("datatype", "dims", "batch", "shape"),
+    [
+        ("FP32", [3, 224, 224], 8, (1, 3, 224, 224)),
+        ("FP32", [3, -1, -1], 8, (1, 3, 224, 224)),
+        ("FP16", [2, 600], 8, (1, 2, 600)),
+        ("INT64", [-1], 8, (1, 8)),
+        ("INT64", [-1, 700], 0, (8, 700)),
+        ("BOOL", [4], 0, (4,)),
+        ("UINT8", [-1], 8, (1, 8)),
+        ("STRING", [-1], 8, (1, 1)),
+        ("STRING", [2], 0, (2,)),
+    ],
+)
+def test_it_fits_the_config(tmp_path: Path, datatype: str, dims: list[int], batch: int, shape: tuple[int, ...]) -> None:
+    config = config_of(datatype, dims, batch)
+    assert write_example(tmp_path, config, [])
+    values = read_request(tmp_path / NAME, config).inputs["X"]
+    assert values.shape == shape
+    assert values.dtype == np.object_ or (values.astype(float).max() > 0)
+
+
+@pytest.mark.parametrize("datatype", ["UINT8", "STRING"])
+@pytest.mark.parametrize("code", [b"Image.open(io.BytesIO(row))", b"fn.decoders.image(jpegs)", b"cv2.imdecode(row)"])
+def test_a_step_that_decodes_pictures_gets_one(tmp_path: Path, datatype: str, code: bytes) -> None:
+    config = config_of(datatype, [-1] if datatype == "UINT8" else [1])
+    assert write_example(tmp_path, config, [code])
+    values = read_request(tmp_path / NAME, config).inputs["X"]
+    content = values.tobytes() if datatype == "UINT8" else values[0, 0]
+    assert Image.open(io.BytesIO(content)).convert("RGB").size == (64, 64)
+
+
+def test_what_cannot_be_written_as_json_is_left_to_people(tmp_path: Path) -> None:
+    assert not write_example(tmp_path / "none", config_of("BF16", [4]), [])
+    assert not (tmp_path / "none").exists()

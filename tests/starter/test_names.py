@@ -1,0 +1,39 @@
+"""The names of new ensembles: what Triton, a shell, a URL or a file system cannot take is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.starter.names import check_name
+
+
+@pytest.mark.parametrize("name", ["moods", "Moods-2.1", "_x", "1", "a.b-C_d", "x" * 100])
+def test_what_a_model_can_be_called(name: str) -> None:
+    check_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("", None),
+        ("two words", "two_words"),
+        ("größe", "gr_e"),
+        (".hidden", "hidden"),
+        ("-option", "option"),
+        ("a/b", "a_b"),
+        ("../a", "_a"),
+        ("a$b", "a_b"),
+        ("a+b", "a_b"),
+        ("a\nb", "a_b"),
+        ("model.tar.gz", "model"),
+        ("x" * 101, "x" * 100),
+        ("💡", None),
+    ],
+)
+def test_what_it_cannot_be_called(name: str, instead: str | None) -> None:
+    with pytest.raises(EnsembleError, match="cannot be the name of an ensemble: it ") as caught:
+        check_name(name)
+    assert (f"{instead!r} would do" in caught.value.cure) if instead else ("would do" not in caught.value.cure)
+    if instead:
+        check_name(instead)

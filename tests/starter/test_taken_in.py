@@ -1,0 +1,278 @@
+"""`new NAME --from …`: repositories as people have them are built and answer; what is missing is said."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tritonclient.http as http
+
+from tests.commands.projects import run_in
+from tests.starter.repositories import (
+    ENSEMBLE,
+    LABEL,
+    TEXT,
+    X,
+    write,
+    write_ensemble,
+    write_network,
+    write_repository,
+    write_step,
+)
+from triton_ensembles.building.build import build
+from triton_ensembles.building.places import Places
+from triton_ensembles.building.plan import plan_build
+from triton_ensembles.building.staging import stage
+from triton_ensembles.examples.folder import read_examples
+from triton_ensembles.files import file_digest
+from triton_ensembles.triton.model_config import CONFIG, read_config
+from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.targets import CPU
+
+PICTURE = ("IMAGE", "UINT8", "-1")
+_ENVIRONMENT = 'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "$$TRITON_MODEL_DIRECTORY/{}" }} }}\n'
+
+
+def plain(folder: Path) -> Path:
+    """A repository beside the code of a client."""
+    write_repository(folder / "deploy" / "model_repository")
+    write(folder / "deploy" / "model_repository" / "README.md", "how to deploy")
+    write(folder / "client" / "client.py", "import tritonclient")
+    return folder
+
+
+def archive(folder: Path) -> Path:
+    write_repository(folder / "models")
+    subprocess.run(["tar", "-C", folder / "models", "-czf", folder / "model.tar.gz", "."], check=True)
+    return folder / "model.tar.gz"
+
+
+def links(folder: Path) -> Path:
+    """Weights and a step are elsewhere, written on Windows."""
+    write_repository(folder / "models")
+    for moved in ("net/1/model.onnx", "post"):
+        place = folder / "models" / moved
+        place.rename(folder / place.name)
+        place.symlink_to(folder / place.name)
+    for path in [*folder.rglob("*.py"), *folder.rglob(CONFIG)]:
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    return folder
+
+
+def network(folder: Path) -> Path:
+    """A single model, whose file says all."""
+    write_network(folder / "models" / "net" / "3" / "model.onnx")
+    return folder
+
+
+def pictures(folder: Path) -> Path:
+    """A Python step with a package that requirements.txt pins."""
+    picture = "Image.open(io.BytesIO(row.tobytes())).resize((2, 2)).convert('L')"
+    answer = f"np.stack([np.asarray({picture}, np.float32).ravel() for row in x])"
+    write_step(folder / "models" / "decode", PICTURE, X, answer, imports="import io\nfrom PIL import Image\n")
+    write_ensemble(folder / "models" / "decoder", PICTURE, X, "decode IMAGE X")
+    write(
+        folder / "requirements.txt",
+        "# of the client, too\ntritonclient[all]\npillow==11.0.0  # the newest then\n-r more.txt\n",
+    )
+    return folder
+
+
+def one_of_several(folder: Path) -> Path:
+    write_repository(folder / "models")
+    write_ensemble(folder / "models" / "lengths", TEXT, X, "pre TEXT X")
+    return folder / "models"
+
+
+REPOSITORIES: dict[str, tuple[Callable[[Path], Path], list[str]]] = {
+    "plain": (plain, []),
+    "archive": (archive, []),
+    "links": (links, []),
+    "network": (network, []),
+    "pictures": (pictures, []),
+    "several": (one_of_several, ["--model", "lengths"]),
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project that has taken all of REPOSITORIES in; `said.txt` in it has what was said of each."""
+    project = tmp_path_factory.mktemp("project")
+    (project / "ensembles").mkdir()
+    for name, (make, options) in REPOSITORIES.items():
+        source = make(tmp_path_factory.mktemp(name))
+        result = run_in(project, "new", name, "--from", source, *options)
+        assert result.exit_code == 0, result.output
+        (project / f"{name}.txt").write_text(result.stdout)
+        shutil.rmtree(source if source.is_dir() else source.parent)  # nothing of it is needed any more
+    return project
+
+
+def said(project: Path, name: str) -> list[str]:
+    return (project / f"{name}.txt").read_text().splitlines()
+
+
+def test_each_is_built_served_and_answers_its_example(project: Path, tmp_path: Path) -> None:
+    assert run_in(project, "check", "--strict").exit_code == 0
+    places = Places.of(project)
+    built = [build(places.ensembles / name, CPU, places, allow_random=False, progress=print) for name in REPOSITORIES]
+    assert {each.name: each.manifest["weights"] for each in built if each.name != "pictures"} == {
+        name: "provided" for name in REPOSITORIES if name != "pictures"
+    }
+    one_by_one = ["--model-control-mode=explicit"]  # many Python steps at once are too much for a busy machine
+    with (
+        TritonServer([each.repository for each in built], log=tmp_path / "log", arguments=one_by_one) as server,
+        http.InferenceServerClient(server.http_url, network_timeout=300, connection_timeout=300) as client,
+    ):
+        for each in built:
+            for model in sorted((path.parent.name for path in each.repository.glob(f"*/{CONFIG}")), reverse=True):
+                client.load_model(model)
+            (request,) = read_examples(places.ensembles / each.name).requests
+            result = client.infer(each.name, request.infer_inputs())
+            for tensor in client.get_model_metadata(each.name)["outputs"]:
+                assert result.as_numpy(tensor["name"]) is not None
+
+
+def test_what_was_assumed_is_said_line_by_line(project: Path) -> None:
+    sha256 = file_digest(project / "ensembles" / "plain" / "net" / "1" / "model.onnx")
+    *lines, last = said(project, "plain")
+    assert [line.partition("/deploy")[2] or line for line in lines] == [
+        "/model_repository",
+        f"assumed: {ENSEMBLE} is the ensemble; its steps are pre, net and post",
+        "assumed: left out, for they are no models: README.md",
+        f"assumed: provided weights: net/1/model.onnx  0.0 MB  sha256 {sha256}",
+        f"assumed: {ENSEMBLE}/examples/made_up.json is a request that was made up from config.pbtxt: replace it by a "
+        "real one",
+    ]
+    assert last.endswith("ensembles/plain is ready: build.py demo plain")
+    assert sha256 in (project / "ensembles" / "plain" / "ensemble.toml").read_text()
+    assert "assumed: copied what links lead to: model.onnx and post" in said(project, "links")
+    assert "assumed: left out, for no step needs them: net, pipeline and post" in said(project, "several")
+    assert "assumed: envs/pictures.yml has the packages that decode import: pillow==11.0.0" in said(project, "pictures")
+
+
+def test_a_single_model_becomes_an_ensemble_of_one_step_with_the_tensors_of_its_file(project: Path) -> None:
+    folder = project / "ensembles" / "network"
+    config = read_config(folder / "ensemble" / CONFIG)
+    assert [(each.name, list(each.dims)) for each in (*config.input, *config.output)] == [("X", [4]), ("Y", [3])]
+    assert read_config(folder / "net" / CONFIG).backend == "onnxruntime"
+    assert "assumed: net is a single model: it is the only step of a new ensemble with the same tensors" in said(
+        project, "network"
+    )
+
+
+def test_the_generated_test_asks_what_was_taken_in(project: Path) -> None:
+    text = (project / "tests" / "test_several.py").read_text()
+    assert '"ensembles" / "several"' in text and "triton_server" in text
+
+
+def test_environments_beside_the_models_are_packed_under_the_new_names(tmp_path: Path) -> None:
+    models = tmp_path / "models"
+    write_repository(models, more=_ENVIRONMENT.format("../env.tar.gz"))
+    write(models / "env.tar.gz", "packed")
+    (models / "pre" / "venv").mkdir()
+    write(models / "pre" / "venv" / "bin" / "activate", "")
+    write(models / "post" / CONFIG, (models / "post" / CONFIG).read_text().replace("../env.tar.gz", "../pre/venv"))
+    project = tmp_path / "project"
+    (project / "ensembles").mkdir(parents=True)
+    result = run_in(project, "new", "x", "--from", models)
+    assert (
+        "assumed: pre runs in the environment that its config.pbtxt names: $$TRITON_MODEL_DIRECTORY/../env.tar.gz"
+        in result.stdout
+    )
+    plan = plan_build(project / "ensembles" / "x", CPU)
+    stage(plan, tmp_path / "staged", artifacts={}, environments={})
+    assert (tmp_path / "staged" / "env.tar.gz").read_text() == "packed"
+    named = {
+        step: read_config(tmp_path / "staged" / f"x.{step}" / CONFIG).parameters["EXECUTION_ENV_PATH"].string_value
+        for step in ("pre", "post")
+    }
+    assert named == {"pre": "$$TRITON_MODEL_DIRECTORY/../env.tar.gz", "post": "$$TRITON_MODEL_DIRECTORY/../x.pre/venv"}
+    assert (tmp_path / "staged" / "x.pre" / "venv" / "bin" / "activate").is_file()
+
+
+def test_what_is_missing_is_one_line_each(tmp_path: Path) -> None:
+    models = tmp_path / "models"
+    write_repository(models, imports="import unknown_module\n")
+    (models / "net" / "1" / "model.onnx").unlink()
+    shutil.rmtree(models / "post" / "1")
+    project = tmp_path / "project"
+    (project / "ensembles").mkdir(parents=True)
+    result = run_in(project, "new", "x", "--from", models)
+    assert result.exit_code == 0
+    left = [line.removeprefix("left to do: ") for line in result.stdout.splitlines() if line.startswith("left to do")]
+    assert len(left) == 3
+    assert left[0].endswith(
+        "ensembles/x/post/1/model.py is missing: put it there, or let an artifact of the recipe make it"
+    )
+    assert "ensembles/x/net/1: version 1 has no model.onnx" in left[1]
+    assert "ensembles/x/pre/1/model.py:3:1: Python 3.11 has no module 'unknown_module'" in left[2]
+    assert "partial" not in result.stdout
+    assert "is taken in; do what is left, then: build.py build x --prove" in result.stdout
+
+
+def _nested(folder: Path) -> Path:
+    write_repository(folder)
+    write_ensemble(folder / "outer", TEXT, LABEL, f"{ENSEMBLE} TEXT LABEL")
+    return folder
+
+
+def _two_models(folder: Path) -> Path:
+    write_network(folder / "a" / "1" / "model.onnx")
+    write_network(folder / "b" / "1" / "model.onnx")
+    return folder
+
+
+def _no_tensors(folder: Path) -> Path:
+    write(folder / "a" / "1" / "model.py", "")
+    write(folder / "a" / CONFIG, 'backend: "python"')
+    return folder
+
+
+def _broken(folder: Path) -> Path:
+    write(folder / "a" / CONFIG, 'platform: "ensemble"\nmax_batch_size: ${size}\n')
+    return folder
+
+
+def _text_file(folder: Path) -> Path:
+    write(folder / "model.zip", "PK")
+    return folder / "model.zip"
+
+
+def _empty(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _two_repositories(folder: Path) -> Path:
+    write_repository(folder / "cpu")
+    write_repository(folder / "gpu")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (_empty, "there is no model here: neither in this folder nor below it is a config.pbtxt; name the folder"),
+        (_two_models, "none of the 2 models here is an ensemble: 'a' and 'b'; choose the one that becomes"),
+        (one_of_several, "there are 2 ensembles here: 'lengths' and 'pipeline'; choose one: --model lengths"),
+        (_nested, "the ensemble 'outer' has ensembles as steps ('pipeline'), and a build takes one ensemble"),
+        (_no_tensors, "'a' is no ensemble, and its config.pbtxt has no input and output"),
+        (_broken, "config.pbtxt:2: 'max_batch_size: ${size}': Couldn't parse integer"),
+        (_text_file, "model.zip: "),
+        (_two_repositories, "there are 2 model repositories here: "),
+    ],
+)
+def test_what_cannot_be_taken_in_is_refused_and_nothing_is_written(
+    tmp_path: Path, make: Callable[[Path], Path], message: str
+) -> None:
+    project = tmp_path / "project"
+    (project / "ensembles").mkdir(parents=True)
+    result = run_in(project, "new", "x", "--from", make(tmp_path / "source"))
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    assert message in line and "; " in line
+    assert [path.name for path in project.rglob("*")] == ["ensembles"]

@@ -1,0 +1,75 @@
+"""``new``: an ensemble, and a project for it."""
+
+from pathlib import Path
+
+import click
+
+from triton_ensembles.commands import output
+from triton_ensembles.errors import shown
+from triton_ensembles.paths import COMMAND
+from triton_ensembles.project import ENSEMBLES
+from triton_ensembles.starter.project import root_of
+
+
+@click.command()
+@click.argument("name")
+@output.quiet
+@click.option(
+    "--from",
+    "source",
+    metavar="REPOSITORY",
+    type=click.Path(exists=True, path_type=Path),
+    help="Take in what exists: a model repository, a folder that has one, a single model, or a .tar.gz of these.",
+)
+@click.option(
+    "--model",
+    metavar="MODEL",
+    default="",
+    help="--from: the ensemble to take in, where there are several, or the single model that becomes one.",
+)
+@click.pass_context
+def new(context: click.Context, name: str, source: Path | None, model: str) -> None:
+    """Write the ensemble NAME into the project; in an empty folder, write a whole project.
+
+    Without --from it is a small complete one: texts to a label, by a Python step, an ONNX network that a script makes,
+    and a Python step, with a recipe, an environment file, an example request and a test. A project also gets a
+    Makefile, a CI workflow, a pre-commit config and pinned requirements.
+
+    With --from the models are copied, and nothing of the REPOSITORY is changed. What was assumed is said line by line,
+    and so is what is left to do: a file that is missing, a package that is unknown. Models that the ensemble does not
+    need are left out. A single model becomes the only step of a new ensemble.
+
+    \b
+      mkdir serving && cd serving && triton-ensembles new moods     a project with one ensemble
+      new reviews --from ~/triton/model_repository                  one that exists
+      new reviews --from models --model review_ensemble             one of several
+      new reviews --from model.tar.gz                               what SageMaker serves
+
+    Nothing is overwritten, and after an error nothing was written.
+    """
+    if model and not source:
+        raise click.UsageError("--model is for --from")
+    root, whole = root_of(context.find_object(Path), Path.cwd())
+    if source:
+        from triton_ensembles.starter.taken_in import take_in  # imports the rules of check
+
+        written, notes = take_in(root, name, source, model, whole=whole)
+    else:
+        from triton_ensembles.starter.fresh import write_fresh
+
+        written, notes = write_fresh(root, name, whole=whole), None
+    say = output.progress()
+    for path in written.paths:
+        say(f"wrote {shown(root / path)}")
+    for path in written.kept:
+        say(f"kept {shown(root / path)}, which was there")
+    for line in notes.assumed if notes else ():
+        click.echo(f"assumed: {line}")
+    for line in notes.left if notes else ():
+        click.echo(f"left to do: {line}")
+    if notes and notes.left:
+        click.echo(
+            f"{shown(root / ENSEMBLES / name)} is taken in; do what is left, then: {COMMAND} build {name} --prove"
+        )
+    else:
+        click.echo(f"{shown(root / ENSEMBLES / name)} is ready: {COMMAND} demo {name}")

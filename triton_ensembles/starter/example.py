@@ -1,0 +1,114 @@
+"""An example request that is made up from a config.pbtxt, until somebody writes a real one."""
+
+import base64
+import json
+import math
+import random
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from triton_ensembles.starter.picture import png
+from triton_ensembles.triton.model_config import DataType, ModelConfig
+
+NAME = "made_up.json"
+_INLINE = 1000  # numbers; more are in a file
+_ANY_LENGTH, _ANY_SIDE = 8, 224  # for dims of -1: of a list, and of a picture or a volume
+_DECODES = (
+    b"Image.open",
+    b"imdecode",
+    b"decode_image",
+    b"decode_jpeg",
+    b"decoders.image",
+    b"decoders__Image",
+    b"imread",
+)
+# By datatype: the code of struct, the dtype of NumPy.
+_NUMBERS = {
+    "FP16": ("e", "<f2"), "FP32": ("f", "<f4"), "FP64": ("d", "<f8"), "BOOL": ("?", "|b1"),
+    "INT8": ("b", "|i1"), "INT16": ("h", "<i2"), "INT32": ("i", "<i4"), "INT64": ("q", "<i8"),
+    "UINT8": ("B", "|u1"), "UINT16": ("H", "<u2"), "UINT32": ("I", "<u4"), "UINT64": ("Q", "<u8"),
+}  # fmt: skip
+_PICTURE = "picture.png"
+
+
+class _UnknownTypeError(Exception):
+    """A datatype that neither JSON nor NumPy has."""
+
+
+def write_example(folder: Path, config: ModelConfig, code: Iterable[bytes]) -> bool:
+    """Write a request for the ensemble with this ``config`` into ``folder``.
+
+    Numbers are random ones between 0 and 1, or 1; texts are a sentence; where the ``code`` of a step decodes pictures,
+    bytes are one.
+
+    Returns:
+        Whether it could be written.
+    """
+    maker = _Maker(b"\n".join(code), batch=[1] if config.max_batch_size else [])
+    try:
+        inputs = [maker.tensor(tensor) for tensor in config.input if not tensor.optional]
+    except _UnknownTypeError:
+        return False
+    if not inputs:
+        return False
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in maker.files.items():
+        (folder / name).write_bytes(content)
+    (folder / NAME).write_text(json.dumps({"inputs": inputs}, indent=2) + "\n", encoding="utf-8")
+    return True
+
+
+class _Maker:
+    """Makes the inputs of a request, and ``files`` that they name."""
+
+    def __init__(self, code: bytes, batch: list[int]) -> None:
+        self.files: dict[str, bytes] = {}
+        self._batch = batch
+        self._pictures = any(each in code for each in _DECODES)
+        self._base64, self._json = b"b64decode" in code, b"json.loads" in code
+
+    def tensor(self, tensor: Any) -> dict[str, Any]:
+        datatype = DataType.Name(tensor.data_type).removeprefix("TYPE_").replace("STRING", "BYTES")
+        entry = {"name": tensor.name, "datatype": datatype}
+        dims = list(tensor.dims)
+        if datatype == "UINT8" and dims == [-1] and self._pictures:
+            return entry | {"shape": [*self._batch, -1]} | self._file(_PICTURE, png())
+        if datatype == "BYTES":
+            return entry | self._texts([*self._batch, *(max(dim, 1) for dim in dims)])
+        any_size = _ANY_SIDE if len(dims) > 2 else _ANY_LENGTH
+        return entry | self._numbers(datatype, [*self._batch, *(dim if dim > 0 else any_size for dim in dims)])
+
+    def _texts(self, shape: list[int]) -> dict[str, Any]:
+        count = math.prod(shape)
+        if self._pictures and not self._base64 and count == 1:
+            return {"shape": shape} | self._file(_PICTURE, png())
+        text = base64.b64encode(png()).decode() if self._pictures else "{}" if self._json else "An example sentence."
+        return {"shape": shape, "data": [text] * count}
+
+    def _numbers(self, datatype: str, shape: list[int]) -> dict[str, Any]:
+        if datatype not in _NUMBERS:
+            raise _UnknownTypeError
+        count = math.prod(shape)
+        source = random.Random(0)
+        values = (
+            [round(source.random(), 4) for _ in range(count)] if "FP" in datatype else [datatype == "BOOL" or 1] * count
+        )
+        if count <= _INLINE:
+            return {"shape": shape, "data": values}
+        return {"shape": shape} | self._file(f"{len(self.files)}.npy", _npy(datatype, shape, values))
+
+    def _file(self, name: str, content: bytes) -> dict[str, Any]:
+        self.files[name] = content
+        return {"parameters": {"file": name}}
+
+
+def _npy(datatype: str, shape: list[int], values: list[Any]) -> bytes:
+    """NumPy's format, version 1.0."""
+    code, dtype = _NUMBERS[datatype]
+    header = repr({"descr": dtype, "fortran_order": False, "shape": tuple(shape)}).encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    return (
+        b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + struct.pack(f"<{len(values)}{code}", *values)
+    )

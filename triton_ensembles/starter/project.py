@@ -1,0 +1,65 @@
+"""The project that a new ensemble goes to: the one that there is, or a new one in an empty folder."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from triton_ensembles import __version__
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.project import ENSEMBLES, chosen_project, find_project
+from triton_ensembles.starter.templates import rendered
+
+# What a folder may hold that is still empty: what hosting services put into a new repository, and hidden files.
+_BEGINNINGS = ("readme", "license", "licence", "copying", "notice")
+
+_ONNXRUNTIME, _ONNX = "onnxruntime==1.31.1", "onnx==1.23.2"  # as in the extra build, which has much more
+
+
+def root_of(chosen: Path | None, working: Path) -> tuple[Path, bool]:
+    """The folder of the project, and whether it is a new one.
+
+    Args:
+        chosen: the folder that the user names, if any.
+        working: the current folder.
+
+    Raises:
+        EnsembleError: there is no project, and the folder is not empty.
+    """
+    project = chosen_project(chosen) if chosen else find_project(working)
+    if project is not None and (project / ENSEMBLES).is_dir():
+        return project, False
+    folder = chosen or working
+    others = [path.name for path in sorted(folder.iterdir()) if not _is_beginning(path.name)]
+    if others:
+        raise EnsembleError(
+            f"there is no project here or above, and this folder is not empty (it has {others[0]})",
+            path=folder,
+            cure=f"go to an empty folder for a whole project, or make the folder {ENSEMBLES}/ here for ensembles alone",
+        )
+    return folder, True
+
+
+def project_texts(
+    root: Path, name: str, backends: Iterable[str], *, makes_onnx: bool
+) -> tuple[dict[str, str], list[str]]:
+    """The files of a new project around the ensemble ``name``, and the paths of those that ``root`` already has.
+
+    Args:
+        backends: those of the ensemble, which decide what is installed.
+        makes_onnx: whether a script of it writes ONNX files.
+    """
+    texts = rendered("project", name, {"REQUIREMENTS": requirements({*backends}, makes_onnx=makes_onnx)})
+    kept = [path for path in texts if (root / path).exists()]
+    return {path: text for path, text in texts.items() if path not in kept}, kept
+
+
+def requirements(backends: set[str], *, makes_onnx: bool) -> str:
+    """The lines of requirements.txt, with no more engines than the backends need."""
+    if backends - {"python", "ensemble", "onnxruntime"}:
+        return f"triton-ensembles[serve,build]=={__version__}"
+    lines = [f"triton-ensembles[serve]=={__version__}"]
+    lines += [_ONNXRUNTIME] if "onnxruntime" in backends else []
+    return "\n".join([*lines, _ONNX] if makes_onnx else lines)
+
+
+def _is_beginning(name: str) -> bool:
+    return name.startswith(".") or name.lower().partition(".")[0] in _BEGINNINGS

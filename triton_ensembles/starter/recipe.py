@@ -1,0 +1,65 @@
+"""The text of the recipe, and of the environment file, of an ensemble that was taken in."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from triton_ensembles import __version__
+from triton_ensembles.building.weights_origin import holds_weights
+from triton_ensembles.files import file_digest
+from triton_ensembles.starter.steps import Packages
+from triton_ensembles.triton.backends import ENSEMBLE, PLATFORMS
+from triton_ensembles.triton.model_config import ModelConfig
+
+_POINTER = b"version https://git-lfs.github.com/"
+
+
+def weights_in(folder: Path, configs: Mapping[str, ModelConfig]) -> list[str]:
+    """A line for each file of the ensemble in ``folder`` that may hold weights: its path, size and sha256."""
+    lines = []
+    for name, config in configs.items():
+        for path in sorted((folder / name).glob("[0-9]*/**/*")):
+            if path.is_file() and _holds_weights(backend_of(config), path):
+                size = path.stat().st_size / 1e6
+                lines.append(f"{path.relative_to(folder).as_posix()}  {size:.1f} MB  sha256 {file_digest(path)}")
+    return lines
+
+
+def backend_of(config: ModelConfig) -> str:
+    """The backend, also where the config only has its platform; "ensemble" for an ensemble."""
+    return str(config.backend or PLATFORMS.get(config.platform, config.platform))
+
+
+def _holds_weights(backend: str, path: Path) -> bool:
+    """Without what keeps a folder in git, libraries of packages, and pointers of Git LFS."""
+    if backend == ENSEMBLE or path.name.startswith(".") or ".so" in path.suffixes:
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_POINTER)) != _POINTER and holds_weights(backend, path)
+
+
+def recipe_text(source: str, weights: list[str], packages: Packages, environment: str) -> str:
+    """ensemble.toml.
+
+    Args:
+        source: what was taken in.
+        weights: the lines of :func:`weights_in`.
+        environment: the path of the environment file, if there are ``packages``.
+    """
+    lines = ["# The recipe: what git does not hold.", "", f'requires = ">={__version__}"']
+    lines += [f"description = {json.dumps(f'Taken in from {source}')}", ""]
+    if weights:
+        lines += ['# Files that came with the models. Builds pack them as they are, and call the weights "provided".']
+        lines += [*(f"# {line}" for line in weights), ""]
+    if packages.requirements:
+        steps = ", ".join(map(json.dumps, packages.steps))
+        lines += ["[environments.steps]", f"file = {json.dumps(environment)}", f"steps = [{steps}]"]
+        lines += ['kind = "wheels" # the packages\' files beside model.py: small, and loaded fast', ""]
+    return "\n".join(lines)
+
+
+def environment_text(name: str, packages: Packages) -> str:
+    """The environment file. What has no version here gets one from the first build, which locks it."""
+    lines = ["# What model.py of the Python steps imports besides numpy, which Triton's own Python has."]
+    lines += [f"name: {json.dumps(name)}", "channels:", "  - conda-forge", "dependencies:"]
+    return "\n".join([*lines, *(f"  - {each}" for each in sorted(packages.requirements.values())), ""])

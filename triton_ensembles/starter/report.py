@@ -1,0 +1,72 @@
+"""What is said about an ensemble that was taken in, and what of it the faults of `check` say."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from triton_ensembles.check.checker import check
+from triton_ensembles.check.fault import Fault, Severity
+from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.paths import COMMAND
+from triton_ensembles.triton.backends import ENSEMBLE, KNOWN, PLATFORMS, TENSORFLOW_FILES
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.model_config import ModelConfig
+from triton_ensembles.triton.targets import CPU
+
+_MOST = 40  # lines
+
+
+@dataclass
+class Notes:
+    """Lines for the user.
+
+    Attributes:
+        assumed: what was taken in, and what was decided.
+        left: what the user has to do before it builds, or before its answers can be trusted.
+    """
+
+    assumed: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+
+def add_faults(notes: Notes, folder: Path, configs: Mapping[str, ModelConfig], final: Path) -> None:
+    """Add what `check` finds in the ensemble in ``folder``, which will lie at ``final``, to what is left to do."""
+    missing = [name for name, config in configs.items() if config.platform != ENSEMBLE and not _versions(folder / name)]
+    notes.left += [_missing(shown(final / name), configs[name]) for name in missing]
+    try:
+        report = check([folder], Destination(CPU.name))  # as a build does
+    except EnsembleError as error:
+        notes.left.append(error.headline)
+        return
+    written, place = shown(folder), shown(final)
+    lines = [_line(each).replace(written, place) for each in report.faults if _counts(each, missing)]
+    notes.left += lines[:_MOST]
+    if len(lines) > _MOST:
+        notes.left.append(f"{len(lines) - _MOST} more errors: {COMMAND} check {final.name}")
+    if report.warnings:
+        count = f"{report.warnings} warning" + ("s" if report.warnings > 1 else "")
+        notes.left.append(f"look at {count}: {COMMAND} check {final.name}")
+
+
+def _missing(model: str, config: ModelConfig) -> str:
+    """The line for a model without a version folder."""
+    backend = config.backend or PLATFORMS.get(config.platform, "")
+    known = TENSORFLOW_FILES.get(config.platform) or KNOWN.get(backend, ((), ""))[1]
+    file = config.default_model_filename or known or "the file of the model"
+    return f"{model}/1/{file} is missing: put it there, or let an artifact of the recipe make it"
+
+
+def _versions(model: Path) -> list[Path]:
+    return [path for path in model.iterdir() if path.is_dir() and path.name.strip()[:1].isdecimal()]
+
+
+def _counts(fault: Fault, missing: Collection[str]) -> bool:
+    """Whether it is an error that no other line has."""
+    is_said = fault.rule == "sagemaker-bls" or (
+        fault.rule == "version-not-available" and fault.place.path.rpartition("/")[2] in missing
+    )
+    return fault.severity is Severity.ERROR and not is_said
+
+
+def _line(fault: Fault) -> str:
+    return f"{fault.place}: {fault.message}" + (f"; {fault.cure}" if fault.cure else "")

@@ -1,0 +1,165 @@
+"""The model repository in what --from names, and the model in it that is wanted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.recipe.places import RECIPE
+from triton_ensembles.spelling import listed, most_of, nearest
+from triton_ensembles.starter.copying import SKIPPED
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
+from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
+
+_DEEPEST = 6  # folders between the one that is named and the repository in it
+_MOST_FOLDERS = 20_000
+_NO_REPOSITORIES = frozenset({"node_modules", "site-packages", "venv", ".venv"})
+
+
+@dataclass(frozen=True)
+class Found:
+    """A model repository on the disk.
+
+    Attributes:
+        folder: the one whose folders are the models; the model itself, if it is only one.
+        configs: by the folders of the models; empty where a model has no config.pbtxt, or none that can be read.
+        faults: of the ensembles whose config.pbtxt cannot be read.
+        is_model: whether ``folder`` is a model itself.
+    """
+
+    folder: Path
+    configs: dict[str, ModelConfig]
+    faults: dict[str, EnsembleError]
+    is_model: bool = False
+
+    @property
+    def ensembles(self) -> list[str]:
+        return [name for name, config in self.configs.items() if config.platform == "ensemble"]
+
+    def place(self, model: str) -> Path:
+        return self.folder if self.is_model else self.folder / model
+
+    def steps_of(self, ensemble: str) -> list[str]:
+        """The models that an ensemble names, each once."""
+        return list(dict.fromkeys(step.model_name for step in self.configs[ensemble].ensemble_scheduling.step))
+
+
+def find_repository(path: Path, wanted: str, name: str) -> Found:
+    """The repository at ``path`` or in a folder below it.
+
+    Args:
+        wanted: the model that the user names, or "".
+        name: what a model is called that is given without a folder of its own.
+
+    Raises:
+        EnsembleError: there is none, or there are several that it may be.
+    """
+    if (path / RECIPE).is_file():
+        message = f"this is an ensemble of a project already: it has an {RECIPE}"
+        cure = "copy the folder, and what its recipe names, into the other project"
+        raise EnsembleError(message, path=path, cure=cure)
+    found = [_read(folder, name) for folder in _repositories(path)]
+    if not found:
+        message = f"there is no model here: neither in this folder nor below it is a {CONFIG}"
+        cure = "name the folder whose folders are the models, each with a config.pbtxt, or a .tar.gz of it"
+        raise EnsembleError(message, path=path, cure=cure)
+    if len(found) > 1:
+        found = [each for each in found if wanted in each.configs or (not wanted and each.ensembles)] or found
+    if len(found) > 1:
+        names = most_of((shown(each.folder) for each in found), 6)
+        raise EnsembleError(f"there are {len(found)} model repositories here: {names}", path=path, cure="name one")
+    return found[0]
+
+
+def choose_model(found: Found, wanted: str) -> str:
+    """The ensemble to take in, or a single model, which becomes the only step of a new one.
+
+    Raises:
+        EnsembleError: there are several that it may be, not the one that is wanted, or it cannot be read.
+    """
+    chosen = _chosen(found, wanted)
+    if fault := found.faults.get(chosen):
+        cure = "correct it; instead of a template (${…}), take in what it is filled to"
+        raise EnsembleError(fault.message, path=fault.path, line=fault.line, cure=cure)
+    return chosen
+
+
+def _chosen(found: Found, wanted: str) -> str:
+    names = list(found.configs)
+    if wanted:
+        if wanted not in names:
+            meant = nearest(wanted, names)
+            cure = f"did you mean {meant!r}?" if meant else f"there are {listed(names)}"
+            raise EnsembleError(f"there is no model {wanted!r}", path=found.folder, cure=cure)
+        return wanted
+    outer = _outermost(found)
+    if len(outer) > 1:
+        message = f"there are {len(outer)} ensembles here: {listed(outer)}"
+        raise EnsembleError(message, path=found.folder, cure=f"choose one: --model {outer[0]}")
+    if outer:
+        return outer[0]
+    if len(names) > 1:
+        message = f"none of the {len(names)} models here is an ensemble: {listed(names)}"
+        cure = f"choose the one that becomes an ensemble of one step (--model {names[0]}), or write the ensemble first"
+        raise EnsembleError(message, path=found.folder, cure=cure)
+    return names[0]
+
+
+def _outermost(found: Found) -> list[str]:
+    """The ensembles that are not steps of others."""
+    inner = {step for name in found.ensembles for step in found.steps_of(name)}
+    return [name for name in found.ensembles if name not in inner] or found.ensembles
+
+
+def _repositories(path: Path) -> Iterator[Path]:
+    """``path`` if it is a repository or a model, and the folders below it that are; none is inside of a model."""
+    if _is_model(path):
+        yield path
+        return
+    waiting, seen = [(path, 0)], 0
+    while waiting:
+        folder, depth = waiting.pop(0)
+        inside = [child for child in _folders(folder) if child.name not in _NO_REPOSITORIES]
+        models = [child for child in inside if _is_model(child)]
+        if models:
+            yield folder
+        seen += len(inside)
+        if depth < _DEEPEST and seen < _MOST_FOLDERS:
+            waiting += [(child, depth + 1) for child in inside if child not in models and _is_searched(child)]
+
+
+def _is_searched(folder: Path) -> bool:
+    """Not what links lead to, and not the ensembles of a project."""
+    return not folder.is_symlink() and not (folder / RECIPE).is_file()
+
+
+def _read(folder: Path, name: str) -> Found:
+    alone = _is_model(folder)
+    places = {"": folder} if alone else {child.name: child for child in _folders(folder) if _is_model(child)}
+    configs: dict[str, ModelConfig] = {}
+    faults: dict[str, EnsembleError] = {}
+    for key, place in places.items():
+        path, config = place / CONFIG, ModelConfig()
+        try:
+            config = read_config(path)
+        except EnsembleError as error:  # `check` explains it
+            if path.is_file() and ENSEMBLE.search(path.read_text("utf-8", errors="replace")):
+                config.platform = "ensemble"
+                faults[key or name] = error
+        configs[key or config.name or name] = config
+    return Found(folder, configs, faults, is_model=alone)
+
+
+def _is_model(folder: Path) -> bool:
+    if (folder / CONFIG).is_file():
+        return True
+    return any(child.name.isdecimal() and any(child.glob("model.*")) for child in _folders(folder))
+
+
+def _folders(path: Path) -> list[Path]:
+    with os.scandir(path) as children:
+        found = (Path(child.path) for child in children if child.is_dir() and child.name not in SKIPPED)
+        return sorted(each for each in found if not each.name.startswith("."))

@@ -1,0 +1,110 @@
+"""What the Python steps of an ensemble need besides their own files: packages, and models that they call."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from triton_ensembles.check.repository import Repository
+from triton_ensembles.check.rule import ANYWHERE
+from triton_ensembles.check.rules.environment_imports import PROVIDERS
+from triton_ensembles.check.rules.step_imports import missing_imports
+from triton_ensembles.check.text.unknown import UnknownValueError
+
+# Packages that are installed under the name by which they are imported. Any other name may be a module of the author's
+# own, and what an index has under it somebody else's.
+_KNOWN = frozenset({
+    "albumentations", "attrs", "cv2", "emoji", "ftfy", "httpx", "jieba", "joblib", "librosa", "lightgbm", "nltk",
+    "omegaconf", "onnx", "onnxruntime", "orjson", "pandas", "pydantic", "pyclipper", "pydub", "regex", "requests",
+    "safetensors", "scipy", "sentencepiece", "shapely", "snowballstemmer", "soundfile", "spacy", "tiktoken", "timm",
+    "tokenizers", "torch", "torchaudio", "torchvision", "tqdm", "transformers", "xgboost", *PROVIDERS,
+})  # fmt: skip
+Required = Mapping[str, tuple[Requirement, Path]]
+"""What the files beside a repository require, by canonical name, and which file does."""
+
+_REQUIREMENTS = "*requirements*.txt"
+_MOST_FILES, _LARGEST = 20, 1 << 20
+
+
+@dataclass
+class Packages:
+    """What steps import that neither Python nor they have.
+
+    Attributes:
+        steps: those that get the packages.
+        requirements: for an environment file.
+        pinned: where each version was found.
+        unknown: by step, the modules of which nothing is known.
+    """
+
+    steps: list[str] = field(default_factory=list)
+    requirements: dict[str, str] = field(default_factory=dict)
+    pinned: dict[str, Path] = field(default_factory=dict)
+    unknown: dict[str, list[str]] = field(default_factory=dict)
+
+
+def packages_of(repository: Repository, required: Required) -> Packages:
+    """The packages that the steps of ``repository`` need.
+
+    Args:
+        required: as :func:`requirements_near` finds it.
+    """
+    found = Packages()
+    for model in repository.models_read:
+        try:
+            modules = {each.package for _, each, _ in missing_imports(model, ANYWHERE) if not each.elsewhere}
+        except UnknownValueError:
+            continue
+        for module in sorted(modules):
+            name = canonicalize_name(PROVIDERS.get(module, module))
+            if module not in _KNOWN and name not in required:
+                found.unknown.setdefault(model.folder, []).append(module)
+                continue
+            if model.folder not in found.steps:
+                found.steps.append(model.folder)
+            requirement, path = required.get(name, (None, None))
+            exact = [each for each in (requirement.specifier if requirement else ()) if each.operator == "=="]
+            found.requirements[name] = f"{name}=={exact[0].version}" if exact and "*" not in exact[0].version else name
+            if "==" in found.requirements[name] and path:
+                found.pinned[name] = path
+    return found
+
+
+def requirements_near(folder: Path, highest: Path) -> Required:
+    """The lines of requirements.txt from ``folder`` up to ``highest``, the nearest file first, by canonical name."""
+    found: dict[str, tuple[Requirement, Path]] = {}
+    places = [folder, *(each for each in folder.parents if each == highest or highest in each.parents)]
+    for path in [file for place in places for file in sorted(place.glob(_REQUIREMENTS))][:_MOST_FILES]:
+        if not path.is_file() or path.stat().st_size > _LARGEST:
+            continue
+        for line in path.read_text("utf-8", errors="replace").splitlines():
+            try:
+                requirement = Requirement(re.sub(r"(^|\s)#.*", "", line).strip())
+            except InvalidRequirement:
+                continue
+            if not requirement.url:
+                found.setdefault(canonicalize_name(requirement.name), (requirement, path))
+    return found
+
+
+def called_models(step: Path) -> Iterator[str]:
+    """The models that the Python files of a step call by a name that they spell out (BLS)."""
+    for path in sorted(step.rglob("*.py")):
+        try:
+            tree = ast.parse(path.read_bytes())
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and _is_request(node.func):
+                for keyword in node.keywords:
+                    if keyword.arg == "model_name" and isinstance(keyword.value, ast.Constant):
+                        yield str(keyword.value.value)
+
+
+def _is_request(function: ast.expr) -> bool:
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name == "InferenceRequest"

@@ -1,0 +1,149 @@
+"""An ensemble that exists, taken into a project: copied, completed where its configs leave something out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from triton_ensembles.check.repository import find_repositories
+from triton_ensembles.endpoint.hosting.extract import ExtractionError, extract
+from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.examples.place import examples_folder
+from triton_ensembles.files import remove
+from triton_ensembles.project import ENSEMBLES
+from triton_ensembles.recipe.places import RECIPE
+from triton_ensembles.spelling import most_of
+from triton_ensembles.starter.draft import draft, refuse_existing, write_texts
+from triton_ensembles.starter.example import NAME as EXAMPLE
+from triton_ensembles.starter.example import write_example
+from triton_ensembles.starter.fresh import Written
+from triton_ensembles.starter.models import files_beside, take_environments, take_models
+from triton_ensembles.starter.names import check_name
+from triton_ensembles.starter.project import project_texts
+from triton_ensembles.starter.recipe import backend_of, environment_text, recipe_text, weights_in
+from triton_ensembles.starter.report import Notes, add_faults
+from triton_ensembles.starter.repository import choose_model, find_repository
+from triton_ensembles.starter.steps import Packages, Required, packages_of, requirements_near
+from triton_ensembles.starter.templates import rendered, test_of
+from triton_ensembles.triton.backends import ENSEMBLE
+from triton_ensembles.triton.model_config import ModelConfig
+from triton_ensembles.triton.targets import CPU
+
+_MOST_WEIGHTS = 20  # lines
+
+
+def take_in(root: Path, name: str, source: Path, model: str, *, whole: bool) -> tuple[Written, Notes]:
+    """Take ``source``, a model repository, a model or an archive, into the project ``root`` as the ensemble ``name``.
+
+    Args:
+        model: the ensemble of the repository, or the single model that becomes an ensemble of one step; "" where there
+            is only one that it can be.
+        whole: write the files of a project, too.
+
+    Raises:
+        EnsembleError: it cannot be taken in. Nothing was written.
+    """
+    check_name(name)
+    environment, notes = f"envs/{name}.yml", Notes()
+    existing = [f"{ENSEMBLES}/{name}", environment, test_of(name)]
+    refuse_existing(root, existing, "choose another name, or move it away")
+    with draft(root, name) as folder:
+        inner = folder / ENSEMBLES / name
+        configs, required = _take(source, model, inner, notes)
+        texts = rendered("taken", name)
+        packages = _packages(inner, required, environment, notes)
+        weights = weights_in(inner, configs)
+        notes.assumed += [f"provided weights: {line}" for line in weights[:_MOST_WEIGHTS]]
+        if len(weights) > _MOST_WEIGHTS:
+            notes.assumed.append(f"provided weights: {len(weights) - _MOST_WEIGHTS} more, listed in {RECIPE}")
+        (inner / RECIPE).write_text(recipe_text(source.name, weights, packages, environment), encoding="utf-8")
+        if packages.requirements:
+            texts[environment] = environment_text(name, packages)
+        write_texts(folder, texts)
+        _add_example(inner, configs, notes)
+        backends = {backend_of(config) for config in configs.values()}
+        _add_engines(backends, notes)
+        add_faults(notes, inner, configs, root / ENSEMBLES / name)
+        project, kept = project_texts(root, name, backends, makes_onnx=False) if whole else ({}, [])
+        write_texts(folder, project)
+        models = [f"{ENSEMBLES}/{name}/{path.name}" + "/" * path.is_dir() for path in sorted(inner.iterdir())]
+    return Written((*models, *texts, *project), tuple(kept)), notes
+
+
+def _take(source: Path, model: str, inner: Path, notes: Notes) -> tuple[dict[str, ModelConfig], Required]:
+    """Copy the models. Returns their configs by folder, and what the files beside them require."""
+    with _folder_of(source, inner.parents[1] / "unpacked") as place:
+        found = find_repository(place, model, inner.name)
+        chosen = choose_model(found, model)
+        required = requirements_near(found.folder.resolve(), place.resolve())
+        inner.mkdir(parents=True)
+        if found.folder != source and source.is_dir():
+            notes.assumed.append(f"the model repository is {shown(found.folder)}")
+        if chosen in found.ensembles:
+            steps = most_of(found.steps_of(chosen), 8) if found.steps_of(chosen) else "none"
+            notes.assumed.append(f"{chosen} is the ensemble; its steps are {steps}")
+        configs = take_models(found, chosen, inner, notes)
+        take_environments(found, configs, inner, notes)
+        beside = [name for name in files_beside(found) if not (inner / name).exists()] if not found.is_model else []
+        if beside:
+            notes.assumed.append(f"left out, for they are no models: {most_of(beside)}")
+    return configs, required
+
+
+@contextmanager
+def _folder_of(source: Path, unpacked: Path) -> Iterator[Path]:
+    """``source``, or what it unpacks to, an archive."""
+    if source.is_dir():
+        yield source
+        return
+    try:
+        extract(source, unpacked, lambda _: None)
+        yield unpacked
+    except ExtractionError as error:
+        cure = "pack it again, without links: tar -h --hard-dereference -C FOLDER -czf NAME.tar.gz ."
+        raise EnsembleError(error.message, path=source, cure=cure) from None
+    finally:
+        remove(unpacked)
+
+
+def _packages(inner: Path, required: Required, environment: str, notes: Notes) -> Packages:
+    """The packages that Python steps without an environment import."""
+    (inner / RECIPE).write_text('description = "not written yet"\n', encoding="utf-8")
+    (repository,) = find_repositories(inner)
+    packages = packages_of(repository, required)
+    if packages.requirements:
+        steps = most_of(packages.steps, 8)
+        notes.assumed.append(
+            f"{environment} has the packages that {steps} import: {', '.join(packages.requirements.values())}"
+        )
+    notes.assumed += [f"the version of {name} is that of {path.name}" for name, path in packages.pinned.items()]
+    for step in packages.steps:
+        if unknown := packages.unknown.get(step):
+            notes.left.append(
+                f"{step} imports {most_of(unknown, 8)}, which is in no package known here: copy it beside model.py, or "
+                f"add its package to {environment}"
+            )
+    return packages
+
+
+def _add_example(inner: Path, configs: dict[str, ModelConfig], notes: Notes) -> None:
+    folder = examples_folder(inner)
+    if any(folder.glob("*.json")):
+        return
+    code = (path.read_bytes() for path in sorted(inner.glob("*/*/*")) if path.suffix in (".py", ".dali"))
+    place = f"{folder.parent.name}/{folder.name}"
+    if write_example(folder, configs[folder.parent.name], code):
+        notes.assumed.append(
+            f"{place}/{EXAMPLE} is a request that was made up from config.pbtxt: replace it by a real one"
+        )
+    else:
+        notes.left.append(f"write an example request into {place}/")
+
+
+def _add_engines(backends: set[str], notes: Notes) -> None:
+    for backend in sorted(backends - {"python", ENSEMBLE, "", *CPU.backends}):
+        notes.left.append(
+            f"{CPU.server} has no backend {backend!r}: build for an image that has it (--target gpu --image RELEASE), "
+            "or add a model file of another format to the recipe, as an artifact"
+        )
