@@ -49,6 +49,7 @@ COMMANDS = {
     "status": "Show an endpoint's state, instances and cost.",
     "undeploy": "Delete all that upload and deploy created.",
     "perf": "Build, then measure with perf_analyzer: CSV, JSON and a plot.",
+    "tune": "Search for the fastest settings of an ensemble here.",
 }
 
 

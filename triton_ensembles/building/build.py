@@ -1,5 +1,7 @@
 """Builds an ensemble: check, plan, make, stage, pack, and check what was packed. An unchanged archive is kept."""
 
+from __future__ import annotations
+
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +13,7 @@ from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.write import write_archive
-from triton_ensembles.building.artifact_builder import ArtifactBuilder
+from triton_ensembles.building.artifact_builder import ArtifactBuilder, MadeArtifact
 from triton_ensembles.building.built import Built, built_of, last_built
 from triton_ensembles.building.environments import make_environments
 from triton_ensembles.building.fused_packages import make_packages, onnxruntime_of, record_of
@@ -86,9 +88,7 @@ def build(
             plans=plans,
         )
         locks = _locks(folder)
-        content = _content_of(plan, store, progress)
-        artifacts = {artifact.path: builder.make(artifact) for artifact in plan.artifacts}
-        artifacts = map_weights(plan, artifacts, store, progress, onnxruntime=content.onnxruntime)
+        content, artifacts = _make(builder)
         manifest = manifest_of(plan, artifacts, content.environments, content.python)
         paths = {path: made.path for path, made in artifacts.items()}
         proof = partial(_prove, plan=plan, places=places, python=content.python, progress=progress) if prove else None
@@ -103,6 +103,40 @@ def build(
         with write_whole(places.state(target.name, plan.name)) as written:
             written.write_text(json.dumps(state, indent=2, sort_keys=True))
         return built_of(plan.name, target.name, places, state, manifest, changed=True)
+
+
+def stage_copy(
+    folder: Path,
+    target: Target,
+    places: Places,
+    destination: Path,
+    *,
+    allow_random: bool,
+    weights_dir: Path | None = None,
+    progress: Progress,
+) -> None:
+    """Write the repository of an ensemble that is not one of the project's into the folder ``destination``.
+
+    It is what :func:`build` would pack; ``folder`` is a copy of an ensemble of the project, with other settings, and
+    the models are named after it.
+
+    Raises:
+        EnsembleError: anything that the user can fix.
+    """
+    with places.building(progress):
+        refuse_faults(folder, target, f"{folder.name} has faults")
+        plan, store = plan_build(folder, target, places.root), Store(places.store)
+        builder = ArtifactBuilder(plan, store, Sources(weights_dir, places.downloads), progress, allow_random)
+        content, artifacts = _make(builder)
+        content.stage(destination, artifacts={path: made.path for path, made in artifacts.items()})
+
+
+def _make(builder: ArtifactBuilder) -> tuple[_Content, dict[str, MadeArtifact]]:
+    """The environments and the artifacts of the builder's plan."""
+    plan, store, progress = builder.plan, builder.store, builder.progress
+    content = _content_of(plan, store, progress)
+    artifacts = {artifact.path: builder.make(artifact) for artifact in plan.artifacts}
+    return content, map_weights(plan, artifacts, store, progress, onnxruntime=content.onnxruntime)
 
 
 def _locks(folder: Path) -> dict[str, str]:
