@@ -1,5 +1,6 @@
 """``tune``"""
 
+import math
 import re
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from triton_ensembles.perf.inputs import UserInputs
 from triton_ensembles.tuning.goal import Goal
 from triton_ensembles.tuning.report import tables
 from triton_ensembles.tuning.report_files import write_report
-from triton_ensembles.tuning.tune import MINUTES, MOST, SECONDS, Load
+from triton_ensembles.tuning.tune import MINUTES, MOST, SECONDS, Load, read_subject
 from triton_ensembles.tuning.tune import tune as search
 
 _UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
@@ -29,27 +30,61 @@ def _milliseconds(context: click.Context, parameter: click.Parameter, text: str 
     return float(found[1]) * _UNITS_MS[found[2]]
 
 
+def _finite(context: click.Context, parameter: click.Parameter, number: float | None) -> float | None:
+    """A range lets "nan" and "inf" pass."""
+    if number is not None and not math.isfinite(number):
+        raise click.BadParameter(f"{number} is not a number above 0", context, parameter)
+    return number
+
+
+def _shapes(context: click.Context, parameter: click.Parameter, shapes: tuple[str, ...]) -> tuple[str, ...]:
+    for shape in shapes:
+        if not re.fullmatch(r".+:\d+(,\d+)*", shape):
+            raise click.BadParameter(f"{shape!r} is not a shape such as IMAGE:3,224,224", context, parameter)
+    return shapes
+
+
 @click.command()
 @click.argument("name", metavar="ENSEMBLE")
-@options.weights
-@options.weights_dir
+@options.with_weights
 @options.for_target
 @output_of.quiet
 @output_of.json_format
 @click.option(
     "--p99", metavar="TIME", callback=_milliseconds, help="The most that the p99 latency may be, such as 50ms."
 )
-@click.option("--throughput", type=click.FloatRange(min=0, min_open=True), help="The least inferences per second.")
+@click.option(
+    "--throughput",
+    type=click.FloatRange(min=0, min_open=True),
+    callback=_finite,
+    help="The least inferences per second.",
+)
 @click.option(
     "--minutes",
     type=click.FloatRange(min=0, min_open=True),
     default=MINUTES,
+    callback=_finite,
     help="The time for the search, with all loads; the present settings are built before.",
 )
-@click.option("--seconds", type=click.FloatRange(min=0.3), default=SECONDS, help="Duration of a measurement.")
+@click.option(
+    "--seconds", type=click.FloatRange(min=0.3), default=SECONDS, callback=_finite, help="Duration of a measurement."
+)
 @click.option("--concurrency", type=click.IntRange(1, 1024), default=MOST, help="The most concurrent requests.")
 @click.option("--protocol", type=click.Choice(["grpc", "http"]), default="grpc")
 @click.option("--batch", type=click.IntRange(min=1), default=1, help="Rows (inferences) in a request.")
+@click.option(
+    "--input-data",
+    type=click.Path(exists=True, path_type=Path),
+    help="Send this instead of the examples: a file or a folder as perf takes it.",
+)
+@click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    metavar="NAME:SIZES",
+    callback=_shapes,
+    help="Send random data instead, of this shape for an input of variable size. May be repeated.",
+)
 @click.option(
     "--keep",
     multiple=True,
@@ -77,6 +112,8 @@ def tune(
     concurrency: int,
     protocol: str,
     batch: int,
+    input_data: Path | None,
+    shapes: tuple[str, ...],
     keep: tuple[str, ...],
     output: Path | None,
     write: bool,
@@ -101,16 +138,16 @@ def tune(
     served = options.target_served_here(target, image, instance)
     places = options.current_places()
     (folder,) = choose(places.ensembles, [name])
+    goal = Goal(p99, throughput)
+    subject = read_subject(folder, served, places, goal, keep)
     (built,) = build_all((name,), weights, weights_dir, served)
-    report, files = search(
-        folder,
+    report = search(
+        subject,
         built,
-        served,
         places,
-        goal=Goal(p99, throughput),
+        goal=goal,
         minutes=minutes,
-        load=Load(concurrency, seconds, protocol, batch, UserInputs()),
-        keep=keep,
+        load=Load(concurrency, seconds, protocol, batch, UserInputs(input_data, shapes)),
         allow_random=weights == "auto",
         weights_dir=weights_dir,
         log=places.build / "tritonserver.log",
@@ -118,7 +155,7 @@ def tune(
     )
     outcome = report.outcome
     made = write_report(report, output or places.reports / "tune" / (served.name if served.fuses else ""))
-    written = files.write(outcome.best) if write and outcome.proven else []
+    written = subject.files.write(outcome.best) if write and outcome.proven else []
     output_of.document(report.document() | {"written": [str(path) for path in written]})
     output_of.result(f"\n{report.name}", bold=True)
     output_of.result(tables(report))

@@ -11,9 +11,9 @@ import tritonclient.http as http
 
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
-from triton_ensembles.building.plan import plan_build
+from triton_ensembles.building.plan import BuildPlan, plan_build
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.examples.folder import read_examples
+from triton_ensembles.examples.folder import Examples, read_examples
 from triton_ensembles.files import locked, remove
 from triton_ensembles.perf.facts import machine, versions
 from triton_ensembles.perf.inputs import UserInputs
@@ -53,51 +53,79 @@ class Load:
     user: UserInputs = field(default_factory=UserInputs)
 
 
+@dataclass(frozen=True)
+class Subject:
+    """The ensemble that is tuned.
+
+    Attributes:
+        settings: what may be set; ``notes`` is what may not, and why.
+        files: that the settings are written in, as they are now.
+    """
+
+    plan: BuildPlan
+    examples: Examples
+    settings: tuple[Setting, ...]
+    notes: tuple[str, ...]
+    files: Files
+
+
+def read_subject(folder: Path, target: Target, places: Places, goal: Goal, keep: Sequence[str] = ()) -> Subject:
+    """The ensemble in ``folder``, before anything is built.
+
+    Args:
+        keep: settings that stay as they are: ``STEP.KEY``, or a key for all steps.
+
+    Raises:
+        EnsembleError: it cannot be read, or nothing can be set.
+    """
+    plan, examples = plan_build(folder, target, places.root), read_examples(folder)
+    cores = len(os.sched_getaffinity(0))
+    knobs = knobs_of(plan, cores, goal.p99_ms, lower_precision=bool(list(examples.rows())))
+    settings = _without(keep, knobs, folder)
+    return Subject(plan, examples, settings, knobs.notes, Files(plan, settings))
+
+
 def tune(
-    folder: Path,
+    subject: Subject,
     built: Built,
-    target: Target,
     places: Places,
     *,
     goal: Goal,
     minutes: float,
     load: Load,
-    keep: Sequence[str] = (),
     allow_random: bool,
     weights_dir: Path | None,
     log: Path,
     progress: Progress,
-) -> tuple[TuningReport, Files]:
-    """Search for better settings of the ensemble in ``folder``.
+) -> TuningReport:
+    """Search for better settings of an ensemble.
 
     Args:
         built: its present build, of which nothing changes.
         minutes: the budget: loads, measurements and the final rounds.
-        keep: settings that stay as they are: ``STEP.KEY``, or a key for all steps.
         log: the file for tritonserver's log.
 
     Raises:
-        EnsembleError: nothing can be set, or the present settings cannot be measured.
+        EnsembleError: the present settings cannot be measured.
     """
-    plan, examples = plan_build(folder, target, places.root), read_examples(folder)
-    cores = len(os.sched_getaffinity(0))
-    knobs = knobs_of(plan, cores, goal.p99_ms, lower_precision=bool(list(examples.rows())))
-    settings = _kept(knobs, keep, folder)
-    files, date, facts = Files(plan, settings), datetime.now(UTC), machine()
-    for line in knobs.notes:
+    folder, target, settings = subject.plan.folder, subject.plan.target, subject.settings
+    date, facts = datetime.now(UTC), machine()
+    for line in subject.notes:
         progress(line)
     progress(f"goal: {goal}; searching {len(settings)} settings for {minutes:g} minutes:")
     for setting in settings:
         others = (str(value) for value in setting.values if value != setting.present)
         progress(f"  {setting.name}: {setting.present}, or {', '.join(others)}")
-    if not examples.load:
+    if not subject.examples.load:
         progress("there are no example requests, so answers are not compared, and precisions stay")
     with _scratch(places, target, folder.name, progress) as scratch:
-        variants = Variants(scratch, folder, target, places, files, allow_random=allow_random, weights_dir=weights_dir)
+        variants = Variants(
+            scratch, folder, target, places, subject.files, allow_random=allow_random, weights_dir=weights_dir
+        )
         budget = Budget(minutes * 60)
         with ServedBench(
             variants,
-            examples,
+            subject.examples,
             budget,
             scratch=scratch,
             log=log,
@@ -115,7 +143,7 @@ def tune(
                 outcome = Search(settings, goal, bench, budget, load.most, timed).run()
             except RejectedError as error:
                 raise EnsembleError(f"the present settings cannot be measured: {error}", path=folder) from error
-    report = TuningReport(
+    return TuningReport(
         name=folder.name,
         target=target.name,
         weights=str(built.manifest["weights"]),
@@ -130,14 +158,13 @@ def tune(
         versions=found,
         goal=goal,
         settings=settings,
-        notes=knobs.notes,
+        notes=subject.notes,
         outcome=outcome,
-        diff=files.diff(outcome.best),
+        diff=subject.files.diff(outcome.best),
     )
-    return report, files
 
 
-def _kept(knobs: Knobs, keep: Sequence[str], folder: Path) -> tuple[Setting, ...]:
+def _without(keep: Sequence[str], knobs: Knobs, folder: Path) -> tuple[Setting, ...]:
     """The settings without those in ``keep``."""
     known = {name for each in knobs.settings for name in (each.name, each.key)}
     for name in keep:
