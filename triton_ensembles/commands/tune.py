@@ -140,6 +140,8 @@ def tune(
     (folder,) = choose(places.ensembles, [name])
     goal = Goal(p99, throughput)
     subject = read_subject(folder, served, places, goal, keep)
+    if write:
+        subject.files.refuse_unwritable()
     (built,) = build_all((name,), weights, weights_dir, served)
     report = search(
         subject,

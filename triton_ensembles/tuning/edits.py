@@ -4,8 +4,9 @@ The copies that a search measures and the files that ``--write`` replaces are ma
 """
 
 import difflib
+import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -64,22 +65,28 @@ class Files:
             parts += difflib.unified_diff(before, after, shown(path), shown(path))
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in parts)
 
+    def refuse_unwritable(self) -> None:
+        """Raises :class:`EnsembleError` if a file could not be replaced: before the search, not after it."""
+        for path in self._texts:
+            target = path.resolve()
+            if not (os.access(target, os.W_OK) and os.access(target.parent, os.W_OK)):
+                raise EnsembleError("this file cannot be written", path=path, cure="change its rights, or omit --write")
+
     def write(self, candidate: Candidate) -> list[Path]:
-        """Write the candidate's settings; all files are written before the first takes its place.
+        """Write the candidate's settings: into all files, or after an error into none.
 
         Raises:
-            EnsembleError: a file has changed since the search began, or an edit cannot be made. Nothing is written.
+            EnsembleError: a file has changed since the search began, or an edit cannot be made.
         """
         edited = self.edited(candidate)
         for path, text in self._texts.items():
             if read_text(path, _LONGEST) != text:
                 raise EnsembleError("this file has changed since tune began", path=path, cure="run tune once more")
-        with ExitStack() as files:
-            for path, text in edited.items():
-                target = path.resolve()  # what a link leads to, and not the link
-                written = files.enter_context(write_whole(target))
-                written.write_bytes(text.encode())
-                shutil.copymode(target, written)
+        try:
+            _replace(edited)
+        except OSError:
+            _replace({path: self._texts[path] for path in edited if read_text(path, _LONGEST) != self._texts[path]})
+            raise
         return list(edited)
 
     def _put(
@@ -136,6 +143,16 @@ class Files:
             config["parameters", key, "string_value"] = value
         else:
             recipe["parameters", step, key] = value
+
+
+def _replace(texts: Mapping[Path, str]) -> None:
+    """All files are written before the first takes its place."""
+    with ExitStack() as files:
+        for path, text in texts.items():
+            target = path.resolve()  # what a link leads to, and not the link
+            written = files.enter_context(write_whole(target))
+            written.write_bytes(text.encode())
+            shutil.copymode(target, written)
 
 
 def _integer(value: str | int | None) -> int:

@@ -122,7 +122,7 @@ class _Steps:
             if not from_recipe and any(group.kind == ModelInstanceGroup.KIND_GPU for group in groups):
                 self._notes.append(f"{step}: its instances are those of the gpu target (KIND_GPU), and are not tried")
                 continue
-            if len(groups) != 1:
+            if len(groups) > 1 or (from_recipe and not groups):
                 self._notes.append(f"{step}: its instances are not tried: it has {len(groups)} groups of them")
                 continue
             counts: set[Value] = {each for each in (*range(1, 5), 6, 8, 12, 16, 24, 32, 48, 64) if each <= self._cores}
