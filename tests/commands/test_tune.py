@@ -139,5 +139,5 @@ def test_ctrl_c_prints_the_best_so_far_and_leaves_nothing(project: Path, tmp_pat
     assert process.returncode == 130, errors
     assert errors.rstrip().endswith("stopped by Ctrl-C")
     assert "it was interrupted, after" in printed
-    assert "best: present settings, with 1 requests at once" in printed
+    assert "best: present settings, at concurrency 1" in printed
     assert not list((project / "build" / "cpu").glob(".*.tune"))

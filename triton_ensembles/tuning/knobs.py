@@ -79,11 +79,9 @@ class _Steps:
         found = list(settings)
         if not self._plan.target.fuses or not found:
             return found
-        first = found[0]
-        least = max((each.present or 0 for each in found[1:] if isinstance(each.present, int)), default=0)
-        if isinstance(first.present, int) and first.present < least:
-            first = max(found, key=lambda each: each.present if isinstance(each.present, int) else 0)
-        values = tuple(each for each in first.values if each == first.present or (each or 0) >= least)  # type: ignore[operator]
+        first = max(found, key=lambda each: _number(each.present))
+        least = max((_number(each.present) for each in found if each is not first), default=0)
+        values = tuple(each for each in first.values if _number(each) >= least)
         if len(found) > 1:
             self._notes.append(f"{key}: the fused model has the most of its steps; {first.step} sets it for all")
         return [Setting(first.step, key, values, first.present)]
@@ -174,11 +172,15 @@ class _Steps:
             self._notes.append(f"{step}: its max_batch_size stays, because the profiles of its TensorRT plan end there")
             return
         values: set[Value] = {least, present, *((2 * present,) if self._may_grow(step) else ())}
-        yield Setting(step, "max_batch_size", _scale({each for each in values if int(each or 0) >= least}), present)
+        yield Setting(step, "max_batch_size", _scale({each for each in values if _number(each) >= least}), present)
 
     def _may_grow(self, step: str) -> bool:
         return written_backend(self._plan.configs[step]) != "dali"  # whose batches of decoded images are large
 
 
 def _scale(values: set[Value]) -> tuple[Value, ...]:
-    return tuple(sorted(values, key=lambda each: int(each or 0)))
+    return tuple(sorted(values, key=_number))
+
+
+def _number(value: Value) -> int:
+    return int(value or 0)

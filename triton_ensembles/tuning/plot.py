@@ -6,6 +6,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure  # without pyplot: no global state, no display
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from triton_ensembles.perf.plot import GRAY, INK, PROTOCOLS
 from triton_ensembles.tuning.front import Trial
@@ -37,9 +38,11 @@ def draw(report: TuningReport, path: Path) -> None:
         label = None if report.goal.p99_ms is not None else "wanted"
         axes.axvline(report.goal.throughput, color=_BOUND, linestyle="--", linewidth=1, label=label)
     axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter("{x:g}")
-    axes.tick_params(axis="y", which="minor", labelsize=7)
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    latencies = [trial.point.p99_ms for trial in usable]
+    axes.set_ylim(min(latencies) / 1.5, max(latencies) * 2)
     axes.set_xlim(left=0)
     axes.set_xlabel("inferences per second")
     axes.set_ylabel("p99 latency, ms (logarithmic)")

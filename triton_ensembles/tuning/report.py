@@ -108,13 +108,18 @@ def csv_rows(report: TuningReport) -> list[list[str]]:
 def tables(report: TuningReport) -> str:
     """The front, and how the best compares with the present settings, for a terminal."""
     outcome, goal = report.outcome, report.goal
-    rows = [["concurrency", "inferences/s", "p50 ms", "p99 ms", "", "settings"]]
+    rows = [["concurrency", "inferences/s", "p50 ms", "p99 ms", "rounds", "", "settings"]]
     for trial in outcome.records.front():
         point = trial.point
         numbers = [f"{value:.1f}" for value in (point.throughput, point.p50_ms, point.p99_ms)]
+        numbers.append(str(trial.rounds))
         rows.append([str(point.concurrency), *numbers, "*" if goal.holds(point) else "", str(trial.candidate)])
     bound = "the p99" if goal.p99_ms is not None else "the throughput"
-    lines = ["front of latency against throughput, over all candidates:", _aligned(rows), f"* {bound} is as wanted"]
+    lines = [
+        "front of latency against throughput, over all candidates:",
+        _aligned(rows),
+        f"* {bound} is as wanted; medians of so many rounds",
+    ]
     lines += [f"dropped: {candidate}: {reason}" for candidate, reason in outcome.records.dropped.items()]
     return "\n".join([*lines, "", *_verdict(report)])
 
@@ -122,7 +127,7 @@ def tables(report: TuningReport) -> str:
 def _verdict(report: TuningReport) -> list[str]:
     outcome, goal, final = report.outcome, report.goal, report.outcome.final
     spent = f"{outcome.ended}, after {report.spent_minutes:.1f} of {report.minutes:g} minutes"
-    lines = [f"goal: {goal}; {spent}", f"best: {outcome.best}, with {outcome.concurrency} requests at once"]
+    lines = [f"goal: {goal}; {spent}", f"best: {outcome.best}, at concurrency {outcome.concurrency}"]
     if final is not None:
         what = "the throughput" if goal.measures_throughput(final.points) else "as good a p99"
         ours, theirs = median_point(final.points), median_point(final.others)

@@ -6,7 +6,6 @@ after the other. At the end, rounds of the best against the present settings giv
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -22,6 +21,7 @@ HOPELESS = 0.9  # of the best candidate's, at its concurrency: not measured any 
 LEAST_GAIN = 1.03
 MOST_ROUNDS, LOST_AT = 5, 2  # rounds of a duel; with so many lost it is over
 FINAL_ROUNDS = 5
+SETTLING = 4  # measurements that choose the concurrencies for them
 MET_ROUNDS = 3  # before a goal counts as met
 
 
@@ -230,8 +230,8 @@ class Search:
         They are repeated, with other concurrencies, if the medians of all rounds say that these are better.
         """
         duel = None
-        with suppress(BudgetSpentError):
-            self._compare_at(self._concurrency, PRESENT)
+        for each in (PRESENT, self._best):
+            self._settle(each)
         for _ in range(2):
             ours, theirs = (self.records.best_concurrency(each, self._goal) for each in (self._best, PRESENT))
             if duel and (ours, theirs) == (duel.points[0].concurrency, duel.others[0].concurrency):
@@ -240,6 +240,14 @@ class Search:
             again = self._rounds(ours, theirs)
             duel = again if len(again.points) >= (len(duel.points) if duel else 1) else duel
         return duel
+
+    def _settle(self, candidate: Candidate) -> None:
+        """Measure the concurrencies beside the best one, so that the final rounds are at the right one for each."""
+        place = self._rungs.index(self.records.best_concurrency(candidate, self._goal))
+        known = {trial.point.concurrency for trial in self.records.of(candidate)}
+        for concurrency in self._rungs[max(0, place - 1) : place + 2]:
+            if concurrency not in known and self._budget.left >= (2 * FINAL_ROUNDS + 1) * self._point_seconds:
+                self._measure(candidate, concurrency)
 
     def _rounds(self, ours: int, theirs: int) -> Duel:
         duel = Duel(self._goal)
@@ -267,4 +275,4 @@ class Search:
 
     def _demand(self, seconds: float) -> None:
         """Raises :class:`BudgetSpentError` if this would leave no time for the final rounds."""
-        self._budget.demand(seconds + 2 * FINAL_ROUNDS * self._point_seconds)
+        self._budget.demand(seconds + (2 * FINAL_ROUNDS + SETTLING) * self._point_seconds)
