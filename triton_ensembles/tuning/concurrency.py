@@ -45,12 +45,16 @@ def first_ladder(measure: Measure, goal: Goal, steps: Sequence[int], first: Poin
 
 
 def climb(measure: Measure, goal: Goal, steps: Sequence[int], first: Point) -> Point:
-    """The best point that is reached from ``first`` by neighboring concurrencies, each better than the one before."""
-    best, direction = first, goal.direction(first)
+    """The best point that is reached from ``first`` in the direction of better ones.
+
+    It ends where the direction turns, or at the second step in a row that gains nothing.
+    """
+    best, direction, lost = first, goal.direction(first), 0
     place = steps.index(first.concurrency) + direction
-    while 0 <= place < len(steps) and goal.direction(best) == direction:
+    while 0 <= place < len(steps) and lost < 2:
         point = measure(steps[place])
-        if goal.score(point) <= goal.score(best):
+        best, lost = (point, 0) if goal.score(point) > goal.score(best) else (best, lost + 1)
+        if goal.direction(point) != direction:
             break
-        best, place = point, place + direction
+        place += direction
     return best
