@@ -1,5 +1,7 @@
 """Builds an ensemble: check, plan, make, stage, pack, and check what was packed. An unchanged archive is kept."""
 
+from __future__ import annotations
+
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -104,13 +106,13 @@ def stage_written(
     weights_dir: Path | None,
     progress: Progress,
 ) -> None:
-    """Stage the ensemble in ``folder`` as it is written now into the new folder ``destination``, and no more than that:
-    it is not checked, and there is no archive. The arguments are those of :func:`build`.
+    """Stage the ensemble in ``folder`` as it is written now into the folder ``destination``, and no more than that: it
+    is not checked, and there is no archive. The arguments are those of :func:`build`.
 
     Raises:
         EnsembleError: a config or the recipe cannot be read, or a file cannot be made.
     """
-    with places.building(progress), locked(places.build / target.name / f".{folder.name}.lock", progress):
+    with places.building(progress):
         plan = plan_build(folder, target, places.root)
         downloads = Sources(weights_dir, places.downloads)
         plans = find_plans(plan.name, plan.artifacts, target, None, progress)

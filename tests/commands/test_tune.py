@@ -1,0 +1,143 @@
+"""The command tune: what it refuses, and one search of a tiny ensemble on the real server."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.chain import NAME, write_chain
+from tests.commands.projects import command, run_in
+from tests.running import running
+
+_OFTEN = "dynamic_batching { }"
+# Faster, with another answer, and not to be loaded, by what a candidate's config says.
+_MODEL = """import json
+import time
+
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def initialize(self, args):
+        config = json.loads(args["model_config"])
+        batching = config["dynamic_batching"]
+        self.seconds = 0.002 if 4 in batching["preferred_batch_size"] else 0.04
+        self.added = 1 if config["max_batch_size"] == 8 else 2
+        if int(batching["max_queue_delay_microseconds"]):
+            raise RuntimeError("no delay is allowed here")
+
+    def execute(self, requests):
+        time.sleep(self.seconds)
+        return [self.answer(request) for request in requests]
+
+    def answer(self, request):
+        x = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
+        return pb_utils.InferenceResponse([pb_utils.Tensor("Y", x + self.added)])
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    write_chain(folder)
+    (folder / "ensembles" / NAME / "first" / "1" / "model.py").write_text(_MODEL)
+    config = folder / "ensembles" / NAME / "first" / "config.pbtxt"
+    config.write_text(f"# ours\r\n{config.read_text()}")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ([NAME], 2, "there is no goal: give --p99 TIME, --throughput NUMBER, or both"),
+        ([NAME, "--p99", "0"], 2, "'0' is not a time above 0 such as 50ms or 1.5s"),
+        ([NAME, "--p99", "0ms"], 2, "'0ms' is not a time above 0"),
+        ([NAME, "--p99", "50"], 2, "'50' is not a time above 0"),
+        ([NAME, "--p99", "-5ms"], 2, "'-5ms' is not a time above 0"),
+        ([NAME, "--p99", "nan ms"], 2, "'nan ms' is not a time above 0"),
+        ([NAME, "--throughput", "0"], 2, "0.0 is not in the range x>0"),
+        ([NAME, "--throughput", "nan"], 2, "is not a number above 0"),
+        ([NAME, "--throughput", "inf"], 2, "is not a number above 0"),
+        ([NAME, "--p99", "5ms", "--minutes", "0"], 2, "0.0 is not in the range x>0"),
+        ([NAME, "--p99", "5ms", "--minutes", "nan"], 2, "is not a number above 0"),
+        ([NAME, "--p99", "5ms", "--seconds", "inf"], 2, "is not a number above 0"),
+        ([NAME, "--p99", "5ms", "--shape", "X"], 2, "'X' is not a shape such as IMAGE:3,224,224"),
+        (["nothing", "--p99", "5ms"], 1, f"there is no ensemble 'nothing'; there are {NAME}"),
+        ([NAME, "--p99", "5ms", "--target", "gpu"], 2, "cpu"),
+        ([NAME, "--p99", "5ms", "--keep", "instance"], 1, "there is no setting 'instance' to keep; there are"),
+        ([NAME, "other", "--p99", "5ms"], 2, "unexpected extra argument"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(project: Path, arguments: list[str], code: int, words: str) -> None:
+    """Otherwise a typo costs the time of a build and a server."""
+    result = run_in(project, "tune", *arguments)
+    assert result.exit_code == code
+    assert words in result.output
+    assert "sha256" not in result.output and "Traceback" not in result.output
+    assert len([line for line in result.output.splitlines() if "rror:" in line]) == 1
+
+
+def test_a_search_finds_what_is_faster_and_writes_it(project: Path, tmp_path: Path) -> None:
+    """Otherwise tune reports settings that it did not measure, or that change the answers, or destroys files."""
+    config = project / "ensembles" / NAME / "first" / "config.pbtxt"
+    before = config.read_bytes()
+    kept = [word for name in ("instances", "second.queue_delay_us") for word in ("--keep", name)]
+    kept += ["--keep", "second.preferred_batch_size", "--keep", "second.max_batch_size"]
+    goal = ["--p99", "20s", "--minutes", "1.5", "--seconds", "0.3", "--concurrency", "2"]
+    arguments = [*goal, *kept, "--write", "--format", "json", "--output", tmp_path]
+    result = run_in(project, "tune", NAME, *arguments)
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+
+    assert found["best"]["settings"] == {"first.preferred_batch_size": 4}
+    assert found["final"]["ratio"] > 1 and found["final"]["ratio_of"] == "throughput"
+    assert found["written"] == [str(config)]
+    after = config.read_bytes()
+    assert after == before.replace(_OFTEN.encode(), b"dynamic_batching { preferred_batch_size: [ 4 ] }")
+    assert after.startswith(b"# ours\r\n")
+    assert {line[1:] for line in found["diff"].splitlines() if line.startswith("+") and "dynamic" in line} == {
+        "dynamic_batching { preferred_batch_size: [ 4 ] }"
+    }
+
+    dropped = {json.dumps(each["settings"]): each["reason"] for each in found["dropped"]}
+    slow = [reason for settings, reason in dropped.items() if "queue_delay_us" in settings]
+    other = [reason for settings, reason in dropped.items() if "max_batch_size" in settings]
+    assert slow and all("it does not load" in reason and "no delay is allowed here" in reason for reason in slow)
+    assert other and all("its answers differ: Y of row 1 differs by" in reason for reason in other)
+    assert not any("queue_delay_us" in json.dumps(each["settings"]) for each in found["trials"])
+
+    present = [each for each in found["trials"] if not each["settings"]]
+    assert {each["concurrency"] for each in present} == {1, 2}
+    assert any(each["front"] for each in found["trials"])
+    assert found["versions"]["tritonserver"] == "2.51.0" and found["weights"]
+    with (tmp_path / f"{NAME}.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == len(found["trials"])
+    assert {row["first.preferred_batch_size"] for row in rows} == {"", "4"}
+    assert json.loads((tmp_path / f"{NAME}.json").read_text())["best"] == found["best"]
+    with Image.open(tmp_path / f"{NAME}.png") as image:
+        image.load()
+        assert image.size == (1500, 900)
+    assert not list((project / "build" / "cpu").glob(".*.tune"))
+
+
+def test_ctrl_c_prints_the_best_so_far_and_leaves_nothing(project: Path, tmp_path: Path) -> None:
+    """Otherwise minutes of measuring are lost, or a server stays behind."""
+    arguments = ["tune", NAME, "--p99", "20s", "--seconds", "0.3", "--concurrency", "1", "--output", tmp_path]
+    with running(*command(project, *arguments), stderr=-1) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "present settings:" in line:
+                process.send_signal(signal.SIGINT)
+                break
+        printed, errors = process.communicate(timeout=300)
+    assert process.returncode == 130, errors
+    assert errors.rstrip().endswith("stopped by Ctrl-C")
+    assert "it was interrupted, after" in printed
+    assert "best: present settings, at concurrency 1" in printed
+    assert not list((project / "build" / "cpu").glob(".*.tune"))

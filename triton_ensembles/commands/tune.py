@@ -1,0 +1,175 @@
+"""``tune``"""
+
+import math
+import re
+from pathlib import Path
+
+import click
+
+from triton_ensembles.building.built import choose
+from triton_ensembles.commands import options
+from triton_ensembles.commands import output as output_of
+from triton_ensembles.commands.builds import build_all, timed_progress
+from triton_ensembles.errors import shown
+from triton_ensembles.perf.inputs import UserInputs
+from triton_ensembles.tuning.goal import Goal
+from triton_ensembles.tuning.report import tables
+from triton_ensembles.tuning.report_files import write_report
+from triton_ensembles.tuning.tune import MINUTES, MOST, SECONDS, Load, read_subject
+from triton_ensembles.tuning.tune import tune as search
+
+_UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
+
+
+def _milliseconds(context: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|ms|s)", text.strip())
+    if not found or not float(found[1]):
+        raise click.BadParameter(f"{text!r} is not a time above 0 such as 50ms or 1.5s", context, parameter)
+    return float(found[1]) * _UNITS_MS[found[2]]
+
+
+def _finite(context: click.Context, parameter: click.Parameter, number: float | None) -> float | None:
+    """A range lets "nan" and "inf" pass."""
+    if number is not None and not math.isfinite(number):
+        raise click.BadParameter(f"{number} is not a number above 0", context, parameter)
+    return number
+
+
+def _shapes(context: click.Context, parameter: click.Parameter, shapes: tuple[str, ...]) -> tuple[str, ...]:
+    for shape in shapes:
+        if not re.fullmatch(r".+:\d+(,\d+)*", shape):
+            raise click.BadParameter(f"{shape!r} is not a shape such as IMAGE:3,224,224", context, parameter)
+    return shapes
+
+
+@click.command()
+@click.argument("name", metavar="ENSEMBLE")
+@options.with_weights
+@options.for_target
+@output_of.quiet
+@output_of.json_format
+@click.option(
+    "--p99", metavar="TIME", callback=_milliseconds, help="The most that the p99 latency may be, such as 50ms."
+)
+@click.option(
+    "--throughput",
+    type=click.FloatRange(min=0, min_open=True),
+    callback=_finite,
+    help="The least inferences per second.",
+)
+@click.option(
+    "--minutes",
+    type=click.FloatRange(min=0, min_open=True),
+    default=MINUTES,
+    callback=_finite,
+    help="The time for the search, with all loads; the present settings are built before.",
+)
+@click.option(
+    "--seconds", type=click.FloatRange(min=0.3), default=SECONDS, callback=_finite, help="Duration of a measurement."
+)
+@click.option("--concurrency", type=click.IntRange(1, 1024), default=MOST, help="The most concurrent requests.")
+@click.option("--protocol", type=click.Choice(["grpc", "http"]), default="grpc")
+@click.option("--batch", type=click.IntRange(min=1), default=1, help="Rows (inferences) in a request.")
+@click.option(
+    "--input-data",
+    type=click.Path(exists=True, path_type=Path),
+    help="Send this instead of the examples: a file or a folder as perf takes it.",
+)
+@click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    metavar="NAME:SIZES",
+    callback=_shapes,
+    help="Send random data instead, of this shape for an input of variable size. May be repeated.",
+)
+@click.option(
+    "--keep",
+    multiple=True,
+    metavar="SETTING",
+    help="A setting that stays as it is: STEP.KEY, or a KEY of all steps, such as engine. May be repeated.",
+)
+@click.option(
+    "--output",
+    type=options.NEW_FOLDER,
+    help="The folder for NAME.csv, NAME.json and NAME.png.  [default: reports/tune, fused: reports/tune/fused]",
+)
+@click.option("--write", is_flag=True, help="Write the settings that were found into ensemble.toml and config.pbtxt.")
+def tune(
+    name: str,
+    weights: str,
+    weights_dir: Path | None,
+    *,
+    target: str,
+    image: str,
+    instance: str,
+    p99: float | None,
+    throughput: float | None,
+    minutes: float,
+    seconds: float,
+    concurrency: int,
+    protocol: str,
+    batch: int,
+    input_data: Path | None,
+    shapes: tuple[str, ...],
+    keep: tuple[str, ...],
+    output: Path | None,
+    write: bool,
+) -> None:
+    """Search for the settings with which an ensemble is fastest on this machine, with perf_analyzer.
+
+    \b
+      tune bert_trt --p99 50ms                      the most throughput at a p99 of at most 50 ms
+      tune bert_trt --throughput 300                the least p99 at 300 inferences/s or more
+      tune bert_trt --p99 50ms --throughput 300     until both are met
+      tune bert_trt --p99 50ms --keep engine        in the same precision and engine
+
+    Instances, threads, batching, queue delay, engine and precision of its steps, one after the other,
+    beginning with the present settings. An improvement has to win several rounds in turn with the best
+    so far; at the end, rounds against the present settings give the ratio. Without --write the diff is
+    only printed. Ctrl-C prints the best so far.
+
+    --format json: {what NAME.json holds, "written": [path]}
+    """
+    if p99 is None and throughput is None:
+        raise click.UsageError("there is no goal: give --p99 TIME, --throughput NUMBER, or both")
+    served = options.target_served_here(target, image, instance)
+    places = options.current_places()
+    (folder,) = choose(places.ensembles, [name])
+    goal = Goal(p99, throughput)
+    subject = read_subject(folder, served, places, goal, keep)
+    if write:
+        subject.files.refuse_unwritable()
+    (built,) = build_all((name,), weights, weights_dir, served)
+    report = search(
+        subject,
+        built,
+        places,
+        goal=goal,
+        minutes=minutes,
+        load=Load(concurrency, seconds, protocol, batch, UserInputs(input_data, shapes)),
+        allow_random=weights == "auto",
+        weights_dir=weights_dir,
+        log=places.build / "tritonserver.log",
+        progress=timed_progress(name),
+    )
+    outcome = report.outcome
+    made = write_report(report, output or places.reports / "tune" / (served.name if served.fuses else ""))
+    written = subject.files.write(outcome.best) if write and outcome.proven else []
+    output_of.document(report.document() | {"written": [str(path) for path in written]})
+    output_of.result(f"\n{report.name}", bold=True)
+    output_of.result(tables(report))
+    output_of.result("  ".join(shown(path) for path in made))
+    if report.diff:
+        output_of.result(f"\n{report.diff}".rstrip("\n"))
+    if written:
+        output_of.result(f"written: {', '.join(shown(path) for path in written)}")
+    elif report.diff:
+        why = "they were not compared to the end" if not outcome.proven else "--write writes them"
+        output_of.result(f"nothing is written: {why}")
+    else:
+        output_of.result("nothing is written: the present settings stay")
+    if outcome.interrupted:
+        raise KeyboardInterrupt

@@ -1,0 +1,69 @@
+"""The plot of a search: the throughput and the p99 of every candidate, and the front."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure  # without pyplot: no global state, no display
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from triton_ensembles.perf.plot import GRAY, INK, PROTOCOLS
+from triton_ensembles.tuning.front import Trial
+from triton_ensembles.tuning.report import TuningReport
+from triton_ensembles.tuning.space import PRESENT
+
+_BEST, _PRESENT, _BOUND = "#0072b2", "#d55e00", "#009e73"
+
+
+def draw(report: TuningReport, path: Path) -> None:
+    """Write a PNG of 1500 x 900 pixels to ``path``."""
+    figure = Figure(figsize=(10, 6), dpi=150, layout="constrained")
+    axes = figure.add_subplot()
+    records, outcome = report.outcome.records, report.outcome
+    usable = [trial for trial in records.trials() if trial.candidate not in records.dropped]
+    _points(axes, usable, {"color": GRAY, "label": "measured"})
+    ahead = records.front()
+    axes.step(*_coordinates(ahead), where="pre", color=INK, linewidth=1, label="front", zorder=1)
+    _points(axes, records.of(PRESENT), {"color": _PRESENT, "label": "present settings"})
+    if outcome.best != PRESENT:
+        _points(axes, records.of(outcome.best), {"color": _BEST, "label": "best settings"})
+    for trial in ahead:
+        place = (trial.point.throughput, trial.point.p99_ms)
+        text = str(trial.point.concurrency)
+        axes.annotate(text, place, (0, 7), textcoords="offset points", ha="center", fontsize=8, color=INK)
+    if report.goal.p99_ms is not None:
+        axes.axhline(report.goal.p99_ms, color=_BOUND, linestyle="--", linewidth=1, label="wanted")
+    if report.goal.throughput is not None:
+        label = None if report.goal.p99_ms is not None else "wanted"
+        axes.axvline(report.goal.throughput, color=_BOUND, linestyle="--", linewidth=1, label=label)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    latencies = [trial.point.p99_ms for trial in usable]
+    axes.set_ylim(min(latencies) / 1.5, max(latencies) * 2)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("inferences per second")
+    axes.set_ylabel("p99 latency, ms (logarithmic)")
+    axes.legend(loc="upper left", frameon=False, fontsize=9)
+    axes.spines[["top", "right"]].set_visible(False)
+    rows = "1 row" if report.batch == 1 else f"{report.batch} rows"
+    figure.suptitle(f"{report.name}: {rows} per request over {PROTOCOLS[report.protocol]}", fontsize=13, color=INK)
+    axes.set_title("numbers: concurrent requests on the front", fontsize=9, loc="left", color=INK)
+    figure.supxlabel(
+        f"{report.machine['cores']} cores of {report.machine['processor']}, tritonserver "
+        f"{report.versions['tritonserver']}, {report.date[:10]}; target {report.target}, {report.weights} weights",
+        fontsize=7,
+        color="#777777",
+    )
+    figure.savefig(path, format="png", metadata={"Software": None})
+
+
+def _points(axes: Axes, trials: Iterable[Trial], style: dict[str, Any]) -> None:
+    axes.plot(*_coordinates(trials), "o", markersize=5, **style)
+
+
+def _coordinates(trials: Iterable[Trial]) -> tuple[list[float], list[float]]:
+    points = [trial.point for trial in trials]
+    return [point.throughput for point in points], [point.p99_ms for point in points]
