@@ -17,7 +17,7 @@ import pytest
 
 from triton_ensembles.extras import require
 from triton_ensembles.pytest_plugin.report import logs_of
-from triton_ensembles.pytest_plugin.settings import flags, seconds, setting
+from triton_ensembles.pytest_plugin.settings import flags, setting
 
 if TYPE_CHECKING:
     from triton_ensembles.pytest_plugin.endpoints import OwnEndpoint, SharedEndpoint
@@ -28,14 +28,11 @@ if TYPE_CHECKING:
 Scope = Literal["session", "package", "module", "class", "function"]
 
 
-def triton_server(
-    *, arguments: Sequence[str] | None = None, ready_seconds: float | None = None, scope: Scope = "session"
-) -> Callable[..., Any]:
+def triton_server(*, arguments: Sequence[str] | None = None, scope: Scope = "session") -> Callable[..., Any]:
     """A fixture that starts tritonserver.
 
     Args:
         arguments: further flags of tritonserver.
-        ready_seconds: how long it may take to load its models.
         scope: at the end of which the servers are stopped.
     """
 
@@ -53,8 +50,7 @@ def triton_server(
         config, folder = request.config, tmp_path_factory.mktemp("triton_server")
         own = flags(config, "triton_server_arguments", arguments)
         logs_of(config).watch(folder, "*.log")
-        limit = seconds(config, "triton_server_ready_seconds", ready_seconds)
-        with Servers(config.rootpath, folder, own, limit) as servers:
+        with Servers(config.rootpath, folder, own) as servers:
             yield servers
 
     return triton_server

@@ -13,14 +13,12 @@ from typing import Any
 import boto3
 import pytest
 
-from triton_ensembles.archive.write import write_archive
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.pytest_plugin.archives import archive_of
 from triton_ensembles.pytest_plugin.endpoints import OwnEndpoint, SharedEndpoint
-from triton_ensembles.pytest_plugin.served import RECIPE, built_of
 
 ROLE = "arn:aws:iam::123456789012:role/rehearsal"
-_SUFFIX = ".tar.gz"
 # A failure is the test's to see, at the first time. InvokeEndpoint answers within 60 s; AWS asks clients for 70.
 _CONFIG = {"retries": {"mode": "standard", "total_max_attempts": 1}, "read_timeout": 70}
 _PAUSE = 0.02
@@ -91,7 +89,7 @@ class Rehearsal:
         where = {"CreateBucketConfiguration": {"LocationConstraint": self.region}}
         s3.create_bucket(Bucket=bucket, **where if self.region != "us-east-1" else {})
         for path in paths:
-            archive = self._archive(self._root / path)
+            archive = archive_of(self._root / path, self._scratch.mktemp("archive"), print)
             s3.upload_file(str(archive), bucket, archive.name)
         container = {"Image": image, "Mode": "MultiModel", "ModelDataUrl": f"s3://{bucket}/"}
         container |= {"Environment": dict(environment)} if environment else {}
@@ -109,19 +107,6 @@ class Rehearsal:
     def close(self) -> None:
         for client in self._clients:
             client.close()
-
-    def _archive(self, path: Path) -> Path:
-        if (path / RECIPE).is_file():
-            return built_of(path, print).archive
-        if path.is_dir():
-            archive = self._scratch.mktemp("archives") / f"{path.resolve().name}{_SUFFIX}"
-            write_archive(path, archive)
-            return archive
-        if not path.is_file():
-            raise EnsembleError("there is no such file or folder", path=path)
-        if not path.name.endswith(_SUFFIX):
-            raise EnsembleError(f"SageMaker's multi-model endpoints serve archives named *{_SUFFIX}", path=path)
-        return path
 
 
 @contextmanager

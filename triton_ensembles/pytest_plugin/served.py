@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.archive.manifest import python_of
-from triton_ensembles.building.build import build
-from triton_ensembles.building.built import Built
-from triton_ensembles.building.places import Places
 from triton_ensembles.endpoint.hosting.extract import extract
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.progress import Progress
-from triton_ensembles.project import ENSEMBLES
-from triton_ensembles.triton.targets import CPU
-
-RECIPE, CONFIG = "ensemble.toml", "config.pbtxt"
+from triton_ensembles.pytest_plugin.archives import built_of
+from triton_ensembles.recipe.places import RECIPE
+from triton_ensembles.triton.model_config import CONFIG
+from triton_ensembles.triton.server import TritonServer
 
 
 @dataclass(frozen=True)
@@ -42,12 +39,6 @@ def served(path: Path, scratch: Path, progress: Progress) -> Served:
     return Served(name, path)
 
 
-def built_of(folder: Path, progress: Progress) -> Built:
-    folder = folder.resolve()
-    if folder.parent.name != ENSEMBLES:
-        raise EnsembleError(f"a folder with {RECIPE} is built in its project, in {ENSEMBLES}/", path=folder)
-    return build(folder, CPU, Places.of(folder.parents[1]), allow_random=True, progress=progress)
-
-
-def common_python(all_served: Sequence[Served]) -> str:
-    return python_of({each.name: each.repository for each in all_served})
+def server_of(all_served: Sequence[Served], *, arguments: Sequence[str], log: Path) -> TritonServer:
+    python = python_of({each.name: each.repository for each in all_served})
+    return TritonServer([each.repository for each in all_served], arguments=arguments, log=log, python=python)

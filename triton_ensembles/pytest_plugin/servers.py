@@ -14,7 +14,7 @@ import pytest
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import parse_json
-from triton_ensembles.pytest_plugin.served import Served, common_python, served
+from triton_ensembles.pytest_plugin.served import Served, served, server_of
 from triton_ensembles.triton.server import TritonServer
 
 Paths = tuple[Path, ...]
@@ -27,14 +27,12 @@ class Servers:
         root: what paths are relative to.
         folder: for logs, and for what is unpacked.
         arguments: further flags of tritonserver.
-        ready_seconds: how long it may take to load its models.
     """
 
-    def __init__(self, root: Path, folder: Path, arguments: Sequence[str], ready_seconds: float) -> None:
+    def __init__(self, root: Path, folder: Path, arguments: Sequence[str]) -> None:
         self._root = root
         self._folder = folder
         self._arguments = arguments
-        self._ready_seconds = ready_seconds
         self._running: dict[Paths, TritonServer] = {}
         self._failed: dict[Paths, EnsembleError] = {}
         self._stopping = ExitStack()
@@ -72,13 +70,8 @@ class Servers:
         for each in found:
             _warn_of_random_weights(each)
         number = len(list(self._folder.glob("*.log"))) + 1
-        server = TritonServer(
-            [each.repository for each in found],
-            arguments=self._arguments,
-            log=self._folder / f"{number}-{'-'.join(each.name for each in found)[:100]}.log",
-            python=common_python(found),
-            ready_seconds=self._ready_seconds,
-        )
+        log = self._folder / f"{number}-{'-'.join(each.name for each in found)[:100]}.log"
+        server = server_of(found, arguments=self._arguments, log=log)
         self._running[paths] = self._stopping.enter_context(server)
         return server
 

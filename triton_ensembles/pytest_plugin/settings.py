@@ -7,12 +7,9 @@ from typing import Any
 
 import pytest
 
-from triton_ensembles.errors import EnsembleError
-
 # The name in the configuration file, its default, and the help; on the command line the name has dashes.
 _SETTINGS = {
     "triton_server_arguments": ("", "Further flags of tritonserver, such as '--log-verbose=1'."),
-    "triton_server_ready_seconds": ("300", "How long a tritonserver may take to load its models."),
     "triton_server_url": ("127.0.0.1:8000", "The HTTP address of a tritonserver that runs already."),
     "triton_server_grpc_url": ("127.0.0.1:8001", "Its gRPC address."),
     "triton_server_metrics_url": ("127.0.0.1:8002", "The address of its metrics."),
@@ -37,18 +34,6 @@ def setting(config: pytest.Config, name: str, argument: str | None = None) -> st
     """The value of a setting, where a factory was given ``argument``."""
     given = config.getoption(name) if argument is None else argument
     return str(config.getini(name) if given is None else given)
-
-
-def seconds(config: pytest.Config, name: str, argument: float | None) -> float:
-    """Raises :class:`EnsembleError` if it is not a number above 0."""
-    text = setting(config, name, None if argument is None else str(argument))
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0
-    if not value > 0:
-        raise EnsembleError(f"{name} must be a number of seconds, not {text!r}")
-    return value
 
 
 def flags(config: pytest.Config, name: str, argument: Any) -> tuple[str, ...]:
