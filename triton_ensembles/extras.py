@@ -48,6 +48,14 @@ def require(extra: str, what: str) -> None:
     Args:
         what: needs them, such as the name of a fixture.
     """
+    __tracebackhide__ = True  # from pytest, whose fixtures ask this
     for module in MODULES[extra]:
-        if find_spec(module) is None and (missing := missing_extra(ModuleNotFoundError(name=module), what, extra)):
+        if not _is_installed(module) and (missing := missing_extra(ModuleNotFoundError(name=module), what, extra)):
             raise missing
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # which an importer may raise itself
+        return False

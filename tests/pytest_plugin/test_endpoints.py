@@ -13,6 +13,7 @@ _ASK = """
 import json, os, subprocess, sys
 import boto3
 import pytest
+from tests.triton.test_server import wait_until
 
 BODY = json.dumps({"inputs": [{"name": "X", "datatype": "FP32", "shape": [1, 3], "data": [1, 2, 3]}]})
 
@@ -112,6 +113,7 @@ def test_no_test_sees_what_another_has_created_or_what_the_user_has_of_aws(
 
         def test_a_process_that_was_killed_is_replaced(kept, sagemaker_endpoint_proc, request):
             os.kill(sagemaker_endpoint_proc.pid, 9)
+            wait_until(lambda: sagemaker_endpoint_proc.pid is None)
             endpoint = request.getfixturevalue("sagemaker_endpoint")
             assert endpoint.client("sagemaker").list_models()["Models"] == []
             assert sagemaker_endpoint_proc.pid != kept

@@ -48,7 +48,7 @@ def test_each_worker_starts_one_server_for_a_path_and_replaces_one_that_has_ende
     """
     result = run(_ASK + _dedented(code), "-n", "2", "--dist", "each", "-v")
     result.assert_outcomes(passed=10)
-    lines = {line for line in (project / "servers").read_text().splitlines()}
+    lines = set((project / "servers").read_text().splitlines())
     workers, pids, *urls = zip(*(line.split() for line in lines), strict=True)
     assert sorted(workers) == ["gw0", "gw1"]  # one server each, so one line each
     assert len({*urls[0], *urls[1]}) == 4

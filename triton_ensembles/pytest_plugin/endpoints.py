@@ -45,6 +45,7 @@ class OwnEndpoint(RunningEndpoint):
     @contextmanager
     def emptied(self) -> Iterator[None]:
         """What is created in this block is removed at its end."""
+        __tracebackhide__ = True
         if self.pid is None:
             self._start()
         contents = Contents(self)
@@ -66,9 +67,13 @@ class OwnEndpoint(RunningEndpoint):
 
     def _start(self) -> None:
         self._started += 1
+        __tracebackhide__ = True
         # A folder of its own: the processes of one that was killed may still be ending in the other.
         local = LocalEndpoint(self._root / str(self._started), *self._options, region=self.region)
-        self._local = local.start()
+        try:
+            self._local = local.start()
+        except EnsembleError as error:
+            raise error.with_traceback(None) from None  # without our own lines: its message says it all
         self.url = local.url
 
     def _stop(self) -> None:
