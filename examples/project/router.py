@@ -16,7 +16,6 @@ def team_of(text):
         EndpointName=os.environ["ENDPOINT"],
         TargetModel="support_tickets.tar.gz",
         ContentType="application/octet-stream",
-        Body=json.dumps({"inputs": [tensor], "outputs": [{"name": "TEAM"}]}),
+        Body=json.dumps({"inputs": [tensor]}),
     )
-    (output,) = json.load(reply["Body"])["outputs"]
-    return output["data"][0]
+    return next(each["data"][0] for each in json.load(reply["Body"])["outputs"] if each["name"] == "TEAM")
