@@ -32,6 +32,8 @@ LONGEST = (
     "check/test_parity.py",
     "backends/test_pytorch.py",
     "deploy/test_local_endpoint.py",
+    "pytest_plugin/test_servers.py",
+    "pytest_plugin/test_endpoints.py",
     "environment/test_packed.py",
     "endpoint/hosting/test_eviction.py",
     "perf/test_measure.py",

@@ -25,4 +25,4 @@ def test_the_tests_of_the_page_pass(pytester: pytest.Pytester, monkeypatch: pyte
     )
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     plugin = ("-p", "triton_ensembles.pytest_plugin", "-p", "no:cacheprovider")
-    pytester.run(sys.executable, "-m", "pytest", *plugin, timeout=300).assert_outcomes(passed=4)
+    pytester.run(sys.executable, "-m", "pytest", *plugin).assert_outcomes(passed=4)

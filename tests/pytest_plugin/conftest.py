@@ -45,6 +45,6 @@ def run(project: Path, pytester: pytest.Pytester) -> Run:
     def call(code: str, *arguments: str) -> pytest.RunResult:
         pytester.makepyfile(code)
         command = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", *arguments)
-        return pytester.run(*command, timeout=300)
+        return pytester.run(*command)
 
     return call

@@ -34,7 +34,7 @@ def test_it_has_no_faults_and_its_tests_pass(
     assert checked.returncode == 0, checked.stdout
     monkeypatch.chdir(copy)
     plugin = ("-p", "triton_ensembles.pytest_plugin", "-p", "no:cacheprovider")
-    result = pytester.run(sys.executable, "-m", "pytest", *plugin, "--junit-xml=report.xml", timeout=300)
+    result = pytester.run(sys.executable, "-m", "pytest", *plugin, "--junit-xml=report.xml")
     result.assert_outcomes(passed=10)
     report = ElementTree.parse(copy / "report.xml")
     (difference,) = report.iterfind(".//property[@name='largest_difference']")

@@ -86,13 +86,14 @@ class Rehearsal:
         name = name or f"rehearsal-{uuid.uuid4().hex[:12]}"
         s3, sagemaker = self.client("s3"), self.client("sagemaker")
         bucket = f"{name.lower()}-models"
-        where = {"CreateBucketConfiguration": {"LocationConstraint": self.region}}
-        s3.create_bucket(Bucket=bucket, **where if self.region != "us-east-1" else {})
+        elsewhere = {"CreateBucketConfiguration": {"LocationConstraint": self.region}}
+        s3.create_bucket(Bucket=bucket, **({} if self.region == "us-east-1" else elsewhere))
         for path in paths:
             archive = archive_of(self._root / path, self._scratch.mktemp("archive"), print)
             s3.upload_file(str(archive), bucket, archive.name)
-        container = {"Image": image, "Mode": "MultiModel", "ModelDataUrl": f"s3://{bucket}/"}
-        container |= {"Environment": dict(environment)} if environment else {}
+        container: dict[str, Any] = {"Image": image, "Mode": "MultiModel", "ModelDataUrl": f"s3://{bucket}/"}
+        if environment:
+            container["Environment"] = dict(environment)
         sagemaker.create_model(ModelName=name, ExecutionRoleArn=ROLE, PrimaryContainer=container)
         variant = {"VariantName": "AllTraffic", "ModelName": name, "InstanceType": instance}
         variants = [{**variant, "InitialInstanceCount": count}]
