@@ -18,6 +18,8 @@ from triton_ensembles.building.sources import Sources
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU
 
+pytest_plugins = ["pytester", "triton_ensembles.pytest_plugin"]
+
 # No test depends on how fast the machine is.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
@@ -30,6 +32,8 @@ LONGEST = (
     "check/test_parity.py",
     "backends/test_pytorch.py",
     "deploy/test_local_endpoint.py",
+    "pytest_plugin/test_servers.py",
+    "pytest_plugin/test_endpoints.py",
     "environment/test_packed.py",
     "endpoint/hosting/test_eviction.py",
     "perf/test_measure.py",
@@ -76,34 +80,14 @@ def fused_chain(places: Places, tmp_path_factory: pytest.TempPathFactory) -> Bui
     return build_fused_chain(tmp_path_factory.mktemp("chain"), places.store)
 
 
-@pytest.fixture(scope="session")
-def running_server(
-    built: dict[str, Built], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[], TritonServer]]:
-    """``running_server()``: the real tritonserver with every ensemble, another one when it has ended by itself.
-
-    On a machine that does much else, 2.51.0's Python backend sometimes ends in a boost::interprocess::lock_exception:
-    that must fail one test, not all that follow.
-    """
-    servers: list[TritonServer] = []
-
-    def running() -> TritonServer:
-        if servers and not servers[-1].alive():
-            servers.pop().stop()
-        if not servers:
-            log = tmp_path_factory.mktemp("server") / "tritonserver.log"
-            servers.append(TritonServer([each.repository for each in built.values()], log=log).start())
-        return servers[-1]
-
-    yield running
-    for server in servers:
-        server.stop()
-
-
 @pytest.fixture
-def server(running_server: Callable[[], TritonServer]) -> TritonServer:
-    """The real tritonserver with every ensemble."""
-    return running_server()
+def server(built: dict[str, Built], triton_server: Callable[..., TritonServer]) -> TritonServer:
+    """The real tritonserver with every ensemble.
+
+    It is another one when it has ended by itself: on a machine that does much else, 2.51.0's Python backend sometimes
+    ends in a boost::interprocess::lock_exception. That must fail one test, not all that follow.
+    """
+    return triton_server(*(each.repository for each in built.values()))
 
 
 @pytest.fixture

@@ -70,6 +70,15 @@ def test_check_of_a_plain_repository_needs_no_schema_of_recipes(tmp_path: Path) 
     assert not {"pydantic", "numpy", "asyncio"} & {*ast.literal_eval(done.stdout)}
 
 
+def test_pytest_imports_nothing_heavy_with_the_plugin() -> None:
+    """It does so at the start of every test run of every project that has the package installed."""
+    code = "import pytest, sys; before = {*sys.modules}; import triton_ensembles.pytest_plugin"
+    code += "; print([*{*sys.modules} - before])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    imported = {name.partition(".")[0] for name in ast.literal_eval(done.stdout)}
+    assert imported - {*sys.stdlib_module_names} == {"triton_ensembles"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "extra"),
     [
@@ -118,6 +127,8 @@ def test_every_package_that_is_imported_is_required_by_the_core_or_an_extra() ->
             named = [each.name for each in node.names] if isinstance(node, ast.Import) else []
             named += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
             third = {module for name in named if (module := name.partition(".")[0]) in owners}
+            if path.parent.name == "pytest_plugin":
+                third.discard("pytest")  # which alone imports it
             unknown = {each for each in third if not owners[each] & core and each not in brought}
             assert not unknown, (path, unknown)
     for extra, modules in MODULES.items():

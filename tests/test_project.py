@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import re
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from triton_ensembles.cli import main
-from triton_ensembles.endpoint.announcement import environment
-from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.examples.place import examples_folder
+from triton_ensembles.pytest_plugin.rehearsal import Rehearsal
 
 TENSORS = """max_batch_size: 8
 input [ { name: "NUMBERS" data_type: TYPE_FP32 dims: [ 3 ] } ]
@@ -125,17 +124,7 @@ def test_perf_sends_the_rows_of_the_example_or_random_data(project: Path, run: R
     assert (project / "reports" / "perf" / "doubler.csv").is_file()
 
 
-@pytest.fixture
-def endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalEndpoint]:
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    with LocalEndpoint(tmp_path / "endpoint") as local:
-        for name, value in environment(local.url, "us-east-1").items():
-            monkeypatch.setenv(name, value)
-        yield local
-
-
-def test_invoke_sends_the_example_to_an_endpoint(endpoint: LocalEndpoint, run: Run) -> None:
+def test_invoke_sends_the_example_to_an_endpoint(sagemaker_endpoint: Rehearsal, run: Run) -> None:
     assert run("build").exit_code == 0
     assert run("upload").exit_code == 0
     deployed = run("deploy", "--role", "arn:aws:iam::123456789012:role/some-role")

@@ -23,6 +23,7 @@ from triton_ensembles.files import size_of
 from triton_ensembles.triton.ports import Ports
 
 _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
+_PYTEST = ("pytest", "pytest-xdist", "pytest-timeout", "anyio", "hypothesis")  # what registers with pytest here
 _LARGEST = 60e6  # bytes of the core, without numpy and protobuf
 
 CONFIG = """backend: "onnxruntime"
@@ -108,7 +109,7 @@ def serving(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     """
     folder = tmp_path_factory.mktemp("serving")
     subprocess.run([*_PIP, "install", "--no-deps", "--target", folder, wheel], check=True)
-    extra = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["serve"]]
+    extra = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["serve"], *_PYTEST]
     (folder / "sitecustomize.py").write_text(SITECUSTOMIZE % (modules_without(distributions(extra)),))
     home = tmp_path_factory.mktemp("home")
     for path in [*TRITON_HOME.glob("*/*"), *TRITON_HOME.glob("python-*")]:
@@ -147,3 +148,15 @@ def test_it_serves_the_api_of_sagemaker(
         assert local.client("sagemaker").list_endpoints()["Endpoints"] == []
         with urllib.request.urlopen(local.url) as page:  # its templates are in the wheel
             assert b"</html>" in page.read()
+
+
+def test_pytest_finds_the_plugin_of_the_wheel(serving: dict[str, str], tmp_path: Path) -> None:
+    write_chain(tmp_path)
+    (tmp_path / "test_ready.py").write_text(
+        "import urllib.request\n\n\ndef test_ready(triton_server):\n"
+        f"    server = triton_server('ensembles/{NAME}')\n"
+        f"    assert urllib.request.urlopen(f'http://{{server.http_url}}/v2/models/{NAME}/ready').status == 200\n"
+    )
+    done = run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", folder=tmp_path, **serving)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    assert re.search(r"^plugins: .*triton-ensembles-\d", done.stdout, re.MULTILINE)

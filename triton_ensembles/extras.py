@@ -1,5 +1,7 @@
 """What the light core leaves out: the packages of each extra, and the line that installs a missing one."""
 
+from importlib.util import find_spec
+
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import IS_CHECKOUT, SETUP
 
@@ -24,14 +26,37 @@ COMMANDS = {
 """The extra that a command, or a part of one, is for, when several have the module; otherwise the first that has it."""
 
 
-def missing_extra(error: ModuleNotFoundError, command: str = "") -> EnsembleError | None:
-    """What to tell a user for whom ``command`` ended in ``error``; None if no extra brings the module."""
+def missing_extra(error: ModuleNotFoundError, command: str = "", wanted: str = "") -> EnsembleError | None:
+    """What to tell a user for whom ``command`` ended in ``error``; None if no extra brings the module.
+
+    Args:
+        wanted: the extra that it is for, by default that of the command.
+    """
     module = (error.name or "").partition(".")[0]
     bringing = [extra for extra, modules in MODULES.items() if module in modules]
     if not bringing:
         return None
-    extra = COMMANDS.get(command, "")
+    extra = wanted or COMMANDS.get(command, "")
     extra = extra if extra in bringing else bringing[0]
     cure = f"run: {SETUP}" if IS_CHECKOUT else f"run: pip install 'triton-ensembles[{extra}]'"
     what = f"{command} needs" if command else "this needs"
     return EnsembleError(f"{what} the package {module}, which is not installed", cure=cure)
+
+
+def require(extra: str, what: str) -> None:
+    """Raise :class:`EnsembleError` for the first module of ``extra`` that is not installed. None is imported.
+
+    Args:
+        what: needs them, such as the name of a fixture.
+    """
+    __tracebackhide__ = True  # from pytest, whose fixtures ask this
+    for module in MODULES[extra]:
+        if not _is_installed(module) and (missing := missing_extra(ModuleNotFoundError(name=module), what, extra)):
+            raise missing
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # which an importer may raise itself
+        return False

@@ -80,7 +80,7 @@ def served(path: Path, scratch: Path, progress: Progress = lambda _: None) -> Se
     if not path.exists():
         raise EnsembleError("there is no such file or folder", path=path)
     if (path / RECIPE).is_file():
-        return of_built(_built(path, progress), path)
+        return of_built(built_of(path, progress), path)
     refuse_no_repository(path)
     refuse_faults(path, here(), f"this cannot be served, because check finds faults in {shown(path)}")
     name = name_of(path)
@@ -163,7 +163,8 @@ def refuse_no_repository(path: Path) -> None:
         )
 
 
-def _built(folder: Path, progress: Progress) -> Built:
+def built_of(folder: Path, progress: Progress) -> Built:
+    """The ensemble of a project, built for the server on this machine. Raises :class:`EnsembleError`."""
     folder = folder.resolve()
     if folder.parent.name != ENSEMBLES:
         raise EnsembleError(

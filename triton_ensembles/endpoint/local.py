@@ -14,12 +14,10 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-import boto3
-from botocore.config import Config
-
-from triton_ensembles.endpoint.announcement import LAST_LINE, environment
+from triton_ensembles.endpoint.announcement import LAST_LINE
+from triton_ensembles.endpoint.running import RunningEndpoint, without_aws
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.paths import IMPORTED_FROM
 from triton_ensembles.processes import die_with_parent
@@ -27,12 +25,13 @@ from triton_ensembles.processes import die_with_parent
 _URL = re.compile(r"^export AWS_ENDPOINT_URL=(?P<url>\S+)")
 
 
-class LocalEndpoint:
+class LocalEndpoint(RunningEndpoint):
     """The command ``endpoint`` in a separate process, on a free port.
 
     Args:
         root: its working folder.
-        arguments: further options, such as ``("--memory-budget", "500M")``.
+        arguments: further options, such as ``("--memory-budget", "500M")``. With ``--s3-url``, the process has the
+            user's settings of AWS; otherwise it has none of them.
 
     Raises:
         EnsembleError: it does not start.
@@ -48,30 +47,18 @@ class LocalEndpoint:
             region,
             *arguments,
         )
-        self._region = region
+        super().__init__("", region)
+        self._has_own_s3 = any(each.startswith("--s3-url") for each in arguments)
         self._process: subprocess.Popen[str] | None = None
         self.root = Path(root)
-        self.url = ""
         self.lines: list[str] = []  # what it has printed so far
 
     @property
     def pid(self) -> int:
         return self._running().pid
 
-    def environment(self) -> dict[str, str]:
-        """The environment of a program that is to use it: ``os.environ`` and the printed variables."""
-        return {**os.environ, **environment(self.url, self._region)}
-
-    def client(self, service: str, **config: Any) -> Any:
-        """A boto3 client; ``config`` is botocore's."""
-        return boto3.client(
-            service,
-            endpoint_url=self.url,
-            region_name=self._region,
-            aws_access_key_id="local",
-            aws_secret_access_key="local",
-            config=Config(**config),
-        )
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     def start(self) -> LocalEndpoint:
         self._process = subprocess.Popen(
@@ -81,6 +68,7 @@ class LocalEndpoint:
             stdin=subprocess.DEVNULL,
             text=True,
             cwd=IMPORTED_FROM,
+            env=None if self._has_own_s3 else without_aws(os.environ),
             start_new_session=True,
             preexec_fn=die_with_parent(),
         )
@@ -110,7 +98,7 @@ class LocalEndpoint:
         return self.start()
 
     def __exit__(self, *_: object) -> None:
-        if self._running().poll() is None:
+        if self.alive():
             self.stop()
 
     def _ready(self, stream: IO[str]) -> bool:

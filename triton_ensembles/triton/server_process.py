@@ -258,9 +258,13 @@ class ServerProcess:
         return read_records(self.log, max(start, self._log_start), self.pid)
 
 
+# This machine is never asked by way of a proxy that the environment names (http_proxy).
+_DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
 def _answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=5) as reply:
+        with _DIRECTLY.open(url, timeout=5) as reply:
             return bool(reply.status == 200)
     except (urllib.error.URLError, OSError):
         return False

@@ -1,0 +1,213 @@
+"""The fixture triton_server in a project of someone's own: the real server, its log, its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.core import PROJECT, SITECUSTOMIZE, distributions, modules_without
+from tests.pytest_plugin.conftest import Run
+from tests.running import running
+from tests.triton.test_server import wait_until
+
+_ASK = """
+import os, signal
+import numpy as np
+import pytest
+import tritonclient.http as http
+
+def ask(server, shape=(1, 3)):
+    given = http.InferInput("X", shape, "FP32").set_data_from_numpy(np.ones(shape, np.float32))
+    with http.InferenceServerClient(server.http_url) as client:
+        return client.infer("chain", [given]).as_numpy("Y").tolist()
+"""
+_PYTEST = ("pytest", "pytest-xdist", "pytest-timeout", "anyio", "hypothesis")  # what registers with pytest here
+_BROKEN = "raise ValueError('no weights here')\n"
+
+
+def test_each_worker_starts_one_server_for_a_path_and_replaces_one_that_has_ended(project: Path, run: Run) -> None:
+    code = """
+        from pathlib import Path
+
+        @pytest.mark.parametrize("number", range(4))
+        def test_answer(triton_server, number):
+            server = triton_server("ensembles/chain")
+            assert server is triton_server(Path(__file__).parent / "ensembles" / "chain")
+            assert ask(server) == [[3, 3, 3]]
+            with open("servers", "a") as file:
+                print(os.environ["PYTEST_XDIST_WORKER"], server.pid, server.http_url, server.grpc_url, file=file)
+
+        def test_death(triton_server):
+            server = triton_server("ensembles/chain")
+            os.kill(server.pid, signal.SIGKILL)
+            assert ask(triton_server("ensembles/chain")) == [[3, 3, 3]]
+    """
+    result = run(_ASK + _dedented(code), "-n", "2", "--dist", "each", "-v")
+    result.assert_outcomes(passed=10)
+    lines = set((project / "servers").read_text().splitlines())
+    workers, pids, *urls = zip(*(line.split() for line in lines), strict=True)
+    assert sorted(workers) == ["gw0", "gw1"]  # one server each, so one line each
+    assert len({*urls[0], *urls[1]}) == 4
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+def test_a_failed_test_shows_what_the_server_wrote_meanwhile_and_no_more(project: Path, run: Run) -> None:
+    """And what does not load is said in Triton's words, at once when it is asked for again, without our own lines."""
+    (project / "ensembles" / "broken" / "1").mkdir(parents=True)
+    (project / "ensembles" / "broken" / "1" / "model.py").write_text(_BROKEN)
+    config = project / "ensembles" / "chain" / "first" / "config.pbtxt"
+    (project / "ensembles" / "broken" / "config.pbtxt").write_text(config.read_text())
+    model = project / "ensembles" / "chain" / "first" / "1" / "model.py"
+    model.write_text(model.read_text().replace("time.sleep", "print('rows', len(requests), flush=True); time.sleep"))
+    code = """
+        def test_passes(triton_server):
+            assert ask(triton_server("ensembles/chain")) == [[3, 3, 3]]
+
+        def test_fails(triton_server):
+            assert ask(triton_server("ensembles/chain")) == "another answer"
+
+        def test_fails_for_another_reason(triton_server):
+            assert triton_server is None
+
+        @pytest.mark.parametrize("again", [False, True])
+        def test_broken(triton_server, again):
+            triton_server("ensembles/broken")
+
+        def test_caught(triton_server):
+            with pytest.raises(Exception, match="no weights here"):
+                triton_server("ensembles/broken")
+    """
+    result = run(_ASK + _dedented(code), "-v", "--tb=long")
+    result.assert_outcomes(passed=2, failed=4)
+    failures = dict(zip(("fails", "reason", "broken", "again"), _failures(result), strict=True))
+    shown = failures["fails"].partition("- tritonserver log -")[2]
+    assert "rows 1" in shown
+    assert "successfully loaded" not in shown  # that was the test before
+    assert "tritonserver log" not in failures["reason"]
+    assert "ValueError: no weights here" in failures["broken"].partition("tritonserver log")[0]
+    assert "tritonserver log" not in failures["again"]  # it was not tried again
+    for each in ("broken", "again"):
+        assert 'triton_server("ensembles/broken")' in failures[each]
+        assert "def _start" not in failures[each]
+
+
+def test_settings_come_from_the_factory_else_the_command_line_else_the_file(project: Path, run: Run) -> None:
+    settings = ["triton_server_arguments = --id=file", "sagemaker_endpoint_region = eu-west-1"]
+    (project / "pytest.ini").write_text("\n".join(["[pytest]", *settings, ""]))
+    code = """
+        from triton_ensembles.pytest_plugin.settings import flags, setting
+
+        def test_order(pytestconfig):
+            assert flags(pytestconfig, "triton_server_arguments", None) == ("--id=a line", "--exit-timeout-secs=3")
+            assert flags(pytestconfig, "triton_server_arguments", ["--id=factory"]) == ("--id=factory",)
+            assert setting(pytestconfig, "sagemaker_endpoint_region") == "eu-west-1"
+            assert setting(pytestconfig, "sagemaker_endpoint_memory_budget") == "8G"
+    """
+    run(_dedented(code), "--triton-server-arguments=--id='a line' --exit-timeout-secs=3").assert_outcomes(passed=1)
+
+
+def test_a_server_of_a_factory_ends_with_its_scope_and_one_that_runs_already_is_asked(project: Path, run: Run) -> None:
+    code = """
+        import json, urllib.request
+        from triton_ensembles.pytest_plugin import factories
+
+        own = factories.triton_server(arguments=["--id=own"], scope="class")
+        absent = factories.triton_server_noproc(url="127.0.0.1:1")
+
+        class TestOwn:
+            def test_running(self, own, pytestconfig, request):
+                server = own("ensembles/chain")
+                pytestconfig.option.triton_server_url = server.http_url
+                triton_server_noproc = request.getfixturevalue("triton_server_noproc")
+                with urllib.request.urlopen(f"http://{server.http_url}/v2") as reply:
+                    assert json.load(reply)["name"] == "own"
+                assert ask(triton_server_noproc("ensembles/chain")) == [[3, 3, 3]]
+                with pytest.raises(Exception, match="has no model 'other' that is ready"):
+                    triton_server_noproc("ensembles/other")
+                TestOwn.server = server
+
+        def test_ended():
+            assert not TestOwn.server.alive()
+
+        def test_absent(absent):
+            with pytest.raises(Exception, match="no tritonserver answers at 127.0.0.1:1"):
+                absent("ensembles/chain")
+    """
+    run(_ASK + _dedented(code)).assert_outcomes(passed=3)
+
+
+def test_without_the_extra_it_names_the_line_that_installs_it(
+    project: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the tests that ask for a server fail, not the others of the project."""
+    missing = modules_without(distributions([*PROJECT["dependencies"], *_PYTEST]))
+    assert "numpy" in missing
+    (tmp_path / "sitecustomize.py").write_text(SITECUSTOMIZE % (missing,))
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}")
+    code = """
+        import sys
+
+        def test_light():
+            heavy = {"numpy", "boto3", "botocore", "grpc", "tritonclient", "aiohttp", "google.protobuf", "pydantic"}
+            assert not heavy & {*sys.modules}
+
+        def test_server(triton_server): ...
+        def test_endpoint(sagemaker_endpoint): ...
+    """
+    result = run(_dedented(code))
+    result.assert_outcomes(passed=1, errors=2)
+    for name in ("triton_server", "sagemaker_endpoint"):
+        result.stdout.fnmatch_lines([f"E *{name} needs the package *, which is not installed; run: *"])
+
+
+def test_it_can_be_left_out_and_its_options_are_in_the_help(project: Path, run: Run) -> None:
+    """-p no:triton-ensembles, for those whose own fixtures have the same names."""
+    code = "def test_one(triton_server): ..."
+    run(code, "-p", "no:triton-ensembles").stdout.fnmatch_lines(["E *fixture 'triton_server' not found"])
+    shown = run(code, "--help").stdout
+    shown.fnmatch_lines(["*--triton-server-arguments=ARGUMENTS", "*sagemaker_endpoint_memory_budget (string):*"])
+    run(code, "--fixtures").stdout.fnmatch_lines(["triton_server * -- *", "    triton_server(path, ...): the real*"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_no_server_outlives_the_tests(project: Path, number: int) -> None:
+    """After Ctrl-C, or after a kill -9 by an impatient CI runner."""
+    code = """
+        import time
+
+        def test_long(triton_server, sagemaker_endpoint, sagemaker_endpoint_proc):
+            print("pids", triton_server("ensembles/chain").pid, sagemaker_endpoint_proc.pid, flush=True)
+            time.sleep(600)
+    """
+    (project / "test_long.py").write_text(_dedented(code))
+    command = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-s")
+    with running(*command, cwd=project) as process:
+        line = next(line for line in process.stdout or () if "pids" in line)
+        pids = [int(pid) for pid in line.partition("pids")[2].split()]
+        assert all(Path(f"/proc/{pid}").exists() for pid in pids)
+        process.send_signal(number)
+        process.wait(120)
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+    assert process.returncode == (2 if number == signal.SIGINT else -signal.SIGKILL)
+
+
+def _dedented(code: str) -> str:
+    return "\n".join(line.removeprefix(" " * 8) for line in code.splitlines())
+
+
+def _failures(result: pytest.RunResult) -> list[str]:
+    """The parts of the report that are about one failed test each."""
+    parts: list[list[str]] = []
+    for line in result.outlines:
+        if line.startswith("____") and "test_" in line:
+            parts.append([])
+        elif line.startswith("====="):
+            if parts:
+                break
+        elif parts:
+            parts[-1].append(line)
+    return ["\n".join(each) for each in parts]

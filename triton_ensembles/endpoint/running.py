@@ -1,0 +1,88 @@
+"""A local endpoint server that runs: its boto3 clients, and the environment of programs that are to use it.
+
+Neither has anything of the user's AWS in it: no variable AWS_…, no profile, no file of ~/.aws and no proxy. So what
+uses them cannot reach AWS itself, whatever the machine is set up for.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from triton_ensembles.endpoint.announcement import environment
+from triton_ensembles.triton.ports import LOOPBACK
+
+_NOTHING_ELSE = {
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+_CHANGING = threading.RLock()
+
+
+class RunningEndpoint:
+    """A local endpoint server at ``url``, such as ``http://127.0.0.1:8080``.
+
+    Args:
+        region: the region that clients sign for.
+    """
+
+    def __init__(self, url: str, region: str = "us-east-1") -> None:
+        self.url = url
+        self.region = region
+
+    def environment(self) -> dict[str, str]:
+        """``os.environ`` without what it says of AWS, and with the variables that send boto3 to this endpoint."""
+        return without_aws(os.environ) | environment(self.url, self.region)
+
+    def client(self, service: str, **config: Any) -> Any:
+        """A boto3 client; ``config`` is botocore's."""
+        with environment_is(self.environment()):  # boto3 reads it while a client is made, not later
+            return self._session.client(
+                service,
+                endpoint_url=self.url,
+                region_name=self.region,
+                aws_access_key_id="local",
+                aws_secret_access_key="local",
+                config=Config(**{"proxies": {}} | config),
+            )
+
+    @cached_property
+    def _session(self) -> Any:
+        """One for all clients: it keeps the models of the services, which take long to read."""
+        return boto3.Session()
+
+
+def without_aws(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a program for which the user's credentials and settings of AWS are not there."""
+    kept = {name: value for name, value in variables.items() if not name.startswith("AWS_")} | _NOTHING_ELSE
+    direct = variables.get("no_proxy") or variables.get("NO_PROXY") or ""
+    if direct != "*" and LOOPBACK not in direct.split(","):
+        direct = ",".join(filter(None, (direct, LOOPBACK)))
+    return kept | {"no_proxy": direct, "NO_PROXY": direct}
+
+
+@contextmanager
+def environment_is(variables: Mapping[str, str]) -> Iterator[None]:
+    """Change ``os.environ`` to these variables until the block ends."""
+    with _CHANGING:
+        before = dict(os.environ)
+        _change(variables)
+        try:
+            yield
+        finally:
+            _change(before)
+
+
+def _change(variables: Mapping[str, str]) -> None:
+    """Only what differs: other threads may be reading the rest."""
+    for name in os.environ.keys() - variables.keys():
+        del os.environ[name]
+    os.environ.update({name: value for name, value in variables.items() if os.environ.get(name) != value})

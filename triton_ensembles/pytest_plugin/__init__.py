@@ -1,0 +1,35 @@
+"""A pytest plugin: the real tritonserver, and the API of SageMaker on this machine, as fixtures.
+
+    def test_answer(triton_server):
+        server = triton_server("ensembles/bert_trt")
+        ...tritonclient.http.InferenceServerClient(server.http_url)...
+
+    def test_invocation(sagemaker_endpoint):
+        name = sagemaker_endpoint.deploy("dist/cpu/bert_trt.tar.gz")
+        sagemaker_endpoint.client("sagemaker-runtime").invoke_endpoint(EndpointName=name, ...)
+
+pytest imports this module when it starts, for every test of every project that has the package installed. So nothing
+is imported here that is not light: what the fixtures need, they import when a test asks for them.
+"""
+
+from triton_ensembles.pytest_plugin import factories
+from triton_ensembles.pytest_plugin.report import pytest_runtest_makereport, pytest_runtest_protocol
+from triton_ensembles.pytest_plugin.settings import pytest_addoption
+
+__all__ = [
+    "factories",
+    "pytest_addoption",
+    "pytest_runtest_makereport",
+    "pytest_runtest_protocol",
+    "sagemaker_endpoint",
+    "sagemaker_endpoint_noproc",
+    "sagemaker_endpoint_proc",
+    "triton_server",
+    "triton_server_noproc",
+]
+
+triton_server = factories.triton_server()
+triton_server_noproc = factories.triton_server_noproc()
+sagemaker_endpoint_proc = factories.sagemaker_endpoint_proc()
+sagemaker_endpoint_noproc = factories.sagemaker_endpoint_noproc()
+sagemaker_endpoint = factories.sagemaker_endpoint("sagemaker_endpoint_proc")

@@ -1,0 +1,167 @@
+"""Makes the fixtures: processes of one's own, processes that run already, and what tests get of them.
+
+    from triton_ensembles.pytest_plugin import factories
+
+    small_proc = factories.sagemaker_endpoint_proc(memory_budget="500M")
+    small_endpoint = factories.sagemaker_endpoint("small_proc")
+
+An argument that is not given is a setting of pytest's command line or configuration file (see ``pytest --help``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from triton_ensembles.extras import require
+from triton_ensembles.pytest_plugin.report import logs_of
+from triton_ensembles.pytest_plugin.settings import flags, setting
+
+if TYPE_CHECKING:
+    from triton_ensembles.pytest_plugin.endpoints import OwnEndpoint, SharedEndpoint
+    from triton_ensembles.pytest_plugin.rehearsal import Rehearsal
+    from triton_ensembles.pytest_plugin.running_server import RunningServers
+    from triton_ensembles.pytest_plugin.servers import Servers
+
+Scope = Literal["session", "package", "module", "class", "function"]
+
+
+def triton_server(*, arguments: Sequence[str] | None = None, scope: Scope = "session") -> Callable[..., Any]:
+    """A fixture that starts tritonserver.
+
+    Args:
+        arguments: further flags of tritonserver.
+        scope: at the end of which the servers are stopped.
+    """
+
+    @pytest.fixture(scope=scope)
+    def triton_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+        """triton_server(path, ...): the real tritonserver, started once for each path and stopped at the end.
+
+        A path is a model repository, one model of it, a .tar.gz of either, or the folder of a project's ensemble, which
+        is built first; relative to pytest's rootdir. Several paths are served by one server.
+        """
+        __tracebackhide__ = True
+        require("serve", "triton_server")
+        from triton_ensembles.pytest_plugin.servers import Servers
+
+        config, folder = request.config, tmp_path_factory.mktemp("triton_server")
+        own = flags(config, "triton_server_arguments", arguments)
+        logs_of(config).watch(folder, "*.log")
+        with Servers(config.rootpath, folder, own) as servers:
+            yield servers
+
+    return triton_server
+
+
+def triton_server_noproc(
+    *, url: str | None = None, grpc_url: str | None = None, metrics_url: str | None = None
+) -> Callable[..., Any]:
+    """A fixture as ``triton_server`` for a tritonserver that runs already, such as one in NVIDIA's container.
+
+    Args:
+        url: ``127.0.0.1:8000``, its HTTP address.
+        grpc_url: its gRPC address.
+        metrics_url: the address of its metrics.
+    """
+
+    @pytest.fixture(scope="session")
+    def triton_server_noproc(request: pytest.FixtureRequest) -> RunningServers:
+        """triton_server_noproc(path, ...): the tritonserver that runs already and serves models of these names."""
+        from triton_ensembles.pytest_plugin.running_server import RunningServer, RunningServers
+
+        config = request.config
+        return RunningServers(
+            RunningServer(
+                setting(config, "triton_server_url", url),
+                setting(config, "triton_server_grpc_url", grpc_url),
+                setting(config, "triton_server_metrics_url", metrics_url),
+            )
+        )
+
+    return triton_server_noproc
+
+
+def sagemaker_endpoint_proc(
+    *, memory_budget: str | None = None, disk_budget: str | None = None, region: str | None = None
+) -> Callable[..., Any]:
+    """A fixture that starts the local endpoint: SageMaker, its runtime, S3, CloudWatch, STS and Auto Scaling.
+
+    Args:
+        memory_budget: of each instance, such as ``500M``.
+        disk_budget: of each instance.
+        region: of ARNs and clients.
+    """
+
+    @pytest.fixture(scope="session")
+    def sagemaker_endpoint_proc(
+        request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    ) -> Iterator[OwnEndpoint]:
+        """The process of the local endpoint, started once and stopped at the end of the session."""
+        __tracebackhide__ = True
+        require("serve", "sagemaker_endpoint")
+        from triton_ensembles.pytest_plugin.endpoints import OwnEndpoint
+
+        config = request.config
+        budgets = {
+            "--memory-budget": setting(config, "sagemaker_endpoint_memory_budget", memory_budget),
+            "--disk-budget": setting(config, "sagemaker_endpoint_disk_budget", disk_budget),
+        }
+        options = [part for pair in budgets.items() for part in pair]
+        root = tmp_path_factory.mktemp("sagemaker_endpoint")
+        endpoint = OwnEndpoint(root, *options, region=setting(config, "sagemaker_endpoint_region", region))
+        logs_of(config).watch(root, "*/logs/*.log")
+        with endpoint:
+            yield endpoint
+
+    return sagemaker_endpoint_proc
+
+
+def sagemaker_endpoint_noproc(*, url: str | None = None, region: str | None = None) -> Callable[..., Any]:
+    """A fixture for a local endpoint that runs already (``triton-ensembles endpoint``).
+
+    Args:
+        url: ``http://127.0.0.1:8080``.
+        region: with which it was started.
+    """
+
+    @pytest.fixture(scope="session")
+    def sagemaker_endpoint_noproc(request: pytest.FixtureRequest) -> SharedEndpoint:
+        """The local endpoint that runs already. What it holds stays; what a test adds is removed after it."""
+        __tracebackhide__ = True
+        require("serve", "sagemaker_endpoint")
+        from triton_ensembles.pytest_plugin.endpoints import SharedEndpoint
+
+        config = request.config
+        chosen = setting(config, "sagemaker_endpoint_url", url)
+        return SharedEndpoint(chosen, setting(config, "sagemaker_endpoint_region", region))
+
+    return sagemaker_endpoint_noproc
+
+
+def sagemaker_endpoint(process: str = "sagemaker_endpoint_proc") -> Callable[..., Any]:
+    """A fixture with a clean endpoint for each test.
+
+    Args:
+        process: the name of the fixture of its process.
+    """
+
+    @pytest.fixture
+    def sagemaker_endpoint(
+        request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    ) -> Iterator[Rehearsal]:
+        """SageMaker, its runtime, S3 and Auto Scaling on this machine, without what earlier tests have created.
+
+        client("sagemaker") and the like are boto3's, and so is every other client that is made while the test runs:
+        none can reach AWS.
+        """
+        __tracebackhide__ = True
+        endpoint = request.getfixturevalue(process)
+        from triton_ensembles.pytest_plugin.rehearsal import rehearsal
+
+        with rehearsal(endpoint, request.config.rootpath, tmp_path_factory, monkeypatch) as made:
+            yield made
+
+    return sagemaker_endpoint

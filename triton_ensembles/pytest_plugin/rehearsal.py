@@ -1,0 +1,135 @@
+"""What a test gets of a local endpoint: clients, and endpoints over its archives."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from triton_ensembles.deploy.image import PIP_SERVER
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.pytest_plugin.archives import archive_of
+from triton_ensembles.pytest_plugin.endpoints import OwnEndpoint, SharedEndpoint
+
+ROLE = "arn:aws:iam::123456789012:role/rehearsal"
+# A failure is the test's to see, at the first time. InvokeEndpoint answers within 60 s; AWS asks clients for 70.
+_CONFIG = {"retries": {"mode": "standard", "total_max_attempts": 1}, "read_timeout": 70}
+_PAUSE = 0.02
+
+
+class Rehearsal:
+    """What the fixture ``sagemaker_endpoint`` is."""
+
+    def __init__(self, endpoint: OwnEndpoint | SharedEndpoint, root: Path, scratch: pytest.TempPathFactory) -> None:
+        self._endpoint = endpoint
+        self._root = root
+        self._scratch = scratch
+        self._clients: list[Any] = []
+
+    @property
+    def url(self) -> str:
+        """``http://127.0.0.1:8080``."""
+        return self._endpoint.url
+
+    @property
+    def region(self) -> str:
+        return self._endpoint.region
+
+    def environment(self) -> dict[str, str]:
+        """The variables of a program that is to use the endpoint; none of the user's AWS is in it."""
+        return self._endpoint.environment()
+
+    def client(self, service: str, **config: Any) -> Any:
+        """boto3's client of sagemaker, sagemaker-runtime, s3, application-autoscaling, cloudwatch or sts.
+
+        It does not try again what fails, unless ``config`` (botocore's) has other ``retries``.
+        """
+        client = self._endpoint.client(service, **_CONFIG | config)
+        self._clients.append(client)
+        return client
+
+    def deploy(
+        self,
+        *paths: str | os.PathLike[str],
+        name: str = "",
+        image: str = PIP_SERVER,
+        instance: str = "ml.c5.xlarge",
+        count: int = 1,
+        environment: Mapping[str, str] | None = None,
+    ) -> str:
+        """Upload archives, create a multi-model endpoint over them, and wait until it is in service.
+
+        Args:
+            paths: archives, folders that become archives, or folders of a project's ensembles, which are built first;
+                relative to pytest's rootdir. TargetModel is the name of the archive, or of the folder and .tar.gz.
+            name: of the endpoint; by default one that no other has had. Its model and configuration have the
+                same name.
+            image: the container's; the Python of its steps is that of the release that it names.
+            instance: the type of its instances.
+            count: their number.
+            environment: the container's variables, such as SAGEMAKER_TRITON_LOG_VERBOSE.
+
+        Returns:
+            The name of the endpoint.
+
+        Raises:
+            EnsembleError: a path is nothing to deploy, or the endpoint failed; with SageMaker's reason.
+        """
+        __tracebackhide__ = True
+        name = name or f"rehearsal-{uuid.uuid4().hex[:12]}"
+        s3, sagemaker = self.client("s3"), self.client("sagemaker")
+        bucket = f"{name.lower()}-models"
+        elsewhere = {"CreateBucketConfiguration": {"LocationConstraint": self.region}}
+        s3.create_bucket(Bucket=bucket, **({} if self.region == "us-east-1" else elsewhere))
+        for path in paths:
+            archive = archive_of(self._root / path, self._scratch.mktemp("archive"), print)
+            s3.upload_file(str(archive), bucket, archive.name)
+        container: dict[str, Any] = {"Image": image, "Mode": "MultiModel", "ModelDataUrl": f"s3://{bucket}/"}
+        if environment:
+            container["Environment"] = dict(environment)
+        sagemaker.create_model(ModelName=name, ExecutionRoleArn=ROLE, PrimaryContainer=container)
+        variant = {"VariantName": "AllTraffic", "ModelName": name, "InstanceType": instance}
+        variants = [{**variant, "InitialInstanceCount": count}]
+        sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=variants)
+        sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
+        while (found := sagemaker.describe_endpoint(EndpointName=name))["EndpointStatus"] == "Creating":
+            time.sleep(_PAUSE)
+        if found["EndpointStatus"] != "InService":
+            raise EnsembleError(f"the endpoint {name} is {found['EndpointStatus']}: {found.get('FailureReason', '')}")
+        return name
+
+    def close(self) -> None:
+        for client in self._clients:
+            client.close()
+
+
+@contextmanager
+def rehearsal(
+    endpoint: OwnEndpoint | SharedEndpoint, root: Path, scratch: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Rehearsal]:
+    """The endpoint for one test. What the test creates is removed at the end.
+
+    Until ``monkeypatch`` is undone, every client of boto3 that is made goes to this endpoint: also one that the code
+    under test makes, or a program that it starts.
+    """
+    __tracebackhide__ = True
+    with endpoint.emptied():
+        wanted = endpoint.environment()
+        for name in os.environ.keys() - wanted.keys():
+            monkeypatch.delenv(name)
+        for name, value in wanted.items():
+            if os.environ.get(name) != value:
+                monkeypatch.setenv(name, value)
+        monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # it may hold a profile and credentials
+        made = Rehearsal(endpoint, root, scratch)
+        try:
+            yield made
+        finally:
+            made.close()

@@ -1,0 +1,63 @@
+"""A tritonserver that runs already: on this machine, or in a container."""
+
+from __future__ import annotations
+
+import http.client
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from triton_ensembles.errors import EnsembleError
+
+_ANSWER_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    """Its addresses, in the form that tritonclient takes: ``127.0.0.1:8000``."""
+
+    http_url: str
+    grpc_url: str
+    metrics_url: str
+
+    def answers(self, path: str) -> bool:
+        """Whether it answers a GET of ``path`` with status 200.
+
+        Raises:
+            EnsembleError: nothing answers there.
+        """
+        connection = http.client.HTTPConnection(self.http_url, timeout=_ANSWER_SECONDS)
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException) as error:
+            raise EnsembleError(
+                f"no tritonserver answers at {self.http_url}: {error}",
+                cure="start it, or give its address with --triton-server-url",
+            ) from error
+        finally:
+            connection.close()
+
+
+class RunningServers:
+    """What the fixture ``triton_server_noproc`` is."""
+
+    def __init__(self, server: RunningServer) -> None:
+        self._server = server
+
+    def __call__(self, *paths: str | os.PathLike[str]) -> RunningServer:
+        """The server, if it serves models that are named as the folders or archives ``paths`` are.
+
+        Raises:
+            EnsembleError: it does not, or nothing answers.
+        """
+        __tracebackhide__ = True
+        for path in paths:
+            name = Path(path).name.removesuffix(".tar.gz")
+            if not self._server.answers(f"/v2/models/{quote(name)}/ready"):
+                raise EnsembleError(
+                    f"the tritonserver at {self._server.http_url} has no model {name!r} that is ready",
+                    cure="give it this model, or test with a server of one's own: triton_server",
+                )
+        return self._server

@@ -1,0 +1,83 @@
+"""The tritonservers of a test run: one for what it is asked for, kept until the end."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.building.served import Served, served, server_of
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import parse_json
+from triton_ensembles.triton.server import TritonServer
+
+Paths = tuple[Path, ...]
+
+
+class Servers:
+    """What the fixture ``triton_server`` is; a context manager, which stops all servers at its end.
+
+    Args:
+        root: what paths are relative to.
+        folder: for logs, and for what is unpacked.
+        arguments: further flags of tritonserver.
+    """
+
+    def __init__(self, root: Path, folder: Path, arguments: Sequence[str]) -> None:
+        self._root = root
+        self._folder = folder
+        self._arguments = arguments
+        self._running: dict[Paths, TritonServer] = {}
+        self._failed: dict[Paths, EnsembleError] = {}
+        self._stopping = ExitStack()
+
+    def __call__(self, *paths: str | os.PathLike[str]) -> TritonServer:
+        """The server for these paths. One that has ended is replaced; one that cannot start is not tried again.
+
+        Raises:
+            EnsembleError: there is nothing to serve, or it does not load; with Triton's reasons.
+        """
+        __tracebackhide__ = True
+        wanted = tuple(self._root / path for path in paths)
+        running = self._running.get(wanted)
+        if running is not None and not running.crashed():
+            return running
+        if wanted not in self._failed:
+            try:
+                return self._start(wanted)
+            except EnsembleError as error:
+                self._failed[wanted] = error
+        raise self._failed[wanted].with_traceback(None) from None  # without our own lines: its message says it all
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.close()
+
+    def _start(self, paths: Paths) -> TritonServer:
+        if not paths:
+            raise EnsembleError("triton_server needs a path", cure='such as triton_server("ensembles/NAME")')
+        if old := self._running.pop(paths, None):
+            old.stop(at_once=True)
+        found = [served(path, self._folder, print) for path in paths]
+        for each in found:
+            _warn_of_random_weights(each)
+        number = len(list(self._folder.glob("*.log"))) + 1
+        log = self._folder / f"{number}-{'-'.join(each.name for each in found)[:100]}.log"
+        server = server_of(found, arguments=self._arguments, log=log)
+        self._running[paths] = self._stopping.enter_context(server)
+        return server
+
+
+def _warn_of_random_weights(found: Served) -> None:
+    manifest = found.repository / MANIFEST
+    if manifest.is_file() and parse_json(manifest.read_bytes()).get("weights") == "random":
+        message = f"{found.name} has random weights, because its sources are not available: its answers mean nothing"
+        warnings.warn(pytest.PytestWarning(message), stacklevel=4)

@@ -1,0 +1,41 @@
+"""The settings of the fixtures: an argument of the factory, else the command line, else pytest's configuration file."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import pytest
+
+# The name in the configuration file, its default, and the help; on the command line the name has dashes.
+_SETTINGS = {
+    "triton_server_arguments": ("", "Further flags of tritonserver, such as '--log-verbose=1'."),
+    "triton_server_url": ("127.0.0.1:8000", "The HTTP address of a tritonserver that runs already."),
+    "triton_server_grpc_url": ("127.0.0.1:8001", "Its gRPC address."),
+    "triton_server_metrics_url": ("127.0.0.1:8002", "The address of its metrics."),
+    "sagemaker_endpoint_memory_budget": ("8G", "Memory of each instance of an endpoint."),
+    "sagemaker_endpoint_disk_budget": ("32G", "Disk space of each instance of an endpoint."),
+    "sagemaker_endpoint_region": ("us-east-1", "The region of endpoints and clients."),
+    "sagemaker_endpoint_url": ("http://127.0.0.1:8080", "The URL of a local endpoint that runs already."),
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("triton-ensembles", "tritonserver and SageMaker endpoints")
+    for name, (default, text) in _SETTINGS.items():
+        option = f"--{name.replace('_', '-')}"
+        group.addoption(
+            option, dest=name, metavar=name.rpartition("_")[2].upper(), help=f"{text}  [default: {default}]"
+        )
+        parser.addini(name, text, default=default)
+
+
+def setting(config: pytest.Config, name: str, argument: str | None = None) -> str:
+    """The value of a setting, where a factory was given ``argument``."""
+    given = config.getoption(name) if argument is None else argument
+    return str(config.getini(name) if given is None else given)
+
+
+def flags(config: pytest.Config, name: str, argument: Any) -> tuple[str, ...]:
+    """What the factory has as a sequence; elsewhere it is one text, split as a shell does."""
+    return tuple(shlex.split(setting(config, name)) if argument is None else argument)
