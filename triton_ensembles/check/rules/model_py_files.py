@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 from triton_ensembles.archive.tree import join
 from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python_flow import CLASS, When, flow_of
-from triton_ensembles.check.python_source import PythonFile, argument, every_file
-from triton_ensembles.check.python_values import text_of
+from triton_ensembles.check.python.flow import CLASS, When, flow_of
+from triton_ensembles.check.python.source import PythonFile, argument, every_file
+from triton_ensembles.check.python.values import text_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.rules.model_py import EXECUTE

@@ -3,10 +3,10 @@
 import ast
 from functools import lru_cache
 
-from triton_ensembles.check.python_arrays import kind_of_call, kind_of_method
-from triton_ensembles.check.python_bindings import binding_of
-from triton_ensembles.check.python_flow import Flow, Function, flow_of, own_nodes, requests_of
-from triton_ensembles.check.python_kinds import (
+from triton_ensembles.check.python.arrays import kind_of_call, kind_of_method
+from triton_ensembles.check.python.bindings import binding_of
+from triton_ensembles.check.python.flow import Flow, Function, flow_of, own_nodes, requests_of
+from triton_ensembles.check.python.kinds import (
     ARGS,
     ARGUMENTS,
     ARRAY,
@@ -32,7 +32,7 @@ from triton_ensembles.check.python_kinds import (
     Kind,
     Known,
 )
-from triton_ensembles.check.python_source import UTILS, PythonFile, argument
+from triton_ensembles.check.python.source import UTILS, PythonFile, argument
 
 _DEEPEST = 30  # names that lead to names, helpers that call helpers
 _MOST = 100  # elements of a list that are looked at

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable
 
-from triton_ensembles.check.python_kinds import (
+from triton_ensembles.check.python.kinds import (
     ARRAY,
     BYTES,
     COMPLEX,
@@ -18,7 +18,7 @@ from triton_ensembles.check.python_kinds import (
     Kind,
     Known,
 )
-from triton_ensembles.check.python_source import PythonFile, argument
+from triton_ensembles.check.python.source import PythonFile, argument
 
 # Functions of numpy: the position of their dtype, and the dtype without one.
 _MAKING = {
