@@ -3,13 +3,14 @@
 import ast
 import posixpath
 import re
+import sys
 from collections.abc import Iterator
 
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.python.file_reads import opened, read_folder, read_path
-from triton_ensembles.check.python.flow import CLASS, When, flow_of
+from triton_ensembles.check.python.flow import CLASS, Function, When, flow_of
 from triton_ensembles.check.python.paths import REPOSITORY, Paths
 from triton_ensembles.check.python.source import PythonFile, all_files, model_files
 from triton_ensembles.check.repository import Model
@@ -49,9 +50,13 @@ def model_py_missing_file(model: Model) -> Iterator[Finding]:
         if any(_ASKING.search(each.data) for each in all_files(model, file)):
             continue
         paths = Paths(model, file, versions[file.path.partition("/")[0]])
+        ends: dict[Function | None, int] = {}
         for call, read in _read(file):
             when = flow_of(file).when(call, loops_run=_only_literal_loops(file, call))
-            if when not in (When.LOAD, When.REQUEST) or _may_return_before(file, call):
+            function = flow_of(file).function(call)
+            if function not in ends:
+                ends[function] = _first_end(function)
+            if when not in (When.LOAD, When.REQUEST) or ends[function] < call.lineno:
                 continue
             for path in paths.of(read) or ():
                 inside = _inside(path)
@@ -122,10 +127,8 @@ def _only_literal_loops(file: PythonFile, call: ast.Call) -> bool:
     return True
 
 
-def _may_return_before(file: PythonFile, call: ast.Call) -> bool:
-    """Whether the function around the call may end before it, without an error."""
-    function = flow_of(file).function(call)
-    return any(
-        isinstance(node, ast.Return | ast.Continue | ast.Break) and node.lineno < call.lineno
-        for node in (ast.walk(function) if function else ())
-    )
+def _first_end(function: Function | None) -> int:
+    """The first line where a function, or a turn of a loop in it, may end without an error."""
+    nodes = ast.walk(function) if function else ()
+    found = (node.lineno for node in nodes if isinstance(node, ast.Return | ast.Continue | ast.Break))
+    return min(found, default=sys.maxsize)
