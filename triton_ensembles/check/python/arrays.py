@@ -127,6 +127,9 @@ def _dtype_of_values(node: ast.expr | None, kind: Callable[[ast.expr | None], Kn
     if found.name == ARRAY:
         return found.dtype
     if isinstance(node, ast.List | ast.Tuple) and len(node.elts) < _MOST:
+        kinds = [kind(each) for each in node.elts]
+        if {each.name if each else "" for each in kinds} in ({TEXT, BYTES}, {TEXT, NUMBER}, {TEXT, BYTES, NUMBER}):
+            return TEXTS  # numpy makes texts of all of them
         inner = {_dtype_of_values(each, kind) for each in node.elts}
         return inner.pop() if len(inner) == 1 else ""
     if isinstance(node, ast.Constant) and found.name == NUMBER:
