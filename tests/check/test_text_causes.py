@@ -268,3 +268,16 @@ def test_an_input_that_three_steps_read_is_one_fault(inputs: str, rule: str, tmp
     text = ensemble(*THREE, inputs=inputs, outputs=", ".join(io_tensor(name) for name in ("Y", "T", "U")))
     stage(Example(text), tmp_path, "user")
     assert [fault.rule for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE] == [rule]
+
+
+@pytest.mark.parametrize(("size", "rules"), [("0", ["ensemble-batch-of-one"]), ("-1", ["max-batch-size-negative"])])
+def test_a_step_that_does_not_batch_is_one_fault(size: str, rules: list[str], tmp_path: Path) -> None:
+    """Otherwise one number is as many warnings as the step has inputs."""
+    names = ("A", "B", "C")
+    inputs = ", ".join(io_tensor(name, dims="1") for name in names)
+    config = python_model(inputs=inputs).replace("max_batch_size: 8", f"max_batch_size: {size}")
+    stage(Example(config), tmp_path, "model")
+    user = ensemble(step("model", {name: name for name in names}, {"Y": "Y"}), inputs=inputs)
+    stage(Example(user), tmp_path, "user")
+    found = [fault.rule for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE]
+    assert [rule for rule in found if rule in ("ensemble-batch-of-one", "max-batch-size-negative")] == rules

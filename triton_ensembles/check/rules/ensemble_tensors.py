@@ -46,7 +46,10 @@ class Node(NamedTuple):
 
     @property
     def batching(self) -> bool:
-        return bool(self.model.config.max_batch_size > 0)
+        size = self.model.config.max_batch_size
+        if size < 0:  # max-batch-size-negative
+            raise UnknownValueError
+        return bool(size > 0)
 
     @property
     def full_dims(self) -> list[int]:
@@ -149,11 +152,13 @@ def _batch_note(one: Node, other: Node) -> str:
     good=ensemble(step("whole", {"X": "X"}, {"Y": "Y"})),
 )
 def ensemble_batch_of_one(model: Model) -> Iterator[Finding]:
+    seen: set[str] = set()  # of all tensors of a step that does not batch, the first
     for name, one, other in known_edges(model):
         batching, single = (one, other) if one.batching else (other, one)
         clash = not same_shape(one.full_dims, other.full_dims) and same_shape(one.dims, other.dims)
         flows = batching.batching and not batching.reads and single.reads and not single.batching
-        if clash and flows and model.config.max_batch_size > 1:
+        if clash and flows and model.config.max_batch_size > 1 and single.who not in seen:
+            seen.add(single.who)
             yield Finding(
                 single.at,
                 f"the tensor '{name}' has the shape {batching.full_dims} for {batching.who}, which batches, "
