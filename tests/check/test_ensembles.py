@@ -73,11 +73,8 @@ def test_the_place_of_a_clash_is_the_line_that_connects_the_two(tmp_path: Path) 
     config = GOOD.replace("data_type: TYPE_FP32", "data_type: TYPE_INT32", 1)
     found = faults(tmp_path, config)
     lines = config.splitlines()
-    assert {fault.rule for fault in found} == {"ensemble-data-type-clash"}
-    assert {lines[fault.place.line - 1].split("{")[1].strip(" }") for fault in found} == {
-        'key: "X", value: "X"',
-        'key: "B", value: "X"',
-    }
+    assert [fault.rule for fault in found] == ["ensemble-data-type-clash"]  # the first of the steps that read it
+    assert lines[found[0].place.line - 1].split("{")[1].strip(" }") == 'key: "X", value: "X"'
 
 
 def test_every_cycle_is_reported(tmp_path: Path) -> None:

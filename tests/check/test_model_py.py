@@ -190,7 +190,7 @@ _INIT = (
         (_class(_INIT.format("pass").replace("self, args", "self, args, kwargs=None")), []),
         (_class(_INIT.format("self.x = open('words.txt').read()")), ["model-py-relative-file-elsewhere"]),
         (_class(_INIT.format("self.x = open('words.txt', 'w')")), []),
-        (_class(_INIT.format("self.x = open(args['model_repository'] + '/words.txt').read()")), []),
+        (_class(_INIT.format("self.x = open(args['model_repository'] + '/w.txt').read()")), ["model-py-missing-file"]),
         (_class("    def execute(self, requests):\n        if requests:\n            return [1]\n"), []),
         (_class("    def execute(self, requests):\n        self.queue.put(requests)\n\n    queue: object\n"), []),
         (_class("    def execute(self, requests):\n        return []\n"), ["model-py-returns-no-list"]),

@@ -197,6 +197,11 @@ CASES = {
         EXECUTE + GOOD.replace('"Y", x', '"Y", x.astype("U8")'),
         "NumPy dtype is not supported",
     ),
+    "texts-and-bytes": (
+        "model-py-array-dtype",
+        f"import numpy as np\n{EXECUTE}" + GOOD.replace('"Y", x', '"Y", np.array(["a", b"b"])'),
+        "NumPy dtype is not supported",
+    ),
     "without-self": (
         "model-py-helper-arguments",
         EXECUTE + GOOD.replace('"Y", x', '"Y", self.twice(x)') + "\n    def twice(x):\n        return x * 2\n",

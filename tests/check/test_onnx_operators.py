@@ -32,6 +32,23 @@ def network(
     return bytes(model.SerializeToString())
 
 
+def branched(operator: str, deeper: bool = False) -> bytes:
+    """The operator stands in a branch of an If, or in an If in that branch."""
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4]) for name in "XY"]
+    condition = helper.make_tensor("C", TensorProto.BOOL, [], [True])
+
+    def choice(inner: helper.NodeProto) -> helper.NodeProto:
+        branches = [
+            helper.make_graph([node], "b", [], values[1:]) for node in (inner, helper.make_node("Relu", ["X"], ["Y"]))
+        ]
+        return helper.make_node("If", ["C"], ["Y"], then_branch=branches[0], else_branch=branches[1])
+
+    node = helper.make_node(operator, ["X"], ["Y"])
+    graph = helper.make_graph([choice(choice(node) if deeper else node)], "g", values[:1], values[1:], [condition])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return bytes(model.SerializeToString())
+
+
 def stage(folder: Path, name: str, file: bytes, extra: str = "") -> None:
     (folder / name / "1").mkdir(parents=True)
     (folder / name / "1/model.onnx").write_bytes(file)
@@ -48,6 +65,9 @@ OPERATORS = {
     "of-extensions": (network("BertTokenizer", "ai.onnx.contrib"), False),
     "of-onnx-runtime": (network("Gelu", "com.microsoft"), True),
     "of-the-file-itself": (network("Twice", "mine", defines=True), True),
+    "in-a-branch": (branched("ReLU"), False),
+    "in-a-branch-of-a-branch": (branched("Gelu", deeper=True), False),
+    "right-in-a-branch": (branched("Relu", deeper=True), True),
     "imported-only": (network("Relu", com_example=3), True),
 }
 
@@ -80,7 +100,9 @@ def test_a_library_may_have_any_operator(tmp_path: Path) -> None:
         ("26.03", network("Relu", opset=25, ir=13), ""),
         ("26.03", network("Relu", opset=26, ir=13), "opset 26"),
         ("23.10", network("Relu", ai_onnx_ml=4), "opset of ai.onnx.ml 4"),
-        ("22.08", network("Relu", opset=22, ir=10), ""),  # what its ONNX Runtime 1.12 reads is not known
+        ("22.08", network("Relu", opset=17, ir=8), ""),
+        ("22.08", network("Relu", opset=18, ir=8), "opset 18"),
+        ("23.03", network("Relu", opset=18, ir=9), "IR version 9"),
         ("", network("Relu", opset=99, ir=99), ""),
     ],
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.check.packing import MODEL_PY
 from tests.check.reports import MISSING, NEGATIVE, run, write_model
 from triton_ensembles.check.examples import python_model
 
@@ -105,6 +106,18 @@ def test_comments_in_python_files_count_and_strings_do_not() -> None:
     ):
         script.write_text(head + body)
         assert run(MODELS).exit_code == code, body
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_python_file_of_an_editor_on_windows_is_as_any_other(end: str) -> None:
+    """Otherwise a comment in its first line accepts nothing, and nobody sees why."""
+    code = "# check: ignore[model-py-numpy-name] patched before\nimport numpy as np; X = np.arrray\n" + MODEL_PY
+    (MODELS / "m/1").mkdir(parents=True)
+    (MODELS / "m/config.pbtxt").write_text(python_model())
+    (MODELS / "m/1/model.py").write_bytes(b"\xef\xbb\xbf" + code.replace("\n", end).encode())
+    result = run(MODELS)
+    assert result.exit_code == 0
+    assert ", 1 suppressed (" in result.output
 
 
 def test_comments_in_a_recipe_count() -> None:

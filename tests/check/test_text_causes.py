@@ -233,3 +233,51 @@ def test_what_is_readable_is_still_checked(tmp_path: Path) -> None:
     text = python_model("instance_group [ { kind: KIND_CPU, gpus: [ 0 ] } ]", outputs=outputs)
     found = {fault.rule for fault in faults(tmp_path, text.replace("TYPE_FP32", "${type}", 1))}
     assert found == {"config-template", "tensor-dim-invalid", "reshape-size-differs", "instance-group-gpus"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("instance_group [", "instance-group ["),
+        ("instance_group [", "instance-group: ["),
+        ("max_batch_size:", "max-batch-size:"),
+        ("dynamic_batching {", "dynamic-batching {"),
+        ("data_type: TYPE_FP32, dims", "data-type: TYPE_FP32, dims"),
+        ("preferred_batch_size:", "preferred-batch-size:"),
+    ],
+)
+def test_a_name_with_hyphens_is_one_fault(old: str, new: str, tmp_path: Path) -> None:
+    """Otherwise one habit of YAML is reported as three faults, and none of them says which field was meant."""
+    (fault,) = faults(tmp_path, MODEL.replace(old, new, 1))
+    assert (fault.rule, fault.cure) == ("config-unknown-field", f"did you mean '{old.split(' ')[0].strip(':')}'?")
+
+
+THREE = [step("scale", {"X": "X"}, {"Y": name}) for name in ("Y", "T", "U")]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "rule"),
+    [
+        (io_tensor("X", "INT32"), "ensemble-data-type-clash"),
+        (io_tensor("X", dims="5"), "ensemble-shape-clash"),
+        (io_tensor("X", dims="0"), "tensor-dim-invalid"),
+    ],
+)
+def test_an_input_that_three_steps_read_is_one_fault(inputs: str, rule: str, tmp_path: Path) -> None:
+    """Otherwise one wrong word is as many faults as there are steps."""
+    text = ensemble(*THREE, inputs=inputs, outputs=", ".join(io_tensor(name) for name in ("Y", "T", "U")))
+    stage(Example(text), tmp_path, "user")
+    assert [fault.rule for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE] == [rule]
+
+
+@pytest.mark.parametrize(("size", "rules"), [("0", ["ensemble-batch-of-one"]), ("-1", ["max-batch-size-negative"])])
+def test_a_step_that_does_not_batch_is_one_fault(size: str, rules: list[str], tmp_path: Path) -> None:
+    """Otherwise one number is as many warnings as the step has inputs."""
+    names = ("A", "B", "C")
+    inputs = ", ".join(io_tensor(name, dims="1") for name in names)
+    config = python_model(inputs=inputs).replace("max_batch_size: 8", f"max_batch_size: {size}")
+    stage(Example(config), tmp_path, "model")
+    user = ensemble(step("model", {name: name for name in names}, {"Y": "Y"}), inputs=inputs)
+    stage(Example(user), tmp_path, "user")
+    found = [fault.rule for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE]
+    assert [rule for rule in found if rule in ("ensemble-batch-of-one", "max-batch-size-negative")] == rules

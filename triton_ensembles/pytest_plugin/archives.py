@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from triton_ensembles.archive.write import write_archive
-from triton_ensembles.building.served import built_of
+from triton_ensembles.building.packing import pack
+from triton_ensembles.building.served import built_of, served
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.progress import Progress
 from triton_ensembles.recipe.places import RECIPE
@@ -25,9 +25,8 @@ def archive_of(path: Path, scratch: Path, progress: Progress) -> Path:
     if (path / RECIPE).is_file():
         return built_of(path, progress).archive
     if path.is_dir():
-        archive = scratch / f"{path.resolve().name}{_SUFFIX}"
-        write_archive(path, archive)
-        return archive
+        found = served(path, scratch, progress)
+        return pack(found, scratch / f"{found.name}{_SUFFIX}", progress).archive
     if not path.is_file():
         raise EnsembleError("there is no such file or folder", path=path)
     if not path.name.endswith(_SUFFIX):

@@ -1,9 +1,9 @@
 """An ONNX model: its inputs and outputs, operators and the files with its weights. Source: onnx/onnx.proto3."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field
 
 from triton_ensembles.check.model_files.file import ModelFile, ModelTensor
-from triton_ensembles.check.model_files.protobuf import MalformedError, Message, signed
+from triton_ensembles.check.model_files.protobuf import MalformedError, Message, TooLargeError, signed
 
 # TensorProto.DataType -> Triton's type.
 _TYPES = {
@@ -13,57 +13,84 @@ _TYPES = {
 _EXTERNAL = 1  # TensorProto.DataLocation
 _IN_MEMORY = "*/_ORT_MEM_ADDR_/*"  # ONNX Runtime's own mark
 _MOST_FILES = 10_000
+_DEEPEST = 20  # graphs in graphs
+# Operators with graphs of their own as attributes: ONNX's, and those of ONNX Runtime's domain com.microsoft.
+_WITH_GRAPHS = frozenset(
+    {"If", "Loop", "Scan", "SequenceMap", "BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch"}
+)
 
 
 def read_onnx(message: Message) -> ModelFile:
     """Raises the errors of :mod:`protobuf`."""
-    graph: ModelFile | None = None
+    graph: _Graph | None = None
     ir_version, opsets, own = 0, {}, set()
     for number, value in message.fields(message.size):
         if number == 1:
             ir_version = value
         elif number == 7:  # ModelProto.graph; a second one would be merged, and nobody writes it
-            graph = _graph(message, value)
+            graph = _Graph()
+            graph.read(message, value)
         elif number == 8:
             domain, version = _opset(message, value)
             opsets[domain] = version
         elif number == 25:  # a function, which is used as an operator
-            own.add(_named(message, value, name=1, domain=10))
+            own.add(_function(message, value))
     if graph is None:
         raise MalformedError
-    return replace(graph, ir_version=ir_version, opsets=opsets, operators=graph.operators - own)
-
-
-def _graph(message: Message, end: int) -> ModelFile:
-    inputs: list[ModelTensor] = []
-    outputs: list[ModelTensor] = []
-    initializers: set[str] = set()
-    external: dict[str, int] = {}
-    operators: set[tuple[str, str]] = set()
-    for number, value in message.fields(end):
-        if number == 1 and message.budget.is_plenty:
-            operators.add(_named(message, value, name=4, domain=7))
-        elif number == 5:
-            initializers.add(_initializer(message, value, external))
-        elif number in (11, 12):
-            (inputs if number == 11 else outputs).append(_value(message, value))
-    needed = tuple(tensor for tensor in inputs if tensor.name not in initializers)
     return ModelFile(
-        inputs=needed,
-        outputs=tuple(outputs),
-        external=external,
-        names=frozenset(initializers),
-        operators=frozenset(operators),
+        inputs=tuple(tensor for tensor in graph.inputs if tensor.name not in graph.initializers),
+        outputs=tuple(graph.outputs),
+        external=graph.external,
+        names=frozenset(graph.initializers),
+        ir_version=ir_version,
+        opsets=opsets,
+        operators=frozenset(graph.operators - own),
     )
 
 
-def _named(message: Message, end: int, *, name: int, domain: int) -> tuple[str, str]:
-    """The domain and the name of a NodeProto's operator or of a FunctionProto, which have these numbers."""
-    found = {name: "", domain: ""}
+@dataclass
+class _Graph:
+    """What a GraphProto has; ``external`` and ``operators`` are also those of the graphs within it."""
+
+    inputs: list[ModelTensor] = field(default_factory=list)
+    outputs: list[ModelTensor] = field(default_factory=list)
+    initializers: set[str] = field(default_factory=set)
+    external: dict[str, int] = field(default_factory=dict)
+    operators: set[tuple[str, str]] = field(default_factory=set)
+
+    def read(self, message: Message, end: int, depth: int = 0) -> None:
+        if depth > _DEEPEST:
+            raise TooLargeError
+        for number, value in message.fields(end):
+            if number == 1 and message.budget.is_plenty:
+                self._read_node(message, value, depth)
+            elif number == 5:
+                self.initializers.add(_initializer(message, value, self.external))
+            elif number in (11, 12):
+                (self.inputs if number == 11 else self.outputs).append(_value(message, value))
+
+    def _read_node(self, message: Message, end: int, depth: int) -> None:
+        """A NodeProto; its operator comes before its attributes, in which the branches of ``If`` and ``Loop`` are."""
+        name = domain = ""
+        for number, value in message.fields(end):
+            if number == 4:
+                name = message.text(value)
+            elif number == 7:
+                domain = message.text(value)
+            elif number == 5 and name in _WITH_GRAPHS:
+                for part, inner in message.fields(value):
+                    if part in (6, 11):  # g, graphs
+                        _Graph(external=self.external, operators=self.operators).read(message, inner, depth + 1)
+        self.operators.add((_domain(domain), name))
+
+
+def _function(message: Message, end: int) -> tuple[str, str]:
+    """The domain and the name of a FunctionProto."""
+    found = {1: "", 10: ""}
     for number, value in message.fields(end):
         if number in found:
             found[number] = message.text(value)
-    return _domain(found[domain]), found[name]
+    return _domain(found[10]), found[1]
 
 
 def _opset(message: Message, end: int) -> tuple[str, int]:

@@ -10,7 +10,7 @@ from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.ensemble_models import Step, steps
-from triton_ensembles.check.rules.tensors import enumerated, same_shape, tensors, type_name
+from triton_ensembles.check.rules.tensors import VARIABLE, enumerated, same_shape, tensors, type_name
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.triton.model_config import DataType
 
@@ -46,7 +46,10 @@ class Node(NamedTuple):
 
     @property
     def batching(self) -> bool:
-        return bool(self.model.config.max_batch_size > 0)
+        size = self.model.config.max_batch_size
+        if size < 0:  # max-batch-size-negative
+            raise UnknownValueError
+        return bool(size > 0)
 
     @property
     def full_dims(self) -> list[int]:
@@ -94,9 +97,12 @@ def known_edges(model: Model) -> Iterator[tuple[str, Node, Node]]:
     words="in ensemble …, ensemble tensor …: inconsistent data type",
 )
 def ensemble_data_type_clash(model: Model) -> Iterator[Finding]:
+    seen: set[tuple[str, int, int]] = set()  # several steps may read what one of them declares otherwise
     for name, one, other in edges(model):
         with suppress(UnknownValueError):
-            if one.data_type != other.data_type and DataType.TYPE_INVALID not in (one.data_type, other.data_type):
+            types = (one.data_type, other.data_type)
+            if types[0] != types[1] and DataType.TYPE_INVALID not in types and (name, *types) not in seen:
+                seen.add((name, *types))
                 yield Finding(
                     other.at,
                     f"the tensor '{name}' is {type_name(one.data_type)} for {one.who}, "
@@ -111,11 +117,15 @@ def ensemble_data_type_clash(model: Model) -> Iterator[Finding]:
     words="in ensemble …, ensemble tensor …: inconsistent shape: … is inferred from … while … is inferred from …",
 )
 def ensemble_shape_clash(model: Model) -> Iterator[Finding]:
+    seen: set[tuple[str, str]] = set()
     for name, one, other in edges(model):
         with suppress(UnknownValueError):
             if same_shape(one.dims, other.dims) or same_shape(one.full_dims, other.full_dims):
                 continue
-            if one.dims and other.dims:
+            shapes = (name, f"{one.full_dims} {other.full_dims}")
+            invalid = any(dim < 1 and dim != VARIABLE for dim in (*one.dims, *other.dims))  # tensor-dim-invalid
+            if one.dims and other.dims and not invalid and shapes not in seen:
+                seen.add(shapes)
                 yield Finding(
                     other.at,
                     f"the tensor '{name}' has the shape {one.full_dims} for {one.who}, "
@@ -142,11 +152,13 @@ def _batch_note(one: Node, other: Node) -> str:
     good=ensemble(step("whole", {"X": "X"}, {"Y": "Y"})),
 )
 def ensemble_batch_of_one(model: Model) -> Iterator[Finding]:
+    seen: set[str] = set()  # of all tensors of a step that does not batch, the first
     for name, one, other in known_edges(model):
         batching, single = (one, other) if one.batching else (other, one)
         clash = not same_shape(one.full_dims, other.full_dims) and same_shape(one.dims, other.dims)
         flows = batching.batching and not batching.reads and single.reads and not single.batching
-        if clash and flows and model.config.max_batch_size > 1:
+        if clash and flows and model.config.max_batch_size > 1 and single.who not in seen:
+            seen.add(single.who)
             yield Finding(
                 single.at,
                 f"the tensor '{name}' has the shape {batching.full_dims} for {batching.who}, which batches, "

@@ -10,7 +10,7 @@ from triton_ensembles.check.environments import Environment, environment_of, nor
 from triton_ensembles.check.examples import with_environment
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.packages import Packages, packages_of
-from triton_ensembles.check.python_source import (
+from triton_ensembles.check.python.source import (
     UTILS,
     Import,
     PythonFile,
@@ -20,10 +20,10 @@ from triton_ensembles.check.python_source import (
     is_local,
     model_files,
 )
+from triton_ensembles.check.python.standard_library import standard_library
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.environment_wheels import python_of
-from triton_ensembles.check.standard_library import standard_library
 from triton_ensembles.environment import EnvironmentSpec, read_environment_file
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.spelling import nearest

@@ -14,7 +14,7 @@ from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.environments import PARAMETER
 from triton_ensembles.check.examples import SCALE, ensemble, python_model, script_for, script_model, step
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.python_source import UTILS, every_file
+from triton_ensembles.check.python.source import UTILS, every_file
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.rules.environment_imports import environment_files

@@ -20,7 +20,7 @@ from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.environments import environment_of, has_stub, used_environments
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.packages import packages_of
-from triton_ensembles.check.python_source import is_python
+from triton_ensembles.check.python.source import is_python
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.endpoint import is_for_own_server, manifest

@@ -11,9 +11,9 @@ from triton_ensembles.check.environments import environment_of
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.loaded_files import file_of
-from triton_ensembles.check.python_budget import MOST_TOKENS
-from triton_ensembles.check.python_flow import CLASS, Function, flow_of, own_nodes
-from triton_ensembles.check.python_source import (
+from triton_ensembles.check.python.budget import MOST_TOKENS
+from triton_ensembles.check.python.flow import CLASS, Function, flow_of, own_nodes
+from triton_ensembles.check.python.source import (
     MODEL_PY,
     ParseError,
     PythonFile,

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python_flow import CLASS, Function, When, flow_of, own_nodes, requests_of
-from triton_ensembles.check.python_kinds import NONE, RESPONSE, TENSOR
-from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, model_files
-from triton_ensembles.check.python_types import types_of
+from triton_ensembles.check.python.flow import CLASS, Function, When, flow_of, own_nodes, requests_of
+from triton_ensembles.check.python.kinds import NONE, RESPONSE, TENSOR
+from triton_ensembles.check.python.source import UTILS, PythonFile, all_files, model_files
+from triton_ensembles.check.python.types import types_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.model_py import EXECUTE

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.examples import io_tensor, python_model, script_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python_flow import CLASS, When, flow_of
-from triton_ensembles.check.python_kinds import ARRAY, COMPLEX, TEXTS
-from triton_ensembles.check.python_source import UTILS, PythonFile, argument, every_file
-from triton_ensembles.check.python_types import types_of
-from triton_ensembles.check.python_values import text_of
+from triton_ensembles.check.python.flow import CLASS, When, flow_of
+from triton_ensembles.check.python.kinds import ARRAY, COMPLEX, TEXTS
+from triton_ensembles.check.python.source import UTILS, PythonFile, argument, every_file
+from triton_ensembles.check.python.types import types_of
+from triton_ensembles.check.python.values import text_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.rules.model_py import EXECUTE

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python_flow import CLASS, When, flow_of
-from triton_ensembles.check.python_source import UTILS, argument, every_file
-from triton_ensembles.check.python_values import texts_of
+from triton_ensembles.check.python.flow import CLASS, When, flow_of
+from triton_ensembles.check.python.source import UTILS, argument, every_file
+from triton_ensembles.check.python.values import texts_of
 from triton_ensembles.check.repository import Form, Repository
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.model_py import EXECUTE

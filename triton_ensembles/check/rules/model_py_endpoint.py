@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python_flow import CLASS
-from triton_ensembles.check.python_source import PythonFile, argument, every_file
-from triton_ensembles.check.python_values import text_of
+from triton_ensembles.check.python.flow import CLASS
+from triton_ensembles.check.python.source import PythonFile, argument, every_file
+from triton_ensembles.check.python.values import text_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.model_py import EXECUTE

@@ -7,23 +7,15 @@ from pathlib import PurePosixPath
 from triton_ensembles.archive.tree import join
 from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python_flow import CLASS, When, flow_of
-from triton_ensembles.check.python_source import PythonFile, argument, every_file
-from triton_ensembles.check.python_values import text_of
+from triton_ensembles.check.python.file_reads import read_path
+from triton_ensembles.check.python.flow import CLASS, When, flow_of
+from triton_ensembles.check.python.source import PythonFile, every_file
+from triton_ensembles.check.python.values import text_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.rules.model_py import EXECUTE
 
 SOURCE = "python_backend r24.10 src/stub_launcher.cc: the stub inherits the working folder of tritonserver"
-# Functions that read the file of their first argument, whatever else they get.
-_READING = frozenset(
-    {"numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile", "torch.load", "torch.jit.load", "joblib.load"}
-    | {"pandas.read_csv", "pandas.read_json", "pandas.read_parquet", "pandas.read_pickle", "cv2.imread"}
-    | {"PIL.Image.open", "onnxruntime.InferenceSession", "tokenizers.Tokenizer.from_file"}
-    | {"safetensors.torch.load_file"}
-)
-_OPENING = frozenset(("io.open", "codecs.open", "gzip.open"))
-_PATH_READS = frozenset({"read_text", "read_bytes"})
 _IN_VERSION = 'Path(args["model_repository"], args["model_version"], "{name}")'
 
 
@@ -95,26 +87,13 @@ def _relative(model: Model) -> Iterator[tuple[PythonFile, ast.Call, str]]:
         if b"chdir" in file.data:
             continue
         for call, name in file.calls():
-            path = _read_path(file, call, name)
+            read = read_path(file, call, name, forgiving=True)
+            path = _text(file, read) if read else None
             if path and not path.startswith(("/", "~")) and "://" not in path:
                 yield file, call, path
 
 
-def _read_path(file: PythonFile, call: ast.Call, name: str) -> str | None:
-    """The path of the file that a call reads; None when it is not known or the call may write."""
-    if (name == "open" and "open" not in file.names) or name in _OPENING:
-        written = argument(call, 1, "mode")
-        mode = "r" if written is None else text_of(file, written) or ""
-        hidden = any(keyword.arg in (None, "opener") for keyword in call.keywords)
-        return None if hidden or "r" not in mode else _text(file, argument(call, 0, "file"))
-    if name in _READING:
-        return _text(file, argument(call, 0, "path"))
-    if isinstance(call.func, ast.Attribute) and call.func.attr in _PATH_READS and isinstance(call.func.value, ast.Call):
-        return _text(file, call.func.value)
-    return None
-
-
-def _text(file: PythonFile, node: ast.expr | None) -> str | None:
+def _text(file: PythonFile, node: ast.expr) -> str | None:
     """The path in a text, or in ``Path("a", "b")``."""
     if isinstance(node, ast.Call) and file.full_name(node.func) in ("pathlib.Path", "os.path.join"):
         parts = [text_of(file, each) for each in node.args]

@@ -9,8 +9,8 @@ from pyflakes.messages import UndefinedName
 
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python_flow import CLASS, When, flow_of
-from triton_ensembles.check.python_source import UTILS, PythonFile, every_file
+from triton_ensembles.check.python.flow import CLASS, When, flow_of
+from triton_ensembles.check.python.source import UTILS, PythonFile, every_file
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.model_py import EXECUTE

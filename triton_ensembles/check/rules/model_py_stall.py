@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding
-from triton_ensembles.check.python_flow import CLASS, When, flow_of
-from triton_ensembles.check.python_source import PythonFile, every_file
+from triton_ensembles.check.python.flow import CLASS, When, flow_of
+from triton_ensembles.check.python.source import PythonFile, every_file
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.model_py import EXECUTE

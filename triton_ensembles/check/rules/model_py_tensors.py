@@ -6,11 +6,11 @@ from contextlib import suppress
 
 from triton_ensembles.check.examples import HEAD, ensemble, io_tensor, python_model, script_model, step
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python_flow import When, flow_of
-from triton_ensembles.check.python_kinds import REQUEST
-from triton_ensembles.check.python_source import UTILS, PythonFile, all_files, argument, every_file, model_files
-from triton_ensembles.check.python_types import types_of
-from triton_ensembles.check.python_values import texts_of
+from triton_ensembles.check.python.flow import When, flow_of
+from triton_ensembles.check.python.kinds import REQUEST
+from triton_ensembles.check.python.source import UTILS, PythonFile, all_files, argument, every_file, model_files
+from triton_ensembles.check.python.types import types_of
+from triton_ensembles.check.python.values import texts_of
 from triton_ensembles.check.repository import Model, Repository
 from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.text.unknown import UnknownValueError

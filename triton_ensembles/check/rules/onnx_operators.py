@@ -14,7 +14,7 @@ from triton_ensembles.spelling import nearest
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import OnnxLimits, image_of, onnx_limits, releases
 
-SOURCE = "ONNX Runtime model_load_utils.h ValidateOpsetForDomain, model.cc; measured on 1.15 to 1.27: onnxruntime.csv"
+SOURCE = "ONNX Runtime model_load_utils.h ValidateOpsetForDomain, model.cc; measured on 1.12 to 1.27: onnxruntime.csv"
 # Domains of which ONNX Runtime, or one of its execution providers, has operators: which ones, is not looked at.
 _BUILT_IN = ("", "ai.onnx.ml", "trt.plugins")
 _BUILT_IN_BELOW = ("ai.onnx.training", "ai.onnx.preview", "com.microsoft", "com.ms.", "org.pytorch.aten")

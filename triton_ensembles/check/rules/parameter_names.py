@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import parameter, python_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python_source import every_file
+from triton_ensembles.check.python.source import every_file
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.spelling import nearest

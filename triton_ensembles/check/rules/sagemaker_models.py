@@ -6,8 +6,8 @@ from typing import Any
 
 from triton_ensembles.check.examples import io_tensor, python_model, script_model
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python_source import UTILS, argument, every_file
-from triton_ensembles.check.python_values import text_of
+from triton_ensembles.check.python.source import UTILS, argument, every_file
+from triton_ensembles.check.python.values import text_of
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Server, rule
 from triton_ensembles.check.rules.sagemaker import for_sagemaker, is_served, loaded_models, served_models

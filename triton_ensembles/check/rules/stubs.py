@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from triton_ensembles.check.environments import has_stub
 from triton_ensembles.check.fault import Finding, Severity
-from triton_ensembles.check.python_source import is_python
+from triton_ensembles.check.python.source import is_python
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.endpoint import manifest

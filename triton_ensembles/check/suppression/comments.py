@@ -45,6 +45,7 @@ def suppressions(path: str, text: str) -> Iterator[Suppression]:
     """The comments of a file that begin with ``check: ignore``, whether they are complete or not."""
     if MARK not in text:
         return
+    text = text.removeprefix("\ufeff")  # a byte order mark, with which editors on Windows begin files
     for line, column, comment in _comments(path, text):
         found = _COMMENT.match(comment.rstrip())
         if found is None:

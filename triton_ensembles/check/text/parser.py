@@ -4,6 +4,7 @@ Where the text says something that protobuf refuses but whose meaning is plain (
 number), the meaning goes into the message, so that later rules see what was meant and do not report consequences.
 """
 
+import re
 from collections.abc import Callable, Container
 from typing import Any
 
@@ -30,6 +31,8 @@ from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token, brac
 from triton_ensembles.check.text.values import NOTHING, NUMBERS, WrongValueError, read_value
 from triton_ensembles.spelling import choices, nearest
 from triton_ensembles.triton.model_config import ModelConfig
+
+_HYPHENATED = re.compile(r"[A-Za-z]\w*(?:-[A-Za-z]\w*)+(?=\s*[:{\[])")
 
 
 def parse(text: str, message: Message) -> Parsed:
@@ -126,10 +129,12 @@ class _Parser(Reading):
 
     def _field(self, message: Message, path: Path | None) -> None:
         name, reported = self.tokens.now, self._latest
+        if hyphenated := _HYPHENATED.match(self.text, name.offset):  # as YAML has them: instance-group
+            name = name._replace(text=hyphenated[0])
         descriptor = self._named(message, name)
         if self._unwind_to is not None:
             return
-        self.tokens.take()
+        self.tokens.go_to(name.offset + len(name.text))
         if self.tokens.now.text == name.text and self.tokens.next_is(":", "{", "["):
             self._fault("config-syntax", self.tokens.take(), f"'{name.text}' is written twice", "delete one of the two")
         if descriptor is None:

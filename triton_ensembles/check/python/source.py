@@ -10,7 +10,7 @@ from triton_ensembles.archive.tree import join
 from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.fault import Place
 from triton_ensembles.check.packages import packages_in
-from triton_ensembles.check.python_budget import PythonBudget
+from triton_ensembles.check.python.budget import PythonBudget
 from triton_ensembles.check.repository import Model, Repository
 
 MODEL_PY = "model.py"

@@ -6,8 +6,8 @@ from functools import lru_cache
 from itertools import product
 from typing import TypeAlias
 
-from triton_ensembles.check.python_flow import Flow, defined_names, flow_of
-from triton_ensembles.check.python_source import PythonFile
+from triton_ensembles.check.python.flow import Flow, defined_names, flow_of
+from triton_ensembles.check.python.source import PythonFile
 
 _MOST = 256  # values of an expression
 _LARGEST = 1 << 63  # Python refuses to print numbers of thousands of digits

@@ -3,10 +3,10 @@
 import ast
 from functools import lru_cache
 
-from triton_ensembles.check.python_arrays import kind_of_call, kind_of_method
-from triton_ensembles.check.python_bindings import binding_of
-from triton_ensembles.check.python_flow import Flow, Function, flow_of, own_nodes, requests_of
-from triton_ensembles.check.python_kinds import (
+from triton_ensembles.check.python.arrays import kind_of_call, kind_of_method
+from triton_ensembles.check.python.bindings import binding_of
+from triton_ensembles.check.python.flow import Flow, Function, flow_of, own_nodes, requests_of
+from triton_ensembles.check.python.kinds import (
     ARGS,
     ARGUMENTS,
     ARRAY,
@@ -32,7 +32,7 @@ from triton_ensembles.check.python_kinds import (
     Kind,
     Known,
 )
-from triton_ensembles.check.python_source import UTILS, PythonFile, argument
+from triton_ensembles.check.python.source import UTILS, PythonFile, argument
 
 _DEEPEST = 30  # names that lead to names, helpers that call helpers
 _MOST = 100  # elements of a list that are looked at
@@ -191,13 +191,18 @@ class Types:
             if function.args.args[1].arg != name:
                 return None
             return Kind(LIST, Kind(REQUEST)) if requests_of(function) == name else Kind(ARGS)
+        return self._joined(self.passed(function, name))
+
+    def passed(self, function: Function, name: str) -> list[ast.expr]:
+        """What all calls of a helper pass as its argument ``name``; [] when it is not known."""
         calls = self._flow.calls_of(function)
         if not calls or function.args.kwonlyargs or function.args.posonlyargs:
-            return None
+            return []
         own = any(function in each.body for each in self._flow.lineage)
-        position = [each.arg for each in function.args.args].index(name) - own
+        names = [each.arg for each in function.args.args]
+        position = names.index(name) - own if name in names else -1
         passed = [argument(call, position, name) if position >= 0 else None for call in calls]
-        return self._joined([each for each in passed if each is not None]) if None not in passed else None
+        return [each for each in passed if each is not None] if None not in passed else []
 
     def _of_target(self, target: ast.expr, iterated: ast.expr | None, name: str) -> Known:
         """Of a loop's variable."""
@@ -287,9 +292,13 @@ class Types:
             return Kind(METHOD) if node.attr in METHODS[holder.name] else None
         if holder and holder.name == ARRAY and node.attr == "T":
             return holder
+        return self.kind(self.attribute(node))
+
+    def attribute(self, node: ast.Attribute) -> ast.expr | None:
+        """What ``self.name`` is, where the file binds it once."""
         values = self._attributes.get(node.attr, [])
         own = isinstance(node.value, ast.Name) and node.value.id == "self" and self._is_whole()
-        return self.kind(values[0]) if own and len(values) == 1 else None
+        return values[0] if own and len(values) == 1 else None
 
     def _is_whole(self) -> bool:
         """Whether all that the model is stands in this file."""

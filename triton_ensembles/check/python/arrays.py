@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable
 
-from triton_ensembles.check.python_kinds import (
+from triton_ensembles.check.python.kinds import (
     ARRAY,
     BYTES,
     COMPLEX,
@@ -18,7 +18,7 @@ from triton_ensembles.check.python_kinds import (
     Kind,
     Known,
 )
-from triton_ensembles.check.python_source import PythonFile, argument
+from triton_ensembles.check.python.source import PythonFile, argument
 
 # Functions of numpy: the position of their dtype, and the dtype without one.
 _MAKING = {
@@ -127,6 +127,9 @@ def _dtype_of_values(node: ast.expr | None, kind: Callable[[ast.expr | None], Kn
     if found.name == ARRAY:
         return found.dtype
     if isinstance(node, ast.List | ast.Tuple) and len(node.elts) < _MOST:
+        kinds = [kind(each) for each in node.elts]
+        if {each.name if each else "" for each in kinds} in ({TEXT, BYTES}, {TEXT, NUMBER}, {TEXT, BYTES, NUMBER}):
+            return TEXTS  # numpy makes texts of all of them
         inner = {_dtype_of_values(each, kind) for each in node.elts}
         return inner.pop() if len(inner) == 1 else ""
     if isinstance(node, ast.Constant) and found.name == NUMBER:

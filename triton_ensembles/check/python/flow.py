@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TypeAlias
 
-from triton_ensembles.check.python_source import PythonFile
+from triton_ensembles.check.python.source import PythonFile
 
 CLASS = "TritonPythonModel"
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef

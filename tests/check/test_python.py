@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from triton_ensembles.check.python_flow import flow_of
-from triton_ensembles.check.python_kinds import (
+from triton_ensembles.check.python.flow import flow_of
+from triton_ensembles.check.python.kinds import (
     ARGS,
     ARRAY,
     CONFIG,
@@ -19,8 +19,8 @@ from triton_ensembles.check.python_kinds import (
     TENSOR,
     TEXT,
 )
-from triton_ensembles.check.python_source import PythonFile
-from triton_ensembles.check.python_types import types_of
+from triton_ensembles.check.python.source import PythonFile
+from triton_ensembles.check.python.types import types_of
 
 HEAD = """\
 import json

@@ -3,7 +3,7 @@
 import ast
 from dataclasses import dataclass
 
-from triton_ensembles.check.python_flow import Flow, Function
+from triton_ensembles.check.python.flow import Flow, Function
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,156 @@
+"""Names that model.py takes from numpy, which is never imported here: whether the step's numpy has them."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from triton_ensembles.check.environments import environment_of, reference
+from triton_ensembles.check.examples import script_model
+from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.packages import packages_of
+from triton_ensembles.check.python import numpy_names
+from triton_ensembles.check.python.flow import CLASS, When, flow_of
+from triton_ensembles.check.python.kinds import ARRAY
+from triton_ensembles.check.python.numpy_names import DTYPES, Version
+from triton_ensembles.check.python.source import PythonFile, argument, every_file
+from triton_ensembles.check.python.types import types_of
+from triton_ensembles.check.repository import Model
+from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rules.model_py import EXECUTE
+from triton_ensembles.check.rules.model_py_names import FAILS, LATER, is_expected
+from triton_ensembles.spelling import nearest
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.releases import image_of, version
+
+SOURCE = "numpy's wheels of 1.17 to 2.4, asked for their names: numpy_names.txt"
+_WORD = re.compile(r"[A-Za-z][A-Za-z_]+\d*_?")  # what dtypes are called that are not of a short form
+# What the Python of an image has: the newest below numpy 2 of its time, for Python 3.10 and later.
+_OF_IMAGES: tuple[Version, ...] = ((1, 24), (1, 25), (1, 26))
+_SINCE_NUMPY2: tuple[Version, ...] = ((2, 0), (2, 1), (2, 2), (2, 3), (2, 4))
+_TYPES = {"FP16": "float16", "FP32": "float32", "FP64": "float64", "STRING": "object", "BYTES": "object"}
+GOOD = script_model(f"import numpy as np\n\n\nclass {CLASS}:\n    ONES = np.ones(4, np.float32)\n\n{EXECUTE}")
+
+
+@rule(
+    "numpy has the names that model.py takes from it",
+    bad=script_model(f"import numpy as np\n\n\nclass {CLASS}:\n    ONES = np.ones(4, np.float23)\n\n{EXECUTE}"),
+    words="module 'numpy' has no attribute 'float23'",
+)
+def model_py_numpy_name(model: Model) -> Iterator[Finding]:
+    written = _version(model)
+    own = numpy_names.numpy_version(written)
+    for file in every_file(model) if own or not written else ():
+        for node, module, name in _taken(file):
+            when = flow_of(file).when(node, loops_run=True)
+            gone = bool(own) and when in FAILS and not numpy_names.has(module, name, own or ())
+            if (gone or not numpy_names.spans(module, name)) and when is not When.PERHAPS:
+                yield _finding(file, node, module, name, when, own)
+
+
+@rule(
+    "The numpy of Triton's Python has the names that model.py takes from it",
+    bad=script_model(f"import numpy as np\n\n\nclass {CLASS}:\n    KIND = np.float\n\n{EXECUTE}"),
+    words="module 'numpy' has no attribute 'float'",
+    severity=Severity.WARNING,
+)
+def model_py_numpy_version(model: Model, destination: Destination) -> Iterator[Finding]:
+    image = image_of(destination)
+    if reference(model) or _version(model) or (destination.image and not (image and version(image.python) >= (3, 10))):
+        return
+    possible = _OF_IMAGES + (_SINCE_NUMPY2 if image and image.reads_numpy2 else ())
+    for file in every_file(model):
+        for node, module, name in _taken(file):
+            when = flow_of(file).when(node, loops_run=True)
+            known = numpy_names.spans(module, name)
+            if known and when in FAILS and not any(numpy_names.has(module, name, each) for each in possible):
+                yield _finding(file, node, module, name, when, None)
+
+
+def _version(model: Model) -> str:
+    """The version of numpy in the step's own environment, "" when it has none or it is not known."""
+    packed = environment_of(model) if reference(model) else next(iter(packages_of(model)), None)
+    return packed.versions.get("numpy", "") if packed else ""
+
+
+def _finding(file: PythonFile, node: ast.AST, module: str, name: str, when: When, own: Version | None) -> Finding:
+    known = numpy_names.spans(module, name)
+    meant = nearest(name, (each for each in numpy_names.current(module) if each[0].lower() == name[0].lower()))
+    if module == DTYPES:
+        return Finding(
+            file.place(node),
+            f"numpy has no dtype '{name}'",
+            f"{FAILS.get(when, LATER)}: TypeError: data type '{name}' not understood",
+            f"write '{_TYPES.get(name.removeprefix('TYPE_')) or meant or 'float32'}'",
+        )
+    effect = f"{FAILS.get(when, LATER)}: module '{module}' has no attribute '{name}'"
+    if not known:
+        cure = f"did you mean '{meant}'?" if meant else "correct the name, or import what has it"
+        return Finding(file.place(node), f"no version of numpy has '{module}.{name}'", effect, cure)
+    span = " and ".join(f"from {_text(first)} to {_text(last)}" for first, last in known)
+    has = f"numpy {_text(own)} of the environment" if own else "numpy of Triton's Python (1.24 to 1.26)"
+    cure = "write it with what both have, or give the step an environment with another numpy"
+    if name in ("float", "int", "bool", "object", "str", "complex"):
+        cure = f"write {name}, which is the same"
+    return Finding(file.place(node), f"{has} has no '{module}.{name}', which is {span}", effect, cure)
+
+
+def _text(number: Version | None) -> str:
+    return ".".join(map(str, number or ()))
+
+
+def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str, str]]:
+    """What the file takes from numpy: the node, the module of numpy (or :data:`DTYPES`) and the name."""
+    if b"numpy" not in file.data or file.module is None or _is_changed(file):
+        return
+    modules = numpy_names.modules()
+    for node in file.nodes:
+        if isinstance(node, ast.Attribute):
+            module = file.full_name(node.value)
+            asked = module in modules and not node.attr.startswith("_")
+            if asked and not is_expected(file, node) and not _is_annotation(file, node):
+                yield node, module, node.attr
+        elif isinstance(node, ast.ImportFrom) and node.module in modules and not node.level:
+            named = (each.name for each in node.names if each.name != "*" and not each.name.startswith("_"))
+            yield from ((node, node.module or "", name) for name in named)
+    for call, name in file.calls():
+        written = _dtype(file, call, name)
+        if written and _WORD.fullmatch(written) and not numpy_names.spans(DTYPES, written):
+            yield call, DTYPES, written
+
+
+def _dtype(file: PythonFile, call: ast.Call, name: str) -> str:
+    """The text that a call gives numpy as a dtype, "" for none."""
+    node: ast.expr | None = None
+    if name.startswith("numpy."):
+        node = next((each.value for each in call.keywords if each.arg == "dtype"), None)
+    elif isinstance(call.func, ast.Attribute) and call.func.attr == "astype":
+        found = types_of(file).kind(call.func.value)
+        node = argument(call, 0, "dtype") if found and found.name == ARRAY else None
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _is_changed(file: PythonFile) -> bool:
+    """Whether a name of numpy is also a name of something else, or the file puts names into numpy, or asks for them."""
+    flow = flow_of(file)
+    bound = [name for name, full in file.names.items() if full == "numpy" or full.startswith("numpy.")]
+    if any(len(flow.binders(name, flow.module)) > 1 for name in bound):
+        return True
+    if any(isinstance(node, ast.arg) and node.arg in bound for node in file.nodes):
+        return True
+    put = (node for node in file.nodes if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load))
+    if any(file.full_name(node.value).startswith("numpy") for node in put):
+        return True
+    called = (call for call, name in file.calls() if name in ("setattr", "hasattr", "getattr") and call.args)
+    return any(file.full_name(call.args[0]).startswith("numpy") for call in called)
+
+
+def _is_annotation(file: PythonFile, node: ast.AST) -> bool:
+    """Whether it stands in an annotation, which may never be evaluated."""
+    for parent, child in flow_of(file).above(node):
+        if isinstance(parent, ast.arg) or child is getattr(parent, "returns", None):
+            return True
+        if child is getattr(parent, "annotation", None):
+            return True
+        if isinstance(parent, ast.stmt):
+            return False
+    return False
