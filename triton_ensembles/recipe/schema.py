@@ -31,6 +31,7 @@ MODEL_FILES = {
 the target decide which of them is staged."""
 
 _LONGEST_NAME = 255  # bytes, on the file systems of Linux
+_LONGEST_PATH = 2000  # bytes: the system takes 4095, of which the project's folder has some
 _MODEL_SUFFIXES = frozenset(suffix for suffixes in MODEL_FILES.values() for suffix in suffixes)
 
 
@@ -51,6 +52,8 @@ def _stays_inside(path: str) -> str:
         raise ValueError(f"{path!r} must be a relative path that does not leave its folder")
     if any(len(os.fsencode(part)) > _LONGEST_NAME for part in inner.split("/")):
         raise ValueError(f"a name in this path is longer than {_LONGEST_NAME} bytes")
+    if len(os.fsencode(inner)) > _LONGEST_PATH:
+        raise ValueError(f"this path is longer than {_LONGEST_PATH} bytes")
     return inner
 
 
