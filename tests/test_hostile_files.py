@@ -129,3 +129,14 @@ def test_input_data_of_perf_is_looked_at_before_anything_is_built(
     assert done.exit_code == 2
     assert words in done.stderr
     assert not (tmp_path / "dist").exists()
+
+
+def test_a_path_that_no_system_takes_is_a_fault_of_the_recipe(tmp_path: Path) -> None:
+    """Otherwise ten rules fail on it, and the build ends in a traceback."""
+    write_chain(tmp_path)
+    folder = tmp_path / "ensembles" / NAME
+    with (folder / "ensemble.toml").open("a") as recipe:
+        recipe.write(f'[environments.e]\nfile = "{"y/" * 3000}e.yml"\nsteps = ["first"]\n')
+    found = check([folder])
+    assert found.errors == 1
+    assert any("this path is longer than 2000 bytes" in fault.message for fault in found.faults)

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from triton_ensembles.spelling import listed, nearest
 
 _LONGEST_NAME = 255  # bytes, on the file systems of Linux
+_LONGEST_PATH = 2000  # bytes: the system takes 4095, of which the project's folder has some
 
 
 class UnknownNameError(ValueError):
@@ -33,6 +34,8 @@ def _stays_inside(path: str) -> str:
         raise ValueError(f"{path!r} must be a relative path that does not leave its folder")
     if any(len(os.fsencode(part)) > _LONGEST_NAME for part in inner.split("/")):
         raise ValueError(f"a name in this path is longer than {_LONGEST_NAME} bytes")
+    if len(os.fsencode(inner)) > _LONGEST_PATH:
+        raise ValueError(f"this path is longer than {_LONGEST_PATH} bytes")
     return inner
 
 
