@@ -30,6 +30,13 @@ MAKERS = {
     "tensorrt_plan": "tensorrt_plan:make",
     "resnet50_torchscript": "resnet50_torchscript:make",
     "resnet50_random": "resnet50_torchscript:make_random",
+    "resnet50_onnx": "resnet50_onnx:make",
+    "resnet50_onnx_random": "resnet50_onnx:make_random",
+    "yolo_onnx": "yolo_onnx:make",
+    "yolox_random": "yolo_onnx:make_random",
+    "coco_labels": "files:coco_labels",
+    "masked_lm_onnx": "masked_lm_onnx:make",
+    "masked_lm_random": "masked_lm_onnx:make_random",
     SCRIPT: "script:make",
 }
 """Module and function of each maker, by the name that recipes use."""
@@ -59,17 +66,28 @@ NEEDS = {
     "member": MakerNeeds({"member": str}, file=True),
     "numbered_labels": MakerNeeds({"count": int}),
     "bert_onnx": MakerNeeds(files=True),
-    "dali_pipeline": MakerNeeds({"pipeline": str}),
+    "dali_pipeline": MakerNeeds({"pipeline": str}, {"graph": str}),
     "graphdef_onnx": MakerNeeds({"input": str, "output": str}, file=True),
     "inception_v3_random": MakerNeeds({"seed": int}),
     "tensorrt_plan": MakerNeeds({"profiles": tuple, "accuracy": str}, {"precision": str}, file=True),
     "resnet50_torchscript": MakerNeeds(file=True),
     "resnet50_random": MakerNeeds({"seed": int}),
+    "resnet50_onnx": MakerNeeds(file=True),
+    "resnet50_onnx_random": MakerNeeds({"seed": int}, {"blocks": tuple}),
+    "yolo_onnx": MakerNeeds(file=True),
+    "yolox_random": MakerNeeds({"seed": int}, {"depth": int, "width": int}),
+    "coco_labels": MakerNeeds(),
+    "masked_lm_onnx": MakerNeeds(files=True),
+    "masked_lm_random": MakerNeeds({"seed": int}, {"layers": int}),
     SCRIPT: MakerNeeds({RUN: str}, any_options=True),
 }
 """What each maker reads of the recipe, by its name."""
 
-ACCURACY_CHECKS = {"sentences": "accuracy_on_sentences:make", "photographs": "accuracy_on_photographs:make"}
+ACCURACY_CHECKS = {
+    "sentences": "accuracy_on_sentences:make",
+    "photographs": "accuracy_on_photographs:make",
+    "imagenet": "accuracy_on_imagenet_photographs:make",
+}
 """Functions of the same form that compare a model in a lower precision with fp32, and fail when it is too different."""
 
 DERIVATIONS = {"mapped_weights": "mapped_weights:make", "openvino_ir": "openvino_ir:make"}

@@ -90,7 +90,7 @@ class ArtifactBuilder:
             inputs = inputs.plus(plan.files)
         made = self._run(artifact, maker, inputs)
         model = self.plan.selected.get(artifact.step)
-        if model is None or model.file != artifact or model.engine is None or model.engine.precision == "fp32":
+        if model is None or artifact not in model.files or model.engine is None or model.engine.precision == "fp32":
             return made
         accuracy = self._measure(artifact, made, inputs, model.engine.precision)
         return replace(made, record=made.record | {"accuracy": accuracy})

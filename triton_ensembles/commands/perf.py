@@ -116,7 +116,7 @@ def perf(
     served = options.target_served_here(target, image, instance)
     places = options.current_places()
     if input_data or shapes:
-        _refuse_wrong_inputs(choose(places.ensembles, names), shapes)
+        _refuse_wrong_inputs(choose(places.ensembles, names, leading=True), shapes)
     built = build_all(names, weights, weights_dir, served)
     output = output or places.reports / "perf" / (served.name if served.fuses else "")
     failed: dict[str, EnsembleError] = {}

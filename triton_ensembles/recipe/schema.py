@@ -215,6 +215,12 @@ class Artifact(_Frozen):
         return Path(self.path).name
 
     @property
+    def version(self) -> str:
+        """The name of its version folder; "" outside of one."""
+        second = self.path.split("/")[1]
+        return second if second.isdecimal() and self.path.count("/") > 1 else ""
+
+    @property
     def is_model(self) -> bool:
         """Whether it is what a backend loads: ``STEP/1/model.onnx``."""
         return bool(re.match(r"[^/]+/\d+/[^/]+$", self.path)) and Path(self.path).suffix in _MODEL_SUFFIXES
@@ -259,6 +265,8 @@ class Recipe(_Frozen):
     """The versions of triton-ensembles that the recipe is for: ``>=0.3``. Others refuse it in one line."""
     description: str
     """One line about the ensemble, which ``build.py list`` prints."""
+    leading: bool = True
+    """Whether commands that build take it when no ensemble is named. Others are built by name."""
     sources: dict[Name, Source] = {}
     """The files to download, by a name that artifacts refer to."""
     artifacts: tuple[Artifact, ...] = ()
