@@ -41,7 +41,6 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -92,10 +91,13 @@ def letterbox(device: Device) -> Any:
         out_of_bounds_policy="pad",
         fill_values=[float(GREY)],
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # its replacement is missing in the DALI of older images
-        sizes = fn.stack(*(fn.shapes(each, dtype=types.INT32) for each in (images, resized)))
-    return pixels, sizes
+    return pixels, fn.stack(_shape(images), _shape(resized))
+
+
+def _shape(images: Any) -> Any:
+    if hasattr(images, "shape"):
+        return images.shape(dtype=types.INT32)
+    return fn.shapes(images, dtype=types.INT32)  # DALI of older images
 
 
 def inception_preprocessing(device: Device) -> Any:

@@ -39,7 +39,7 @@ def make(job: Job) -> Facts:
 
 
 def pretrained(job: Job) -> ResNet50:
-    """The network with the weights of the source file. Raises :class:`EnsembleError` when they are another network's."""
+    """The network with the weights of the source file. Raises :class:`EnsembleError` for those of another."""
     import torch
 
     from triton_ensembles.artifacts.resnet50 import ResNet50

@@ -95,6 +95,6 @@ def _in_all_versions(recipe: Recipe, file: Artifact) -> tuple[Artifact, ...]:
         if other.version not in {each.version for each in files}:
             raise EnsembleError(
                 f"version {other.version} of the step {file.step} has no {file.name}, which version {file.version} has",
-                cure=f"make {file.step}/{other.version}/{file.name}, too: a backend loads the same file of each version",
+                cure=f"make {file.step}/{other.version}/{file.name}, too: Triton loads the same file of each version",
             )
     return files

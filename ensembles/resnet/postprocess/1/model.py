@@ -40,7 +40,7 @@ class TritonPythonModel:
                     pb_utils.Tensor("CLASSES", chosen),
                 ]
             )
-            for found, chosen in zip(np.split(scores, ends), np.split(classes, ends))
+            for found, chosen in zip(np.split(scores, ends), np.split(classes, ends), strict=True)
         ]
 
 
