@@ -1,8 +1,8 @@
 """A serialized DALI pipeline, written by the DALI that will read it: only that one, or a newer one, reads it.
 
-``options.pipeline`` is a script with ``write(path, device)`` and the command line ``script OUTPUT --device DEVICE``. For
-``options.graph``, one of several graphs in it, they are ``write(path, device, graph)`` and ``… --graph GRAPH``. A DALI
-of another version than the installed one gets its own folder in build/tools, which nothing else imports.
+``options.pipeline`` is a script with ``write(path, device)`` and the command line ``script OUTPUT --device DEVICE``.
+For ``options.graph``, one of several graphs in it, they are ``write(path, device, graph)`` and ``… --graph GRAPH``. A
+DALI of another version than the installed one gets its own folder in build/tools, which nothing else imports.
 """
 
 import importlib.util

@@ -18,7 +18,7 @@ _MOST_FILES = 10_000
 def read_onnx(message: Message) -> ModelFile:
     """Raises the errors of :mod:`protobuf`."""
     graph: ModelFile | None = None
-    ir_version, opsets, own = 0, {}, set()
+    ir_version, license_, opsets, own = 0, "", {}, set()
     for number, value in message.fields(message.size):
         if number == 1:
             ir_version = value
@@ -27,11 +27,14 @@ def read_onnx(message: Message) -> ModelFile:
         elif number == 8:
             domain, version = _opset(message, value)
             opsets[domain] = version
+        elif number == 14:  # metadata_props
+            key, text = _pair(message, value)
+            license_ = text if key == "license" else license_
         elif number == 25:  # a function, which is used as an operator
             own.add(_named(message, value, name=1, domain=10))
     if graph is None:
         raise MalformedError
-    return replace(graph, ir_version=ir_version, opsets=opsets, operators=graph.operators - own)
+    return replace(graph, ir_version=ir_version, license=license_, opsets=opsets, operators=graph.operators - own)
 
 
 def _graph(message: Message, end: int) -> ModelFile:
