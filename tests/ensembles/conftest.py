@@ -29,12 +29,13 @@ def small(small_places: Places) -> dict[str, Built]:
 
 
 @pytest.fixture(scope="session")
-def small_client(
-    small: dict[str, Built], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[http.InferenceServerClient]:
+def small_server(small: dict[str, Built], tmp_path_factory: pytest.TempPathFactory) -> Iterator[TritonServer]:
     log = tmp_path_factory.mktemp("small-server") / "tritonserver.log"
-    with (
-        TritonServer([each.repository for each in small.values()], log=log) as server,
-        http.InferenceServerClient(server.http_url, network_timeout=300, connection_timeout=300) as client,
-    ):
+    with TritonServer([each.repository for each in small.values()], log=log) as server:
+        yield server
+
+
+@pytest.fixture
+def small_client(small_server: TritonServer) -> Iterator[http.InferenceServerClient]:
+    with http.InferenceServerClient(small_server.http_url, network_timeout=300, connection_timeout=300) as client:
         yield client

@@ -170,7 +170,8 @@ def assert_objects(found: dict[str, Array], number: int, expected: list[tuple[fl
     assert count == len(expected)
     np.testing.assert_allclose(found["SCORES"][number, :count], [each[0] for each in expected], rtol=1e-3)
     assert found["CLASSES"][number, :count].tolist() == [each[1] for each in expected]
-    np.testing.assert_allclose(found["BOXES"][number, :count], [each[2] for each in expected], atol=0.1)
+    boxes = np.array([each[2] for each in expected]).reshape(-1, 4)
+    np.testing.assert_allclose(found["BOXES"][number, :count], boxes, atol=0.1)
     assert not found["SCORES"][number, count:].any() and not any(found["LABELS"][number, count:])
 
 
