@@ -59,7 +59,10 @@ INPUT = "DALI_INPUT_0"
 SIDE = 299
 HALF_RANGE = 127.5
 
-IMAGENET = {"mean": [0.485 * 255, 0.456 * 255, 0.406 * 255], "std": [0.229 * 255, 0.224 * 255, 0.225 * 255]}
+IMAGENET: dict[str, Any] = {
+    "mean": [0.485 * 255, 0.456 * 255, 0.406 * 255],
+    "std": [0.229 * 255, 0.224 * 255, 0.225 * 255],
+}
 CROP = 224
 LETTERBOX, GREY = 640, 114
 
@@ -97,7 +100,7 @@ def letterbox(device: Device) -> Any:
 def _shape(images: Any) -> Any:
     if hasattr(images, "shape"):
         return images.shape(dtype=types.INT32)
-    return fn.shapes(images, dtype=types.INT32)  # DALI of older images
+    return fn.shapes(images, dtype=types.INT32)  # type: ignore[attr-defined]  # DALI of older images
 
 
 def inception_preprocessing(device: Device) -> Any:
