@@ -25,13 +25,13 @@ help: ## Show this list
 not-gpu:
 	@test "$(TARGET)" != gpu || { echo 'error: TARGET=gpu cannot be served here: use TARGET=cpu or TARGET=fused, or NVIDIA'"'"'s image' >&2; exit 2; }
 
-demo: not-gpu .venv/ready ## Build all ensembles, serve them, send photographs and sentences, print the answers, stop
+demo: not-gpu .venv/ready ## Build the leading ensembles or ENSEMBLES, serve them, send photographs and sentences, print the answers, stop
 	@$(CLI) demo $(OPTIONS)
 
 test: .venv/ready ## Run the whole test suite (it starts real servers)
 	@.venv/bin/python -m pytest -n 4 --dist loadfile
 
-build-ensembles: .venv/ready ## Build dist/TARGET/NAME.tar.gz for all ensembles, or those in ENSEMBLES, and load each once
+build-ensembles: .venv/ready ## Build dist/TARGET/NAME.tar.gz for the leading ensembles, or those in ENSEMBLES, and load each once
 	@$(CLI) build $(OPTIONS) $(if $(IMAGE)$(filter gpu,$(TARGET)),,--prove) $(if $(ENGINES_FROM),--engines-from "$(ENGINES_FROM)")
 
 serve-local: not-gpu .venv/ready ## Build, then serve on HTTP 8000, gRPC 8001, metrics 8002 until Ctrl-C

@@ -67,10 +67,10 @@ def places() -> Places:
 
 @pytest.fixture(scope="session")
 def built(places: Places) -> dict[str, Built]:
-    """Every ensemble of the project, built for the cpu target, by name."""
+    """Every leading ensemble of the project, built for the cpu target, by name."""
     return {
         folder.name: build(folder, CPU, places, allow_random=True, weights_dir=None, progress=print)
-        for folder in choose(places.ensembles, ())
+        for folder in choose(places.ensembles, (), leading=True)
     }
 
 

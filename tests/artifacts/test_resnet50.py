@@ -5,18 +5,21 @@ from __future__ import annotations
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
+import onnxruntime
 import pytest
 import torch
 
 from checkout import ROOT
-from triton_ensembles.artifacts import Job, resnet50_torchscript
+from triton_ensembles.artifacts import Job, resnet50_onnx, resnet50_torchscript
 from triton_ensembles.artifacts.resnet50 import ResNet50
 from triton_ensembles.artifacts.resnet50_torchscript import TOLERANCE, write
 from triton_ensembles.errors import EnsembleError
 
 WEIGHTS = "resnet50.pth"
+DIFFERENCE = "relative_difference_to_torch"
 
 
 def weights(seed: int) -> dict[str, torch.Tensor]:
@@ -53,20 +56,25 @@ def test_it_has_the_names_and_the_size_of_torchvisions() -> None:
     assert strides == {1: (1, 1), 2: (2, 2), 3: (2, 2), 4: (2, 2)}  # v1.5
 
 
-def test_weights_come_out_as_torchscript_that_answers_the_same(tmp_path: Path) -> None:
+def test_weights_come_out_as_torchscript_and_onnx_that_answer_the_same(tmp_path: Path) -> None:
     """Otherwise the pretrained ensemble would give other answers than torchvision's network."""
     given = weights(1)
     facts = resnet50_torchscript.make(job(tmp_path, given))
-    assert float(facts["relative_difference_to_torch"]) < TOLERANCE
+    assert float(facts[DIFFERENCE]) < TOLERANCE
     eager = ResNet50().eval()
     eager.load_state_dict(given)
     script = torch.jit.load(tmp_path / "model.pt")
+    assert (
+        float(resnet50_onnx.make(replace(job(tmp_path, given), output=tmp_path / "model.onnx"))[DIFFERENCE]) < TOLERANCE
+    )
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
     for rows in (1, 3):
         images = torch.randn((rows, 3, 224, 224), generator=torch.Generator().manual_seed(rows))
         with torch.inference_mode():
             expected, found = eager(images), script(images)
-        torch.testing.assert_close(found, expected, rtol=0, atol=1e-4 * float(expected.abs().max()))
-        assert found.shape == (rows, 1000)
+        for answer in (found, torch.from_numpy(session.run(["output"], {"input": images.numpy()})[0])):
+            torch.testing.assert_close(answer, expected, rtol=0, atol=1e-4 * float(expected.abs().max()))
+            assert answer.shape == (rows, 1000)
 
 
 @pytest.mark.parametrize(

@@ -19,17 +19,16 @@ from PIL import Image
 from checkout import ENSEMBLES
 from tests.endpoint.hosting import archives
 from tests.running import running
-from triton_ensembles.building.built import Built
+from triton_ensembles.building.built import Built, choose
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.perf.inputs import UserInputs
 from triton_ensembles.perf.report import tables
 from triton_ensembles.perf.sweep import measure
-from triton_ensembles.recipe.places import find_ensembles
 from triton_ensembles.triton.model_config import CONFIG, read_config
 
 STEPS = {
     folder.name: [step.model_name for step in read_config(folder / "ensemble" / CONFIG).ensemble_scheduling.step]
-    for folder in find_ensembles(ENSEMBLES)
+    for folder in choose(ENSEMBLES, (), leading=True)
 }
 
 

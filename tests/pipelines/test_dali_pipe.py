@@ -96,3 +96,40 @@ def test_command_line(tmp_path: Path) -> None:
     assert run("--show", str(photograph)).stdout.startswith("float32 [299, 299, 3], from -1.000 to +1.000")
     assert "DALI_INPUT_0" in run("--help").stdout
     assert run().returncode == 2
+
+
+@pytest.mark.parametrize(("graph", "shorter"), [("imagenet_256", 256), ("imagenet_232", 232)])
+def test_imagenets_preprocessing_is_that_of_torchvision(graph: str, shorter: int) -> None:
+    """Resize(shorter), CenterCrop(224), ToTensor and Normalize, by Pillow."""
+    encoded = jpeg(Image.fromarray(load_sample_images().images[0]))
+    picture = Image.open(io.BytesIO(encoded))
+    scale = shorter / min(picture.size)
+    resized = picture.resize((round(picture.width * scale), round(picture.height * scale)), Image.Resampling.BILINEAR)
+    left, top = round((resized.width - 224) / 2), round((resized.height - 224) / 2)
+    pixels = np.asarray(resized.crop((left, top, left + 224, top + 224)), np.float32) / 255
+    expected = ((pixels - (0.485, 0.456, 0.406)) / (0.229, 0.224, 0.225)).transpose(2, 0, 1)
+    difference = np.abs(dali_pipe.preprocess(encoded, graph=graph) - expected)
+    assert difference.mean() < 0.02  # of a deviation; both round pixels to whole numbers
+    assert np.percentile(difference, 99) < 0.15
+
+
+@pytest.mark.parametrize("size", [(640, 427), (97, 61), (30, 900), (2000, 40)])
+def test_the_letterbox_is_bilinear_and_grey(size: tuple[int, int]) -> None:
+    """Otherwise a detector sees other pixels than it was trained with, or boxes land beside their objects."""
+    import torch
+    from torch.nn.functional import interpolate
+
+    picture = Image.fromarray(load_sample_images().images[1]).resize(size)
+    stream = io.BytesIO()
+    picture.save(stream, "PNG")
+    pipeline = dali_pipe.make_pipeline("cpu", "letterbox", batch_size=1, num_threads=1)
+    pipeline.build()
+    pipeline.feed_input(dali_pipe.INPUT, [np.frombuffer(stream.getvalue(), np.uint8)])
+    pixels, sizes = (output.as_array()[0] for output in pipeline.run())
+    width, height = (round(side * 640 / max(size)) for side in size)
+    assert sizes.tolist() == [[size[1], size[0], 3], [height, width, 3]]
+    given = torch.from_numpy(np.array(picture)).permute(2, 0, 1)[None].float()
+    expected = interpolate(given, (height, width), mode="bilinear", align_corners=False)[0].numpy()
+    difference = np.abs(pixels[:, :height, :width] - expected)
+    assert difference.mean() < 2  # of 255; the shorter side is rounded, and they divide the rest differently
+    assert (pixels[:, height:] == 114).all() and (pixels[:, :, width:] == 114).all()

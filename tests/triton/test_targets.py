@@ -91,7 +91,11 @@ def test_every_gpu_config_passes_check_and_the_real_servers_parser(name: str, im
     stage(plan, models, artifacts={artifact.path: unread for artifact in plan.artifacts}, environments={})
     found = check([models], Destination("gpu", "ml.g5.xlarge", image)).faults
     wrong = {fault.rule for fault in found if fault.severity is Severity.ERROR}
-    unread_here = {"environment-missing", "model-file-broken"}  # environments and model files are other tests'
+    unread_here = {
+        "environment-missing",
+        "import-missing",
+        "model-file-broken",
+    }  # environments and model files are other tests'
     assert wrong <= unread_here
     with ModelLoader(models, tmp_path) as judge:
         for model, verdict in judge.load_all([f"{name}.{step}" for step in plan.selected]).items():
@@ -136,3 +140,13 @@ def test_diff_shows_differences_and_builds_nothing() -> None:
     ):
         assert words in result.output
     assert CliRunner().invoke(main, ["diff", "cpu", "cpu"]).exit_code == 1
+
+
+def test_a_version_without_the_file_of_the_others_is_refused() -> None:
+    """Triton's config names one file for all versions, so that version would not load."""
+    recipe = read_recipe(ENSEMBLES / "resnet")
+    lacking = recipe.model_copy(
+        update={"artifacts": tuple(each for each in recipe.artifacts if each.path != "resnet50/2/model.plan")}
+    )
+    with pytest.raises(EnsembleError, match=r"version 2 of the step resnet50 has no model\.plan, which version 1 has"):
+        select_models(lacking, read_models(ENSEMBLES / "resnet"), gpu("24.09"))

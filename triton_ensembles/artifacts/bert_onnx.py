@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from triton_ensembles.artifacts import Facts, Job
+from triton_ensembles.artifacts.onnx_export import OPSET, export
 from triton_ensembles.errors import EnsembleError
 
 if TYPE_CHECKING:
     import torch
 
 TOOLS = ("torch", "transformers", "onnx", "onnxscript", "onnxruntime")
+READS = ("artifacts/onnx_export.py",)
 
 TOLERANCE = 1e-4  # max abs difference of a hidden value to torch; fp32 rounding gives about 1e-5
+DYNAMIC = {0: "batch", 1: "tokens"}
 SHAPES = ((1, 2), (3, 17), (8, 33), (2, 256))  # batch, tokens
 
 
@@ -36,26 +38,13 @@ def make(job: Job) -> Facts:
         # Eager attention is plain matrix products, which every exporter and every engine understands.
         model = AutoModel.from_pretrained(scratch, attn_implementation="eager", dtype=torch.float32).eval()
     encoder = _encoder(model)
-    ids, mask = _inputs(2, 9, model.config.vocab_size)
-    dynamic = {0: "batch", 1: "tokens"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        # The TorchScript exporter: ONNX Runtime and TensorRT fuse its graph completely, attention included. They do
-        # not with the graph of torch.export.
-        torch.onnx.export(
-            encoder,
-            (ids, mask),
-            str(job.output),
-            input_names=["token_ids", "attn_mask"],
-            output_names=["output"],
-            dynamic_axes={"token_ids": dynamic, "attn_mask": dynamic, "output": dynamic},
-            opset_version=17,
-            dynamo=False,
-        )
+    ids, mask = example_inputs(2, 9, model.config.vocab_size)
+    example = {"token_ids": ids, "attn_mask": mask}
+    export(encoder, job.output, example, "output", dict.fromkeys((*example, "output"), DYNAMIC))
     worst = _largest_difference(encoder, job.output, model.config.vocab_size)
     if not worst <= TOLERANCE:
         raise EnsembleError(f"the exported ONNX differs from torch by {worst:.2e}, more than {TOLERANCE}")
-    return {"max_abs_difference_to_torch": float(f"{worst:.1e}"), "opset": 17}
+    return {"max_abs_difference_to_torch": float(f"{worst:.1e}"), "opset": OPSET}
 
 
 def _encoder(model: torch.nn.Module) -> torch.nn.Module:
@@ -74,7 +63,7 @@ def _encoder(model: torch.nn.Module) -> torch.nn.Module:
     return Encoder().eval()
 
 
-def _inputs(batch: int, tokens: int, vocabulary: int) -> tuple[torch.Tensor, torch.Tensor]:
+def example_inputs(batch: int, tokens: int, vocabulary: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Seeded ids, and a mask whose rows end at different lengths."""
     import torch
 
@@ -91,7 +80,7 @@ def _largest_difference(encoder: torch.nn.Module, path: Path, vocabulary: int) -
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     worst = 0.0
     for batch, tokens in SHAPES:
-        ids, mask = _inputs(batch, tokens, vocabulary)
+        ids, mask = example_inputs(batch, tokens, vocabulary)
         with torch.no_grad():
             expected = encoder(ids, mask).numpy()
         (found,) = session.run(["output"], {"token_ids": ids.numpy(), "attn_mask": mask.numpy()})

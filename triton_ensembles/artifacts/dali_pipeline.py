@@ -1,6 +1,7 @@
 """A serialized DALI pipeline, written by the DALI that will read it: only that one, or a newer one, reads it.
 
-``options.pipeline`` is a script with ``write(path, device)`` and the command line ``script OUTPUT --device DEVICE``. A
+``options.pipeline`` is a script with ``write(path, device)`` and the command line ``script OUTPUT --device DEVICE``.
+For ``options.graph``, one of several graphs in it, they are ``write(path, device, graph)`` and ``… --graph GRAPH``. A
 DALI of another version than the installed one gets its own folder in build/tools, which nothing else imports.
 """
 
@@ -24,13 +25,13 @@ def make(job: Job) -> Facts:
     installed = version(TOOLS[0])
     wanted = full_version(job.dali_version) if job.dali_version else installed
     if wanted != installed:
-        _serialize_with(dali_folder(wanted, job.root / "build" / "tools"), wanted, path, job.output, job.dali_device)
+        _serialize_with(dali_folder(wanted, job.root / "build" / "tools"), wanted, path, job)
     else:
         spec = importlib.util.spec_from_file_location(path.stem, path)
         assert spec is not None and spec.loader is not None
         script = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(script)
-        script.write(job.output, job.dali_device)
+        script.write(job.output, job.dali_device, *_graph(job))
     return {"device": job.dali_device, "dali": wanted}
 
 
@@ -74,23 +75,27 @@ def dali_folder(version: str, tools: Path) -> Path:
     return folder
 
 
-def _serialize_with(folder: Path, version: str, script: Path, output: Path, device: str) -> None:
-    """Run the pipeline's script with exactly this DALI; it writes ``output``.
+def _graph(job: Job) -> list[str]:
+    return [str(job.options["graph"])] if "graph" in job.options else []
+
+
+def _serialize_with(folder: Path, version: str, script: Path, job: Job) -> None:
+    """Run the pipeline's script with exactly this DALI; it writes ``job.output``.
 
     Args:
         folder: where it is imported from.
-        device: the device that decodes images, "cpu" or "mixed".
 
     Raises:
         EnsembleError: the script fails with it. DALI up to 1.35 writes "mixed" only on
             a machine with a GPU; 1.53 does not need one.
     """
     # -S: without this environment's site-packages, so that two versions of DALI and their libraries never mix.
-    command: list[str | Path] = [sys.executable, "-S", "-B", script, output, "--device", device]
+    command: list[str | Path] = [sys.executable, "-S", "-B", script, job.output, "--device", job.dali_device]
+    command += [each for graph in _graph(job) for each in ("--graph", graph)]
     try:
         output_of(command, environment=os.environ | {"PYTHONPATH": os.fspath(folder)})
     except ProgramError as error:
-        if device == "mixed" and any(word in error.output for word in ("libcuda", "cuInit", "CUDA driver")):
+        if job.dali_device == "mixed" and any(word in error.output for word in ("libcuda", "cuInit", "CUDA driver")):
             raise EnsembleError(
                 f"DALI {version} writes a pipeline that decodes on the GPU only on a machine with a GPU",
                 path=script,

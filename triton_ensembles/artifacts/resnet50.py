@@ -9,7 +9,8 @@ from torch import nn
 
 CLASSES = 1000
 SIDE = 224
-STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))  # channels within a block, blocks
+CHANNELS = (64, 128, 256, 512)  # within a block, by stage
+BLOCKS = (3, 4, 6, 3)
 EXPANSION = 4  # channels of a block's output, divided by the channels within it
 
 
@@ -41,12 +42,12 @@ class Block(nn.Module):
 class ResNet50(nn.Module):
     """Returns logits, not probabilities, as torchvision's model does."""
 
-    def __init__(self) -> None:
+    def __init__(self, blocks: tuple[int, ...] = BLOCKS) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(3, 64, 7, 2, padding=3, bias=False)
         self.bn1 = nn.BatchNorm2d(64)
-        self.layer1, self.layer2, self.layer3, self.layer4 = _stages()
-        self.fc = nn.Linear(STAGES[-1][0] * EXPANSION, CLASSES)
+        self.layer1, self.layer2, self.layer3, self.layer4 = _stages(blocks)
+        self.fc = nn.Linear(CHANNELS[-1] * EXPANSION, CLASSES)
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
                 module.weight.data = module.weight.data.contiguous(memory_format=torch.channels_last)
@@ -60,9 +61,9 @@ class ResNet50(nn.Module):
         return logits
 
 
-def _stages() -> list[nn.Sequential]:
+def _stages(counts: tuple[int, ...]) -> list[nn.Sequential]:
     stages, before = [], 64
-    for number, (within, blocks) in enumerate(STAGES):
+    for number, (within, blocks) in enumerate(zip(CHANNELS, counts, strict=True)):
         made = []
         for index in range(blocks):
             made.append(Block(before, within, stride=2 if number and not index else 1))

@@ -10,9 +10,9 @@ import io
 import pickle
 import warnings
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from triton_ensembles.errors import EnsembleError
 
 if TYPE_CHECKING:
     import torch
+
+    from triton_ensembles.artifacts.resnet50 import ResNet50
 
 TOOLS = ("torch", "numpy")
 READS = ("artifacts/resnet50.py",)
@@ -33,6 +35,11 @@ BRANCH_GAIN = 0.25
 
 def make(job: Job) -> Facts:
     """With torchvision's weights, which are the source file."""
+    return _write_checked(pretrained(job), job)
+
+
+def pretrained(job: Job) -> ResNet50:
+    """The network with the weights of the source file. Raises :class:`EnsembleError` for those of another."""
     import torch
 
     from triton_ensembles.artifacts.resnet50 import ResNet50
@@ -45,17 +52,21 @@ def make(job: Job) -> Facts:
     except (RuntimeError, TypeError, AttributeError, pickle.UnpicklingError) as error:
         reason = " ".join(str(error).split())[:300]
         raise EnsembleError(f"{job.file} does not contain the weights of a ResNet-50: {reason}") from error
-    return _write_checked(model, job)
+    return model
 
 
 def make_random(job: Job) -> Facts:
     """With random weights of ``options.seed``: the answers mean nothing, the speed is the real one."""
-    from triton_ensembles.artifacts.resnet50 import ResNet50
+    return {"seed": job.options["seed"]} | _write_checked(random(job.options), job)
 
-    seed = int(job.options["seed"])
-    model = ResNet50()
-    fill(model, seed)
-    return {"seed": seed} | _write_checked(model, job)
+
+def random(options: Mapping[str, Any]) -> ResNet50:
+    """The network with random weights of ``seed``, and fewer ``blocks`` in its four stages if that is given."""
+    from triton_ensembles.artifacts.resnet50 import BLOCKS, ResNet50
+
+    model = ResNet50(tuple(map(int, options.get("blocks", BLOCKS))))
+    fill(model, int(options["seed"]))
+    return model
 
 
 def fill(model: torch.nn.Module, seed: int) -> None:

@@ -154,7 +154,7 @@ class ArtifactBuilder:
             EnsembleError: it is too low, or this machine does not compute in that precision.
         """
         model, check = self.plan.selected.get(artifact.step), artifact.accuracy
-        engine = model.engine if model and model.file == artifact else None
+        engine = model.engine if model and artifact in model.files else None
         precision = engine.precision if engine else "fp32"
         own = isinstance(check, AccuracyScript)
         if check is None or (precision == "fp32" and not own):

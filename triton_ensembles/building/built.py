@@ -1,6 +1,7 @@
 """What was built: the archives in dist/, and what each was built from."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from triton_ensembles.building.places import Places
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import file_digest, read_json
 from triton_ensembles.recipe.places import find_ensembles
+from triton_ensembles.recipe.reader import read_recipe
 
 
 @dataclass(frozen=True)
@@ -38,15 +40,28 @@ class Built:
         return bool(self.manifest["weights"] == "random")
 
 
-def choose(root: Path, names: Sequence[str]) -> list[Path]:
-    """The folders of the named ensembles in ``root``, or of all of them. Raises :class:`EnsembleError`."""
+def choose(root: Path, names: Sequence[str], *, leading: bool = False) -> list[Path]:
+    """The folders of the named ensembles in ``root``, or of all of them. Raises :class:`EnsembleError`.
+
+    Args:
+        leading: without names, only those whose recipe does not say ``leading = false``, if there are any.
+    """
     found = {folder.name: folder for folder in find_ensembles(root)}
     if not found:
         raise EnsembleError("there are no ensembles here", path=root, cure="an ensemble is a folder with ensemble.toml")
     for name in names:
         if name not in found:
             raise EnsembleError(f"there is no ensemble {name!r}", path=root, cure=f"there are {', '.join(found)}")
+    if leading and not names:
+        names = [name for name, folder in found.items() if _leads(folder)]
     return [found[name] for name in dict.fromkeys(names or found)]  # a name may be given twice
+
+
+def _leads(folder: Path) -> bool:
+    """A recipe that cannot be read leads: its build tells the fault."""
+    with suppress(EnsembleError, OSError):
+        return read_recipe(folder).leading
+    return True
 
 
 def last_built(name: str, target: str, places: Places) -> Built | None:

@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 
 from triton_ensembles.backends import ENGINES
 from triton_ensembles.building.model_selection import written_backend
-from triton_ensembles.building.plan import BuildPlan, find_ensemble, written_paths
+from triton_ensembles.building.plan import BuildPlan, find_ensemble, version_of, versions_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.fused.plan import DIGEST, STEPS, StepPlan
 from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
@@ -51,7 +51,7 @@ def fuse(plan: BuildPlan) -> Fusion:
     folders = {model.name: folder for folder, model in plan.configs.items()}
     uses = [(folders[use.model_name], use) for use in _in_order(config)]
     instances = max(_instances(plan.configs[folder]) for folder, _ in uses)
-    version = max(_versions(plan, ensemble) or {1})
+    version = max(versions_of(plan, ensemble) or {1})
     return Fusion(
         ensemble,
         str(version),
@@ -89,17 +89,8 @@ def _step(plan: BuildPlan, folder: str, use: Any, instances: int) -> StepPlan:
         )
     written = _as_json(_completed(config, backend, instances))
     del written["name"]  # it depends on the ensemble's
-    found = _versions(plan, folder)
-    version = use.model_version if use.model_version in found else max(found, default=1)
-    return StepPlan(folder, str(version), backend, written, dict(use.input_map), dict(use.output_map))
-
-
-def _versions(plan: BuildPlan, folder: str) -> set[int]:
-    """The version folders of a model: those in git, and those that artifacts are made for."""
-    paths = [path.relative_to(plan.folder / folder) for path in written_paths(plan.folder, folder)]
-    first = {path.parts[0] for path in paths if len(path.parts) > 1 or (plan.folder / folder / path).is_dir()}
-    made = {artifact.path.split("/")[1] for artifact in plan.artifacts if artifact.step == folder}
-    return {int(name) for name in first | made if name.isdecimal()}
+    version = str(version_of(plan, use))
+    return StepPlan(folder, version, backend, written, dict(use.input_map), dict(use.output_map))
 
 
 def _instances(config: ModelConfig) -> int:

@@ -23,6 +23,7 @@ from triton_ensembles.building.store import Store
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import digest, file_digest
 from triton_ensembles.progress import Progress
+from triton_ensembles.recipe.artifact import Artifact
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 
 LEAST_BYTES = 4 << 20
@@ -51,10 +52,10 @@ def map_weights(
     artifacts = dict(made)
     for step, call in derivations(plan, onnxruntime).items():
         model = plan.selected[step]
-        path = model.file.path
-        if model.loads == model.file.name and made[path].path.stat().st_size < LEAST_BYTES:
-            continue
-        artifacts |= _derive(model, artifacts.pop(path), call, store, progress, onnxruntime)
+        for source in (each for each in model.files if each.path in made):
+            if model.loads == source.name and made[source.path].path.stat().st_size < LEAST_BYTES:
+                continue
+            artifacts |= _derive(model, source, artifacts.pop(source.path), call, store, progress, onnxruntime)
     return artifacts
 
 
@@ -77,14 +78,13 @@ def derivations(plan: BuildPlan, onnxruntime: Path | None = None) -> dict[str, M
 
 def _derive(
     model: SelectedModel,
+    source: Artifact,
     made: MadeArtifact,
     call: MakerCall,
     store: Store,
     progress: Progress,
     onnxruntime: Path | None,
 ) -> dict[str, MadeArtifact]:
-    source = model.file
-
     def make(output: Path) -> dict[str, Any]:
         job = Job(output, {source.name: made.path}, source.name, call.options, dali_device="", dali_version="")
         return call.run(job, source.path, progress, packages=onnxruntime)

@@ -18,18 +18,23 @@ from triton_ensembles.triton.targets import Target
 
 @dataclass(frozen=True)
 class SelectedModel:
-    """The model file of a step.
+    """The model file of a step, in each of its version folders.
 
     Attributes:
-        backend: the backend that loads ``file``.
+        files: of the same name, by version; the first one stands for all.
+        backend: the backend that loads them.
         engine: the recipe's settings for the CPU, if it has any for this step and they apply to the target.
         instead_of: the backend in git, when the target lacks it.
     """
 
-    file: Artifact
+    files: tuple[Artifact, ...]
     backend: str
     engine: Engine | None
     instead_of: str = ""
+
+    @property
+    def file(self) -> Artifact:
+        return self.files[0]
 
     @property
     def loads(self) -> str:
@@ -72,13 +77,25 @@ def _select(recipe: Recipe, step: str, config: ModelConfig, target: Target) -> S
     written = written_backend(config)
     wanted = engine.backend if engine else written
     if wanted in target.backends and (file := recipe.model_for(step, wanted)):
-        return SelectedModel(file, wanted, engine)
+        return SelectedModel(_in_all_versions(recipe, file), wanted, engine)
     for file in recipe.models_of(step):
         for backend in target.backends:
             if file.path.endswith(MODEL_FILES[backend]):
-                return SelectedModel(file, backend, engine, instead_of=written)
+                return SelectedModel(_in_all_versions(recipe, file), backend, engine, instead_of=written)
     raise EnsembleError(
         f"{target.server} cannot run the step {step}: it has no backend {wanted}, and the recipe makes no file for its "
         f"backends ({', '.join(target.backends)})",
         cure="add [[artifacts]] in a format that one of them loads",
     )
+
+
+def _in_all_versions(recipe: Recipe, file: Artifact) -> tuple[Artifact, ...]:
+    """``file`` of each version of its step. A config names one file for all versions."""
+    files = tuple(each for each in recipe.models_of(file.step) if each.name == file.name)
+    for other in recipe.models_of(file.step):
+        if other.version not in {each.version for each in files}:
+            raise EnsembleError(
+                f"version {other.version} of the step {file.step} has no {file.name}, which version {file.version} has",
+                cure=f"make {file.step}/{other.version}/{file.name}, too: Triton loads the same file of each version",
+            )
+    return files

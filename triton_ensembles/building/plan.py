@@ -4,8 +4,9 @@ It is read from the folder of an ensemble as people write it: ensembles/NAME, a 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from triton_ensembles.building.config_rewrite import rewrite_configs
 from triton_ensembles.building.environment_forms import kind_for
@@ -27,7 +28,7 @@ class BuildPlan:
     Attributes:
         folder: the ensemble's folder in git. Its name is the ensemble's name.
         root: the folder of the project, which paths in the recipe are relative to.
-        selected: the file and the backend of each step that has a model file, by step.
+        selected: the files and the backend of each step that has a model file, by step.
         artifacts: what is made and staged: the selected model files and all other artifacts.
         configs: config.pbtxt of each model as Triton will read it, by the model's name in git.
         locked: whether the locks of the environments may not change.
@@ -75,9 +76,36 @@ def plan_build(folder: Path, target: Target, root: Path | None = None) -> BuildP
     artifacts = tuple(
         each
         for each in recipe.artifacts
-        if not each.is_model or each.step not in selected or selected[each.step].file == each
+        if not each.is_model or each.step not in selected or each in selected[each.step].files
     )
-    return BuildPlan(folder, root or folder.parents[1], target, recipe, selected, artifacts, configs)
+    plan = BuildPlan(folder, root or folder.parents[1], target, recipe, selected, artifacts, configs)
+    return replace(plan, artifacts=tuple(_of_the_dag(plan, ensemble))) if target.fuses else plan
+
+
+def _of_the_dag(plan: BuildPlan, ensemble: str) -> Iterator[Artifact]:
+    """The artifacts of a fused ensemble, which holds one version of each step: the one that its DAG runs."""
+    folders = {model.name: folder for folder, model in plan.configs.items()}
+    uses = plan.configs[ensemble].ensemble_scheduling.step
+    run = {(folders[use.model_name], version_of(plan, use)) for use in uses if use.model_name in folders}
+    steps = {step for step, _ in run}
+    for artifact in plan.artifacts:
+        if not artifact.version or artifact.step not in steps or (artifact.step, int(artifact.version)) in run:
+            yield artifact
+
+
+def version_of(plan: BuildPlan, use: Any) -> int:
+    """The version of a model that a step of the DAG runs: the one that it names, or the latest."""
+    folder = next(folder for folder, model in plan.configs.items() if model.name == use.model_name)
+    found = versions_of(plan, folder)
+    return use.model_version if use.model_version in found else max(found, default=1)
+
+
+def versions_of(plan: BuildPlan, folder: str) -> set[int]:
+    """The version folders of a model: those in git, and those that artifacts are made for."""
+    paths = [path.relative_to(plan.folder / folder) for path in written_paths(plan.folder, folder)]
+    first = {path.parts[0] for path in paths if len(path.parts) > 1 or (plan.folder / folder / path).is_dir()}
+    made = {artifact.version for artifact in plan.artifacts if artifact.step == folder}
+    return {int(name) for name in first | made if name.isdecimal()}
 
 
 def _refuse_unknown_steps(folder: Path, recipe: Recipe, configs: Mapping[str, ModelConfig]) -> None:

@@ -34,7 +34,7 @@ class PlanInputs:
 
 def plan_name(ensemble: str, artifact: Artifact) -> str:
     """The beginning of the names of a plan's files."""
-    return f"{ensemble}.{artifact.step}"
+    return f"{ensemble}.{artifact.step}" + (f".{artifact.version}" if artifact.version != "1" else "")
 
 
 def find_plans(

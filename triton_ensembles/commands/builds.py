@@ -36,7 +36,7 @@ def build_all(
     keep_locks: bool = False,
     is_result: bool = False,
 ) -> list[Built]:
-    """Build the named ensembles, or all of them, and print the progress. One that fails does not stop the others.
+    """Build the named ensembles, or all that lead, and print the progress. One that fails does not stop the others.
 
     The sources of all are looked for first, so that a missing one is known at once.
 
@@ -49,7 +49,7 @@ def build_all(
         EnsembleError: some failed; when there are several ensembles, it sums up which, after all have been tried.
     """
     places, allow_random = options.current_places(), weights == "auto"
-    folders, sources = choose(places.ensembles, names), Sources(weights_dir, places.downloads)
+    folders, sources = choose(places.ensembles, names, leading=True), Sources(weights_dir, places.downloads)
     failed: dict[str, EnsembleError] = {}
     report = output.result if is_result else output.progress()
 

@@ -39,7 +39,7 @@ def engines(names: tuple[str, ...], weights: str, weights_dir: Path | None, imag
     target, places = gpu(image), options.current_places()
     scripts, sources = [], Sources(weights_dir, places.downloads)
     with places.building(lambda line: click.echo(line, err=True)):
-        for folder in choose(places.ensembles, names):
+        for folder in choose(places.ensembles, names, leading=True):
             refuse_faults(folder, target.destination, f"{folder.name} has faults, so nothing was written for it")
             plan = plan_build(folder, target, places.root)
             builder = ArtifactBuilder(

@@ -72,7 +72,7 @@ def _refuse_wrong_shapes(name: str, config: ModelConfig, shapes: Sequence[str]) 
 
 def _refuse_wrong_inputs(selected: Chosen, shapes: Sequence[str]) -> None:
     """Before anything is built: --input-data and --shape are for one ensemble, and the inputs must exist."""
-    folders = choose(options.current_places().ensembles, selected.ensembles) if selected.builds else []
+    folders = choose(options.current_places().ensembles, selected.ensembles, leading=True) if selected.builds else []
     _refuse_several(len(folders) + len(selected.paths))
     for folder in folders:
         models = read_models(folder)

@@ -146,6 +146,12 @@ class Artifact(Table):
         return Path(self.path).name
 
     @property
+    def version(self) -> str:
+        """The name of its version folder; "" outside of one."""
+        second = self.path.split("/")[1]
+        return second if second.isdecimal() and self.path.count("/") > 1 else ""
+
+    @property
     def is_model(self) -> bool:
         """Whether it is what a backend loads: ``STEP/1/model.onnx``."""
         return bool(re.match(r"[^/]+/\d+/[^/]+$", self.path)) and Path(self.path).suffix in _MODEL_SUFFIXES

@@ -33,6 +33,7 @@ class ModelFile:
         ir_version: of ONNX: the version of the file's format, 0 when it is not given.
         opsets: of ONNX: the opset of each domain; ONNX's own is "".
         operators: of ONNX: domain and name of those that its nodes use and the file itself does not define.
+        license: of ONNX: what its metadata say, "" when they say nothing.
         kinds: of TorchScript: the type of each argument of ``forward``, as TorchScript writes it.
         results: of TorchScript: the type of each output, None when they are not known.
     """
@@ -47,5 +48,6 @@ class ModelFile:
     ir_version: int = 0
     opsets: Mapping[str, int] = field(default_factory=dict)
     operators: frozenset[tuple[str, str]] = frozenset()
+    license: str = ""
     kinds: tuple[str, ...] | None = None
     results: tuple[str, ...] | None = None

@@ -23,7 +23,7 @@ _WITH_GRAPHS = frozenset(
 def read_onnx(message: Message) -> ModelFile:
     """Raises the errors of :mod:`protobuf`."""
     graph: _Graph | None = None
-    ir_version, opsets, own = 0, {}, set()
+    ir_version, license_, opsets, own = 0, "", {}, set()
     for number, value in message.fields(message.size):
         if number == 1:
             ir_version = value
@@ -33,6 +33,9 @@ def read_onnx(message: Message) -> ModelFile:
         elif number == 8:
             domain, version = _opset(message, value)
             opsets[domain] = version
+        elif number == 14:  # metadata_props
+            key, text = _pair(message, value)
+            license_ = text if key == "license" else license_
         elif number == 25:  # a function, which is used as an operator
             own.add(_function(message, value))
     if graph is None:
@@ -43,6 +46,7 @@ def read_onnx(message: Message) -> ModelFile:
         external=graph.external,
         names=frozenset(graph.initializers),
         ir_version=ir_version,
+        license=license_,
         opsets=opsets,
         operators=frozenset(graph.operators - own),
     )

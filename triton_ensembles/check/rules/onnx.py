@@ -6,12 +6,13 @@ from typing import Any
 
 from triton_ensembles.archive.tree import Kind, join
 from triton_ensembles.check.backend import backend_of
-from triton_ensembles.check.examples import ONNX_EXTERNAL, ONNX_IDENTITY, X, Y, io_tensor, python_model
+from triton_ensembles.check.examples import ONNX_EXTERNAL, ONNX_IDENTITY, ONNX_LICENSED, X, Y, io_tensor, python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.loaded_files import file_of, loaded_files
 from triton_ensembles.check.model_files.file import ModelFile, ModelTensor
 from triton_ensembles.check.repository import Form, Model
 from triton_ensembles.check.rule import Example, Server, rule
+from triton_ensembles.check.rules.endpoint import manifest
 from triton_ensembles.spelling import listed, nearest
 from triton_ensembles.triton.model_config import DataType
 
@@ -166,6 +167,41 @@ def onnx_external_data(model: Model) -> Iterator[Finding]:
                 f"copy {location} into the folder of the ONNX file, or save the model as one file with "
                 "onnx.save(model, path, save_as_external_data=False)",
             )
+
+
+@rule(
+    "An ONNX file whose metadata name a license is used as that license says",
+    source="onnx/onnx.proto3 ModelProto.metadata_props; exporters such as that of YOLOv5 write a license there",
+    bad=_example(file=ONNX_LICENSED),
+    severity=Severity.NOTE,
+    server=Server.ACCEPTS,
+)
+def onnx_license(model: Model) -> Iterator[Finding]:
+    named = {path: file.license for path, file in _onnx_files(model) if file.license}
+    for path, text in (named or _licenses_in_manifest(model)).items():
+        name = " ".join(text.split())[:80]
+        copyleft = "GPL" in name.upper()
+        yield Finding(
+            model.place(path),
+            f"the metadata of this model name a license: {name}",
+            "it is for you to keep"
+            + (": who lets others use it over a network may have to offer them the source" * copyleft),
+            "change nothing if you may use the model so; docs/ensembles.md has more about detectors",
+        )
+
+
+def _licenses_in_manifest(model: Model) -> dict[str, str]:
+    """Of model files that the build wrote in another format, which has no metadata, by path."""
+    data = manifest(model.repository)
+    artifacts = data.get("artifacts")
+    found = {}
+    for written, record in artifacts.items() if isinstance(artifacts, dict) else ():
+        step, _, path = str(written).partition("/")
+        facts = record.get("facts") if isinstance(record, dict) else None
+        text = facts.get("license") if isinstance(facts, dict) else None
+        if isinstance(text, str) and model.folder in (step, f"{data.get('ensemble')}.{step}") and model.get(path):
+            found[path] = text
+    return found
 
 
 def _onnx_files(model: Model) -> Iterator[tuple[str, ModelFile]]:

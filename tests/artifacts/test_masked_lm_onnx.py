@@ -1,0 +1,57 @@
+"""BERT with its head for masked words: the ONNX file answers as transformers does, at the place of the [MASK]."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import BertConfig, BertForMaskedLM
+
+from triton_ensembles.artifacts import Job, masked_lm_onnx
+from triton_ensembles.errors import EnsembleError
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"word{number}" for number in range(95))]
+
+
+def checkpoint(folder: Path, drop: str = "") -> tuple[BertForMaskedLM, Job]:
+    """A small BERT as the hub has BERT-base: norms with their old names gamma and beta."""
+    config = BertConfig(
+        vocab_size=100, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64
+    )
+    model = BertForMaskedLM(config).eval()
+    masked_lm_onnx.fill(model, 5)
+    model.save_pretrained(folder)
+    (folder / "vocab.txt").write_text("\n".join(WORDS))
+    old = {}
+    for name, value in load_file(folder / "model.safetensors").items():
+        renamed = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+        if not drop or drop not in name:
+            old[renamed] = value
+    save_file(old, folder / "model.safetensors", {"format": "pt"})
+    files = {name: folder / name for name in ("config.json", "model.safetensors", "vocab.txt")}
+    return model, Job(folder / "model.onnx", files, None, {}, "", "")
+
+
+def test_the_logits_are_those_at_the_mask(tmp_path: Path) -> None:
+    model, job = checkpoint(tmp_path)
+    facts: dict[str, Any] = masked_lm_onnx.make(job)
+    assert facts["relative_difference_to_torch"] < 1e-4
+    ids = np.array([[2, 9, 4, 17, 3, 0], [2, 8, 30, 31, 4, 3]], np.int32)
+    mask = (ids != 0).astype(np.int32)
+    (found,) = onnxruntime.InferenceSession(job.output).run(["output"], {"token_ids": ids, "attn_mask": mask})
+    with torch.inference_mode():
+        logits = model(torch.from_numpy(ids).long(), torch.from_numpy(mask).long()).logits.numpy()
+    np.testing.assert_allclose(found, logits[[0, 1], [2, 4]], rtol=1e-3, atol=1e-4)
+    assert not np.allclose(logits[0, 2], logits[0, 1], rtol=1e-2)
+
+
+def test_weights_without_the_head_are_refused(tmp_path: Path) -> None:
+    """Otherwise transformers fills in random numbers, and every answer is noise."""
+    _, job = checkpoint(tmp_path, drop="cls.predictions.transform.dense.weight")
+    with pytest.raises(EnsembleError, match=r"the weights lack cls\.predictions\.transform\.dense\.weight"):
+        masked_lm_onnx.make(job)

@@ -1,0 +1,295 @@
+"""resnet, yolov5 and bert_base on the real server, against the same computations in torch, on photographs and texts."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+import tritonclient.http as http
+from PIL import Image
+from tritonclient.utils import InferenceServerException
+
+from pipelines.dali_pipe import preprocess
+from tests.ensembles.clients import PHOTOGRAPHS
+from tests.ensembles.small import BERT, BERT_OPTIONS, BLOCKS, RESNET, RESNET_SEEDS, YOLO, YOLO_OPTIONS
+from triton_ensembles.archive.clones import clone
+from triton_ensembles.artifacts.masked_lm_onnx import fill as fill_bert
+from triton_ensembles.artifacts.resnet50 import ResNet50
+from triton_ensembles.artifacts.resnet50_torchscript import fill as fill_resnet
+from triton_ensembles.artifacts.yolo_onnx import fill as fill_yolox
+from triton_ensembles.artifacts.yolox import Yolox
+from triton_ensembles.building.built import Built, choose
+from triton_ensembles.building.places import Places
+from triton_ensembles.building.plan import plan_build
+from triton_ensembles.examples.answer import answer_lines
+from triton_ensembles.examples.folder import read_examples
+from triton_ensembles.triton.targets import fused
+
+Array = npt.NDArray[Any]
+SCORE, IOU, MOST = 0.25, 0.45, 100  # as in the recipe
+
+
+def rows(images: Sequence[bytes]) -> Array:
+    """Images of different lengths in one request: the shorter ones end in zeros."""
+    batch = np.zeros((len(images), max(map(len, images))), np.uint8)
+    for row, image in zip(batch, images, strict=True):
+        row[: len(image)] = np.frombuffer(image, np.uint8)
+    return batch
+
+
+def ask(
+    client: http.InferenceServerClient, model: str, inputs: Mapping[str, Array], version: str = ""
+) -> dict[str, Array]:
+    types = {"uint8": "UINT8", "float32": "FP32", "int32": "INT32", "object": "BYTES"}
+    tensors = [http.InferInput(name, list(each.shape), types[each.dtype.name]) for name, each in inputs.items()]
+    for tensor, values in zip(tensors, inputs.values(), strict=True):
+        tensor.set_data_from_numpy(np.ascontiguousarray(values))
+    result = client.infer(model, tensors, model_version=version)
+    return {each["name"]: result.as_numpy(each["name"]) for each in result.get_response()["outputs"]}
+
+
+def shots() -> dict[str, bytes]:
+    """The photographs, upright and lying on their side by their EXIF orientation, and one of odd and small sides."""
+    found = {path.stem: path.read_bytes() for path in PHOTOGRAPHS}
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    made = {"turned": (Image.open(PHOTOGRAPHS[0]), {"exif": exif}), "small": (Image.open(PHOTOGRAPHS[1]), {})}
+    for name, (picture, options) in made.items():
+        stream = io.BytesIO()
+        (picture.resize((97, 61)) if name == "small" else picture).save(stream, "JPEG", quality=90, **options)
+        found[name] = stream.getvalue()
+    return found
+
+
+SHOTS = shots()
+
+
+# resnet
+
+
+def expected_classes(version: int, image: bytes) -> tuple[Array, Array]:
+    network = ResNet50(BLOCKS).eval()
+    fill_resnet(network, RESNET_SEEDS[version])
+    pixels = preprocess(image, "cpu", {1: "imagenet_256", 2: "imagenet_232"}[version])
+    with torch.inference_mode():
+        probabilities = network(torch.from_numpy(pixels[None])).softmax(1)[0]
+    best = probabilities.topk(5)
+    return best.indices.numpy(), best.values.numpy()
+
+
+def test_resnet_answers_with_the_best_labels_of_torch(small_client: Any, small: dict[str, Built]) -> None:
+    found = ask(small_client, RESNET, {"IMAGE": rows(list(SHOTS.values()))})
+    folder = small[RESNET].repository / f"{RESNET}.postprocess" / "1"
+    labels = (folder / "imagenet_classes.txt").read_text().splitlines()
+    for number, image in enumerate(SHOTS.values()):
+        classes, scores = expected_classes(2, image)
+        np.testing.assert_array_equal(found["CLASSES"][number], classes)
+        np.testing.assert_allclose(found["SCORES"][number], scores, rtol=1e-3)
+        assert [label.decode() for label in found["LABELS"][number]] == [labels[each] for each in classes]
+    assert np.ptp(found["SCORES"][:, 0]) > 0.01  # the network tells them apart; else agreement would prove nothing
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_both_versions_of_resnet_are_served(small_client: Any, version: int) -> None:
+    """Each with its own preprocessing and its own weights."""
+    image = SHOTS["china"]
+    pixels = ask(small_client, f"{RESNET}.preprocess", {"DALI_INPUT_0": rows([image])}, str(version))["DALI_OUTPUT_0"]
+    logits = ask(small_client, f"{RESNET}.resnet50", {"input": pixels}, str(version))["output"]
+    answer = ask(small_client, f"{RESNET}.postprocess", {"LOGITS": logits})
+    classes, scores = expected_classes(version, image)
+    np.testing.assert_array_equal(answer["CLASSES"][0], classes)
+    np.testing.assert_allclose(answer["SCORES"][0], scores, rtol=1e-3)
+
+
+def test_both_versions_are_in_the_manifest_and_in_clones(small: dict[str, Built], tmp_path: Path) -> None:
+    assert {f"resnet50/{version}/model.xml" for version in (1, 2)} <= small[RESNET].manifest["artifacts"].keys()
+    digests = {small[RESNET].manifest["artifacts"][f"resnet50/{each}/model.bin"]["sha256"] for each in (1, 2)}
+    assert len(digests) == 2
+    (copied,) = clone(small[RESNET].archive, ["tenant"], tmp_path)
+    import tarfile
+
+    with tarfile.open(copied) as archive:
+        members = set(archive.getnames())
+    assert {f"tenant.resnet50/{version}/model.bin" for version in (1, 2)} <= members
+
+
+def test_fused_holds_the_version_that_its_dag_runs(small_places: Places) -> None:
+    """The other one would only make the archive larger."""
+    plan = plan_build(small_places.ensembles / RESNET, fused(), small_places.root)
+    paths = {artifact.path for artifact in plan.artifacts}
+    assert {"resnet50/2/model.onnx", "preprocess/2/model.dali", "postprocess/1/imagenet_classes.txt"} == paths
+
+
+# yolov5
+
+
+def expected_objects(predictions: Array, sizes: Array, *, decoded: bool) -> list[tuple[float, int, list[float]]]:
+    """Score, class and box of each object, by loops: no line in common with the step."""
+    (height, width, _), (rows_, columns, _) = sizes.tolist()
+    cells = [(x, y, 640 // side) for side in (80, 40, 20) for y in range(side) for x in range(side)]
+    found = []
+    for number, row in enumerate(torch.from_numpy(predictions).double().tolist()):
+        kind = max(range(80), key=lambda index: row[5 + index])
+        score = row[4] * row[5 + kind]
+        if score < SCORE:
+            continue
+        x, y, w, h = row[:4]
+        if not decoded:
+            column, line, stride = cells[number]
+            x, y = (x + column) * stride, (y + line) * stride
+            w, h = float(torch.tensor(w).exp()) * stride, float(torch.tensor(h).exp()) * stride
+        found.append((score, kind, [x - w / 2, y - h / 2, x + w / 2, y + h / 2]))
+    found.sort(key=lambda each: -each[0])
+    kept: list[tuple[float, int, list[float]]] = []
+    for score, kind, box in found:
+        if all(kind != other or overlap(box, better) <= IOU for _, other, better in kept):
+            kept.append((score, kind, box))
+    scale = [width / columns, height / rows_] * 2
+    limits = [width, height] * 2
+    return [
+        (score, kind, [min(max(side * by, 0), most) for side, by, most in zip(box, scale, limits, strict=True)])
+        for score, kind, box in kept[:MOST]
+    ]
+
+
+def overlap(one: list[float], other: list[float]) -> float:
+    wide = max(0.0, min(one[2], other[2]) - max(one[0], other[0]))
+    high = max(0.0, min(one[3], other[3]) - max(one[1], other[1]))
+    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (one, other)]
+    return wide * high / (sum(areas) - wide * high)
+
+
+def assert_objects(found: dict[str, Array], number: int, expected: list[tuple[float, int, list[float]]]) -> None:
+    count = int(found["COUNT"][number, 0])
+    assert count == len(expected)
+    np.testing.assert_allclose(found["SCORES"][number, :count], [each[0] for each in expected], rtol=1e-3)
+    assert found["CLASSES"][number, :count].tolist() == [each[1] for each in expected]
+    boxes = np.array([each[2] for each in expected]).reshape(-1, 4)
+    np.testing.assert_allclose(found["BOXES"][number, :count], boxes, atol=0.1)
+    assert not found["SCORES"][number, count:].any() and not any(found["LABELS"][number, count:])
+
+
+@pytest.fixture(scope="module")
+def yolox() -> Yolox:
+    network = Yolox(width=YOLO_OPTIONS["width"]).eval()
+    fill_yolox(network, YOLO_OPTIONS["seed"])
+    return network
+
+
+@pytest.mark.parametrize("names", [["china"], ["flower"], ["turned", "small", "china"]])
+def test_yolo_finds_what_torch_finds(small_client: Any, yolox: Yolox, names: list[str]) -> None:
+    found = ask(small_client, YOLO, {"IMAGE": rows([SHOTS[name] for name in names])})
+    counts = []
+    for number, name in enumerate(names):
+        pixels = preprocess(SHOTS[name], "cpu", "letterbox")
+        with torch.inference_mode():
+            (predictions,) = yolox(torch.from_numpy(pixels[::-1].copy()[None])).numpy()  # BGR
+        from PIL import ImageOps
+
+        upright = ImageOps.exif_transpose(Image.open(io.BytesIO(SHOTS[name])))
+        scale = 640 / max(upright.size)
+        sizes = np.array(
+            [[upright.height, upright.width, 3], [round(upright.height * scale), round(upright.width * scale), 3]]
+        )
+        expected = expected_objects(predictions, sizes, decoded=False)
+        assert_objects(found, number, expected)
+        counts.append(len(expected))
+    assert max(counts) > 0
+
+
+@pytest.mark.parametrize(("cells", "decoded"), [(8400, False), (25200, True)])
+def test_the_step_takes_both_heads(small_client: Any, cells: int, decoded: bool) -> None:
+    generator = np.random.default_rng(cells)
+    predictions = generator.random((2, cells, 85), dtype=np.float32)
+    predictions[..., :4] = predictions[..., :4] * 600 + 5 if decoded else predictions[..., :4] * 2
+    predictions[..., 4] *= generator.random((2, cells)) < 0.02
+    predictions[1, :, 4] = 0  # nothing in the second image
+    sizes = np.array([[[1200, 800, 3], [640, 427, 3]], [[10, 2000, 3], [3, 640, 3]]], np.int32)
+    found = ask(small_client, f"{YOLO}.postprocess", {"PREDICTIONS": predictions, "SIZES": sizes})
+    for number in range(2):
+        assert_objects(found, number, expected_objects(predictions[number], sizes[number], decoded=decoded))
+    assert found["COUNT"].tolist()[1] == [0]
+
+
+def test_an_image_without_objects_and_a_wrong_head_are_answered(small_client: Any) -> None:
+    sizes = np.array([[[10, 10, 3], [640, 640, 3]]], np.int32)
+    empty = ask(
+        small_client, f"{YOLO}.postprocess", {"PREDICTIONS": np.zeros((1, 8400, 85), np.float32), "SIZES": sizes}
+    )
+    assert empty["COUNT"].tolist() == [[0]] and empty["BOXES"].shape == (1, 0, 4)
+    with pytest.raises(InferenceServerException, match="returns 84 rows, and YOLOX has 8400, YOLOv5 25200"):
+        ask(small_client, f"{YOLO}.postprocess", {"PREDICTIONS": np.zeros((1, 84, 85), np.float32), "SIZES": sizes})
+    with pytest.raises(InferenceServerException, match="row 1 of DALI_INPUT_0: not an image"):
+        ask(small_client, YOLO, {"IMAGE": rows([SHOTS["china"], b"no image"])})
+
+
+def test_the_demo_draws_the_boxes(small_client: Any, small_places: Places) -> None:
+    for request in read_examples(small_places.ensembles / YOLO).requests:
+        result = small_client.infer(YOLO, request.infer_inputs(), outputs=request.requested_outputs())
+        lines = answer_lines(result, request)
+        picture = small_places.reports / "demo" / f"{YOLO}-{request.path.stem}.png"
+        assert lines[-1].endswith(f"objects, drawn in reports/demo/{picture.name}")
+        drawn, given = Image.open(picture), Image.open(request.path.with_suffix(".jpg"))
+        assert drawn.size == given.size
+        red = (np.asarray(drawn) == [255, 0, 0]).all(axis=2).sum()
+        assert red > 100 or lines[-1].strip().startswith("0 objects")
+
+
+# bert_base
+
+TEXTS = [
+    "The capital of France is [MASK].",
+    "[MASK] opened the door.",
+    "Übung macht den [MASK], said the carpenter while it was raining outside.",
+]
+
+
+@pytest.fixture(scope="module")
+def words(small: dict[str, Built]) -> Path:
+    return small[BERT].repository / f"{BERT}.preprocess" / "1" / "vocab.txt"
+
+
+def test_bert_fills_in_the_words_of_transformers(small_client: Any, words: Path) -> None:
+    from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+
+    model = BertForMaskedLM(BertConfig(num_hidden_layers=BERT_OPTIONS["layers"])).eval()
+    fill_bert(model, BERT_OPTIONS["seed"])
+    tokenizer = BertTokenizer(str(words))
+    found = ask(small_client, BERT, {"TEXT": np.array([[text.encode()] for text in TEXTS], dtype=np.object_)})
+    for number, text in enumerate(TEXTS):
+        encoded = tokenizer(text, return_tensors="pt")
+        place = encoded["input_ids"][0].tolist().index(tokenizer.mask_token_id)
+        with torch.inference_mode():
+            best = model(**encoded).logits[0, place].softmax(0).topk(5)
+        expected = tokenizer.convert_ids_to_tokens(best.indices.tolist())
+        assert [word.decode() for word in found["TOKENS"][number]] == expected
+        np.testing.assert_allclose(found["SCORES"][number], best.values, rtol=1e-3)
+    assert len({tuple(row) for row in found["TOKENS"].tolist()}) == len(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"no mask", r"row 1 of TEXT has 0 times \[MASK\]"),
+        (b"[MASK] and [MASK]", r"row 1 of TEXT has 2 times \[MASK\]"),
+        (b"[MASK] \xff", "row 1 of TEXT is not valid UTF-8: invalid start byte at byte 7"),
+        (b"[MASK]" + b" word" * 600, "row 1 of TEXT has 603 tokens, and BERT takes 512"),
+    ],
+)
+def test_a_text_that_cannot_be_used_is_refused_with_its_row(small_client: Any, text: bytes, reason: str) -> None:
+    with pytest.raises(InferenceServerException, match=reason):
+        ask(small_client, BERT, {"TEXT": np.array([[TEXTS[0].encode()], [text]], dtype=np.object_)})
+
+
+def test_they_are_built_by_name_only(places: Places) -> None:
+    """Otherwise `make demo` would take longer than a newcomer has patience for."""
+    leading = {folder.name for folder in choose(places.ensembles, (), leading=True)}
+    assert leading == {"bert_trt", "dali_inception", "resnet_pytorch"}
+    assert {RESNET, YOLO, BERT} < {folder.name for folder in choose(places.ensembles, ())}
+    assert [folder.name for folder in choose(places.ensembles, (YOLO,), leading=True)] == [YOLO]
