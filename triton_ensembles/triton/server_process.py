@@ -56,11 +56,13 @@ class ServerCommand:
         arguments: its flags.
         environment: environment variables in addition to those of every server.
         messages: lines that its log begins with.
+        runner: a command that starts tritonserver, whose command line is appended, and ends when it does.
     """
 
     arguments: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     messages: tuple[str, ...] = ()
+    runner: tuple[str, ...] = ()
 
 
 class ServerProcess:
@@ -135,6 +137,7 @@ class ServerProcess:
         self.ports.refuse_busy(self.port_names)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         arguments = [
+            *self.command.runner,
             os.fspath(home.tritonserver),
             f"--backend-directory={stubs.backend_directory}",
             f"--backend-config=python,shm-region-prefix-name={self._leftovers.shared_memory}",
