@@ -40,6 +40,7 @@ COMMANDS = {
     "diff": "Show how two targets differ.",
     "clone": "Copy an ensemble's archive many times, under other names.",
     "serve": "Build, then serve with tritonserver until Ctrl-C.",
+    "gateway": "Build, then serve several models by name and version in one container.",
     "demo": "Build, serve, send example requests, print the answers, stop.",
     "endpoint": "Serve the SageMaker API here, for boto3 code.",
     "upload": "Copy archives to S3.",

@@ -57,14 +57,14 @@ INSTANCE = _Checked("instance", check_instance)
 
 # Of commands that build.
 names = click.argument("names", nargs=-1, metavar="[ENSEMBLE]...")
-_weights = click.option(
+weights = click.option(
     "--weights",
     type=click.Choice(["auto", "pretrained"]),
     default="auto",
     help="auto: use seeded random weights, with a warning, if the real ones cannot be downloaded. "
     "pretrained: fail instead.",
 )
-_weights_dir = click.option(
+weights_dir = click.option(
     "--weights-dir",
     type=FOLDER,
     help="A folder of source files that you already have. It is searched first, for SOURCE/FILE and FILE.",
@@ -97,7 +97,7 @@ instance = click.option(
 
 def building(command: Callable[..., Any]) -> Callable[..., Any]:
     """ENSEMBLES, --weights and --weights-dir."""
-    return names(_weights(_weights_dir(command)))
+    return names(weights(weights_dir(command)))
 
 
 def for_target(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.processes import StopSignals
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.server_process import ServerProcess
 
 _PORT = click.IntRange(1, 65535)
 
@@ -52,11 +53,11 @@ def serve(
         click.echo(f"  metrics  http://{server.metrics_url}/metrics")
         click.echo(f"  log      {shown(server.log)}")
         click.echo("Ctrl-C stops it")
-        _wait(signals, server)
+        wait(signals, server)
     click.echo("stopped")
 
 
-def _wait(signals: StopSignals, server: TritonServer) -> None:
+def wait(signals: StopSignals, server: ServerProcess) -> None:
     """Wait for a signal. Raises :class:`EnsembleError` if the server ends before."""
     while not signals.received:
         if not server.alive():

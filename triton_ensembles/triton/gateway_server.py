@@ -2,20 +2,21 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from triton_ensembles.paths import IMPORTED_FROM
 from triton_ensembles.triton.ports import LOOPBACK, Ports
 from triton_ensembles.triton.server_process import ServerCommand, ServerProcess
 
+TABLE = "models.toml"
+
 
 class GatewayServer(ServerProcess):
     """Serves the models of a gateway's table on the loopback interface, by the entry point of the container.
 
     Args:
-        repositories: model repositories, which have the table's models.
-        table: the table, ``models.toml``.
+        folder: a model repository with the table, ``models.toml``, in it: the unpacked archive.
         environment: the container's variables.
 
     The other arguments and the errors are those of :class:`ServerProcess`.
@@ -26,8 +27,7 @@ class GatewayServer(ServerProcess):
 
     def __init__(
         self,
-        repositories: Sequence[Path],
-        table: Path,
+        folder: Path,
         environment: Mapping[str, str] | None = None,
         *,
         ports: Ports | None = None,
@@ -42,14 +42,14 @@ class GatewayServer(ServerProcess):
         )
         own = ("http", "grpc", "metrics")
         options = {
-            "table": os.fspath(table.resolve()),
+            "table": os.fspath(folder.resolve() / TABLE),
             "host": LOOPBACK,
             "port": str(self.ports.sagemaker),
             **{name: f"{LOOPBACK}:{getattr(self.ports, name)}" for name in ("grpc", "http")},
         }
         self.command = ServerCommand(
             (
-                *(f"--model-repository={path.resolve()}" for path in repositories),
+                f"--model-repository={folder.resolve()}",
                 *(f"--{name}-address={LOOPBACK}" for name in own),
                 *(f"--{name}-port={getattr(self.ports, name)}" for name in own),
                 "--disable-auto-complete-config",
@@ -66,3 +66,13 @@ class GatewayServer(ServerProcess):
     def sagemaker_url(self) -> str:
         """``127.0.0.1:8080``, the container's port."""
         return f"{LOOPBACK}:{self.ports.sagemaker}"
+
+    @property
+    def http_url(self) -> str:
+        """``127.0.0.1:8000``, where Triton itself listens."""
+        return f"{LOOPBACK}:{self.ports.http}"
+
+    @property
+    def metrics_on(self) -> bool:
+        """Whether the container serves Triton's metrics."""
+        return True
