@@ -4,15 +4,16 @@ SageMaker replaces a container that ends, and not one whose Triton has died unno
 """
 
 import asyncio
+import os
 import signal
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import click
 import uvicorn
 import uvloop
 
-from triton_ensembles.errors import EnsembleError
 from triton_ensembles.gateway.application import Gateway
 from triton_ensembles.gateway.table import Table
 from triton_ensembles.gateway.triton import Triton
@@ -43,7 +44,7 @@ class Container:
     tritonserver: Sequence[str]
 
     def run(self) -> None:
-        """Run until SIGTERM or SIGINT. Raises EnsembleError when Triton ends before."""
+        """Run until SIGTERM or SIGINT. When Triton ends before, the process ends with status 1."""
         uvloop.run(self._run())
 
     async def _run(self) -> None:
@@ -60,25 +61,26 @@ class Container:
                 timeout_graceful_shutdown=_DRAIN_SECONDS,
             )
         )
-        ended = asyncio.create_task(process.wait())
-        ended.add_done_callback(lambda _: setattr(server, "should_exit", True))
+        watching = asyncio.create_task(_end_with(process))
         try:
             await server.serve([listening])
         finally:
+            watching.cancel()
             await triton.close()
-            died = ended.done()
-            if not died:
-                await _end(process)
-        if died:
-            status = ended.result()
-            how = f"signal {-status}" if status < 0 else f"status {status}"
-            raise EnsembleError(f"tritonserver ended by itself with {how}, so the container ends")
+            await _end(process)
 
 
 def _listen(host: str, port: int) -> socket.socket:
     made = socket.create_server((host, port), backlog=1024)
     made.setblocking(False)
     return made
+
+
+async def _end_with(process: asyncio.subprocess.Process) -> None:
+    status = await process.wait()
+    how = f"signal {-status}" if status < 0 else f"status {status}"
+    click.echo(f"error: tritonserver ended by itself with {how}, so the container ends", err=True)
+    os._exit(1)  # at once: until the container has ended, the platform sends requests that nobody can answer
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

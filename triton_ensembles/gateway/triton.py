@@ -19,6 +19,7 @@ _OPTIONS = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.use_local_subchannel_pool", 1),  # a connection each: no model's large messages hold up another's
 )
+_LOST_SECONDS = 0.5  # that a request waits when Triton is gone: clients that try again at once get nowhere either
 _STATUS = {
     grpc.StatusCode.INVALID_ARGUMENT: 400,
     grpc.StatusCode.NOT_FOUND: 503,  # the table names it, so it is Triton that lacks it
@@ -38,7 +39,7 @@ class Triton:
 
     def __init__(self, grpc_url: str, http_url: str) -> None:
         self._grpc_url, self._http_url = grpc_url, http_url
-        self._channels: list[grpc.aio.Channel] = []
+        self._channels: dict[Model, grpc.aio.Channel] = {}
         self._stubs: dict[Model, GRPCInferenceServiceStub] = {}
         self._signatures: dict[Model, Signature] = {}
         self._http = aiohttp.ClientSession(
@@ -80,6 +81,8 @@ class Triton:
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
                 raise Refused(504, f"{model} did not answer within {model.seconds:g} s") from None
+            if self._channels[model].get_state() is not grpc.ChannelConnectivity.READY:
+                await asyncio.sleep(_LOST_SECONDS)
             raise Refused(_STATUS.get(error.code(), 500), f"{model}: {error.details()}") from None
 
     async def forward(self, model: Model, body: KServe) -> tuple[int, str, bytes]:
@@ -101,11 +104,11 @@ class Triton:
 
     async def close(self) -> None:
         await self._http.close()
-        await asyncio.gather(*(channel.close() for channel in self._channels))
+        await asyncio.gather(*(channel.close() for channel in self._channels.values()))
 
     def _stub(self, model: Model) -> GRPCInferenceServiceStub:
         if model not in self._stubs:
             channel = grpc.aio.insecure_channel(self._grpc_url, options=_OPTIONS)
-            self._channels.append(channel)
+            self._channels[model] = channel
             self._stubs[model] = GRPCInferenceServiceStub(channel)
         return self._stubs[model]
