@@ -13,7 +13,7 @@ PLACE_OPTIONS = $(if $(IMAGE),--image $(IMAGE)) $(if $(INSTANCE),--instance $(IN
 OPTIONS = $(WEIGHT_OPTIONS) --target $(TARGET) $(PLACE_OPTIONS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build-ensembles serve-local perf bench bench-peers bench-more gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean not-gpu
+.PHONY: help setup demo test build-ensembles serve-local gateway image perf bench bench-peers bench-more gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean not-gpu
 
 help: ## Show this list
 	@echo 'Usage: make TARGET   (variables: WEIGHTS=auto|pretrained WEIGHTS_DIR=folder ENSEMBLES="bert_trt …" PYTHON=python3.11'
@@ -36,6 +36,15 @@ build-ensembles: .venv/ready ## Build dist/TARGET/NAME.tar.gz for the leading en
 
 serve-local: not-gpu .venv/ready ## Build, then serve on HTTP 8000, gRPC 8001, metrics 8002 until Ctrl-C
 	@$(CLI) serve $(OPTIONS)
+
+gateway: not-gpu .venv/ready ## Serve the models of gateway/models.toml by name and version, as one container does (docs/gateway.md)
+	@$(CLI) gateway --weights $(WEIGHTS) $(if $(WEIGHTS_DIR),--weights-dir "$(WEIGHTS_DIR)") --target $(TARGET) $(PLACE_OPTIONS)
+
+IMAGE_NAME ?= triton-ensembles-gateway:24.12
+image: .venv/ready ## Where Docker is: build the gateway's image, and push it if REGISTRY=ACCOUNT.dkr.ecr.REGION.amazonaws.com
+	@.venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	docker build -f gateway/Dockerfile -t $(IMAGE_NAME) .
+	$(if $(REGISTRY),docker tag $(IMAGE_NAME) $(REGISTRY)/$(IMAGE_NAME) && docker push $(REGISTRY)/$(IMAGE_NAME))
 
 perf: not-gpu .venv/ready ## Measure every ensemble with perf_analyzer: concurrency sweep, time by step, CSV and a plot
 	@$(CLI) perf $(OPTIONS)
@@ -103,6 +112,8 @@ lock: .venv/ready ## Pin the dependencies of pyproject.toml into requirements.tx
 	@.venv/bin/python -m pip install --quiet uv
 	@.venv/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --all-extras --group dev --no-emit-package pip pyproject.toml -o requirements/requirements.txt
+	@.venv/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
+	  --no-emit-find-links --extra gateway --constraint requirements/requirements.txt pyproject.toml -o requirements/gateway.txt
 
 clean: ## Remove what was built (build/, dist/, reports/)
 	rm -rf build dist reports

@@ -44,6 +44,7 @@ COMMANDS = {
     "diff": "Show how two targets differ.",
     "clone": "Copy an archive many times, under other names.",
     "serve": "Serve ensembles or any repository with tritonserver until Ctrl-C.",
+    "gateway": "Serve several models by name and version in one container.",
     "demo": "Build, serve, send example requests, print the answers, stop.",
     "endpoint": "Serve the SageMaker API here, for boto3 code.",
     "upload": "Copy archives to S3.",

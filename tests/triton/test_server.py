@@ -122,6 +122,26 @@ def test_a_model_that_fails_to_load_is_reported_with_its_reason(tmp_path: Path) 
     assert not server.alive()
 
 
+def test_a_server_that_aborts_on_a_busy_machine_is_started_once_more(tmp_path: Path) -> None:
+    """2.51.0 does so when its stubs start too slowly (server#8882). Any other end is reported at once."""
+    flag, log = tmp_path / "aborted", tmp_path / "log"
+    abort = (
+        f"import os, signal; first = not os.path.exists({str(flag)!r}); open({str(flag)!r}, 'a').write('x'); "
+        "first and (print('{words}', flush=True), os.kill(os.getppid(), signal.SIGABRT))"
+    )
+    repository = make_repository(tmp_path / "models", abort.format(words="boost::interprocess::lock_exception"))
+    with TritonServer([repository], log=log) as server:
+        assert server.alive()
+    assert flag.read_text() == "xx"
+    assert log.read_text().count("Started HTTPService") == 1 and "lock_exception" in log.read_text()
+
+    flag.unlink()
+    other = make_repository(tmp_path / "others", abort.format(words="some other fault"))
+    with pytest.raises(EnsembleError, match="tritonserver stopped while it loaded"):
+        TritonServer([other], log=log).start()
+    assert flag.read_text() == "x"
+
+
 def test_a_missing_binary_says_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(EnsembleError, match=r"tritonserver: this binary of Triton is missing; run: make setup"):
         find_home(tmp_path)

@@ -21,6 +21,7 @@ from triton_ensembles.errors import EnsembleError, escaped, shown
 from triton_ensembles.processes import StopSignals
 from triton_ensembles.triton.ports import Ports
 from triton_ensembles.triton.server import TritonServer
+from triton_ensembles.triton.server_process import ServerProcess
 from triton_ensembles.triton.targets import Target
 
 _PORT = click.IntRange(1, 65535)
@@ -90,7 +91,7 @@ def serve(
         if loop:
             click.echo(f"watching {', '.join(shown(each.path) for each in all_served)}")
             stack.enter_context(loop)
-        _wait(signals, server, loop)
+        wait(signals, server, loop)
     click.echo("stopped")
 
 
@@ -115,7 +116,7 @@ def _announce(all_served: Sequence[Served], server: TritonServer) -> None:
     click.echo("Ctrl-C stops it")
 
 
-def _wait(signals: StopSignals, server: TritonServer, watch: Watch | None) -> None:
+def wait(signals: StopSignals, server: ServerProcess, watch: Watch | None = None) -> None:
     """Wait for a signal. Raises :class:`EnsembleError` if the server ends before."""
     while not signals.received:
         if not server.alive():

@@ -67,7 +67,7 @@ class Recipe(Table):
     """The versions of triton-ensembles that the recipe is for. Others refuse it in one line, before they read on."""
     description: str = Field(examples=["Sentences to unit vectors"])
     """One line about the ensemble, which ``triton-ensembles list`` prints."""
-    leading: bool = True
+    leading: bool = Field(default=True, examples=[False])
     """Whether commands that build take it when no ensemble is named. Others are built by name."""
     sources: dict[Name, Source] = Field(
         default={}, examples=[{"weights": {"from": [{"path": "weights"}], "files": {"model.onnx": "0" * 64}}}]

@@ -45,6 +45,7 @@ from triton_ensembles.triton.stubs import prepare_stubs
 EXIT_SECONDS = 10
 # A variable that every process of a server inherits, also one in a session of its own; its value is unique.
 _MARK = "TRITON_ENSEMBLES_SERVER"
+_BUSY_ABORT = "boost::interprocess::lock_exception"
 _ROUNDS = 5  # of ending such processes, which may start others meanwhile
 _KILL_SECONDS = 5.0  # that the kernel may take to end one
 
@@ -57,11 +58,13 @@ class ServerCommand:
         arguments: its flags.
         environment: environment variables in addition to those of every server.
         messages: lines that its log begins with.
+        runner: a command that starts tritonserver, whose command line is appended, and ends when it does.
     """
 
     arguments: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     messages: tuple[str, ...] = ()
+    runner: tuple[str, ...] = ()
 
 
 class ServerProcess:
@@ -120,10 +123,23 @@ class ServerProcess:
         return self._process.pid
 
     def start(self) -> Self:
-        """Launch the server and wait until it is ready."""
+        """Launch the server and wait until it is ready.
+
+        On a machine that does much else, 2.51.0's Python backend sometimes aborts while it starts its stubs (server
+        issue 8882). Then the server is launched once more, with the log of both.
+        """
         try:
             self.launch()
-            self.wait_until_ready()
+            try:
+                self._wait()
+            except EnsembleError:
+                if _BUSY_ABORT not in read_log(self.log, self._log_start):
+                    raise
+                with self._stopping:
+                    self._end(at_once=True)
+                self._append_log = True
+                self.launch()
+                self._wait()
         except BaseException:
             self.stop()
             raise
@@ -136,6 +152,7 @@ class ServerProcess:
         self.ports.refuse_busy(self.port_names)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         arguments = [
+            *self.command.runner,
             os.fspath(home.tritonserver),
             f"--backend-directory={stubs.backend_directory}",
             f"--backend-config=python,shm-region-prefix-name={self._leftovers.shared_memory}",
@@ -159,24 +176,8 @@ class ServerProcess:
 
     def wait_until_ready(self) -> None:
         """Wait until the launched server is ready; from any thread. A server that fails to start is stopped."""
-        port, path = self.ready_route
-        url = f"http://{LOOPBACK}:{getattr(self.ports, port)}{path}"
-        started = reported = time.monotonic()
         try:
-            while True:
-                if has_ended(self.pid):
-                    raise self._failure("tritonserver stopped while it loaded", read_failure(self._records()))
-                if _answers(url):
-                    return
-                now = time.monotonic()
-                if now - started > self._ready_seconds:
-                    still = f"tritonserver was not ready after {self._ready_seconds:.0f} s"
-                    loads = unfinished_loads(read_log(self.log, self._log_start))
-                    raise self._failure(f"{still}; it still loaded", loads) if loads else self._failure(still, [])
-                if self._progress and now - reported >= 5:
-                    self._progress(now - started)
-                    reported = now
-                time.sleep(0.05)
+            self._wait()
         except BaseException:
             self.stop()
             raise
@@ -194,21 +195,44 @@ class ServerProcess:
             at_once: send SIGKILL without waiting, to a server that does not respond.
         """
         with self._stopping:
-            process = self._process
-            if process is not None and process.returncode is None:
-                self.note_environments()
-                with handles(descendants(process.pid)) as family:
-                    with contextlib.suppress(ProcessLookupError):  # where SIGCHLD is ignored, the kernel itself reaps
-                        os.kill(process.pid, signal.SIGTERM)  # not process.terminate(), which may reap it
-                        wait_for_end(process.pid, 0 if at_once else EXIT_SECONDS + 10)
-                    # Until it is reaped, its id is that of its session, which the Python stubs belong to.
-                    with contextlib.suppress(ProcessLookupError):
-                        os.killpg(process.pid, signal.SIGKILL)
-                    send(family, signal.SIGKILL)
-                process.wait()  # the only place that reaps it
-                self._end_marked()
-            self._leftovers.remove()
+            self._end(at_once)
             self._resources.close()
+
+    def _wait(self) -> None:
+        port, path = self.ready_route
+        url = f"http://{LOOPBACK}:{getattr(self.ports, port)}{path}"
+        started = reported = time.monotonic()
+        while True:
+            if has_ended(self.pid):
+                raise self._failure("tritonserver stopped while it loaded", read_failure(self._records()))
+            if _answers(url):
+                return
+            now = time.monotonic()
+            if now - started > self._ready_seconds:
+                still = f"tritonserver was not ready after {self._ready_seconds:.0f} s"
+                loads = unfinished_loads(read_log(self.log, self._log_start))
+                raise self._failure(f"{still}; it still loaded", loads) if loads else self._failure(still, [])
+            if self._progress and now - reported >= 5:
+                self._progress(now - started)
+                reported = now
+            time.sleep(0.05)
+
+    def _end(self, at_once: bool) -> None:
+        """End the process and what it has started, and remove what Triton left behind."""
+        process = self._process
+        if process is not None and process.returncode is None:
+            self.note_environments()
+            with handles(descendants(process.pid)) as family:
+                with contextlib.suppress(ProcessLookupError):  # where SIGCHLD is ignored, the kernel itself reaps
+                    os.kill(process.pid, signal.SIGTERM)  # not process.terminate(), which may reap it
+                    wait_for_end(process.pid, 0 if at_once else EXIT_SECONDS + 10)
+                # Until it is reaped, its id is that of its session, which the Python stubs belong to.
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                send(family, signal.SIGKILL)
+            process.wait()  # the only place that reaps it
+            self._end_marked()
+        self._leftovers.remove()
 
     def _end_marked(self) -> None:
         """End what is left of the server's processes, such as those of a server that was killed."""

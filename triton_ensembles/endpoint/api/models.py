@@ -49,7 +49,8 @@ def container_spec(request: Mapping[str, Any]) -> ContainerSpec:
         raise ValidationException(f"The container has no {'ModelDataUrl' if image else 'Image'}")
     if "triton" not in image.rsplit("/", 1)[-1]:
         raise NotSupportedLocally(
-            f"the image {image}", "the local container is Triton: use an image of sagemaker-tritonserver"
+            f"the image {image}",
+            "the local container is Triton: use an image of sagemaker-tritonserver, or of the gateway",
         )
     if not url.startswith("s3://"):
         raise NotSupportedLocally(f"the ModelDataUrl {url}", "give it as s3://BUCKET/KEY")
@@ -60,10 +61,15 @@ def container_spec(request: Mapping[str, Any]) -> ContainerSpec:
     environment = container.get("Environment") or {}
     if sum(len(key.encode()) + len(value.encode()) for key, value in environment.items()) > _ENVIRONMENT_BYTES:
         raise ValidationException("The container's Environment is larger than 32 KB")
-    return ContainerSpec(
+    spec = ContainerSpec(
         image=image,
         model_data_url=url,
         mode=mode,
         environment=environment,
         cache_setting=multi.get("ModelCacheSetting", "Enabled"),
     )
+    if spec.is_gateway and mode == "MultiModel":
+        raise NotSupportedLocally(
+            "the gateway's image with Mode MultiModel", "its one archive holds all models: leave out Mode"
+        )
+    return spec

@@ -16,6 +16,7 @@ from triton_ensembles.endpoint.hosting.model_processes import ModelProcesses, Us
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.processes import descendants, end_handles, handles, has_ended, wait_for_handles
+from triton_ensembles.triton.gateway_server import GatewayServer
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
 _LONGEST_PAUSE = 30.0  # seconds between attempts to start a server that fails to start
@@ -40,6 +41,7 @@ class Container:
         log: the file that it appends its log to.
         startup_seconds: how long it may take until /ping answers.
         python: of its stubs, as in :class:`SageMakerServer`.
+        gateway: whether it is the gateway's container, with its table in the repository.
 
     Attributes:
         on_death: called with the reason whenever the server ends by itself. Its models are gone then.
@@ -48,13 +50,20 @@ class Container:
     """
 
     def __init__(
-        self, repository: Path, environment: Mapping[str, str], log: Path, startup_seconds: float, python: str = ""
+        self,
+        repository: Path,
+        environment: Mapping[str, str],
+        log: Path,
+        startup_seconds: float,
+        python: str = "",
+        gateway: bool = False,
     ) -> None:
         self._repository = repository
         self._environment = environment
         self._log = log
         self._startup_seconds = startup_seconds
         self._python = python
+        self._kind = GatewayServer if gateway else SageMakerServer
         self._sizes = EnvironmentSizes()
         self._processes = ModelProcesses()
         self._looking = threading.Lock()
@@ -62,7 +71,7 @@ class Container:
         self.on_death: Callable[[str], None] = lambda _: None
         self.on_restart: Callable[[], None] = lambda: None
         self.stuck = False
-        self._server: SageMakerServer | None = None
+        self._server: SageMakerServer | GatewayServer | None = None
         self._api: TritonApi | None = None
         self._up = asyncio.Event()
         self._handle = -1
@@ -74,13 +83,13 @@ class Container:
         return self._up.is_set()
 
     @property
-    def server(self) -> SageMakerServer:
+    def server(self) -> SageMakerServer | GatewayServer:
         assert self._server is not None, "the container has not been started"
         return self._server
 
     async def start(self) -> None:
         """Launch the server and wait until it is ready. Raises EnsembleError with Triton's reason."""
-        server = SageMakerServer(
+        server = self._kind(
             self._repository,
             self._environment,
             log=self._log,

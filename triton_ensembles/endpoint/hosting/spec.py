@@ -14,7 +14,8 @@ class ContainerSpec:
 
     Args:
         image: the image's URI. It is kept and shown; the local container is always this project's own tritonserver,
-            with stubs of the image's Python where this machine has it.
+            with stubs of the image's Python where this machine has it, and with the gateway before it if the image
+            has "gateway" in its name.
         model_data_url: ``s3://bucket/prefix/`` of all archives for MultiModel, ``s3://bucket/key.tar.gz`` for
             SingleModel.
         environment: the container's variables, SAGEMAKER_TRITON_* among them.
@@ -27,6 +28,11 @@ class ContainerSpec:
     mode: Mode = "SingleModel"
     environment: Mapping[str, str] = field(default_factory=dict)
     cache_setting: CacheSetting = "Enabled"
+
+    @property
+    def is_gateway(self) -> bool:
+        """Whether the container is the gateway's: several models by name and version."""
+        return "gateway" in self.image.rsplit("/", 1)[-1].partition(":")[0]
 
     def object_url(self, target_model: str) -> str:
         """The URL of the archive ``target_model``: AWS concatenates the two strings.

@@ -188,7 +188,8 @@ class Variant:
         multi = self._spec.mode == "MultiModel"
         folder = disk.empty_folder() if multi else disk.model_folder(model_hash(self._spec.model_data_url))
         seconds = self._budgets.startup_seconds
-        container = Container(folder, self._environment(index), self._log, seconds, self._python)
+        environment = self._environment(index)
+        container = Container(folder, environment, self._log, seconds, self._python, self._spec.is_gateway)
         models: InstanceModels
         if multi:
             models = ModelCache(self._spec, container, disk, self._budgets, report)

@@ -1,0 +1,234 @@
+"""The gateway in front of a real Triton, started by its container's own entry point."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.gateway.repository import write
+from triton_ensembles.processes import children, wait_for_end
+from triton_ensembles.triton.gateway_server import GatewayServer
+
+ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
+BINARY = "application/vnd.sagemaker-triton.binary+json"
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
+    with GatewayServer(write(tmp_path_factory.mktemp("gateway"))) as server:
+        yield server
+
+
+def send(
+    server: GatewayServer, body: bytes | dict[str, Any], kind: str = "application/json", attributes: str = ""
+) -> tuple[int, Any, str]:
+    """Status, body (of JSON, what it holds) and media type of the answer."""
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    headers = {"Content-Type": kind} | ({ATTRIBUTES: attributes} if attributes else {})
+    request = urllib.request.Request(f"http://{server.sagemaker_url}/invocations", content, headers)
+    try:
+        with urllib.request.urlopen(request, timeout=100) as answer:
+            status, said, given = answer.status, answer.read(), answer.headers["Content-Type"]
+    except urllib.error.HTTPError as error:
+        status, said, given = error.code, error.read(), error.headers["Content-Type"]
+    return status, json.loads(said) if given == "application/json" else said, given
+
+
+def asks(name: str, payload: object, **more: object) -> dict[str, Any]:
+    return {"modelname": name, "payload": payload, **more}
+
+
+@pytest.mark.parametrize(
+    ("body", "answer"),
+    [
+        (asks("numbers", {"x": [1, 2.5]}), {"modelname": "numbers", "version": "1", "result": [2, 3.5]}),
+        (asks("numbers", {"x": [1]}, version="2-beta"), {"modelname": "numbers", "version": "2-beta", "result": [10]}),
+        (asks("numbers", {"x": [1]}, version=1), {"modelname": "numbers", "version": "1", "result": [2]}),
+        (
+            asks("size", {"img": base64.b64encode(b"four").decode()}),
+            {"modelname": "size", "version": "1", "result": [[4]]},
+        ),
+        (
+            asks("size", {"img": "data:image/png;base64," + base64.b64encode(b"four").decode()}),
+            {"modelname": "size", "version": "1", "result": [[4]]},
+        ),
+        (
+            asks("words", {"text": "a süß word", "img": base64.b64encode(b"four").decode()}),
+            {
+                "modelname": "words",
+                "version": "1",
+                "result": [
+                    {"word": "a", "length": 1, "share": 0.25},
+                    {"word": "süß", "length": 3, "share": 0.75},
+                    {"word": "word", "length": 4, "share": 1.0},
+                ],
+            },
+        ),
+    ],
+)
+def test_the_clients_json_is_answered_by_name_and_version(
+    gateway: GatewayServer, body: dict[str, Any], answer: dict[str, Any]
+) -> None:
+    assert send(gateway, body) == (200, answer, "application/json")
+
+
+def test_a_number_that_json_does_not_have_is_null(gateway: GatewayServer) -> None:
+    _, answer, _ = send(gateway, asks("words", {"text": "word", "img": base64.b64encode(b"1").decode()}))
+    assert answer["result"] == [{"word": "word", "length": 4, "share": None}]
+
+
+@pytest.mark.parametrize("kind", ["image/jpeg", "image/png", "application/octet-stream"])
+def test_raw_bytes_are_the_payload_and_a_header_names_the_model(gateway: GatewayServer, kind: str) -> None:
+    status, answer, _ = send(gateway, b"\xff\xd8\xff12345", kind, "modelname=size; version=1; trace=7")
+    assert (status, answer["result"]) == (200, [[8]])
+
+
+def test_kserve_bodies_pass_through_in_json_and_binary(gateway: GatewayServer) -> None:
+    tensor = {"name": "X", "datatype": "FP32", "shape": [1, 2]}
+    named = "modelname=numbers;version=2-beta"
+    status, answer, _ = send(gateway, {"id": "7", "inputs": [{**tensor, "data": [1, 2]}]}, attributes=named)
+    assert status == 200 and answer["id"] == "7" and answer["model_version"] == "2"
+    assert answer["outputs"][0]["data"] == [10, 20]
+
+    content = np.array([1, 2], np.float32).tobytes()
+    head = json.dumps(
+        {
+            "inputs": [{**tensor, "parameters": {"binary_data_size": len(content)}}],
+            "outputs": [{"name": "Y", "parameters": {"binary_data": True}}],
+        }
+    ).encode()
+    status, said, kind = send(gateway, head + content, f"{BINARY};json-header-size={len(head)}", named)
+    assert status == 200 and kind.startswith(f"{BINARY};json-header-size=")
+    size = int(kind.partition("=")[2])
+    assert json.loads(said[:size])["outputs"][0]["name"] == "Y"
+    assert np.frombuffer(said[size:], np.float32).tolist() == [10, 20]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "attributes", "status", "error"),
+    [
+        (asks("nobody", {}), "application/json", "", 404, "there is no model 'nobody'"),
+        (asks("numbers", {"x": [1]}, version="9"), "application/json", "", 404, "numbers has no version '9'"),
+        ({"payload": {}}, "application/json", "", 400, "modelname is missing"),
+        (
+            {"modelname": "numbers", "payload": 1},
+            "application/json",
+            "",
+            400,
+            'payload must be an object, such as {"x": []}',
+        ),
+        (asks("numbers", {"y": [1]}), "application/json", "", 400, "payload.x is missing"),
+        (asks("numbers", {"x": [1], "y": 1}), "application/json", "", 400, "payload.y is not a field of numbers"),
+        (asks("numbers", {"x": ["a"]}), "application/json", "", 400, "payload.x cannot become a tensor of FP32"),
+        (asks("numbers", {"x": [[1]]}), "application/json", "", 400, "payload.x has the dimensions [1, 1]"),
+        (asks("numbers", {"x": [1]}, vesion=1), "application/json", "", 400, "did you mean 'version'"),
+        (asks("size", {"img": "~~"}), "application/json", "", 400, "payload.img is not base64"),
+        (asks("size", {"img": ""}), "application/json", "", 400, "payload.img is empty"),
+        (asks("size", {"img": 7}), "application/json", "", 400, "payload.img must be a string"),
+        (asks("numbers", {"x": [-1]}), "application/json", "", 500, "a negative number"),
+        (b"{", "application/json", "", 400, "the body is not JSON"),
+        (b"[" * 50000, "application/json", "", 400, "the body is not JSON"),
+        (b"text", "text/plain", "modelname=size", 400, "does not take one raw text: it needs img (base64)"),
+        (b"\xff\xfe", "text/plain", "modelname=waits", 400, "payload.path is not UTF-8"),
+        (b"bytes", "image/jpeg", "", 400, f"name it by the header {ATTRIBUTES}: modelname=numbers;version=1"),
+        (b"bytes", "image/jpeg", "modelname=words", 400, "it needs text (text), img (base64)"),
+        (b"x", "video/mp4", "modelname=size", 415, "Content-Type 'video/mp4' is not taken"),
+        (b"x", f"{BINARY};json-header-size=9", "modelname=size", 400, "json-header-size"),
+        ({"inputs": []}, "application/json", "", 400, "name it by the header"),
+        ({"inputs": [{"name": "Z"}]}, "application/json", "modelname=numbers", 400, "But no field is set"),
+        (b"x" * 100_001, "image/jpeg", "modelname=size", 413, "larger than 100000 bytes"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_with_the_reason(
+    gateway: GatewayServer, body: bytes | dict[str, Any], kind: str, attributes: str, status: int, error: str
+) -> None:
+    given, answer, _ = send(gateway, body, kind, attributes)
+    assert error in answer["error"] and given == status
+
+
+def test_unknown_names_and_versions_are_answered_with_the_known_ones(gateway: GatewayServer) -> None:
+    assert send(gateway, asks("nobody", {}))[1]["models"] == ["numbers", "words", "size", "waits"]
+    assert send(gateway, asks("numbers", {}, version="9"))[1]["versions"] == ["1", "2-beta"]
+
+
+def test_a_slow_model_holds_up_no_other_and_is_counted(gateway: GatewayServer, tmp_path: Path) -> None:
+    gate, answers = tmp_path / "gate", []
+    slow = threading.Thread(target=lambda: answers.append(send(gateway, asks("waits", {"path": str(gate)}))))
+    slow.start()
+    try:
+        while not gate.with_name("gate.reached").exists():
+            time.sleep(0.01)
+        assert send(gateway, asks("numbers", {"x": [1]}))[1]["result"] == [2]
+        assert 'gateway_requests_running{model="waits",version="1"} 1.0' in metrics(gateway)
+    finally:
+        gate.touch()
+        slow.join()
+    assert answers[0][1]["result"] == [str(gate)]
+    assert 'gateway_requests_total{model="waits",status="200",version="1"} 1.0' in metrics(gateway)
+    assert 'gateway_requests_running{model="waits",version="1"} 0.0' in metrics(gateway)
+
+
+def metrics(server: GatewayServer) -> str:
+    with urllib.request.urlopen(f"http://{server.sagemaker_url}/metrics", timeout=60) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+def test_requests_under_way_are_answered_at_sigterm(tmp_path: Path) -> None:
+    gate, answers = tmp_path / "gate", []
+    with GatewayServer(write(tmp_path / "models")) as server:
+        slow = threading.Thread(target=lambda: answers.append(send(server, asks("waits", {"path": str(gate)}))))
+        slow.start()
+        while not gate.with_name("gate.reached").exists():
+            time.sleep(0.01)
+        os.kill(server.pid, signal.SIGTERM)
+        time.sleep(0.5)
+        assert server.alive()
+        gate.touch()
+        slow.join()
+        wait_for_end(server.pid, 100)
+        assert not server.alive()
+    assert answers[0][:2] == (200, {"modelname": "waits", "version": "1", "result": [str(gate)]})
+
+
+def test_the_container_ends_when_triton_does_and_says_so(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with GatewayServer(write(tmp_path / "models"), log=log) as server:
+        os.kill(children(server.pid)[0], signal.SIGKILL)
+        wait_for_end(server.pid, 100)
+        assert not server.alive()
+    assert "tritonserver ended by itself with signal 9, so the container ends" in log.read_text()
+
+
+def test_it_is_not_ready_while_the_table_does_not_fit_the_models(tmp_path: Path) -> None:
+    folder = write(tmp_path / "models")
+    table = folder / "models.toml"
+    table.write_text(table.read_text().replace('result = ["SIZE"]', 'result = ["SZE"]'))
+    server = GatewayServer(folder)
+    server.launch()
+    try:
+        said = "not ready"
+        while "not ready" in said:
+            assert server.alive()
+            try:
+                urllib.request.urlopen(f"http://{server.sagemaker_url}/ping", timeout=60)
+            except urllib.error.HTTPError as error:
+                said = json.loads(error.read())["error"]
+                assert error.code == 503
+            except urllib.error.URLError:
+                time.sleep(0.1)  # it does not listen yet
+        assert said == "size version 1: Triton's model file has no output SZE; it has SIZE"
+    finally:
+        server.stop()

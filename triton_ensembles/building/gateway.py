@@ -1,0 +1,54 @@
+"""Puts ensembles and the gateway's table into one folder: what its container finds in /opt/ml/model."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from triton_ensembles.archive.manifest import MANIFEST, python_of
+from triton_ensembles.building.built import Built
+from triton_ensembles.building.places import Places
+from triton_ensembles.building.staging import place
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import remove
+from triton_ensembles.gateway.table import Table
+from triton_ensembles.triton.gateway_server import TABLE
+
+NAME = "gateway"
+
+
+def ensembles_of(table: Table, having: Sequence[str], path: Path) -> list[str]:
+    """The ensembles that the table needs, of those that the project has. Their names are those of Triton's models.
+
+    Raises:
+        EnsembleError: it names a model that no ensemble makes.
+    """
+    wanted = list(dict.fromkeys(each.model for each in table.models))
+    for name in wanted:
+        if name not in having:
+            message = f"no ensemble of this project makes Triton's model {name!r}"
+            raise EnsembleError(message, path=path, cure=f"there are {', '.join(having) or 'none'}")
+    return wanted
+
+
+def stage_gateway(built: Sequence[Built], table: Path, places: Places, target: str) -> Path:
+    """Write build/TARGET/gateway: the models of all of them, the table, and a manifest. Returns the folder.
+
+    Raises:
+        EnsembleError: they are for different Pythons.
+    """
+    python = python_of({each.name: each.repository for each in built})
+    folder = places.repository(target, NAME)
+    remove(folder)
+    for each in built:
+        for model in sorted(path for path in each.repository.iterdir() if path.is_dir()):
+            shutil.copytree(model, folder / model.name, copy_function=place_file)
+    shutil.copy2(table, folder / TABLE)
+    weights = "random" if any(each.random for each in built) else "pretrained"
+    manifest = {"python": python, "weights": weights, "ensembles": {each.name: each.manifest for each in built}}
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    return folder
+
+
+def place_file(source: str, destination: str) -> None:
+    place(Path(source), Path(destination))

@@ -1,0 +1,98 @@
+"""``gateway``: several models of one container, by name and version."""
+
+from pathlib import Path
+
+import click
+
+from triton_ensembles.archive.manifest import python_of
+from triton_ensembles.archive.write import write_archive
+from triton_ensembles.building.gateway import NAME, ensembles_of, stage_gateway
+from triton_ensembles.commands import options, output
+from triton_ensembles.commands.builds import build_all
+from triton_ensembles.commands.serve import wait
+from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.gateway.table import Table, read_table
+from triton_ensembles.processes import StopSignals
+from triton_ensembles.recipe.places import find_ensembles
+from triton_ensembles.triton.gateway_server import TABLE, GatewayServer
+from triton_ensembles.triton.ports import Ports
+from triton_ensembles.triton.targets import target_of
+
+_PORT = click.IntRange(1, 65535)
+
+
+@click.command()
+@options.with_weights
+@options.for_target
+@output.quiet
+@click.option("--port", type=_PORT, default=8080, help="SageMaker's port: /invocations, /ping and /metrics.")
+@click.option("--http-port", type=_PORT, default=8000, help="Triton's own, behind it.")
+@click.option("--grpc-port", type=_PORT, default=8001, help="Triton's own, behind it.")
+@click.option("--metrics-port", type=_PORT, default=8002, help="Triton's own, behind it.")
+@click.option("--archive", is_flag=True, help="Write dist/TARGET/gateway.tar.gz, for ModelDataUrl, and do not serve.")
+def gateway(
+    weights: str,
+    weights_dir: Path | None,
+    target: str,
+    image: str,
+    instance: str,
+    port: int,
+    http_port: int,
+    grpc_port: int,
+    metrics_port: int,
+    archive: bool,
+) -> None:
+    """Serve the models of gateway/models.toml by name and version, as one container does, until Ctrl-C.
+
+    \b
+      gateway               build what the table names, serve it on http://127.0.0.1:8080
+      gateway --archive     build it, and write the archive for ModelDataUrl
+
+    \b
+      curl http://127.0.0.1:8080/invocations -d '{"modelname": "NAME", "payload": {"text": "…"}}'
+    """
+    places = options.current_places()
+    table_path = places.root / NAME / TABLE
+    if not table_path.is_file():
+        message = "the table of the gateway's models is missing"
+        raise EnsembleError(message, path=table_path, cure="write it as docs/gateway.md says")
+    table = read_table(table_path)
+    names = ensembles_of(table, [each.name for each in find_ensembles(places.ensembles)], table_path)
+    ports = Ports(http_port, grpc_port, metrics_port, port)
+    if archive:
+        built_for = target_of(target, image, instance)
+    else:
+        built_for = options.target_served_here(target, image, instance)
+        ports.refuse_busy(GatewayServer.port_names)  # before the build, which may take long
+    built = build_all(tuple(names), weights, weights_dir, built_for)
+    folder = stage_gateway(built, table_path, places, built_for.name)
+    if archive:
+        written = places.archive(built_for.name, NAME)
+        write_archive(folder, written, progress=output.progress())
+        output.result(f"{shown(written)}  {written.stat().st_size / 1e6:.1f} MB")
+        return
+    say = output.progress()
+    say(f"starting tritonserver with {', '.join(names)}")
+    with (
+        StopSignals() as signals,
+        GatewayServer(
+            folder,
+            ports=ports,
+            log=places.build / "gateway.log",
+            python=python_of({NAME: folder}),
+            progress=lambda seconds: say(f"  loading, {seconds:.0f} s"),
+        ) as server,
+    ):
+        signals.defer()
+        _announce(table, server)
+        wait(signals, server)
+    click.echo("stopped")
+
+
+def _announce(table: Table, server: GatewayServer) -> None:
+    click.echo(f"ready: {', '.join(map(str, table.models))}")
+    click.echo(f"  invoke   http://{server.sagemaker_url}/invocations")
+    click.echo(f"  metrics  http://{server.sagemaker_url}/metrics")
+    click.echo(f"  Triton   http://{server.http_url}/v2")
+    click.echo(f"  log      {shown(server.log)}")
+    click.echo("Ctrl-C stops it")

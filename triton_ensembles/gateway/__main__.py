@@ -1,0 +1,33 @@
+"""The entry point of the gateway's container: ``python -m triton_ensembles.gateway [OPTIONS] -- tritonserver …``"""
+
+from pathlib import Path
+
+import click
+
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.gateway.container import Container
+from triton_ensembles.gateway.table import read_table
+
+
+@click.command(context_settings={"show_default": True})
+@click.option("--table", type=click.Path(path_type=Path), required=True, help="models.toml")
+@click.option("--host", default="0.0.0.0", help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=8080, envvar="SAGEMAKER_BIND_TO_PORT", help="SageMaker's."
+)
+@click.option("--grpc", default="127.0.0.1:8001", help="Where tritonserver will listen for gRPC.")
+@click.option("--http", default="127.0.0.1:8000", help="Where it will listen for HTTP.")
+@click.argument("tritonserver", nargs=-1, required=True)
+def main(table: Path, host: str, port: int, grpc: str, http: str, tritonserver: tuple[str, ...]) -> None:
+    """Start TRITONSERVER, a command with its flags, and serve the models of the table in front of it.
+
+    Ends when one of the two does: with status 0 after SIGTERM, when requests under way have been answered.
+    """
+    try:
+        Container(read_table(table), host, port, grpc, http, tritonserver).run()
+    except EnsembleError as error:
+        raise SystemExit(f"error: {error}") from None
+
+
+if __name__ == "__main__":
+    main()

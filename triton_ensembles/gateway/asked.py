@@ -1,0 +1,132 @@
+"""What a request to /invocations asks for.
+
+Three kinds of body are taken:
+
+- the gateway's own JSON, ``{"modelname": "resnet", "version": "1", "payload": {"img": "<base64>"}}``;
+- raw bytes of one input, ``image/jpeg`` or ``text/plain``;
+- KServe v2, JSON or with binary tensors, which Triton gets as it is.
+
+The last two name the model in ``X-Amzn-SageMaker-Custom-Attributes: modelname=resnet;version=1``.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from triton_ensembles.gateway.errors import Refused
+from triton_ensembles.gateway.table import Model, Table
+from triton_ensembles.spelling import nearest
+
+ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
+BINARY = "application/vnd.sagemaker-triton.binary+json"
+"""The media type of KServe v2 with binary tensors; ``json-header-size`` is the length of the JSON part."""
+
+_KEYS = ("modelname", "version", "payload")
+_HEADER_SIZE = re.compile(r"json-header-size=(\d{1,9})")
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The payload of the gateway's own JSON."""
+
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Raw:
+    """The bytes of one input. ``text`` says which: the one that is made from text, or from a file."""
+
+    body: bytes
+    text: bool
+
+
+@dataclass(frozen=True)
+class KServe:
+    """A body for Triton. ``header_size`` is the length of its JSON part, if binary tensors follow."""
+
+    body: bytes
+    header_size: int | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request: for which model, and with what."""
+
+    model: Model
+    payload: Fields | Raw | KServe
+
+
+def read_request(table: Table, headers: Mapping[str, str], body: bytes) -> Asked:
+    """Raises :class:`Refused`: 400 for what cannot be read, 404 for unknown models, 415 for other media types."""
+    kind, _, parameters = headers.get("content-type", "").partition(";")
+    kind, attributes = kind.strip().lower(), _attributes(headers.get(ATTRIBUTES.lower(), ""))
+    if kind == BINARY:
+        found = _HEADER_SIZE.search(parameters)
+        if found is None or int(found[1]) > len(body):
+            raise Refused(400, f"{BINARY} needs json-header-size, the length of the body's JSON part in bytes")
+        return Asked(_named_in(attributes, table), KServe(body, int(found[1])))
+    if kind.startswith("image/") or kind == "text/plain":
+        return Asked(_named_in(attributes, table), Raw(body, text=kind == "text/plain"))
+    if kind in ("application/json", "") or body.lstrip()[:1] == b"{":  # clients that give no type send others
+        return _read_json(table, attributes, body)
+    if kind == "application/octet-stream":
+        return Asked(_named_in(attributes, table), Raw(body, text=False))
+    raise Refused(415, f"Content-Type {kind!r} is not taken: send application/json, an image, text/plain, or {BINARY}")
+
+
+def _read_json(table: Table, attributes: Mapping[str, str], body: bytes) -> Asked:
+    try:
+        given = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"the body is not JSON: {error}") from None
+    if not isinstance(given, dict):
+        raise Refused(400, "the body must be a JSON object with modelname and payload")
+    if "inputs" in given and "payload" not in given:
+        return Asked(_named_in(attributes, table), KServe(body, None))
+    for key in given:
+        if key not in _KEYS:
+            meant = nearest(key, _KEYS)
+            raise Refused(400, f"unknown key {key[:100]!r}" + (f"; did you mean {meant!r}?" if meant else ""))
+    payload = given.get("payload")
+    model = _find(
+        table, given.get("modelname", attributes.get("modelname")), given.get("version", attributes.get("version"))
+    )
+    if not isinstance(payload, dict):
+        raise Refused(400, "payload must be an object, such as " + _example(model))
+    return Asked(model, Fields(payload))
+
+
+def _named_in(attributes: Mapping[str, str], table: Table) -> Model:
+    if "modelname" not in attributes:
+        example = f"{ATTRIBUTES}: modelname={table.models[0].name};version={table.models[0].version}"
+        raise Refused(400, f"such a body says nothing of its model: name it by the header {example}")
+    return _find(table, attributes["modelname"], attributes.get("version"))
+
+
+def _find(table: Table, name: object, version: object) -> Model:
+    if name is None:
+        raise Refused(400, "modelname is missing", models=table.names())
+    versions = table.versions(name) if isinstance(name, str) else []
+    if not versions:
+        raise Refused(404, f"there is no model {str(name)[:100]!r}", models=table.names())
+    if version is None or version == "":
+        return versions[0]
+    wanted = str(version) if isinstance(version, str | int) and not isinstance(version, bool) else None
+    for each in versions:
+        if each.version == wanted:
+            return each
+    known = [each.version for each in versions]
+    raise Refused(404, f"{name} has no version {str(version)[:100]!r}", versions=known)
+
+
+def _attributes(header: str) -> dict[str, str]:
+    """``modelname=resnet;version=1``; SageMaker's clients may add others of their own."""
+    pairs = (part.partition("=") for part in re.split(r"[;,]", header))
+    return {key.strip().lower(): value.strip() for key, _, value in pairs if value.strip()}
+
+
+def _example(model: Model) -> str:
+    kinds = {"base64": "<base64>", "text": "<text>", "json": []}
+    return json.dumps({each.field: kinds[each.form] for each in model.inputs.values()})

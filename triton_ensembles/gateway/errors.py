@@ -1,0 +1,17 @@
+"""What clients are told when there is no answer."""
+
+from collections.abc import Sequence
+
+
+class Refused(Exception):  # noqa: N818 - not a fault of the gateway
+    """An answer with an error status, as JSON ``{"error": message, …}``.
+
+    Args:
+        status: HTTP status.
+        known: what could have been asked for, by a key such as ``models``.
+    """
+
+    def __init__(self, status: int, message: str, **known: Sequence[str]) -> None:
+        super().__init__(message)
+        self.status = status
+        self.body = {"error": message, **{key: list(values) for key, values in known.items()}}

@@ -1,0 +1,145 @@
+"""The gateway's table, ``models.toml``: which models it serves, and how payloads become tensors and tensors results."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
+
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import read_text
+from triton_ensembles.spelling import nearest
+
+LARGEST_BODY = 6_291_456
+"""Bytes: what SageMaker passes on to a container of a real-time endpoint."""
+
+_LONGEST = 1 << 18  # letters of the table
+Form = Literal["base64", "text", "json"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), use_attribute_docstrings=True)
+
+
+class Input(_Frozen):
+    """Where a tensor comes from."""
+
+    field: str = Field(min_length=1)
+    """The key of the payload."""
+    form: Form
+    """``base64``: bytes of a file, or an image's raw body; ``text``: a string, or a text's raw body; ``json``: numbers,
+    true and false, or strings, in lists as the tensor's dimensions."""
+
+
+class Model(_Frozen):
+    """A model that clients ask for by name and version."""
+
+    name: str = Field(min_length=1)
+    """The client's ``modelname``."""
+    version: str = Field(min_length=1)
+    """The client's ``version``. A request without one gets the first of this name in the table."""
+    model: str = Field(min_length=1)
+    """Triton's model, mostly an ensemble."""
+    model_version: str = Field("", pattern=r"^([1-9][0-9]*)?$")
+    """Its version in Triton, a folder's name; without it, the model's version_policy decides."""
+    inputs: dict[str, Input] = Field(min_length=1)
+    """By the name of the input tensor."""
+    result: str | tuple[str, ...] | dict[str, str]
+    """What clients get of the output tensors: the values of one (``"SCORES"``), a list of lists with an item of each
+    (``["LABEL", "SCORE"]``), or of objects (``{label = "LABEL", score = "SCORE"}``)."""
+    seconds: float = Field(60.0, gt=0)
+    """How long an answer may take. SageMaker waits 60 s for a container."""
+
+    @field_validator("version", mode="before")
+    @classmethod
+    def _is_text(cls, version: object) -> object:
+        return str(version) if isinstance(version, int) and not isinstance(version, bool) else version
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Model:
+        if twice := _repeated(each.field for each in self.inputs.values()):
+            raise ValueError(f"two inputs are made from the field {twice!r}")
+        if not self.outputs:
+            raise ValueError("result names no output tensor")
+        return self
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The output tensors that the result is made from."""
+        if isinstance(self.result, str):
+            return (self.result,)
+        return self.result if isinstance(self.result, tuple) else tuple(self.result.values())
+
+    def __str__(self) -> str:
+        return f"{self.name} version {self.version}"
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.version))
+
+
+class Table(_Frozen):
+    """The whole file."""
+
+    models: tuple[Model, ...] = Field(min_length=1)
+    largest_body: int = Field(LARGEST_BODY, gt=0)
+    """Bytes of a request; a larger one gets status 413."""
+
+    @model_validator(mode="after")
+    def _names_each_once(self) -> Table:
+        if twice := _repeated(map(str, self.models)):
+            raise ValueError(f"{twice} is listed twice")
+        return self
+
+    def names(self) -> list[str]:
+        """The names of the models, each once, in the order of the table."""
+        return list(dict.fromkeys(each.name for each in self.models))
+
+    def versions(self, name: str) -> list[Model]:
+        """The models of this name; the first is the one for requests without a version."""
+        return [each for each in self.models if each.name == name]
+
+
+def read_table(path: Path) -> Table:
+    """Read ``models.toml``.
+
+    Raises:
+        EnsembleError: it cannot be read or is not valid; all faults, a line each.
+    """
+    text = read_text(path, _LONGEST)
+    try:
+        return Table.model_validate(tomllib.loads(text))
+    except ValidationError as error:
+        faults = [_fault(each, text) for each in error.errors()]
+        raise EnsembleError("\n".join(faults), path=path) from None
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        found = re.search(r"\(at line (\d+)", str(error))
+        message = f"this is not TOML: {str(error) or 'it is nested too deeply'}"
+        raise EnsembleError(message, path=path, line=int(found[1]) if found else None) from None
+
+
+def _fault(error: ErrorDetails, text: str) -> str:
+    where, said = list(error["loc"]), error["msg"].removeprefix("Value error, ")
+    entry = _lines_of_models(text)[where[1]] if len(where) > 1 and isinstance(where[1], int) else 0
+    if error["type"] == "extra_forbidden":
+        key = str(where[-1])
+        known = {name for model in (Table, Model, Input) for name in model.model_fields}
+        said = f"unknown key {key!r}" + (f"; did you mean {meant!r}?" if (meant := nearest(key, known)) else "")
+        where.pop()
+    place = ".".join(str(part) for part in where if not isinstance(part, int))
+    return (f"line {entry}: " if entry else "") + (f"{place}: " if place else "") + said
+
+
+def _lines_of_models(text: str) -> list[int]:
+    """The line of each ``[[models]]``; 0 for all of them in a file that writes its models otherwise."""
+    found = [number for number, line in enumerate(text.splitlines(), 1) if re.match(r"\s*\[\[\s*models\s*\]\]", line)]
+    return found + [0] * text.count("{")
+
+
+def _repeated(names: object) -> str:
+    counted = Counter(names)  # type: ignore[call-overload]
+    return next((name for name, count in counted.items() if count > 1), "")
