@@ -1,4 +1,4 @@
-"""How an answer of yolov5 is shown: a line for each object, and the picture with its boxes in reports/demo/."""
+"""How an answer of yolov5 is shown: its ten best objects, and the picture with all boxes in reports/demo/."""
 
 import io
 from pathlib import Path
@@ -13,7 +13,7 @@ def show(inputs, outputs):
     for row, encoded in enumerate(inputs["IMAGE"]):
         found = int(outputs["COUNT"][row, 0])
         objects = list(zip(*(outputs[name][row, :found] for name in ("LABELS", "SCORES", "BOXES")), strict=True))
-        for label, score, box in objects:
+        for label, score, box in objects[:10]:
             yield f"{score:6.3f}  {label.decode():24} {' '.join(f'{side:7.1f}' for side in box)}"
         yield f"{found} objects, drawn in {draw(bytes(encoded), objects, row)}"
 
