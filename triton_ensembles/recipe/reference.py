@@ -80,8 +80,8 @@ _PLACE = " in `from`"
 _WHERE = dict.fromkeys(("HubPlace", "PackagePlace", "PathPlace", "UrlPlace"), _PLACE) | dict.fromkeys(
     ("Random", "AccuracyScript"), " in `[[artifacts]]`"
 )
-_TYPES = {"string": "text", "integer": "whole number"}
-_OPTION_TYPES = {str: "text", int: "whole number", tuple: "list of texts"}
+_TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false"}
+_OPTION_TYPES = {str: "text", int: "whole number", tuple: "list"}
 
 
 def page() -> str:
