@@ -26,7 +26,19 @@ def ask(server, shape=(1, 3)):
         return client.infer("chain", [given]).as_numpy("Y").tolist()
 """
 _PYTEST = ("pytest", "pytest-xdist", "pytest-timeout", "anyio", "hypothesis")  # what registers with pytest here
-_BROKEN = "raise ValueError('no weights here')\n"
+_BROKEN = """
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def initialize(self, args):
+        if args["model_name"]:
+            raise ValueError("no weights here")
+
+    def execute(self, requests):
+        tensors = [pb_utils.Tensor("Y", pb_utils.get_input_tensor_by_name(each, "X").as_numpy()) for each in requests]
+        return [pb_utils.InferenceResponse([tensor]) for tensor in tensors]
+"""
 
 
 def test_each_worker_starts_one_server_for_a_path_and_replaces_one_that_has_ended(project: Path, run: Run) -> None:
@@ -44,6 +56,7 @@ def test_each_worker_starts_one_server_for_a_path_and_replaces_one_that_has_ende
         def test_death(triton_server):
             server = triton_server("ensembles/chain")
             os.kill(server.pid, signal.SIGKILL)
+            os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
             assert ask(triton_server("ensembles/chain")) == [[3, 3, 3]]
     """
     result = run(_ASK + _dedented(code), "-n", "2", "--dist", "each", "-v")
