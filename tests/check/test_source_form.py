@@ -59,8 +59,8 @@ def test_a_recipe_for_another_step_does_not_count(tmp_path: Path) -> None:
     [
         (RECIPE + "path = \n", 12, "this is not TOML"),
         (RECIPE.replace("copy", "copi"), 9, "unknown maker 'copi'"),
-        ('description = "d"\nartifacts = 3', 2, "valid tuple"),
-        ('description = "d"\nenvironments = []', 2, "valid dictionary"),
+        ('description = "d"\nartifacts = 3', 2, "this must be a list"),
+        ('description = "d"\nenvironments = []', 2, "this must be a table"),
         ("a = " + "[" * 9000, 0, "nested too deeply"),
         ("", 0, "description: this key is missing"),
     ],

@@ -56,12 +56,10 @@ def create_endpoint(
     Raises:
         EnsembleError: the endpoint does not get into service, for the platform's reason.
     """
-    import boto3  # takes half a second, which --help need not
+    from triton_ensembles.endpoint.running import RunningEndpoint  # boto3 takes half a second, which --help need not
 
-    access = {"aws_access_key_id": "local", "aws_secret_access_key": "local"}
-    s3, sagemaker = (
-        boto3.client(service, endpoint_url=url, region_name=region, **access) for service in ("s3", "sagemaker")
-    )
+    running = RunningEndpoint(url, region)
+    s3, sagemaker = running.client("s3"), running.client("sagemaker")
     where = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
     s3.create_bucket(Bucket=bucket, **where)
     for target_model, archive in archives.items():
