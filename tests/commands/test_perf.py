@@ -32,10 +32,6 @@ def test_wrong_concurrencies_are_refused(text: str) -> None:
         (["dali_inception", "--shape", "INPUT:3,4"], "--shape: INPUT has the dims ["),
         (["resnet_pytorch", "--shape", "INPUT__0:3,224,225"], "--shape: INPUT__0 has the dims [3, 224, 224]"),
         (["--shape", "INPUT0:3"], "--input-data and --shape are for one ensemble: name it"),
-        (
-            ["--input-data", str(ENSEMBLES / "bert_trt" / "ensemble")],
-            "--input-data and --shape are for one ensemble: name it",
-        ),
     ],
 )
 def test_wrong_inputs_are_refused_before_anything_is_built(arguments: list[str], words: str) -> None:
