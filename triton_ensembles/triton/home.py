@@ -31,7 +31,6 @@ from triton_ensembles.triton.machine import check_machine
 from triton_ensembles.triton.wheels import download_wheels
 
 VERSION = "2.51.0"
-STUB_PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")  # those that the wheel brings a stub for
 STUB = "triton_python_backend_stub"  # the process that runs a Python model; one in the model's folder is preferred
 _FILES = "files.json"
 WHEELS = Path(__file__).parent / "requirements" / "triton.txt"
