@@ -127,7 +127,11 @@ def test_a_recipe_in_another_encoding_is_refused_with_the_cure(encoding: str, tm
         ),
         ('accuracy = "sentences"', 'accuracy = { reads = ["a"] }', "artifacts.0.accuracy.run: this key is missing"),
         ('accuracy = "sentences"', 'accuracy = { run = "../a.py" }', "artifacts.0.accuracy.run: '../a.py' must be"),
-        ('accuracy = "sentences"', "accuracy = 0.99", "is 'imagenet', 'photographs' or 'sentences', or a script of the project"),
+        (
+            'accuracy = "sentences"',
+            "accuracy = 0.99",
+            "is 'imagenet', 'photographs' or 'sentences', or a script of the project",
+        ),
         ('maker = "copy"', 'maker = "gguf"', "by maker = 'script'"),
         (
             'maker = "copy"',
