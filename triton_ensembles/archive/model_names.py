@@ -16,8 +16,8 @@ _ENVIRONMENT = "EXECUTION_ENV_PATH"  # it may name another step's folder
 class ModelNames:
     """Attributes:
     models: the folders at the root that are models; none where the root itself is one.
-    top: the model that SageMaker's container serves, and that a clone is named after: the ensemble that is no step of
-        another, or the only model. "" where there are several, or none.
+    top: the model that SageMaker's container serves, and that a clone is named after: the ensemble that is not a step
+        of another, or the only model. "" where there are several, or none.
     """
 
     models: frozenset[str]

@@ -1,6 +1,5 @@
 """``perf``"""
 
-import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -16,9 +15,10 @@ from triton_ensembles.commands import output as output_of
 from triton_ensembles.commands.arguments import Chosen, argument, chosen
 from triton_ensembles.commands.builds import serve_all, server_for
 from triton_ensembles.commands.reports import summary_of
+from triton_ensembles.commands.request_options import requests
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.examples.place import examples_folder
-from triton_ensembles.perf.inputs import UserInputs, refuse_unreadable
+from triton_ensembles.perf.inputs import UserInputs
 from triton_ensembles.perf.report import tables
 from triton_ensembles.perf.report_files import SUFFIXES
 from triton_ensembles.perf.sweep import CONCURRENCIES, SECONDS, measure
@@ -34,22 +34,6 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> t
     if not numbers or min(numbers) < 1:
         raise click.BadParameter(f"{text!r} is not a list such as 1,2,4", context, parameter)
     return numbers
-
-
-def _shapes(context: click.Context, parameter: click.Parameter, shapes: tuple[str, ...]) -> tuple[str, ...]:
-    for shape in shapes:
-        if not re.fullmatch(r".+:\d{1,18}(,\d{1,18})*", shape):
-            raise click.BadParameter(f"{shape!r} is not a shape such as IMAGE:3,224,224", context, parameter)
-    return shapes
-
-
-def _readable(context: click.Context, parameter: click.Parameter, data: Path | None) -> Path | None:
-    if data:
-        try:
-            refuse_unreadable(data)
-        except EnsembleError as error:
-            raise click.BadParameter(str(error), context, parameter) from error
-    return data
 
 
 def _refuse_several(count: int) -> None:
@@ -109,23 +93,7 @@ def _measured(all_served: Sequence[Served]) -> dict[str, tuple[Path, Path]]:
     default=SECONDS,
     help="Duration of a point; longer where an answer takes longer than a third of it.",
 )
-@click.option("--protocol", type=click.Choice(["grpc", "http"]), default="grpc")
-@click.option("--batch", type=click.IntRange(min=1), default=1, help="Rows (inferences) in a request.")
-@click.option(
-    "--input-data",
-    type=click.Path(exists=True, path_type=Path),
-    callback=_readable,
-    help="Send this instead: a JSON file or a folder in the format of perf_analyzer's --input-data.",
-)
-@click.option(
-    "--shape",
-    "shapes",
-    multiple=True,
-    metavar="NAME:SIZES",
-    callback=_shapes,
-    help="Send random data instead, of this shape for an input of variable size, such as IMAGE:3,224,224. "
-    "May be repeated.",
-)
+@requests
 @click.option(
     "--output",
     type=options.NEW_FOLDER,
@@ -150,7 +118,7 @@ def perf(
     """Measure with perf_analyzer: concurrency sweep, time by step, CSV, JSON and a plot.
 
     Ensembles, paths and archives are those of serve: ensembles of the project are built first, and what lies at a path
-    is measured as it is, each model that is no step of an ensemble there. What is sent are example requests, from
+    is measured as it is, each model there that is not a step of an ensemble. What is sent are example requests, from
     examples/ in the folder of the model or ensemble; without any, random data, for which inputs of variable size need
     a --shape. The steps of a drawn ensemble have queues; a fused one has only its own.
 

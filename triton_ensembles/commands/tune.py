@@ -10,6 +10,7 @@ from triton_ensembles.building.built import choose
 from triton_ensembles.commands import options
 from triton_ensembles.commands import output as output_of
 from triton_ensembles.commands.builds import build_all, timed_progress
+from triton_ensembles.commands.request_options import requests
 from triton_ensembles.errors import shown
 from triton_ensembles.perf.inputs import UserInputs
 from triton_ensembles.tuning.goal import Goal
@@ -35,13 +36,6 @@ def _finite(context: click.Context, parameter: click.Parameter, number: float | 
     if number is not None and not math.isfinite(number):
         raise click.BadParameter(f"{number} is not a number above 0", context, parameter)
     return number
-
-
-def _shapes(context: click.Context, parameter: click.Parameter, shapes: tuple[str, ...]) -> tuple[str, ...]:
-    for shape in shapes:
-        if not re.fullmatch(r".+:\d+(,\d+)*", shape):
-            raise click.BadParameter(f"{shape!r} is not a shape such as IMAGE:3,224,224", context, parameter)
-    return shapes
 
 
 @click.command()
@@ -70,21 +64,7 @@ def _shapes(context: click.Context, parameter: click.Parameter, shapes: tuple[st
     "--seconds", type=click.FloatRange(min=0.3), default=SECONDS, callback=_finite, help="Duration of a measurement."
 )
 @click.option("--concurrency", type=click.IntRange(1, 1024), default=MOST, help="The most concurrent requests.")
-@click.option("--protocol", type=click.Choice(["grpc", "http"]), default="grpc")
-@click.option("--batch", type=click.IntRange(min=1), default=1, help="Rows (inferences) in a request.")
-@click.option(
-    "--input-data",
-    type=click.Path(exists=True, path_type=Path),
-    help="Send this instead of the examples: a file or a folder as perf takes it.",
-)
-@click.option(
-    "--shape",
-    "shapes",
-    multiple=True,
-    metavar="NAME:SIZES",
-    callback=_shapes,
-    help="Send random data instead, of this shape for an input of variable size. May be repeated.",
-)
+@requests
 @click.option(
     "--keep",
     multiple=True,

@@ -1,0 +1,55 @@
+"""What ``perf`` and ``tune`` send: --protocol, --batch, --input-data and --shape."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.perf.inputs import refuse_unreadable
+
+
+def _shapes(context: click.Context, parameter: click.Parameter, shapes: tuple[str, ...]) -> tuple[str, ...]:
+    for shape in shapes:
+        if not re.fullmatch(r".+:\d{1,18}(,\d{1,18})*", shape):
+            raise click.BadParameter(f"{shape!r} is not a shape such as IMAGE:3,224,224", context, parameter)
+    return shapes
+
+
+def _readable(context: click.Context, parameter: click.Parameter, data: Path | None) -> Path | None:
+    if data:
+        try:
+            refuse_unreadable(data)
+        except EnsembleError as error:
+            raise click.BadParameter(str(error), context, parameter) from error
+    return data
+
+
+_OPTIONS = (
+    click.option("--protocol", type=click.Choice(["grpc", "http"]), default="grpc"),
+    click.option("--batch", type=click.IntRange(min=1), default=1, help="Rows (inferences) in a request."),
+    click.option(
+        "--input-data",
+        type=click.Path(exists=True, path_type=Path),
+        callback=_readable,
+        help="Send this instead: a JSON file or a folder in the format of perf_analyzer's --input-data.",
+    ),
+    click.option(
+        "--shape",
+        "shapes",
+        multiple=True,
+        metavar="NAME:SIZES",
+        callback=_shapes,
+        help="Send random data instead, of this shape for an input of variable size, such as IMAGE:3,224,224. "
+        "May be repeated.",
+    ),
+)
+
+
+def requests(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--protocol, --batch, --input-data and --shape."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
