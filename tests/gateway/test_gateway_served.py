@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 import urllib.error
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from checkout import ROOT
 from tests.gateway.repository import write
 from triton_ensembles.processes import children, wait_for_end
 from triton_ensembles.triton.gateway_server import GatewayServer
@@ -184,6 +186,16 @@ def metrics(server: GatewayServer) -> str:
     with urllib.request.urlopen(f"http://{server.sagemaker_url}/metrics", timeout=60) as answer:
         text: str = answer.read().decode()
     return text
+
+
+def test_the_health_check_passes_where_ping_does_and_fails_where_nothing_listens(gateway: GatewayServer) -> None:
+    for port, fails in ((gateway.ports.sagemaker, False), (1, True)):
+        done = subprocess.run(
+            ["sh", ROOT / "gateway" / "healthy"],
+            env={"SAGEMAKER_BIND_TO_PORT": str(port), "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+        )
+        assert bool(done.returncode) == fails
 
 
 def test_requests_under_way_are_answered_at_sigterm(tmp_path: Path) -> None:
