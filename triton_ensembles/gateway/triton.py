@@ -19,7 +19,7 @@ _OPTIONS = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.use_local_subchannel_pool", 1),  # a connection each: no model's large messages hold up another's
 )
-_LOST_SECONDS = 0.5  # that a request waits when Triton is gone: clients that try again at once get nowhere either
+_LOST_SECONDS = 5.0  # that a request waits when Triton is gone: the container ends meanwhile, and another one answers
 _STATUS = {
     grpc.StatusCode.INVALID_ARGUMENT: 400,
     grpc.StatusCode.NOT_FOUND: 503,  # the table names it, so it is Triton that lacks it
@@ -57,6 +57,7 @@ class Triton:
             metadata = await stub.ModelMetadata(kserve.ModelMetadataRequest(**which), timeout=model.seconds)
             config = await stub.ModelConfig(kserve.ModelConfigRequest(**which), timeout=model.seconds)
         except grpc.aio.AioRpcError as error:
+            await self._wait_if_lost(model)
             raise Refused(503, f"{model} is not ready: {error.details()}") from None
         batches = config.config.max_batch_size > 0
         inputs, outputs = (
@@ -81,8 +82,7 @@ class Triton:
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
                 raise Refused(504, f"{model} did not answer within {model.seconds:g} s") from None
-            if self._channels[model].get_state() is not grpc.ChannelConnectivity.READY:
-                await asyncio.sleep(_LOST_SECONDS)
+            await self._wait_if_lost(model)
             raise Refused(_STATUS.get(error.code(), 500), f"{model}: {error.details()}") from None
 
     async def forward(self, model: Model, body: KServe) -> tuple[int, str, bytes]:
@@ -98,6 +98,7 @@ class Triton:
         except TimeoutError:
             raise Refused(504, f"{model} did not answer within {model.seconds:g} s") from None
         except aiohttp.ClientError as error:
+            await asyncio.sleep(_LOST_SECONDS)
             raise Refused(503, f"{model}: Triton cannot be reached: {error}") from None
         kind = f"{BINARY};json-header-size={size}" if size else answer.headers.get("Content-Type", "application/json")
         return answer.status, kind, content
@@ -105,6 +106,10 @@ class Triton:
     async def close(self) -> None:
         await self._http.close()
         await asyncio.gather(*(channel.close() for channel in self._channels.values()))
+
+    async def _wait_if_lost(self, model: Model) -> None:
+        if self._channels[model].get_state() is not grpc.ChannelConnectivity.READY:
+            await asyncio.sleep(_LOST_SECONDS)
 
     def _stub(self, model: Model) -> GRPCInferenceServiceStub:
         if model not in self._stubs:

@@ -38,6 +38,7 @@ async def test_models_answer_by_name_and_every_request_is_answered_while_triton_
         await ask(host, "nobody")
 
     answered, broken = 0, 0
+    said: list[object] = []
 
     async def client(number: int) -> None:
         nonlocal answered, broken
@@ -48,12 +49,13 @@ async def test_models_answer_by_name_and_every_request_is_answered_while_triton_
             except (InternalFailure, ModelError) as error:  # it was under way
                 assert "503" in error.message or "ended while it worked on the request" in error.message
                 broken += 1
+                said.append((number, value, error.message))
             if (number, value) == (0, 10):
                 os.kill(children(host.pid())[0], signal.SIGKILL)
 
     await asyncio.gather(*map(client, range(4)))
     await eventually(lambda: host.variant.snapshot().instances[0].restarts == 1)
-    assert broken <= 4 and answered == 200 - broken
+    assert broken <= 4 and answered == 200 - broken, said
 
 
 async def test_an_archive_whose_table_is_missing_is_refused_by_that_name(host: Host) -> None:

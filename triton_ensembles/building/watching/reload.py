@@ -30,6 +30,7 @@ class Reloader:
         repository, changed = source.repository, changes(before, now)
         by_model = models_of(changed)
         there = set(models_of(now))
+        failed = set(self._failed)  # what fails from here on has just been tried
         self._unload([model for model in by_model if model not in there])
         waiting = {model for model in by_model if model in there}
         for model in waiting:
@@ -42,7 +43,7 @@ class Reloader:
                 )
                 waiting -= {model, *loaded}
         self._failed -= self._api.ready()  # Triton itself loads an ensemble that was served once
-        for model in sorted(self._failed & there - set(by_model)):
+        for model in sorted(failed & self._failed & there - set(by_model)):
             self._load(model, [], set())
 
     def _unload(self, models: Sequence[str]) -> None:

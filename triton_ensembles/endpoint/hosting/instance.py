@@ -14,7 +14,7 @@ from triton_ensembles.endpoint.hosting.request import Invocation, Pieces, Reply
 from triton_ensembles.endpoint.hosting.single_model import SingleModel
 from triton_ensembles.endpoint.hosting.spec import Budgets
 from triton_ensembles.endpoint.hosting.status import InstanceStatus
-from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied
+from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied, NeverSent, TritonApi
 from triton_ensembles.errors import EnsembleError
 
 _ENDED_STUB = " is not healthy."  # Stub process '…' …: python_backend r24.10 python_be.cc
@@ -79,17 +79,9 @@ class Instance:
     async def invoke(self, request: Invocation) -> Reply:
         self.in_flight += 1
         try:
-            model = await self._models.acquire(request.target_model)
-        except BaseException as error:
-            self.in_flight -= 1
-            if isinstance(error, ModelNotReadyException):
-                self._not_ready += 1
-                self._report.error(request.target_model or "", error)
-            raise
-        try:
-            reply = await self._answer(model, request)
+            model, reply = await self._acquire_and_answer(request)
         except BaseException:
-            self._done(model)
+            self.in_flight -= 1
             raise
         if isinstance(reply.body, Pieces):
             reply.body.on_end(lambda: self._done(model))
@@ -113,10 +105,32 @@ class Instance:
             models=tuple(map(copy, self._models.all())),
         )
 
-    async def _answer(self, model: Model, request: Invocation) -> Reply:
+    async def _acquire_and_answer(self, request: Invocation) -> tuple[Model, Reply]:
+        """A request that has not left before its container died is the next container's."""
+        while True:
+            try:
+                model = await self._models.acquire(request.target_model)
+            except ModelNotReadyException as error:
+                self._not_ready += 1
+                self._report.error(request.target_model or "", error)
+                raise
+            api = model.api
+            assert api is not None, "only a loaded model is acquired"
+            try:
+                return model, await self._answer(model, api, request)
+            except NeverSent:
+                self._models.release(model)
+                if not await api.has_ended():
+                    raise _container_ended() from None
+            except BaseException:
+                self._models.release(model)
+                raise
+
+    async def _answer(self, model: Model, api: TritonApi, request: Invocation) -> Reply:
+        """Raises HostingError, or NeverSent when the container had ended before."""
         began = time.perf_counter()
         try:
-            return await self._send(model, request)
+            return await self._send(model, api, request)
         except ContainerAnswered as answer:
             ended = model.loaded and _ENDED_STUB in answer.message
             if ended:
@@ -127,10 +141,10 @@ class Instance:
                 original_message=answer.message,
                 cure=faults.ENDED_STUB_CURE if ended else "",
             )
+        except NeverSent:
+            raise
         except ContainerDied:
-            raise InternalFailure(
-                "the container ended while it worked on the request; it is being restarted", cure="try again"
-            ) from None
+            raise _container_ended() from None
         except TimeoutError:
             message = "Your invocation timed out while waiting for a response from the container"
             error = ModelError(
@@ -145,9 +159,7 @@ class Instance:
         self._report.error(model.target_model, error)
         raise error
 
-    async def _send(self, model: Model, request: Invocation) -> Reply:
-        api = model.api
-        assert api is not None, "only a loaded model is acquired"
+    async def _send(self, model: Model, api: TritonApi, request: Invocation) -> Reply:
         seconds = self._budgets.invoke_seconds
         try:
             return await api.invoke(model.invoke_path, request, seconds)
@@ -170,3 +182,9 @@ class Instance:
         self._models.container_died()
         self._report.event("instance-died", reason)
         self._report.error("", InternalFailure(reason, cure="see the end of the endpoint's log"))
+
+
+def _container_ended() -> InternalFailure:
+    return InternalFailure(
+        "the container ended while it worked on the request; it is being restarted", cure="try again"
+    )

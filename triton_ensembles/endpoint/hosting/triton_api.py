@@ -21,10 +21,15 @@ from triton_ensembles.endpoint.hosting.request import Invocation, Pieces, Reply
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
 _WHOLE = 64 << 10  # bytes; replies up to this size are read at once
 _CONNECT_SECONDS = 10.0
+_POLL_SECONDS = 0.02
 
 
 class ContainerDied(Exception):  # noqa: N818
     """The connection broke: tritonserver has ended, or is about to."""
+
+
+class NeverSent(ContainerDied):
+    """There was no connection to break: the request is still the next server's to answer."""
 
 
 class ContainerAnswered(Exception):  # noqa: N818
@@ -69,7 +74,7 @@ class TritonApi:
 
         Raises:
             TimeoutError: no complete answer within ``seconds``; for a body in pieces, no head.
-            ContainerAnswered, ContainerDied
+            ContainerAnswered, ContainerDied, NeverSent
         """
         started = time.perf_counter()
         async with asyncio.timeout(seconds):
@@ -83,6 +88,13 @@ class TritonApi:
                 body = await answer.read() if small else Pieces(answer, seconds)
         headers = {"Content-Type": content_type} if (content_type := answer.headers.get("Content-Type")) else {}
         return Reply(answer.status, headers, body, length, time.perf_counter() - started)
+
+    async def has_ended(self) -> bool:
+        """Whether the server ends within the seconds that a connection may take: its port closes a little earlier."""
+        limit = time.monotonic() + _CONNECT_SECONDS
+        while not self.closed and time.monotonic() < limit:
+            await asyncio.sleep(_POLL_SECONDS)
+        return self.closed
 
     def close(self) -> None:
         """End all connections. Harmless when called again."""
@@ -114,7 +126,7 @@ class TritonApi:
         body: bytes | AsyncIterator[bytes],
     ) -> aiohttp.ClientResponse:
         if self.closed:
-            raise ContainerDied("this server has ended")
+            raise NeverSent("this server has ended")
         url = URL(self._url + path, encoded=True)
         answer = await session.request(method, url, headers=headers, data=body, allow_redirects=False)
         self._answers.add(answer)
@@ -137,6 +149,8 @@ def _died_if_broken() -> Iterator[None]:
     """Turns aiohttp's errors of broken connections, and of answers that are not HTTP, into ContainerDied."""
     try:
         yield
+    except aiohttp.ClientConnectorError as error:
+        raise NeverSent(str(error)) from error
     except aiohttp.ClientError as error:
         raise ContainerDied(str(error) or type(error).__name__) from error
 
