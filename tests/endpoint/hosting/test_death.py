@@ -44,25 +44,30 @@ def kill_unseen(host: Host) -> None:
         time.sleep(0.001)  # the event loop stands still meanwhile
 
 
-async def test_a_request_whose_server_has_died_is_not_sent_to_the_next_one(
-    host: Host, die: Kill, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("deaths", [1, 3])
+async def test_a_request_that_had_not_left_when_its_server_died_is_loaded_for_by_the_next_one(
+    host: Host, die: Kill, monkeypatch: pytest.MonkeyPatch, deaths: int
 ) -> None:
-    """The next one knows nothing of the model, and would answer 404 without a word."""
+    """The next one knows nothing of the model, and would answer 404 without a word. Three deaths end the patience."""
     host.put("one.tar.gz", model())
     await host.start()
     await host.ask("one.tar.gz")
-    acquire = ModelCache.acquire
+    acquire, left = ModelCache.acquire, deaths
 
     async def acquire_and_die(self: ModelCache, target_model: str | None) -> Any:
+        nonlocal left
         acquired = await acquire(self, target_model)
-        await die()
+        if left:
+            left -= 1
+            await die()
         return acquired
 
-    with monkeypatch.context() as patch:
-        patch.setattr(ModelCache, "acquire", acquire_and_die)
+    monkeypatch.setattr(ModelCache, "acquire", acquire_and_die)
+    if deaths == 3:
         with pytest.raises(InternalFailure, match=r"ended while it worked on the request.*; try again"):
             await host.ask("one.tar.gz", 2)
     assert await host.ask("one.tar.gz", 3) == [3]
+    assert host.variant.snapshot().instances[0].restarts == deaths
 
 
 async def test_a_model_whose_server_dies_right_after_the_load_is_loaded_by_the_next_one(

@@ -18,6 +18,7 @@ from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, Cont
 from triton_ensembles.errors import EnsembleError
 
 _ENDED_STUB = " is not healthy."  # Stub process '…' …: python_backend r24.10 python_be.cc
+_MOST_CONTAINERS = 3  # that may die one after the other before a request leaves
 InstanceModels = ModelCache | SingleModel  # an instance of a multi-model endpoint, or of a single-model one
 
 
@@ -107,7 +108,7 @@ class Instance:
 
     async def _acquire_and_answer(self, request: Invocation) -> tuple[Model, Reply]:
         """A request that has not left before its container died is the next container's."""
-        while True:
+        for _ in range(_MOST_CONTAINERS):
             try:
                 model = await self._models.acquire(request.target_model)
             except ModelNotReadyException as error:
@@ -121,10 +122,11 @@ class Instance:
             except NeverSent:
                 self._models.release(model)
                 if not await api.has_ended():
-                    raise _container_ended() from None
+                    break
             except BaseException:
                 self._models.release(model)
                 raise
+        raise _container_ended()
 
     async def _answer(self, model: Model, api: TritonApi, request: Invocation) -> Reply:
         """Raises HostingError, or NeverSent when the container had ended before."""
