@@ -77,8 +77,8 @@ def decode(model: Model, signature: Signature, response: kserve.ModelInferRespon
     """The client's result: what the table says of the response's one row."""
     arrays = {}
     for output, content in zip(response.outputs, response.raw_output_contents, strict=True):
-        array = _array(output.datatype, content).reshape(tuple(output.shape))
-        arrays[output.name] = _plain(array[0] if signature.outputs[output.name].batches else array)
+        array = _array(output.datatype, content).reshape(output.shape)
+        arrays[output.name] = (array[0] if signature.outputs[output.name].batches else array).tolist()
     if isinstance(model.result, str):
         return arrays[model.result]
     rows = zip(*(arrays[name] for name in model.outputs), strict=True)
@@ -185,12 +185,3 @@ def _array(datatype: str, content: bytes) -> np.ndarray[Any, Any]:
     if datatype == "BYTES":
         return np.array([each.decode(errors="replace") for each in deserialize_bytes_tensor(content)], dtype=np.object_)
     return np.frombuffer(content, triton_to_np_dtype(datatype))
-
-
-def _plain(array: np.ndarray[Any, Any]) -> Any:
-    """Lists for JSON, which has no NaN and no infinity: they are null."""
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        finite = np.isfinite(array)
-        array = array.astype(np.object_)
-        array[~finite] = None
-    return array.tolist()
