@@ -61,6 +61,7 @@ class Container:
                 Gateway(self.table, triton),
                 lifespan="off",
                 ws="none",
+                proxy_headers=False,
                 log_level="warning",
                 access_log=False,
                 timeout_keep_alive=_IDLE_SECONDS,

@@ -1,7 +1,5 @@
 """Payloads to tensors, and tensors to results, as the table declares them. No model's numerics are here."""
 
-import base64
-import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +8,7 @@ import numpy as np
 from tritonclient.grpc import service_pb2 as kserve
 from tritonclient.utils import deserialize_bytes_tensor, serialize_byte_tensor, triton_to_np_dtype
 
+import pybase64
 from triton_ensembles.gateway.asked import Fields, Raw
 from triton_ensembles.gateway.errors import Refused
 from triton_ensembles.gateway.table import Form, Input, Model
@@ -106,16 +105,26 @@ def _values(model: Model, payload: Fields | Raw) -> Mapping[str, Any]:
 
 
 Encoded = tuple[list[int], bytes]
+_OTHER_BASE64 = str.maketrans("-_", "+/", " \t\r\n")
 
 
 def _encode_file(value: object, source: Input, tensor: Tensor) -> Encoded:
     if isinstance(value, str):
         _, comma, encoded = value.partition("base64,") if value.startswith("data:") else ("", "", value)
         try:
-            value = base64.b64decode(encoded if comma else value, validate=True)
-        except (binascii.Error, ValueError) as error:
+            value = _decoded(encoded if comma else value)
+        except ValueError as error:  # binascii.Error is one
             raise Refused(400, f"payload.{source.field} is not base64: {error}") from None
     return _encode_bytes(value, source, tensor)
+
+
+def _decoded(base64: str) -> bytes:
+    """Also of the alphabet for URLs, of text in lines, and without padding. Raises ValueError."""
+    try:
+        return pybase64.b64decode(base64, validate=True)
+    except ValueError:
+        plain = base64.translate(_OTHER_BASE64)
+        return pybase64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
 
 
 def _encode_text(value: object, source: Input, tensor: Tensor) -> Encoded:
