@@ -78,7 +78,9 @@ def read_request(table: Table, headers: Mapping[str, str], body: bytes) -> Asked
         found = _HEADER_SIZE.search(parameters)
         if found is None or int(found[1]) > len(body):
             raise Refused(400, f"{BINARY} needs json-header-size, the length of the body's JSON part in bytes")
-        return Asked(_named_in(attributes, table), KServe(body, int(found[1])))
+        if size := int(found[1]):  # without a JSON part, the body is the only tensor
+            _require_inputs(_json(body[:size], "the JSON part of the body"))
+        return Asked(_named_in(attributes, table), KServe(body, size))
     if kind == "text/plain":
         _require_utf_8(parameters)
     if kind.startswith("image/") or kind == "text/plain":
@@ -91,13 +93,9 @@ def read_request(table: Table, headers: Mapping[str, str], body: bytes) -> Asked
 
 
 def _read_json(table: Table, attributes: Mapping[str, str], body: bytes) -> Asked:
-    try:
-        given = from_json(body.removeprefix(BOM_UTF8), allow_inf_nan=False)
-    except ValueError as error:
-        raise Refused(400, f"the body is not JSON: {error}") from None
-    if not isinstance(given, dict):
-        raise Refused(400, "the body must be a JSON object with modelname and payload")
+    given = _json(body, "the body")
     if "inputs" in given and "payload" not in given:
+        _require_inputs(given)
         return Asked(_named_in(attributes, table), KServe(body, None))
     for key in given:
         if key not in _KEYS:
@@ -110,6 +108,23 @@ def _read_json(table: Table, attributes: Mapping[str, str], body: bytes) -> Aske
     if not isinstance(payload, dict):
         raise Refused(400, "payload must be an object, such as " + _example(model))
     return Asked(model, Fields(payload))
+
+
+def _json(text: bytes, what: str) -> dict[str, Any]:
+    if not text:
+        raise Refused(400, f"{what} is empty")
+    try:
+        given = from_json(text.removeprefix(BOM_UTF8), allow_inf_nan=False)
+    except ValueError as error:
+        raise Refused(400, f"{what} is not JSON in UTF-8: {error}") from None
+    if not isinstance(given, dict):
+        raise Refused(400, f"{what} must be a JSON object, with modelname and payload, or with inputs of KServe v2")
+    return given
+
+
+def _require_inputs(given: Mapping[str, Any]) -> None:
+    if not isinstance(given.get("inputs"), list):
+        raise Refused(400, "inputs must be a list of tensors, as KServe v2 has it")
 
 
 def _named_in(attributes: Mapping[str, str], table: Table) -> Model:

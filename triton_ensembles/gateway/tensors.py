@@ -105,6 +105,13 @@ def _values(model: Model, payload: Fields | Raw) -> Mapping[str, Any]:
 
 
 Encoded = tuple[list[int], bytes]
+_JSON_KINDS = {
+    "b": "true and false",
+    **dict.fromkeys("iu", "integers"),
+    "f": "fractions",
+    "U": "strings",
+    "O": "null, objects, and numbers of more than 64 bits",
+}
 _OTHER_BASE64 = str.maketrans("-_", "+/", " \t\r\n")
 
 
@@ -155,14 +162,7 @@ def _encode_json(value: object, source: Input, tensor: Tensor) -> Encoded:
         if tensor.datatype == "BYTES":
             array = np.vectorize(_as_text, otypes=[np.object_])(np.array(value, dtype=np.object_))
         else:
-            array = np.array(value)
-            if array.dtype == np.object_ or not np.can_cast(array.dtype, dtype, "same_kind"):
-                raise TypeError(f"{array.dtype} values are not {tensor.datatype}")
-            if array.dtype.kind in "iu" and np.dtype(dtype).kind in "iu":
-                limits = np.iinfo(dtype)
-                if array.size and (array.min() < limits.min or array.max() > limits.max):
-                    raise ValueError(f"a number is outside of {tensor.datatype}")
-            array = array.astype(dtype)
+            array = _numbers(value, tensor.datatype, np.dtype(dtype))
     except (TypeError, ValueError, OverflowError) as error:
         raise Refused(400, f"{place} cannot become a tensor of {tensor.datatype}: {error}") from None
     if tensor.batches:
@@ -175,6 +175,23 @@ def _encode_json(value: object, source: Input, tensor: Tensor) -> Encoded:
         raise Refused(400, f"{place} has the dimensions {given}, and the model takes {wanted} (-1 is any)")
     content = serialize_byte_tensor(array).tobytes() if tensor.datatype == "BYTES" else array.tobytes()
     return list(array.shape), content
+
+
+def _numbers(value: object, datatype: str, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    array = np.array(value)
+    if not array.size:
+        return array.astype(dtype)
+    if not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise TypeError(f"{_JSON_KINDS.get(array.dtype.kind, array.dtype.name)} cannot be {datatype}")
+    if array.dtype.kind in "iu" and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        if array.min() < limits.min or array.max() > limits.max:
+            raise ValueError(f"a number is outside of {datatype}")
+    with np.errstate(over="ignore"):
+        array = array.astype(dtype)
+    if dtype.kind == "f" and not np.isfinite(array).all():  # JSON has neither NaN nor infinity
+        raise ValueError(f"a number is outside of {datatype}")
+    return array
 
 
 def _as_text(value: object) -> bytes:
