@@ -5,7 +5,7 @@ import asyncio
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic_core import from_json, to_json
 
-from triton_ensembles.gateway.asgi import JSON, ClientWatch, Receive, Scope, Send, answer, headers_of, read_body
+from triton_ensembles.gateway.asgi import JSON, Receive, Scope, Send, Watch, answer, headers_of, read_body
 from triton_ensembles.gateway.asked import Asked, KServe, read_request
 from triton_ensembles.gateway.errors import Refused
 from triton_ensembles.gateway.meters import Meters
@@ -46,13 +46,16 @@ class Gateway:
         await (_refuse(send, Refused(503, "; ".join(why))) if why else answer(send, 200, b"\n", "text/plain"))
 
     async def _not_ready(self, model: Model) -> str:
-        if not await self._triton.ready(model, _PING_SECONDS):
-            return f"{model} is not ready"
         try:
-            await self._triton.signature(model)
+            async with asyncio.timeout(_PING_SECONDS):
+                if await self._triton.ready(model):
+                    await self._triton.signature(model)
+                    return ""
         except Refused as refusal:
             return str(refusal)
-        return ""
+        except TimeoutError:
+            pass
+        return f"{model} is not ready"
 
     async def _metrics(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         await answer(send, 200, self._meters.text(), CONTENT_TYPE_LATEST)
@@ -63,7 +66,8 @@ class Gateway:
             headers = headers_of(scope)
             asked = read_request(self._table, headers, await read_body(headers, receive, self._table.largest_body))
             model = asked.model
-            with self._meters.measure(model), ClientWatch(receive):
+            late = Refused(504, f"{model} did not answer within {model.seconds:g} s")
+            with self._meters.measure(model), Watch(receive, model.seconds, late):
                 content, kind = await self._answer(asked)
         except Refused as refusal:
             if model is None:

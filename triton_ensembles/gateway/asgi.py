@@ -52,33 +52,43 @@ async def answer(send: Send, status: int, content: bytes, kind: str = JSON, **he
     await send({"type": "http.response.body", "body": content})
 
 
-class ClientWatch:
-    """A block that is canceled when the client goes away. It raises :class:`Refused` then, which nobody reads."""
+class Watch:
+    """A block that is canceled when its time is over, or when the client goes away.
 
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-        self._gone = False
+    Args:
+        seconds: that the block may take.
+        late: what is raised when they are over. For a client that has gone it is a :class:`Refused` that nobody reads.
+    """
+
+    def __init__(self, receive: Receive, seconds: float, late: Refused) -> None:
+        self._receive, self._seconds, self._late = receive, seconds, late
         self._watching: asyncio.Task[None] | None = None
+        self._canceled: Refused | None = None
 
     def __enter__(self) -> Self:
-        self._task = asyncio.current_task()
-        self._timer = asyncio.get_running_loop().call_later(_WATCHED_AFTER, self._watch)
+        self._task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        self._end = loop.time() + self._seconds
+        self._timer = loop.call_later(min(_WATCHED_AFTER, self._seconds), self._watch)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self._timer.cancel()
         if self._watching:
             self._watching.cancel()
-        if self._gone and kind is asyncio.CancelledError and self._task and not self._task.uncancel():
-            raise _gone() from error
+        if self._canceled and kind is asyncio.CancelledError and self._task and not self._task.uncancel():
+            raise self._canceled from error
 
     def _watch(self) -> None:
         self._watching = asyncio.ensure_future(self._cancel())
 
     async def _cancel(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-        self._gone = True
+        try:
+            async with asyncio.timeout_at(self._end):
+                while (await self._receive())["type"] != "http.disconnect":
+                    pass
+            self._canceled = _gone()
+        except TimeoutError:
+            self._canceled = self._late
         if self._task:
             self._task.cancel()
 

@@ -27,6 +27,8 @@ _STATUS = {
 class Triton:
     """The client of one server, for every model of a table. To be made on the event loop that uses it.
 
+    Its methods take as long as Triton does; one that is canceled is canceled at Triton.
+
     Args:
         grpc_url: ``127.0.0.1:8001``.
         http_url: ``127.0.0.1:8000``, where bodies of KServe v2 go as they are.
@@ -53,10 +55,9 @@ class Triton:
         named = {"name": model.model, "version": model.model_version}
         about, configured = kserve.ModelMetadataRequest(**named), kserve.ModelConfigRequest(**named)
         try:
-            async with asyncio.timeout(model.seconds):
-                metadata = await self._ask("ModelMetadata", about, kserve.ModelMetadataResponse)
-                config = await self._ask("ModelConfig", configured, kserve.ModelConfigResponse)
-        except (RpcError, TimeoutError) as error:
+            metadata = await self._ask("ModelMetadata", about, kserve.ModelMetadataResponse)
+            config = await self._ask("ModelConfig", configured, kserve.ModelConfigResponse)
+        except RpcError as error:
             await _wait_if_lost(error)
             raise Refused(503, f"{model} is not ready: {error}") from None
         batches = config.config.max_batch_size > 0
@@ -70,22 +71,18 @@ class Triton:
         self._signatures[model] = signature
         return signature
 
-    async def ready(self, model: Model, seconds: float) -> bool:
+    async def ready(self, model: Model) -> bool:
         """Whether Triton answers inference requests for the model."""
         request = kserve.ModelReadyRequest(name=model.model, version=model.model_version)
         try:
-            async with asyncio.timeout(seconds):
-                return bool((await self._ask("ModelReady", request, kserve.ModelReadyResponse)).ready)
-        except (RpcError, TimeoutError):
+            return bool((await self._ask("ModelReady", request, kserve.ModelReadyResponse)).ready)
+        except RpcError:
             return False
 
     async def infer(self, model: Model, request: kserve.ModelInferRequest) -> kserve.ModelInferResponse:
-        """Raises :class:`Refused` with Triton's own message: 400, 503, 504 or 500."""
+        """Raises :class:`Refused` with Triton's own message: 400, 503 or 500."""
         try:
-            async with asyncio.timeout(model.seconds):
-                return await self._ask("ModelInfer", request, kserve.ModelInferResponse)
-        except TimeoutError:
-            raise _late(model) from None
+            return await self._ask("ModelInfer", request, kserve.ModelInferResponse)
         except RpcError as error:
             await _wait_if_lost(error)
             raise Refused(_STATUS.get(error.status, 500), f"{model}: {error}") from None
@@ -98,10 +95,8 @@ class Triton:
         if body.header_size is not None:
             sent = {"Content-Type": "application/octet-stream", _HEADER_LENGTH: str(body.header_size)}
         try:
-            async with asyncio.timeout(model.seconds), self._http.post(url, data=body.body, headers=sent) as answer:
+            async with self._http.post(url, data=body.body, headers=sent) as answer:
                 content, size = await answer.read(), answer.headers.get(_HEADER_LENGTH)
-        except TimeoutError:
-            raise _late(model) from None
         except aiohttp.ClientError as error:
             await asyncio.sleep(_LOST_SECONDS)
             raise Refused(503, f"{model}: Triton cannot be reached: {error}") from None
@@ -120,7 +115,3 @@ class Triton:
 async def _wait_if_lost(error: Exception) -> None:
     if isinstance(error, Lost):
         await asyncio.sleep(_LOST_SECONDS)
-
-
-def _late(model: Model) -> Refused:
-    return Refused(504, f"{model} did not answer within {model.seconds:g} s")
