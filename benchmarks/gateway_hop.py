@@ -4,9 +4,9 @@
     python -m benchmarks.gateway_hop --repository build/cpu/gateway     those of a built gateway
 
 One client with plain sockets that stay open sends the same tensors to Triton over HTTP, with binary tensors, and to the
-gateway in each form that it takes, one request after the other, then from the start. The hop is the median behind the
-gateway less that of Triton direct. What Triton answers over HTTP and over gRPC is not equally fast, so the gateway's
-two clients of it are measured likewise, beside gRPC's own.
+gateway in each form that it takes, one request after the other, then from the start. The hop is the median of what a
+request took longer than the one to Triton in the same turn. Triton answers over gRPC a little later than over HTTP, so
+the gateway's client of it is measured likewise, beside gRPC's own. Processor time is the gateway's, or the client's.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
@@ -40,8 +41,17 @@ from triton_ensembles.triton.gateway_server import TABLE, GatewayServer
 _SERVICE = "inference.GRPCInferenceService"
 _IMAGE = Path(__file__).parents[1] / "ensembles" / "resnet" / "ensemble" / "examples" / "flower.jpg"
 _TEXT = "The capital of France is [MASK]."
+_DIRECT = "Triton, HTTP"
+_FORMS = ("gateway, JSON", "gateway, raw bytes", "gateway, KServe v2")
 _WARM_UP = 20  # requests
-Times = Mapping[str, list[float]]
+
+
+@dataclass
+class Measured:
+    """One kind of request: seconds of each, and processor time of all."""
+
+    seconds: list[float] = field(default_factory=list)
+    processor: float = 0.0
 
 
 class Connection:
@@ -88,29 +98,36 @@ def measure(server: GatewayServer, model: Model, what: str, fields: Mapping[str,
     request = asyncio.run(_encoded(server, model, fields))
     forms = _forms(server, model, fields, request)
     try:
-        times = in_turn(forms, rounds)
+        measured = in_turn(forms, server.pid, rounds)
     finally:
         for each in forms.values():
             each.close()
-    direct = median(times["Triton, HTTP"])
-    print(f"{model}, {what}: medians of {rounds} requests")
-    for name, seconds in times.items():
-        print(f"  {name:28} {1e3 * median(seconds):7.3f} ms   hop {1e3 * (median(seconds) - direct):6.3f} ms")
+    direct = measured[_DIRECT].seconds
     clients = uvloop.run(_clients(server, request.SerializeToString(), rounds))
-    for name, (seconds, processor) in clients.items():
-        print(f"  {name:28} {1e3 * median(seconds):7.3f} ms   processor {1e3 * processor:6.3f} ms")
+    print(f"{model}, {what}: {rounds} requests of each       median          hop    processor time")
+    for name, found in (measured | clients).items():
+        hop = median(each - other for each, other in zip(found.seconds, direct, strict=True))
+        shown = f"{1e3 * hop:8.3f} ms" if name in _FORMS else f"{'':11}"
+        print(f"  {name:32} {1e3 * median(found.seconds):8.3f} ms  {shown}   {1e3 * found.processor / rounds:6.3f} ms")
 
 
-def in_turn(forms: Mapping[str, Connection], rounds: int) -> Times:
-    """Seconds of each request."""
-    times: dict[str, list[float]] = {name: [] for name in forms}
+def in_turn(forms: Mapping[str, Connection], pid: int, rounds: int) -> dict[str, Measured]:
+    """Seconds of each request, and processor time of the process ``pid``."""
+    measured = {name: Measured() for name in forms}
     for number in range(_WARM_UP + rounds):
         for name, connection in forms.items():
-            began = time.perf_counter()
+            used, began = _processor_seconds(pid), time.perf_counter()
             connection.send()
+            seconds = time.perf_counter() - began
             if number >= _WARM_UP:
-                times[name].append(time.perf_counter() - began)
-    return times
+                measured[name].seconds.append(seconds)
+                measured[name].processor += _processor_seconds(pid) - used
+    return measured
+
+
+def _processor_seconds(pid: int) -> float:
+    """Of its first thread, which is the gateway's only one."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
 def _forms(
@@ -123,9 +140,9 @@ def _forms(
     named = {ATTRIBUTES: f"modelname={model.name};version={model.version}"}
     head, body = _over_http(request)
     binary = {"Content-Type": "application/octet-stream", "Inference-Header-Content-Length": len(head)}
-    ports = server.ports
+    ports, version = server.ports, f"/versions/{model.model_version}" if model.model_version else ""
     return {
-        "Triton, HTTP": Connection(ports.http, f"/v2/models/{model.model}/infer", binary, body),
+        "Triton, HTTP": Connection(ports.http, f"/v2/models/{model.model}{version}/infer", binary, body),
         "gateway, JSON": Connection(ports.sagemaker, "/invocations", {"Content-Type": "application/json"}, asked),
         "gateway, raw bytes": Connection(
             ports.sagemaker,
@@ -166,8 +183,8 @@ async def _encoded(server: GatewayServer, model: Model, fields: Mapping[str, byt
         await triton.close()
 
 
-async def _clients(server: GatewayServer, message: bytes, rounds: int) -> dict[str, tuple[list[float], float]]:
-    """Seconds of each call of Triton over gRPC, made in turn, and the processor time of one."""
+async def _clients(server: GatewayServer, message: bytes, rounds: int) -> dict[str, Measured]:
+    """Calls of Triton over gRPC, made in turn."""
     url = f"127.0.0.1:{server.ports.grpc}"
     options = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
     async with grpc.aio.insecure_channel(url, options=options) as theirs:
@@ -177,16 +194,15 @@ async def _clients(server: GatewayServer, message: bytes, rounds: int) -> dict[s
                 "Triton, gRPC, the gateway's": lambda: ours.call("ModelInfer", message),
                 "Triton, gRPC, grpc.aio": lambda: infer(message),
             }
-            times: dict[str, list[float]] = {name: [] for name in calls}
-            processor = dict.fromkeys(calls, 0.0)
+            measured = {name: Measured() for name in calls}
             for number in range(_WARM_UP + rounds):
                 for name, call in calls.items():
                     began, used = time.perf_counter(), time.process_time()
                     await call()
                     if number >= _WARM_UP:
-                        times[name].append(time.perf_counter() - began)
-                        processor[name] += time.process_time() - used
-    return {name: (times[name], processor[name] / rounds) for name in calls}
+                        measured[name].seconds.append(time.perf_counter() - began)
+                        measured[name].processor += time.process_time() - used
+    return measured
 
 
 def main() -> None:

@@ -1,6 +1,8 @@
 """The gateway as an ASGI application: /ping and /invocations of SageMaker's contract, and /metrics."""
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic_core import from_json, to_json
@@ -42,20 +44,21 @@ class Gateway:
 
     async def _ping(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         """200 when every model of the table is ready and is what the table says; else 503 and why."""
-        why = [each for each in await asyncio.gather(*map(self._not_ready, self._table.models)) if each]
+        asked = (self._not_listening(), *map(self._not_ready, self._table.models))
+        why = [each for each in await asyncio.gather(*map(_in_time, asked)) if each]
         await (_refuse(send, Refused(503, "; ".join(why))) if why else answer(send, 200, b"\n", "text/plain"))
 
+    async def _not_listening(self) -> str:
+        return "" if await self._triton.listens() else "Triton does not listen for HTTP"
+
     async def _not_ready(self, model: Model) -> str:
+        if not await self._triton.ready(model):
+            return f"{model} is not ready"
         try:
-            async with asyncio.timeout(_PING_SECONDS):
-                if await self._triton.ready(model):
-                    await self._triton.signature(model)
-                    return ""
+            await self._triton.signature(model)
         except Refused as refusal:
             return str(refusal)
-        except TimeoutError:
-            pass
-        return f"{model} is not ready"
+        return ""
 
     async def _metrics(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         await answer(send, 200, self._meters.text(), CONTENT_TYPE_LATEST)
@@ -88,6 +91,14 @@ class Gateway:
         result = decode(model, signature, await self._triton.infer(model, encode(model, signature, payload)))
         said = {"modelname": model.name, "version": model.version, "result": result}
         return to_json(said, inf_nan_mode="null"), JSON
+
+
+async def _in_time(why: Coroutine[Any, Any, str]) -> str:
+    try:
+        async with asyncio.timeout(_PING_SECONDS):
+            return await why
+    except TimeoutError:
+        return f"Triton did not answer within {_PING_SECONDS:g} s"
 
 
 async def _refuse(send: Send, refusal: Refused, **headers: str) -> None:

@@ -79,6 +79,14 @@ class Triton:
         except RpcError:
             return False
 
+    async def listens(self) -> bool:
+        """Whether Triton takes requests over HTTP, which it does a little later than over gRPC."""
+        try:
+            async with self._http.get(f"http://{self._http_url}/v2/health/live") as answer:
+                return answer.ok
+        except aiohttp.ClientError:
+            return False
+
     async def infer(self, model: Model, request: kserve.ModelInferRequest) -> kserve.ModelInferResponse:
         """Raises :class:`Refused` with Triton's own message: 400, 503 or 500."""
         try:
