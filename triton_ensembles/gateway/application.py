@@ -49,7 +49,7 @@ class Gateway:
         await (_refuse(send, Refused(503, "; ".join(why))) if why else answer(send, 200, b"\n", "text/plain"))
 
     async def _not_listening(self) -> str:
-        return "" if await self._triton.listens() else "Triton does not listen for HTTP"
+        return "" if await self._triton.listens() else "Triton is not ready: it does not listen for HTTP"
 
     async def _not_ready(self, model: Model) -> str:
         if not await self._triton.ready(model):
@@ -98,7 +98,7 @@ async def _in_time(why: Coroutine[Any, Any, str]) -> str:
         async with asyncio.timeout(_PING_SECONDS):
             return await why
     except TimeoutError:
-        return f"Triton did not answer within {_PING_SECONDS:g} s"
+        return f"Triton is not ready: no answer within {_PING_SECONDS:g} s"
 
 
 async def _refuse(send: Send, refusal: Refused, **headers: str) -> None:

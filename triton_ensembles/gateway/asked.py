@@ -14,6 +14,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -150,7 +151,8 @@ def _find(table: Table, name: object, version: object) -> Model:
     raise Refused(404, f"{name} has no version {str(version)[:100]!r}", versions=known)
 
 
-def _attributes(header: str) -> dict[str, str]:
+@lru_cache(maxsize=256)  # clients send the same again and again
+def _attributes(header: str) -> Mapping[str, str]:
     """``modelname=resnet;version=1``, percent-encoded where need be; clients may add others of their own."""
     pairs = (part.partition("=") for part in _SEPARATORS.split(header)) if header else ()
     found: dict[str, str] = {}

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pybase64
 from tritonclient.grpc import service_pb2 as kserve
 from tritonclient.utils import deserialize_bytes_tensor, serialize_byte_tensor, triton_to_np_dtype
 
-import pybase64
 from triton_ensembles.gateway.asked import Fields, Raw
 from triton_ensembles.gateway.errors import Refused
 from triton_ensembles.gateway.table import Form, Input, Model
@@ -27,6 +28,11 @@ class Tensor:
     datatype: str
     shape: tuple[int, ...]
     batches: bool
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """numpy's: object for BYTES."""
+        return np.dtype(triton_to_np_dtype(self.datatype))
 
 
 @dataclass(frozen=True)
@@ -76,11 +82,15 @@ def decode(model: Model, signature: Signature, response: kserve.ModelInferRespon
     """The client's result: what the table says of the response's one row."""
     arrays = {}
     for output, content in zip(response.outputs, response.raw_output_contents, strict=True):
-        array = _array(output.datatype, content).reshape(output.shape)
-        arrays[output.name] = (array[0] if signature.outputs[output.name].batches else array).tolist()
+        tensor = signature.outputs[output.name]
+        array = _array(tensor, content).reshape(tuple(output.shape))
+        arrays[output.name] = (array[0] if tensor.batches else array).tolist()
     if isinstance(model.result, str):
         return arrays[model.result]
-    rows = zip(*(arrays[name] for name in model.outputs), strict=True)
+    columns = [arrays[name] for name in model.outputs]
+    if not all(isinstance(each, list) for each in columns) or len(set(map(len, columns))) > 1:
+        raise Refused(500, f"{model}: its outputs {', '.join(model.outputs)} are not lists of one length")
+    rows = zip(*columns, strict=True)
     if isinstance(model.result, tuple):
         return [list(row) for row in rows]
     return [dict(zip(model.result, row, strict=True)) for row in rows]
@@ -157,12 +167,11 @@ def _encode_bytes(value: object, source: Input, tensor: Tensor) -> Encoded:
 
 def _encode_json(value: object, source: Input, tensor: Tensor) -> Encoded:
     place = f"payload.{source.field}"
-    dtype = triton_to_np_dtype(tensor.datatype)
     try:
         if tensor.datatype == "BYTES":
             array = np.vectorize(_as_text, otypes=[np.object_])(np.array(value, dtype=np.object_))
         else:
-            array = _numbers(value, tensor.datatype, np.dtype(dtype))
+            array = _numbers(value, tensor.datatype, tensor.dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise Refused(400, f"{place} cannot become a tensor of {tensor.datatype}: {error}") from None
     if tensor.batches:
@@ -207,7 +216,7 @@ _ENCODERS: Mapping[Form, Callable[[Any, Input, Tensor], Encoded]] = {
 }
 
 
-def _array(datatype: str, content: bytes) -> np.ndarray[Any, Any]:
-    if datatype == "BYTES":
+def _array(tensor: Tensor, content: bytes) -> np.ndarray[Any, Any]:
+    if tensor.datatype == "BYTES":
         return np.array([each.decode(errors="replace") for each in deserialize_bytes_tensor(content)], dtype=np.object_)
-    return np.frombuffer(content, triton_to_np_dtype(datatype))
+    return np.frombuffer(content, tensor.dtype)
