@@ -68,8 +68,10 @@ _FILE = """        return [pb_utils.Tensor("SIZE", np.array([[self.get(request, 
 """
 _WAITS = """        path = self.get(request, "PATH")[0].decode()
         open(path + ".reached", "w").close()
-        while not os.path.exists(path):
+        while not os.path.exists(path) and not request.is_cancelled():
             time.sleep(0.01)
+        if request.is_cancelled():
+            open(path + ".canceled", "w").close()
         return [pb_utils.Tensor("SEEN", np.array([path.encode()], dtype=np.object_))]
 """
 TABLE = """
@@ -112,6 +114,14 @@ model = "waits"
 inputs.PATH = { field = "path", form = "text" }
 result = "SEEN"
 seconds = 90
+
+[[models]]
+name = "waits"
+version = "hasty"
+model = "waits"
+inputs.PATH = { field = "path", form = "text" }
+result = "SEEN"
+seconds = 0.5
 """
 
 

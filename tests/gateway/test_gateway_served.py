@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -48,6 +50,9 @@ def send(
     return status, json.loads(said) if given == "application/json" else said, given
 
 
+NUMBERS = {"modelname": "numbers", "version": "1"}
+
+
 def asks(name: str, payload: object, **more: object) -> dict[str, Any]:
     return {"modelname": name, "payload": payload, **more}
 
@@ -57,7 +62,7 @@ def asks(name: str, payload: object, **more: object) -> dict[str, Any]:
     [
         (asks("numbers", {"x": [1, 2.5]}), {"modelname": "numbers", "version": "1", "result": [2, 3.5]}),
         (asks("numbers", {"x": [1]}, version="2-beta"), {"modelname": "numbers", "version": "2-beta", "result": [10]}),
-        (asks("numbers", {"x": [1]}, version=1), {"modelname": "numbers", "version": "1", "result": [2]}),
+        (asks("numbers", {"x": [1]}, version=1), {**NUMBERS, "result": [2]}),
         (
             asks("size", {"img": base64.b64encode(b"four").decode()}),
             {"modelname": "size", "version": "1", "result": [[4]]},
@@ -66,6 +71,8 @@ def asks(name: str, payload: object, **more: object) -> dict[str, Any]:
             asks("size", {"img": "data:image/png;base64," + base64.b64encode(b"four").decode()}),
             {"modelname": "size", "version": "1", "result": [[4]]},
         ),
+        (asks("size", {"img": "_-8=\n"}), {"modelname": "size", "version": "1", "result": [[2]]}),
+        (b"\xef\xbb\xbf" + json.dumps(asks("numbers", {"x": []})).encode(), {**NUMBERS, "result": []}),
         (
             asks("words", {"text": "a süß word", "img": base64.b64encode(b"four").decode()}),
             {
@@ -81,7 +88,7 @@ def asks(name: str, payload: object, **more: object) -> dict[str, Any]:
     ],
 )
 def test_the_clients_json_is_answered_by_name_and_version(
-    gateway: GatewayServer, body: dict[str, Any], answer: dict[str, Any]
+    gateway: GatewayServer, body: bytes | dict[str, Any], answer: dict[str, Any]
 ) -> None:
     assert send(gateway, body) == (200, answer, "application/json")
 
@@ -93,7 +100,7 @@ def test_a_number_that_json_does_not_have_is_null(gateway: GatewayServer) -> Non
 
 @pytest.mark.parametrize("kind", ["image/jpeg", "image/png", "application/octet-stream"])
 def test_raw_bytes_are_the_payload_and_a_header_names_the_model(gateway: GatewayServer, kind: str) -> None:
-    status, answer, _ = send(gateway, b"\xff\xd8\xff12345", kind, "modelname=size; version=1; trace=7")
+    status, answer, _ = send(gateway, b"\xff\xd8\xff12345", kind, "modelname=s%69ze; version=1; trace=7")
     assert (status, answer["result"]) == (200, [[8]])
 
 
@@ -136,6 +143,18 @@ def test_kserve_bodies_pass_through_in_json_and_binary(gateway: GatewayServer) -
         (asks("numbers", {"x": ["a"]}), "application/json", "", 400, "payload.x cannot become a tensor of FP32"),
         (asks("numbers", {"x": [[1]]}), "application/json", "", 400, "payload.x has the dimensions [1, 1]"),
         (asks("numbers", {"x": [1]}, vesion=1), "application/json", "", 400, "did you mean 'version'"),
+        (
+            asks("numbers", {"x": [1e40]}),
+            "application/json",
+            "",
+            400,
+            "payload.x cannot become a tensor of FP32: a num",
+        ),
+        (asks("numbers", {"x": [None]}), "application/json", "", 400, "payload.x cannot become a tensor of FP32: null"),
+        (b'{"modelname": "numbers", "payload": {"x": [NaN]}}', "application/json", "", 400, "the body is not JSON"),
+        ('{"modelname": "numbers"}'.encode("utf-16"), "application/json", "", 400, "the body is not JSON in UTF-8"),
+        (b"", "application/json", "", 400, "the body is empty"),
+        (asks("size", {"img": ["AAAA"]}), "application/json", "", 400, "payload.img must be a string"),
         (asks("size", {"img": "~~"}), "application/json", "", 400, "payload.img is not base64"),
         (asks("size", {"img": ""}), "application/json", "", 400, "payload.img is empty"),
         (asks("size", {"img": 7}), "application/json", "", 400, "payload.img must be a string"),
@@ -144,11 +163,15 @@ def test_kserve_bodies_pass_through_in_json_and_binary(gateway: GatewayServer) -
         (b"[" * 50000, "application/json", "", 400, "the body is not JSON"),
         (b"text", "text/plain", "modelname=size", 400, "does not take one raw text: it needs img (base64)"),
         (b"\xff\xfe", "text/plain", "modelname=waits", 400, "payload.path is not UTF-8"),
+        (b"a", "text/plain; charset=latin1", "modelname=waits", 415, "send the text as UTF-8"),
+        (b"bytes", "image/jpeg", "modelname=size;modelname=words", 400, "names two of modelname: 'size' and 'words'"),
         (b"bytes", "image/jpeg", "", 400, f"name it by the header {ATTRIBUTES}: modelname=numbers;version=1"),
         (b"bytes", "image/jpeg", "modelname=words", 400, "it needs text (text), img (base64)"),
         (b"x", "video/mp4", "modelname=size", 415, "Content-Type 'video/mp4' is not taken"),
         (b"x", f"{BINARY};json-header-size=9", "modelname=size", 400, "json-header-size"),
         ({"inputs": []}, "application/json", "", 400, "name it by the header"),
+        ({"inputs": {}}, "application/json", "modelname=numbers", 400, "inputs must be a list"),
+        (b"{}x", f"{BINARY};json-header-size=2", "modelname=numbers", 400, "inputs must be a list"),
         ({"inputs": [{"name": "Z"}]}, "application/json", "modelname=numbers", 400, "But no field is set"),
         (b"x" * 100_001, "image/jpeg", "modelname=size", 413, "larger than 100000 bytes"),
     ],
@@ -180,6 +203,53 @@ def test_a_slow_model_holds_up_no_other_and_is_counted(gateway: GatewayServer, t
     assert answers[0][1]["result"] == [str(gate)]
     assert 'gateway_requests_total{model="waits",status="200",version="1"} 1.0' in metrics(gateway)
     assert 'gateway_requests_running{model="waits",version="1"} 0.0' in metrics(gateway)
+
+
+def test_triton_stops_work_whose_client_has_gone_and_work_that_takes_too_long(
+    gateway: GatewayServer, tmp_path: Path
+) -> None:
+    gone, late = tmp_path / "gone", tmp_path / "late"
+    client = http.client.HTTPConnection(gateway.sagemaker_url)
+    client.request("POST", "/invocations", json.dumps(asks("waits", {"path": str(gone)})))
+    while not gone.with_name("gone.reached").exists():
+        time.sleep(0.01)
+    client.close()
+    while not gone.with_name("gone.canceled").exists():
+        time.sleep(0.01)
+    assert 'gateway_requests_total{model="waits",status="499",version="1"} 1.0' in metrics(gateway)
+
+    status, answer, _ = send(gateway, asks("waits", {"path": str(late)}, version="hasty"))
+    assert (status, answer) == (504, {"error": "waits version hasty did not answer within 0.5 s"})
+    while not late.with_name("late.canceled").exists():
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("head", "status", "answer"),
+    [
+        ("GET /invocations HTTP/1.1", 405, b'{"error":"/invocations takes POST"}'),
+        ("GET /models HTTP/1.1", 404, b'{"error":"there is nothing here but /invocations, /ping, /metrics"}'),
+        ("GET /ping HTTP/1.0", 200, b"\n"),
+        (
+            "POST /invocations HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Length: 0",
+            415,
+            b"Content-Encoding 'gzip' is not taken",
+        ),
+        (
+            "POST /invocations HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 100001",
+            413,
+            b"larger than 100000 bytes",
+        ),
+    ],
+)
+def test_other_requests_are_answered_as_http_has_it(
+    gateway: GatewayServer, head: str, status: int, answer: bytes
+) -> None:
+    with socket.create_connection(("127.0.0.1", gateway.ports.sagemaker)) as client:
+        client.sendall(f"{head}\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        said = client.makefile("rb").read()
+    assert int(said.split()[1]) == status
+    assert answer in said
 
 
 def metrics(server: GatewayServer) -> str:

@@ -11,9 +11,14 @@ The last two name the model in ``X-Amzn-SageMaker-Custom-Attributes: modelname=r
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+from urllib.parse import unquote
+
+from pydantic_core import from_json
 
 from triton_ensembles.gateway.errors import Refused
 from triton_ensembles.gateway.table import Model, Table
@@ -24,6 +29,8 @@ BINARY = "application/vnd.sagemaker-triton.binary+json"
 """The media type of KServe v2 with binary tensors; ``json-header-size`` is the length of the JSON part."""
 
 _KEYS = ("modelname", "version", "payload")
+_SEPARATORS = re.compile(r"[;,]")
+_CHARSET = re.compile(r"""\bcharset\s*=\s*["']?([^\s;"']{1,40})""", re.IGNORECASE)
 _HEADER_SIZE = re.compile(r"json-header-size=(\d{1,9})")
 
 
@@ -59,14 +66,24 @@ class Asked:
 
 
 def read_request(table: Table, headers: Mapping[str, str], body: bytes) -> Asked:
-    """Raises :class:`Refused`: 400 for what cannot be read, 404 for unknown models, 415 for other media types."""
+    """``headers`` are by name in small letters.
+
+    Raises:
+        Refused: 400 for what cannot be read, 404 for unknown models, 415 for other media types and compressed bodies.
+    """
+    if (coding := headers.get("content-encoding", "identity").strip().lower()) != "identity":
+        raise Refused(415, f"Content-Encoding {coding!r} is not taken: send the body as it is")
     kind, _, parameters = headers.get("content-type", "").partition(";")
     kind, attributes = kind.strip().lower(), _attributes(headers.get(ATTRIBUTES.lower(), ""))
     if kind == BINARY:
         found = _HEADER_SIZE.search(parameters)
         if found is None or int(found[1]) > len(body):
             raise Refused(400, f"{BINARY} needs json-header-size, the length of the body's JSON part in bytes")
-        return Asked(_named_in(attributes, table), KServe(body, int(found[1])))
+        if size := int(found[1]):  # without a JSON part, the body is the only tensor
+            _require_inputs(_json(body[:size], "the JSON part of the body"))
+        return Asked(_named_in(attributes, table), KServe(body, size))
+    if kind == "text/plain":
+        _require_utf_8(parameters)
     if kind.startswith("image/") or kind == "text/plain":
         return Asked(_named_in(attributes, table), Raw(body, text=kind == "text/plain"))
     if kind in ("application/json", "") or body.lstrip()[:1] == b"{":  # clients that give no type send others
@@ -77,13 +94,9 @@ def read_request(table: Table, headers: Mapping[str, str], body: bytes) -> Asked
 
 
 def _read_json(table: Table, attributes: Mapping[str, str], body: bytes) -> Asked:
-    try:
-        given = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise Refused(400, f"the body is not JSON: {error}") from None
-    if not isinstance(given, dict):
-        raise Refused(400, "the body must be a JSON object with modelname and payload")
+    given = _json(body, "the body")
     if "inputs" in given and "payload" not in given:
+        _require_inputs(given)
         return Asked(_named_in(attributes, table), KServe(body, None))
     for key in given:
         if key not in _KEYS:
@@ -98,6 +111,23 @@ def _read_json(table: Table, attributes: Mapping[str, str], body: bytes) -> Aske
     return Asked(model, Fields(payload))
 
 
+def _json(text: bytes, what: str) -> dict[str, Any]:
+    if not text:
+        raise Refused(400, f"{what} is empty")
+    try:
+        given = from_json(text.removeprefix(BOM_UTF8), allow_inf_nan=False)
+    except ValueError as error:
+        raise Refused(400, f"{what} is not JSON in UTF-8: {error}") from None
+    if not isinstance(given, dict):
+        raise Refused(400, f"{what} must be a JSON object, with modelname and payload, or with inputs of KServe v2")
+    return given
+
+
+def _require_inputs(given: Mapping[str, Any]) -> None:
+    if not isinstance(given.get("inputs"), list):
+        raise Refused(400, "inputs must be a list of tensors, as KServe v2 has it")
+
+
 def _named_in(attributes: Mapping[str, str], table: Table) -> Model:
     if "modelname" not in attributes:
         example = f"{ATTRIBUTES}: modelname={table.models[0].name};version={table.models[0].version}"
@@ -107,10 +137,10 @@ def _named_in(attributes: Mapping[str, str], table: Table) -> Model:
 
 def _find(table: Table, name: object, version: object) -> Model:
     if name is None:
-        raise Refused(400, "modelname is missing", models=table.names())
-    versions = table.versions(name) if isinstance(name, str) else []
+        raise Refused(400, "modelname is missing", models=[*table.by_name])
+    versions = table.by_name.get(name, ()) if isinstance(name, str) else ()
     if not versions:
-        raise Refused(404, f"there is no model {str(name)[:100]!r}", models=table.names())
+        raise Refused(404, f"there is no model {str(name)[:100]!r}", models=[*table.by_name])
     if version is None or version == "":
         return versions[0]
     wanted = str(version) if isinstance(version, str | int) and not isinstance(version, bool) else None
@@ -121,10 +151,22 @@ def _find(table: Table, name: object, version: object) -> Model:
     raise Refused(404, f"{name} has no version {str(version)[:100]!r}", versions=known)
 
 
-def _attributes(header: str) -> dict[str, str]:
-    """``modelname=resnet;version=1``; SageMaker's clients may add others of their own."""
-    pairs = (part.partition("=") for part in re.split(r"[;,]", header))
-    return {key.strip().lower(): value.strip() for key, _, value in pairs if value.strip()}
+@lru_cache(maxsize=256)  # clients send the same again and again
+def _attributes(header: str) -> Mapping[str, str]:
+    """``modelname=resnet;version=1``, percent-encoded where need be; clients may add others of their own."""
+    pairs = (part.partition("=") for part in _SEPARATORS.split(header)) if header else ()
+    found: dict[str, str] = {}
+    for key, _, value in pairs:
+        key, value = key.strip().lower(), unquote(value.strip())
+        if value and key in ("modelname", "version") and found.setdefault(key, value) != value:
+            raise Refused(400, f"{ATTRIBUTES} names two of {key}: {found[key][:100]!r} and {value[:100]!r}")
+    return found
+
+
+def _require_utf_8(parameters: str) -> None:
+    found = _CHARSET.search(parameters)
+    if found and found[1].lower() not in ("utf-8", "utf8", "us-ascii"):
+        raise Refused(415, f"charset {found[1]!r} is not taken: send the text as UTF-8")
 
 
 def _example(model: Model) -> str:

@@ -20,6 +20,9 @@ from triton_ensembles.gateway.triton import Triton
 from triton_ensembles.processes import die_with_parent
 
 _TRITON_SECONDS = 30.0  # that Triton may take to end
+_IDLE_SECONDS = (
+    75  # that a connection stays open without a request: longer than clients keep theirs, so none meets its end
+)
 _DRAIN_SECONDS = 60  # that requests under way may take at SIGTERM: as long as SageMaker waits for any
 
 
@@ -55,9 +58,13 @@ class Container:
         triton = Triton(self.grpc_url, self.http_url)
         server = uvicorn.Server(
             uvicorn.Config(
-                Gateway(self.table, triton).application(),
+                Gateway(self.table, triton),
+                lifespan="off",
+                ws="none",
+                proxy_headers=False,
                 log_level="warning",
                 access_log=False,
+                timeout_keep_alive=_IDLE_SECONDS,
                 timeout_graceful_shutdown=_DRAIN_SECONDS,
             )
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -95,13 +97,13 @@ class Table(_Frozen):
             raise ValueError(f"{twice} is listed twice")
         return self
 
-    def names(self) -> list[str]:
-        """The names of the models, each once, in the order of the table."""
-        return list(dict.fromkeys(each.name for each in self.models))
-
-    def versions(self, name: str) -> list[Model]:
-        """The models of this name; the first is the one for requests without a version."""
-        return [each for each in self.models if each.name == name]
+    @cached_property
+    def by_name(self) -> Mapping[str, Sequence[Model]]:
+        """The versions of each name; the first is the one for requests without a version."""
+        found: dict[str, list[Model]] = {}
+        for each in self.models:
+            found.setdefault(each.name, []).append(each)
+        return found
 
 
 def read_table(path: Path) -> Table:

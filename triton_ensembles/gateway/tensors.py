@@ -1,12 +1,12 @@
 """Payloads to tensors, and tensors to results, as the table declares them. No model's numerics are here."""
 
-import base64
-import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pybase64
 from tritonclient.grpc import service_pb2 as kserve
 from tritonclient.utils import deserialize_bytes_tensor, serialize_byte_tensor, triton_to_np_dtype
 
@@ -28,6 +28,11 @@ class Tensor:
     datatype: str
     shape: tuple[int, ...]
     batches: bool
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """numpy's: object for BYTES."""
+        return np.dtype(triton_to_np_dtype(self.datatype))
 
 
 @dataclass(frozen=True)
@@ -77,11 +82,15 @@ def decode(model: Model, signature: Signature, response: kserve.ModelInferRespon
     """The client's result: what the table says of the response's one row."""
     arrays = {}
     for output, content in zip(response.outputs, response.raw_output_contents, strict=True):
-        array = _array(output.datatype, content).reshape(tuple(output.shape))
-        arrays[output.name] = _plain(array[0] if signature.outputs[output.name].batches else array)
+        tensor = signature.outputs[output.name]
+        array = _array(tensor, content).reshape(tuple(output.shape))
+        arrays[output.name] = (array[0] if tensor.batches else array).tolist()
     if isinstance(model.result, str):
         return arrays[model.result]
-    rows = zip(*(arrays[name] for name in model.outputs), strict=True)
+    columns = [arrays[name] for name in model.outputs]
+    if not all(isinstance(each, list) for each in columns) or len(set(map(len, columns))) > 1:
+        raise Refused(500, f"{model}: its outputs {', '.join(model.outputs)} are not lists of one length")
+    rows = zip(*columns, strict=True)
     if isinstance(model.result, tuple):
         return [list(row) for row in rows]
     return [dict(zip(model.result, row, strict=True)) for row in rows]
@@ -106,16 +115,33 @@ def _values(model: Model, payload: Fields | Raw) -> Mapping[str, Any]:
 
 
 Encoded = tuple[list[int], bytes]
+_JSON_KINDS = {
+    "b": "true and false",
+    **dict.fromkeys("iu", "integers"),
+    "f": "fractions",
+    "U": "strings",
+    "O": "null, objects, and numbers of more than 64 bits",
+}
+_OTHER_BASE64 = str.maketrans("-_", "+/", " \t\r\n")
 
 
 def _encode_file(value: object, source: Input, tensor: Tensor) -> Encoded:
     if isinstance(value, str):
         _, comma, encoded = value.partition("base64,") if value.startswith("data:") else ("", "", value)
         try:
-            value = base64.b64decode(encoded if comma else value, validate=True)
-        except (binascii.Error, ValueError) as error:
+            value = _decoded(encoded if comma else value)
+        except ValueError as error:  # binascii.Error is one
             raise Refused(400, f"payload.{source.field} is not base64: {error}") from None
     return _encode_bytes(value, source, tensor)
+
+
+def _decoded(base64: str) -> bytes:
+    """Also of the alphabet for URLs, of text in lines, and without padding. Raises ValueError."""
+    try:
+        return pybase64.b64decode(base64, validate=True)
+    except ValueError:
+        plain = base64.translate(_OTHER_BASE64)
+        return pybase64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
 
 
 def _encode_text(value: object, source: Input, tensor: Tensor) -> Encoded:
@@ -141,19 +167,11 @@ def _encode_bytes(value: object, source: Input, tensor: Tensor) -> Encoded:
 
 def _encode_json(value: object, source: Input, tensor: Tensor) -> Encoded:
     place = f"payload.{source.field}"
-    dtype = triton_to_np_dtype(tensor.datatype)
     try:
         if tensor.datatype == "BYTES":
             array = np.vectorize(_as_text, otypes=[np.object_])(np.array(value, dtype=np.object_))
         else:
-            array = np.array(value)
-            if array.dtype == np.object_ or not np.can_cast(array.dtype, dtype, "same_kind"):
-                raise TypeError(f"{array.dtype} values are not {tensor.datatype}")
-            if array.dtype.kind in "iu" and np.dtype(dtype).kind in "iu":
-                limits = np.iinfo(dtype)
-                if array.size and (array.min() < limits.min or array.max() > limits.max):
-                    raise ValueError(f"a number is outside of {tensor.datatype}")
-            array = array.astype(dtype)
+            array = _numbers(value, tensor.datatype, tensor.dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise Refused(400, f"{place} cannot become a tensor of {tensor.datatype}: {error}") from None
     if tensor.batches:
@@ -166,6 +184,23 @@ def _encode_json(value: object, source: Input, tensor: Tensor) -> Encoded:
         raise Refused(400, f"{place} has the dimensions {given}, and the model takes {wanted} (-1 is any)")
     content = serialize_byte_tensor(array).tobytes() if tensor.datatype == "BYTES" else array.tobytes()
     return list(array.shape), content
+
+
+def _numbers(value: object, datatype: str, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    array = np.array(value)
+    if not array.size:
+        return array.astype(dtype)
+    if not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise TypeError(f"{_JSON_KINDS.get(array.dtype.kind, array.dtype.name)} cannot be {datatype}")
+    if array.dtype.kind in "iu" and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        if array.min() < limits.min or array.max() > limits.max:
+            raise ValueError(f"a number is outside of {datatype}")
+    with np.errstate(over="ignore"):
+        array = array.astype(dtype)
+    if dtype.kind == "f" and not np.isfinite(array).all():  # JSON has neither NaN nor infinity
+        raise ValueError(f"a number is outside of {datatype}")
+    return array
 
 
 def _as_text(value: object) -> bytes:
@@ -181,16 +216,7 @@ _ENCODERS: Mapping[Form, Callable[[Any, Input, Tensor], Encoded]] = {
 }
 
 
-def _array(datatype: str, content: bytes) -> np.ndarray[Any, Any]:
-    if datatype == "BYTES":
+def _array(tensor: Tensor, content: bytes) -> np.ndarray[Any, Any]:
+    if tensor.datatype == "BYTES":
         return np.array([each.decode(errors="replace") for each in deserialize_bytes_tensor(content)], dtype=np.object_)
-    return np.frombuffer(content, triton_to_np_dtype(datatype))
-
-
-def _plain(array: np.ndarray[Any, Any]) -> Any:
-    """Lists for JSON, which has no NaN and no infinity: they are null."""
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        finite = np.isfinite(array)
-        array = array.astype(np.object_)
-        array[~finite] = None
-    return array.tolist()
+    return np.frombuffer(content, tensor.dtype)

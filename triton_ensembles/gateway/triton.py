@@ -1,36 +1,33 @@
 """The Triton beside the gateway: KServe v2 over gRPC, on connections that stay open."""
 
 import asyncio
+from typing import Any
 
 import aiohttp
-import grpc
-import grpc.aio
 from tritonclient.grpc import service_pb2 as kserve
-from tritonclient.grpc.service_pb2_grpc import GRPCInferenceServiceStub
 
+from triton_ensembles.gateway import http2
 from triton_ensembles.gateway.asked import BINARY, KServe
+from triton_ensembles.gateway.channel import Channel
 from triton_ensembles.gateway.errors import Refused
+from triton_ensembles.gateway.http2 import Lost, RpcError
 from triton_ensembles.gateway.table import Model
-from triton_ensembles.gateway.tensors import Signature, Tensor
+from triton_ensembles.gateway.tensors import Signature, Tensor, misfit
 
 _HEADER_LENGTH = "Inference-Header-Content-Length"
-_OPTIONS = (
-    ("grpc.max_send_message_length", -1),
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.use_local_subchannel_pool", 1),  # a connection each: no model's large messages hold up another's
-)
 _LOST_SECONDS = 5.0  # that a request waits when Triton is gone: the container ends meanwhile, and another one answers
 _STATUS = {
-    grpc.StatusCode.INVALID_ARGUMENT: 400,
-    grpc.StatusCode.NOT_FOUND: 503,  # the table names it, so it is Triton that lacks it
-    grpc.StatusCode.UNAVAILABLE: 503,
-    grpc.StatusCode.DEADLINE_EXCEEDED: 504,
-    grpc.StatusCode.RESOURCE_EXHAUSTED: 503,
+    http2.INVALID_ARGUMENT: 400,
+    http2.NOT_FOUND: 503,  # the table names it, so it is Triton that lacks it
+    http2.UNAVAILABLE: 503,
+    http2.RESOURCE_EXHAUSTED: 503,
 }
 
 
 class Triton:
     """The client of one server, for every model of a table. To be made on the event loop that uses it.
+
+    Its methods take as long as Triton does; one that is canceled is canceled at Triton.
 
     Args:
         grpc_url: ``127.0.0.1:8001``.
@@ -38,9 +35,8 @@ class Triton:
     """
 
     def __init__(self, grpc_url: str, http_url: str) -> None:
-        self._grpc_url, self._http_url = grpc_url, http_url
-        self._channels: dict[Model, grpc.aio.Channel] = {}
-        self._stubs: dict[Model, GRPCInferenceServiceStub] = {}
+        self._http_url = http_url
+        self._grpc = Channel(grpc_url, "inference.GRPCInferenceService")
         self._signatures: dict[Model, Signature] = {}
         self._http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
@@ -49,41 +45,55 @@ class Triton:
         )
 
     async def signature(self, model: Model) -> Signature:
-        """Triton's description of the model, asked for once. Raises :class:`Refused` (503) while it is not ready."""
+        """Triton's description of the model, asked for until it fits the table.
+
+        Raises:
+            Refused: 503 while it is not ready, 500 when it does not fit.
+        """
         if found := self._signatures.get(model):
             return found
-        stub, which = self._stub(model), {"name": model.model, "version": model.model_version}
+        named = {"name": model.model, "version": model.model_version}
+        about, configured = kserve.ModelMetadataRequest(**named), kserve.ModelConfigRequest(**named)
         try:
-            metadata = await stub.ModelMetadata(kserve.ModelMetadataRequest(**which), timeout=model.seconds)
-            config = await stub.ModelConfig(kserve.ModelConfigRequest(**which), timeout=model.seconds)
-        except grpc.aio.AioRpcError as error:
-            await self._wait_if_lost(model)
-            raise Refused(503, f"{model} is not ready: {error.details()}") from None
+            metadata = await self._ask("ModelMetadata", about, kserve.ModelMetadataResponse)
+            config = await self._ask("ModelConfig", configured, kserve.ModelConfigResponse)
+        except RpcError as error:
+            await _wait_if_lost(error)
+            raise Refused(503, f"{model} is not ready: {error}") from None
         batches = config.config.max_batch_size > 0
         inputs, outputs = (
             {each.name: Tensor(each.datatype, tuple(each.shape), batches) for each in tensors}
             for tensors in (metadata.inputs, metadata.outputs)
         )
-        self._signatures[model] = Signature(inputs, outputs)
-        return self._signatures[model]
+        signature = Signature(inputs, outputs)
+        if fault := misfit(model, signature):
+            raise Refused(500, fault)
+        self._signatures[model] = signature
+        return signature
 
-    async def ready(self, model: Model, seconds: float) -> bool:
+    async def ready(self, model: Model) -> bool:
         """Whether Triton answers inference requests for the model."""
         request = kserve.ModelReadyRequest(name=model.model, version=model.model_version)
         try:
-            return bool((await self._stub(model).ModelReady(request, timeout=seconds)).ready)
-        except grpc.aio.AioRpcError:
+            return bool((await self._ask("ModelReady", request, kserve.ModelReadyResponse)).ready)
+        except RpcError:
+            return False
+
+    async def listens(self) -> bool:
+        """Whether Triton takes requests over HTTP, which it does a little later than over gRPC."""
+        try:
+            async with self._http.get(f"http://{self._http_url}/v2/health/live") as answer:
+                return answer.ok
+        except aiohttp.ClientError:
             return False
 
     async def infer(self, model: Model, request: kserve.ModelInferRequest) -> kserve.ModelInferResponse:
-        """Raises :class:`Refused` with Triton's own message: 400, 503, 504 or 500."""
+        """Raises :class:`Refused` with Triton's own message: 400, 503 or 500."""
         try:
-            return await self._stub(model).ModelInfer(request, timeout=model.seconds)
-        except grpc.aio.AioRpcError as error:
-            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
-                raise Refused(504, f"{model} did not answer within {model.seconds:g} s") from None
-            await self._wait_if_lost(model)
-            raise Refused(_STATUS.get(error.code(), 500), f"{model}: {error.details()}") from None
+            return await self._ask("ModelInfer", request, kserve.ModelInferResponse)
+        except RpcError as error:
+            await _wait_if_lost(error)
+            raise Refused(_STATUS.get(error.status, 500), f"{model}: {error}") from None
 
     async def forward(self, model: Model, body: KServe) -> tuple[int, str, bytes]:
         """Send a body of KServe v2 as it is. Returns the status, the media type and the body of Triton's answer."""
@@ -93,10 +103,8 @@ class Triton:
         if body.header_size is not None:
             sent = {"Content-Type": "application/octet-stream", _HEADER_LENGTH: str(body.header_size)}
         try:
-            async with asyncio.timeout(model.seconds), self._http.post(url, data=body.body, headers=sent) as answer:
+            async with self._http.post(url, data=body.body, headers=sent) as answer:
                 content, size = await answer.read(), answer.headers.get(_HEADER_LENGTH)
-        except TimeoutError:
-            raise Refused(504, f"{model} did not answer within {model.seconds:g} s") from None
         except aiohttp.ClientError as error:
             await asyncio.sleep(_LOST_SECONDS)
             raise Refused(503, f"{model}: Triton cannot be reached: {error}") from None
@@ -104,16 +112,14 @@ class Triton:
         return answer.status, kind, content
 
     async def close(self) -> None:
+        self._grpc.close()
         await self._http.close()
-        await asyncio.gather(*(channel.close() for channel in self._channels.values()))
 
-    async def _wait_if_lost(self, model: Model) -> None:
-        if self._channels[model].get_state() is not grpc.ChannelConnectivity.READY:
-            await asyncio.sleep(_LOST_SECONDS)
+    async def _ask(self, method: str, request: Any, answer: Any) -> Any:
+        """``answer``: the class of the message that the method answers with."""
+        return answer.FromString(await self._grpc.call(method, request.SerializeToString()))
 
-    def _stub(self, model: Model) -> GRPCInferenceServiceStub:
-        if model not in self._stubs:
-            channel = grpc.aio.insecure_channel(self._grpc_url, options=_OPTIONS)
-            self._channels[model] = channel
-            self._stubs[model] = GRPCInferenceServiceStub(channel)
-        return self._stubs[model]
+
+async def _wait_if_lost(error: Exception) -> None:
+    if isinstance(error, Lost):
+        await asyncio.sleep(_LOST_SECONDS)
