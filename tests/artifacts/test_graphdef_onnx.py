@@ -46,7 +46,7 @@ def make(source: Path, output: Path, names: tuple[str, str]) -> dict[str, str | 
 
 
 def make_in_a_process(source: Path, output: Path, names: tuple[str, str], seed: str = "random") -> dict[str, Any]:
-    """As the build does. The conversion of InceptionV3 takes 9 GB, which the process of the tests would keep."""
+    """As the build does. The conversion of InceptionV3 takes 2.4 GB, which the process of the tests would keep."""
     job = {
         "output": os.fspath(output),
         "files": {source.name: os.fspath(source)},
