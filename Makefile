@@ -88,10 +88,11 @@ status: .venv/ready ## Show the endpoint: state, instances, cost, archives
 undeploy: .venv/ready ## Delete everything that deploy and upload created
 	@$(CLI) undeploy --endpoint $(ENDPOINT)
 
-lint: .venv/ready ## Check style, spelling, layers and types (ruff, codespell, import-linter, mypy)
+lint: .venv/ready ## Check style, spelling, layers, types and the Dockerfile (ruff, codespell, import-linter, mypy, hadolint)
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	@.venv/bin/codespell
 	@.venv/bin/lint-imports --no-logo
+	@.venv/bin/hadolint gateway/Dockerfile
 	@.venv/bin/mypy
 
 setup: .venv/ready ## Install everything (.venv and .triton), or repair .triton; the other targets do it when needed

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import io
-from collections.abc import Mapping, Sequence
+import json
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ import tritonclient.http as http
 from PIL import Image
 from tritonclient.utils import InferenceServerException
 
+from checkout import ROOT
 from pipelines.dali_pipe import preprocess
 from tests.ensembles.clients import PHOTOGRAPHS
 from tests.ensembles.small import BERT, BERT_OPTIONS, BLOCKS, RESNET, RESNET_SEEDS, YOLO, YOLO_OPTIONS
@@ -25,10 +29,14 @@ from triton_ensembles.artifacts.resnet50_torchscript import fill as fill_resnet
 from triton_ensembles.artifacts.yolo_onnx import fill as fill_yolox
 from triton_ensembles.artifacts.yolox import Yolox
 from triton_ensembles.building.built import Built, choose
+from triton_ensembles.building.gateway import stage_gateway
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.plan import plan_build
+from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.answer import answer_lines
 from triton_ensembles.examples.folder import read_examples
+from triton_ensembles.gateway.table import read_table
+from triton_ensembles.triton.gateway_server import GatewayServer
 from triton_ensembles.triton.targets import fused
 
 Array = npt.NDArray[Any]
@@ -285,6 +293,58 @@ def test_bert_fills_in_the_words_of_transformers(small_client: Any, words: Path)
 def test_a_text_that_cannot_be_used_is_refused_with_its_row(small_client: Any, text: bytes, reason: str) -> None:
     with pytest.raises(InferenceServerException, match=reason):
         ask(small_client, BERT, {"TEXT": np.array([[TEXTS[0].encode()], [text]], dtype=np.object_)})
+
+
+# The gateway before all three
+
+
+@pytest.fixture(scope="module")
+def gateway(small: dict[str, Built], small_places: Places) -> Iterator[GatewayServer]:
+    path = ROOT / "gateway" / "models.toml"
+    folder = stage_gateway(list(small.values()), read_table(path), path, small_places, "cpu")
+    with GatewayServer(folder, log=small_places.build / "gateway.log") as server:
+        yield server
+
+
+def post(gateway: GatewayServer, **body: Any) -> Any:
+    request = urllib.request.Request(f"http://{gateway.sagemaker_url}/invocations", json.dumps(body).encode())
+    with urllib.request.urlopen(request, timeout=300) as answer:
+        return json.loads(answer.read())
+
+
+@pytest.mark.parametrize(("asked", "version"), [({"version": "1"}, 1), ({"version": 2}, 2), ({}, 2)])
+def test_each_version_of_resnet_answers_by_its_number(
+    gateway: GatewayServer, small: dict[str, Built], asked: dict[str, Any], version: int
+) -> None:
+    image = SHOTS["flower"]
+    found = post(gateway, modelname=RESNET, payload={"img": base64.b64encode(image).decode()}, **asked)
+    classes, scores = expected_classes(version, image)
+    labels = (small[RESNET].repository / f"{RESNET}.postprocess/1/imagenet_classes.txt").read_text().splitlines()
+    assert found["version"] == str(version)
+    assert [each["label"] for each in found["result"]] == [labels[each] for each in classes]
+    np.testing.assert_allclose([each["score"] for each in found["result"]], scores, rtol=1e-3)
+
+
+def test_objects_and_words_are_answered_as_lists(gateway: GatewayServer, small_client: Any) -> None:
+    image = SHOTS["china"]
+    found = post(gateway, modelname=YOLO, payload={"img": base64.b64encode(image).decode()})
+    direct = ask(small_client, YOLO, {"IMAGE": rows([image])})
+    assert len(found["result"]) == direct["COUNT"][0, 0]
+    np.testing.assert_allclose([each["box"] for each in found["result"]], direct["BOXES"][0], atol=0.01)
+    words = post(gateway, modelname=BERT, payload={"text": TEXTS[0]})["result"]
+    direct = ask(small_client, BERT, {"TEXT": np.array([[TEXTS[0].encode()]], dtype=np.object_)})
+    assert [each["token"].encode() for each in words] == direct["TOKENS"][0].tolist()
+
+
+def test_a_version_that_no_step_has_is_refused_by_its_place(
+    small: dict[str, Built], small_places: Places, tmp_path: Path
+) -> None:
+    path = tmp_path / "models.toml"
+    path.write_text(
+        (ROOT / "gateway" / "models.toml").read_text().replace('steps_version = "1"', 'steps_version = "7"')
+    )
+    with pytest.raises(EnsembleError, match="resnet version 1: no step of resnet has a version 7"):
+        stage_gateway(list(small.values()), read_table(path), path, small_places, "cpu")
 
 
 def test_they_are_built_by_name_only(places: Places) -> None:

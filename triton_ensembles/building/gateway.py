@@ -11,8 +11,9 @@ from triton_ensembles.building.places import Places
 from triton_ensembles.building.staging import place
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import remove
-from triton_ensembles.gateway.table import Table
+from triton_ensembles.gateway.table import Model, Table
 from triton_ensembles.triton.gateway_server import TABLE
+from triton_ensembles.triton.model_config import CONFIG, format_config, read_config
 
 NAME = "gateway"
 
@@ -31,23 +32,40 @@ def ensembles_of(table: Table, having: Sequence[str], path: Path) -> list[str]:
     return wanted
 
 
-def stage_gateway(built: Sequence[Built], table: Path, places: Places, target: str) -> Path:
-    """Write build/TARGET/gateway: the models of all of them, the table, and a manifest. Returns the folder.
+def stage_gateway(built: Sequence[Built], table: Table, path: Path, places: Places, target: str) -> Path:
+    """Write build/TARGET/gateway: the models of all of them, the table at ``path``, and a manifest. Returns the folder.
 
     Raises:
-        EnsembleError: they are for different Pythons.
+        EnsembleError: they are for different Pythons, or the table has a version that no step has.
     """
     python = python_of({each.name: each.repository for each in built})
     folder = places.repository(target, NAME)
     remove(folder)
     for each in built:
-        for model in sorted(path for path in each.repository.iterdir() if path.is_dir()):
-            shutil.copytree(model, folder / model.name, copy_function=place_file)
-    shutil.copy2(table, folder / TABLE)
+        for source in sorted(path for path in each.repository.iterdir() if path.is_dir()):
+            shutil.copytree(source, folder / source.name, copy_function=place_file)
+    for model in table.models:
+        if model.steps_version:
+            _write_version(folder, model, path)
+    shutil.copy2(path, folder / TABLE)
     weights = "random" if any(each.random for each in built) else "pretrained"
     manifest = {"python": python, "weights": weights, "ensembles": {each.name: each.manifest for each in built}}
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
     return folder
+
+
+def _write_version(folder: Path, model: Model, table: Path) -> None:
+    """Write the ensemble of a version of its steps."""
+    config, version = read_config(folder / model.model / CONFIG), model.steps_version
+    pinned = [step for step in config.ensemble_scheduling.step if (folder / step.model_name / version).is_dir()]
+    if not pinned:
+        message = f"{model}: no step of {model.model} has a version {version}"
+        raise EnsembleError(message, path=table, cure="a fused ensemble has one version only; build it for TARGET=cpu")
+    for step in pinned:
+        step.model_version = int(version)
+    config.name = model.served
+    (folder / model.served / "1").mkdir(parents=True)
+    (folder / model.served / CONFIG).write_text(format_config(config), encoding="utf-8")
 
 
 def place_file(source: str, destination: str) -> None:

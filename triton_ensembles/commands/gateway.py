@@ -65,7 +65,7 @@ def gateway(
         built_for = options.target_served_here(target, image, instance)
         ports.refuse_busy(GatewayServer.port_names)  # before the build, which may take long
     built = build_all(tuple(names), weights, weights_dir, built_for)
-    folder = stage_gateway(built, table_path, places, built_for.name)
+    folder = stage_gateway(built, table, table_path, places, built_for.name)
     if archive:
         written = places.archive(built_for.name, NAME)
         write_archive(folder, written, progress=output.progress())

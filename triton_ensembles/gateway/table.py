@@ -49,6 +49,9 @@ class Model(_Frozen):
     """Triton's model, mostly an ensemble."""
     model_version: str = Field("", pattern=r"^([1-9][0-9]*)?$")
     """Its version in Triton, a folder's name; without it, the model's version_policy decides."""
+    steps_version: str = Field("", pattern=r"^([1-9][0-9]*)?$")
+    """Of an ensemble: the version of those steps that have it. Triton has one config for all versions of an ensemble,
+    so the command ``gateway`` writes another ensemble over the same steps."""
     inputs: dict[str, Input] = Field(min_length=1)
     """By the name of the input tensor."""
     result: str | tuple[str, ...] | dict[str, str]
@@ -57,7 +60,7 @@ class Model(_Frozen):
     seconds: float = Field(60.0, gt=0)
     """How long an answer may take. SageMaker waits 60 s for a container."""
 
-    @field_validator("version", mode="before")
+    @field_validator("version", "model_version", "steps_version", mode="before")
     @classmethod
     def _is_text(cls, version: object) -> object:
         return str(version) if isinstance(version, int) and not isinstance(version, bool) else version
@@ -69,6 +72,11 @@ class Model(_Frozen):
         if not self.outputs:
             raise ValueError("result names no output tensor")
         return self
+
+    @property
+    def served(self) -> str:
+        """The name under which Triton has it."""
+        return f"{self.model}.version_{self.steps_version}" if self.steps_version else self.model
 
     @property
     def outputs(self) -> tuple[str, ...]:

@@ -51,9 +51,9 @@ def misfit(model: Model, signature: Signature) -> str:
     ):
         for name in wanted:
             if name not in having:
-                return f"{model}: Triton's model {model.model} has no {kind} {name}; it has {', '.join(having)}"
+                return f"{model}: Triton's model {model.served} has no {kind} {name}; it has {', '.join(having)}"
     if missing := signature.inputs.keys() - model.inputs.keys():
-        return f"{model}: nothing says where the input {min(missing)} of Triton's model {model.model} comes from"
+        return f"{model}: nothing says where the input {min(missing)} of Triton's model {model.served} comes from"
     for name, source in model.inputs.items():
         datatype = signature.inputs[name].datatype
         if source.form != "json" and datatype != "BYTES" and not (source.form == "base64" and datatype == "UINT8"):
@@ -67,7 +67,7 @@ def misfit(model: Model, signature: Signature) -> str:
 def encode(model: Model, signature: Signature, payload: Fields | Raw) -> kserve.ModelInferRequest:
     """The request for one row. Raises :class:`Refused` (400) for a payload that names the wrong field or value."""
     values = _values(model, payload)
-    request = kserve.ModelInferRequest(model_name=model.model, model_version=model.model_version)
+    request = kserve.ModelInferRequest(model_name=model.served, model_version=model.model_version)
     for name, source in model.inputs.items():
         tensor = signature.inputs[name]
         shape, content = _ENCODERS[source.form](values[source.field], source, tensor)

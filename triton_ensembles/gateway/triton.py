@@ -52,7 +52,7 @@ class Triton:
         """
         if found := self._signatures.get(model):
             return found
-        named = {"name": model.model, "version": model.model_version}
+        named = {"name": model.served, "version": model.model_version}
         about, configured = kserve.ModelMetadataRequest(**named), kserve.ModelConfigRequest(**named)
         try:
             metadata = await self._ask("ModelMetadata", about, kserve.ModelMetadataResponse)
@@ -73,7 +73,7 @@ class Triton:
 
     async def ready(self, model: Model) -> bool:
         """Whether Triton answers inference requests for the model."""
-        request = kserve.ModelReadyRequest(name=model.model, version=model.model_version)
+        request = kserve.ModelReadyRequest(name=model.served, version=model.model_version)
         try:
             return bool((await self._ask("ModelReady", request, kserve.ModelReadyResponse)).ready)
         except RpcError:
@@ -98,7 +98,7 @@ class Triton:
     async def forward(self, model: Model, body: KServe) -> tuple[int, str, bytes]:
         """Send a body of KServe v2 as it is. Returns the status, the media type and the body of Triton's answer."""
         version = f"/versions/{model.model_version}" if model.model_version else ""
-        url = f"http://{self._http_url}/v2/models/{model.model}{version}/infer"
+        url = f"http://{self._http_url}/v2/models/{model.served}{version}/infer"
         sent = {"Content-Type": "application/json"}
         if body.header_size is not None:
             sent = {"Content-Type": "application/octet-stream", _HEADER_LENGTH: str(body.header_size)}
