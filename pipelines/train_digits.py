@@ -16,17 +16,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import sys
 import warnings
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
-
-# Sums in one order, so that the same seed gives the same bytes. Before numpy is imported.
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +31,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
+MODEL = "network/1/model.onnx"
+"""The file's path in the ensemble."""
 STEP = Path(__file__).resolve().parents[1] / "ensembles" / "digits" / "preprocess" / "1"
 CLASSES = 10
 HIDDEN = 64
@@ -69,7 +66,8 @@ def digits() -> tuple[Array, Array, Array]:
 def inks() -> Array:
     """FP64 [1797, 64]: what the step makes of the pictures."""
     ink = part_of_preprocess("digit").ink
-    return np.stack([ink(picture.astype(np.float32)).reshape(-1) for picture in digits()[0]]).astype(np.float64)
+    rows: Array = np.stack([ink(picture.astype(np.float32)).reshape(-1) for picture in digits()[0]])
+    return rows.astype(np.float64)
 
 
 def train(seed: int, share: float = 1.0) -> MLPClassifier:
@@ -80,6 +78,7 @@ def train(seed: int, share: float = 1.0) -> MLPClassifier:
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
+    from threadpoolctl import threadpool_limits
 
     _, labels, held_out = digits()
     chosen = np.flatnonzero(~held_out)
@@ -89,7 +88,7 @@ def train(seed: int, share: float = 1.0) -> MLPClassifier:
     )
     seen = inks()[chosen]
     mean = seen.mean(axis=0)
-    with warnings.catch_warnings():
+    with threadpool_limits(1), warnings.catch_warnings():  # of matrices this small, threads only wait for each other
         warnings.simplefilter("ignore", ConvergenceWarning)  # it ends after EPOCHS
         network.fit(seen - mean, labels[chosen])
     network.intercepts_[0] -= mean @ network.coefs_[0]  # so it takes ink as it is

@@ -1,4 +1,4 @@
-"""A gray picture of one digit to 8 x 8 values of ink, as the network was trained on, whatever its size, place and colors."""
+"""A gray picture of one digit to 8 x 8 values of ink, which the network reads, whatever its size, place and colors."""
 
 import numpy as np
 

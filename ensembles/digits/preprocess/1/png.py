@@ -41,7 +41,7 @@ class Header(NamedTuple):
 
 
 def decode(content, most_pixels):
-    """Gray values FP32 [height, width], 0 to 255, and opacity FP32 [height, width], 0 to 1, or None where all is opaque.
+    """Gray values [height, width], 0 to 255, and opacity [height, width], 0 to 1, which is None where all is opaque.
 
     Raises:
         ValueError: it is not a complete PNG, or has more than ``most_pixels``.
