@@ -13,7 +13,9 @@ def ink(gray, opacity=None):
         gray: [height, width], 0 to 255.
         opacity: [height, width], 0 to 1; what is transparent becomes paper.
     """
-    contrast = np.abs(gray - _paper(gray)) if opacity is None else _drawn(gray, opacity)
+    if opacity is not None:
+        gray = _on_paper(gray, opacity)
+    contrast = np.abs(gray - _background(gray))
     most = contrast.max()
     if most < 1:  # an empty sheet
         return np.zeros((SIDE, SIDE), np.float32)
@@ -27,16 +29,16 @@ def ink(gray, opacity=None):
     return (down @ contrast @ across.T).astype(np.float32)
 
 
-def _paper(gray):
-    """The gray of the background: what most of the picture's rim has."""
+def _background(gray):
+    """What most of the picture's rim has."""
     return np.median(np.concatenate([gray[0], gray[-1], gray[:, 0], gray[:, -1]]))
 
 
-def _drawn(gray, opacity):
-    """What is drawn on nothing: dark strokes on white paper, bright ones on black, then as any other picture."""
+def _on_paper(gray, opacity):
+    """Dark strokes on white paper, bright ones on black."""
     seen = opacity.sum()
-    paper = 255.0 if seen and (gray * opacity).sum() / seen < 127.5 else 0.0
-    return np.abs((gray - paper) * opacity)
+    paper = 255.0 if seen and (gray * opacity).sum() < 127.5 * seen else 0.0
+    return gray * opacity + paper * (1 - opacity)
 
 
 def _shares(start, side, size):
