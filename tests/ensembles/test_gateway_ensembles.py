@@ -290,6 +290,6 @@ def test_a_text_that_cannot_be_used_is_refused_with_its_row(small_client: Any, t
 def test_they_are_built_by_name_only(places: Places) -> None:
     """Otherwise `make demo` would take longer than a newcomer has patience for."""
     leading = {folder.name for folder in choose(places.ensembles, (), leading=True)}
-    assert leading == {"bert_trt", "dali_inception", "resnet_pytorch"}
+    assert leading == {"bert_trt", "dali_inception", "digits", "resnet_pytorch"}
     assert {RESNET, YOLO, BERT} < {folder.name for folder in choose(places.ensembles, ())}
     assert [folder.name for folder in choose(places.ensembles, (YOLO,), leading=True)] == [YOLO]

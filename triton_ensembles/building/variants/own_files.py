@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
@@ -28,7 +29,36 @@ class OwnFiles(Protocol):
         """The file on this machine; one that is downloaded lies in ``scratch``. Raises :class:`EnsembleError`."""
 
 
-def own_files(place: str, table: Path) -> OwnFiles:
+class Buckets:
+    """The client of S3, made when it is needed."""
+
+    @cached_property
+    def client(self) -> Any:
+        """With the credentials, the region and the AWS_ENDPOINT_URL that boto3 finds."""
+        try:
+            import boto3
+            from botocore.config import Config
+        except ModuleNotFoundError as error:
+            raise missing_extra(error, "an s3:// source") or error from error
+        config = Config(connect_timeout=10, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 3})
+        return boto3.Session().client("s3", config=config)
+
+    @contextmanager
+    def reading(self, address: str) -> Iterator[Any]:
+        """The client; what fails is told as :class:`EnsembleError`."""
+        client = self.client
+        from boto3.exceptions import Boto3Error
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            yield client
+        except (BotoCoreError, ClientError, Boto3Error) as error:
+            reason = " ".join(str(error).split())[:200]
+            message = f"{address} cannot be read: {reason}"
+            raise EnsembleError(message, cure="see to the address and the credentials") from error
+
+
+def own_files(place: str, table: Path, buckets: Buckets) -> OwnFiles:
     """What ``files`` of a row of ``table`` stands for. A relative path is one in the folder of the table.
 
     Raises:
@@ -36,7 +66,7 @@ def own_files(place: str, table: Path) -> OwnFiles:
     """
     if place.startswith(S3):
         bucket, _, prefix = place.removeprefix(S3).partition("/")
-        return _Bucket(bucket, prefix if prefix.endswith("/") or not prefix else f"{prefix}/")
+        return _Bucket(buckets, bucket, prefix if prefix.endswith("/") or not prefix else f"{prefix}/")
     if "\0" in place or "://" in place:
         raise EnsembleError(f"{place!r} is neither a folder nor an s3:// address", cure="name one of them")
     if ".." in PurePosixPath(place).parts:
@@ -74,51 +104,27 @@ class _Folder:
 
 @dataclass(frozen=True)
 class _Bucket:
+    buckets: Buckets
     bucket: str
     prefix: str
 
     def listed(self) -> Iterator[tuple[str, Identity]]:
-        try:
-            for page in _client().get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=self.prefix):
+        with self.buckets.reading(self._address) as client:
+            for page in client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=self.prefix):
                 for each in page.get("Contents", ()):
                     inner = each["Key"].removeprefix(self.prefix)
                     if inner and not inner.endswith("/"):
                         yield inner, (each["Size"], each["ETag"])
-        except _errors() as error:
-            raise self._refusal(error) from error
 
     def fetched(self, inner: str, scratch: Path) -> Path:
         path = scratch / inner.replace("/", "%2F")
-        try:
-            _client().download_file(self.bucket, self.prefix + inner, str(path))
-        except _errors() as error:
-            raise self._refusal(error) from error
+        with self.buckets.reading(self._address) as client:
+            client.download_file(self.bucket, self.prefix + inner, str(path))
         return path
 
-    def _refusal(self, error: Exception) -> EnsembleError:
-        reason = " ".join(str(error).split())[:200]
-        return EnsembleError(
-            f"{S3}{self.bucket}/{self.prefix} cannot be read: {reason}", cure="see to the address and the credentials"
-        )
-
-
-@cache
-def _client() -> Any:
-    """With the credentials, the region and the AWS_ENDPOINT_URL that boto3 finds."""
-    try:
-        import boto3
-        from botocore.config import Config
-    except ModuleNotFoundError as error:
-        raise missing_extra(error, "an s3:// source") or error from error
-    config = Config(connect_timeout=10, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 3})
-    return boto3.Session().client("s3", config=config)
-
-
-def _errors() -> tuple[type[Exception], ...]:
-    from boto3.exceptions import Boto3Error
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    return (BotoCoreError, ClientError, Boto3Error)
+    @property
+    def _address(self) -> str:
+        return f"{S3}{self.bucket}/{self.prefix}"
 
 
 def _refuse(error: OSError) -> None:

@@ -56,6 +56,8 @@ def read_table(path: Path) -> Table:
         EnsembleError: the file is not a CSV in UTF-8, its header is wrong, or it has no row.
     """
     text = read_text(path, _MOST_BYTES).removeprefix("\ufeff")
+    if "\0" in text:
+        raise EnsembleError("this is not a text file in UTF-8", path=path, cure="save it as UTF-8")
     records = _records(path, text)
     _, header = next(records, (1, []))
     columns = [cell.strip() for cell in header]

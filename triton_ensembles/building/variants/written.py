@@ -11,7 +11,7 @@ from triton_ensembles.archive.clone_texts import Changes, Replacement
 from triton_ensembles.archive.clones import Original, read_original
 from triton_ensembles.building.variants.archive_places import ArchivePlaces
 from triton_ensembles.building.variants.checked import Checks
-from triton_ensembles.building.variants.own_files import Identity, OwnFiles, own_files
+from triton_ensembles.building.variants.own_files import Buckets, Identity, OwnFiles, own_files
 from triton_ensembles.building.variants.state import VariantsState, remove_leftovers
 from triton_ensembles.building.variants.table import Row, Table
 from triton_ensembles.errors import EnsembleError
@@ -64,7 +64,7 @@ class _Writer:
 
     def __init__(self, original: Original, table: Table, progress: Progress) -> None:
         self._original, self._table = original, table
-        self._places = ArchivePlaces(original)
+        self._places, self._buckets = ArchivePlaces(original), Buckets()
         self._columns = {column: self._step_and_key(column) for column in table.columns}
         progress(f"checking {original.archive.name}")
         self._checks = Checks.of(original)
@@ -92,7 +92,7 @@ class _Writer:
         Raises:
             EnsembleError: the row's files cannot be used, or check finds errors in the archive.
         """
-        place = own_files(row.files, self._table.path) if row.files else None
+        place = own_files(row.files, self._table.path, self._buckets) if row.files else None
         own = self._own(row, place, scratch) if place else []
         parameters = self._parameters(row)
         inputs = digest([*self._common, row.name, {each.path: each.sha256 for each in own}, parameters])
