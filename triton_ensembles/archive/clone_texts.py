@@ -13,7 +13,7 @@ from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.model_names import ModelNames
 from triton_ensembles.files import parse_json
 from triton_ensembles.fused.plan import DIGEST, PLAN
-from triton_ensembles.triton.model_config import CONFIG, format_config, parse_config
+from triton_ensembles.triton.model_config import CONFIG, ModelConfig, format_config, parse_config
 
 
 @dataclass(frozen=True)
@@ -57,38 +57,44 @@ def is_plan(path: str) -> bool:
     return len(parts) == 3 and parts[1].isdecimal() and parts[2] == PLAN
 
 
-def fused_steps(plan: bytes) -> list[str]:
-    """The steps of a fused ensemble; none where this is some other file of the name."""
-    return [step["name"] for step in (_parsed_plan(plan) or {"steps": []})["steps"]]
-
-
-def texts_of(originals: Mapping[str, bytes], names: ModelNames, changes: Changes) -> dict[str, bytes]:
-    """The texts of a clone, by their paths in the original archive.
+class CloneTexts:
+    """The texts of one archive, parsed once for all of its clones.
 
     Args:
-        originals: those of the archive, by path; see :func:`differs`.
+        originals: the content of each by its path; see :func:`differs`.
     """
-    plans = {path: _plan(path, content, changes) for path, content in originals.items() if is_plan(path)}
-    texts = dict(plans)
-    for path, content in originals.items():
-        if path == MANIFEST:
-            texts[path] = _manifest(content, changes, names)
-        elif is_config(path):
-            folder = path.rpartition("/")[0]
-            plan = next((text for each, text in plans.items() if each.startswith(f"{folder}/")), b"")
-            texts[path] = _config(path, content, names, changes, hashlib.sha256(plan).hexdigest() if plan else "")
-    return texts
 
+    def __init__(self, originals: Mapping[str, bytes], names: ModelNames) -> None:
+        self.originals, self._names = originals, names
+        self._configs = {
+            path: parse_config(content.decode(), path) for path, content in originals.items() if is_config(path)
+        }
 
-def _config(path: str, content: bytes, names: ModelNames, changes: Changes, plan_sha256: str) -> bytes:
-    config = parse_config(content.decode(), path)
-    folder = path.rpartition("/")[0]
-    names.rename(config, folder, changes.name)
-    for key, value in changes.parameters.get(folder, {}).items():
-        config.parameters[key].string_value = value
-    if plan_sha256 and DIGEST in config.parameters:  # reading a missing key of a protobuf map would add it
-        config.parameters[DIGEST].string_value = plan_sha256
-    return format_config(config).encode()
+    @property
+    def steps(self) -> list[str]:
+        """The steps of a fused ensemble."""
+        plans = (_parsed_plan(content) for path, content in self.originals.items() if is_plan(path))
+        return [step["name"] for plan in plans if plan for step in plan["steps"]]
+
+    def of(self, changes: Changes) -> dict[str, bytes]:
+        """Those of a clone, by their paths in the original."""
+        texts = {path: _plan(path, content, changes) for path, content in self.originals.items() if is_plan(path)}
+        digests = {path.partition("/")[0]: hashlib.sha256(plan).hexdigest() for path, plan in texts.items()}
+        for path, config in self._configs.items():
+            texts[path] = self._config(path.rpartition("/")[0], config, changes, digests)
+        if MANIFEST in self.originals:
+            texts[MANIFEST] = _manifest(self.originals[MANIFEST], changes, self._names)
+        return texts
+
+    def _config(self, folder: str, original: ModelConfig, changes: Changes, plans: Mapping[str, str]) -> bytes:
+        config = ModelConfig()
+        config.CopyFrom(original)
+        self._names.rename(config, folder, changes.name)
+        for key, value in changes.parameters.get(folder, {}).items():
+            config.parameters[key].string_value = value
+        if folder in plans and DIGEST in config.parameters:  # reading a missing key of a protobuf map would add it
+            config.parameters[DIGEST].string_value = plans[folder]
+        return format_config(config).encode()
 
 
 def _manifest(content: bytes, changes: Changes, names: ModelNames) -> bytes:

@@ -19,11 +19,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
 from triton_ensembles.archive.budget import ArchiveError, Budget
-from triton_ensembles.archive.clone_texts import Changes, Replacement, differs, is_config, texts_of
+from triton_ensembles.archive.clone_texts import Changes, CloneTexts, Replacement, differs, is_config
 from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.model_names import ModelNames, model_names
 from triton_ensembles.archive.tar import safe_path, unsafe_because
@@ -101,8 +102,9 @@ class Original:
     """An archive that is cloned.
 
     Attributes:
+        folder: where clones are written.
         names: of its models.
-        texts: the content of those files in which clones differ, by path.
+        scratch: the file with what is compressed.
     """
 
     archive: Path
@@ -111,11 +113,10 @@ class Original:
     names: ModelNames
     members: Sequence[_Member]
 
-    @property
-    def texts(self) -> dict[str, bytes]:
-        return {
-            info.name: content for info, content in self.members if isinstance(content, bytes) and differs(info.name)
-        }
+    @cached_property
+    def texts(self) -> CloneTexts:
+        kept = ((info.name, content) for info, content in self.members if isinstance(content, bytes))
+        return CloneTexts({path: content for path, content in kept if differs(path)}, self.names)
 
     @property
     def files(self) -> list[str]:
@@ -164,7 +165,7 @@ class Original:
     def _segments(self, changes: Changes) -> Iterator[bytes | _Compressed | Replacement]:
         """The clone as a sequence of bytes still to be compressed, of gzip members that only need to be copied, and of
         files that are read."""
-        texts = texts_of(self.texts, self.names, changes)
+        texts = self.texts.of(changes)
         pending = bytearray()
         for original, content in self.members:
             if original.name in changes.left_out:

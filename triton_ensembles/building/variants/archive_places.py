@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from triton_ensembles.archive.clone_texts import differs, fused_steps, is_plan
+from triton_ensembles.archive.clone_texts import differs
 from triton_ensembles.archive.clones import Original
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.errors import EnsembleError
@@ -38,11 +38,9 @@ class ArchivePlaces:
     @cached_property
     def _steps(self) -> dict[str, str]:
         """How the step is called in :class:`Changes`, by every name that people may write."""
-        plans = [content for path, content in self.original.texts.items() if is_plan(path)]
-        fused = [step for plan in plans for step in fused_steps(plan)]
         models = sorted(self.original.names.models)
         short = {model.removeprefix(f"{self.original.names.top}."): model for model in models}
-        return short | {model: model for model in models} | {step: step for step in fused}
+        return short | {model: model for model in models} | {step: step for step in self.original.texts.steps}
 
     def file(self, inner: str) -> str:
         """The path in the archive of what a variant has at ``inner``.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from triton_ensembles.archive.clone_texts import Changes, texts_of
+from triton_ensembles.archive.clone_texts import Changes
 from triton_ensembles.archive.clones import Original
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.tar import read_archive
@@ -66,7 +66,7 @@ class Checks:
         self._clean.append(visible)
 
     def _repository(self, changes: Changes, own: Mapping[str, Entry], path: Path) -> Repository:
-        texts = texts_of(self.original.texts, self.original.names, changes)
+        texts = self.original.texts.of(changes)
         paths: dict[str, str] = {}
 
         def members() -> Iterator[Entry]:
@@ -92,7 +92,7 @@ class Checks:
 def _destination(original: Original) -> Destination:
     """What the archive was built for, as its manifest says."""
     try:
-        manifest = parse_json(original.texts.get(MANIFEST, b"{}"))
+        manifest = parse_json(original.texts.originals.get(MANIFEST, b"{}"))
         said = [manifest.get(key, "") for key in ("target", "instance", "image")]
     except (ValueError, AttributeError):
         return ANYWHERE

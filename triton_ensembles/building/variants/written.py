@@ -50,8 +50,11 @@ def write_variants(archive: Path, table: Table, folder: Path, progress: Progress
         EnsembleError: the archive cannot be cloned or has faults of its own, a column names no step of it, or the
             variants do not fit on the disk.
     """
-    with read_original(archive, folder, progress) as original:
-        writer = _Writer(original, table, progress)
+    with (
+        read_original(archive, folder, progress) as original,
+        tempfile.TemporaryDirectory(dir=folder, prefix=".downloaded-") as scratch,
+    ):
+        writer = _Writer(original, table, Path(scratch), progress)
         try:
             for row in table.rows:
                 yield writer.variant(row)
@@ -62,8 +65,8 @@ def write_variants(archive: Path, table: Table, folder: Path, progress: Progress
 class _Writer:
     """Writes the rows of one table."""
 
-    def __init__(self, original: Original, table: Table, progress: Progress) -> None:
-        self._original, self._table = original, table
+    def __init__(self, original: Original, table: Table, scratch: Path, progress: Progress) -> None:
+        self._original, self._table, self._scratch = original, table, scratch
         self._places, self._buckets = ArchivePlaces(original), Buckets()
         self._columns = {column: self._step_and_key(column) for column in table.columns}
         progress(f"checking {original.archive.name}")
@@ -80,32 +83,34 @@ class _Writer:
             if row.fault:
                 raise EnsembleError(row.fault)
             self._original.refuse_itself(path)
-            with tempfile.TemporaryDirectory(dir=self._original.folder, prefix=".") as scratch:
-                changed = self._write(row, path, Path(scratch))
+            changed = self._write(row, path)
         except EnsembleError as error:
             return Variant(row, path, fault=str(error))
+        finally:
+            for downloaded in self._scratch.iterdir():
+                downloaded.unlink()
         return Variant(row, path, path.stat().st_size, changed)
 
-    def _write(self, row: Row, path: Path, scratch: Path) -> bool:
+    def _write(self, row: Row, path: Path) -> bool:
         """Write the archive, unless it is there as it was written from the same inputs.
 
         Raises:
             EnsembleError: the row's files cannot be used, or check finds errors in the archive.
         """
         place = own_files(row.files, self._table.path, self._buckets) if row.files else None
-        own = self._own(row, place, scratch) if place else []
+        own = self._own(row, place) if place else []
         parameters = self._parameters(row)
         inputs = digest([*self._common, row.name, {each.path: each.sha256 for each in own}, parameters])
         if self.state.is_current(row.name, inputs, path):
             return False
-        files = {each.path: each.replacement(scratch) for each in own}
+        files = {each.path: each.replacement(self._scratch) for each in own}
         changes = Changes(row.name, files, parameters, self._places.left_out(files))
         self._checks.refuse_faults(changes, path)
         self._original.write(changes, path)
         self.state.note(row.name, inputs, path, {each.inner: (each.identity, each.sha256) for each in own})
         return True
 
-    def _own(self, row: Row, place: OwnFiles, scratch: Path) -> list[_Own]:
+    def _own(self, row: Row, place: OwnFiles) -> list[_Own]:
         found: dict[str, _Own] = {}
         for inner, identity in place.listed():
             path, fetched = self._places.file(inner), None
@@ -113,7 +118,7 @@ class _Writer:
                 raise EnsembleError(f"{inner!r} and {found[path].inner!r} are the same file", cure="remove one")
             sha256 = self.state.known_digest(row.name, inner, identity)
             if sha256 is None:
-                fetched = place.fetched(inner, scratch)
+                fetched = place.fetched(inner, self._scratch)
                 sha256 = _digest(fetched)
             found[path] = _Own(place, inner, identity, path, sha256, fetched)
         if not found:
