@@ -36,7 +36,7 @@ for _ in clone(Path(sys.argv[1]), clone_names("tenant", int(sys.argv[2])), Path(
 
 def compare(archive: Path, count: int, rounds: int) -> str:
     """A line for each side, and how the clones compare with the other two."""
-    figures: dict[str, list[tuple[float, float]]] = {"clone": [], "tar czf": [], "cp": []}
+    figures: dict[str, list[tuple[float, float, float]]] = {"clone": [], "tar czf": [], "cp": []}
     for _ in range(rounds):
         with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
             tree, output = Path(folder) / "tree", Path(folder) / "out"
@@ -62,7 +62,7 @@ def compare(archive: Path, count: int, rounds: int) -> str:
 
 def compare_variants(archive: Path, table: Path, rounds: int) -> str:
     """A line for each side, in seconds and bytes a second, and how the variants compare with the copy."""
-    figures: dict[str, list[tuple[float, float]]] = {
+    figures: dict[str, list[tuple[float, float, float]]] = {
         side: [] for side in ("clone --variants", "cp -r", "nothing changed", "one changed")
     }
     size = count = 0
@@ -82,8 +82,8 @@ def compare_variants(archive: Path, table: Path, rounds: int) -> str:
             size, count = sum(path.stat().st_size for path in archives), len(archives)
     lines = []
     for side, values in figures.items():
-        seconds, memory = ([value[column] for value in values] for column in (0, 1))
-        spread = f"{min(seconds):.1f} to {max(seconds):.1f}"
+        seconds, memory, processor = ([value[column] for value in values] for column in (0, 1, 2))
+        spread = f"{min(seconds):.1f} to {max(seconds):.1f}, of a processor {median(processor):.1f}"
         written = f", {size / 1e6 / median(seconds):.0f} MB/s" if "changed" not in side else ""
         lines.append(
             f"{side:16} {count} archives: {median(seconds):.1f} s ({spread}){written}, {median(memory):.0f} MiB"
@@ -94,15 +94,15 @@ def compare_variants(archive: Path, table: Path, rounds: int) -> str:
     return "\n".join([*lines, f"clone takes {median(ratios):.1f} times as long as the copy ({spread})"])
 
 
-def _timed(command: list[str]) -> tuple[float, float]:
-    """Seconds, and MiB of the largest process. Raises CalledProcessError."""
+def _timed(command: list[str]) -> tuple[float, float, float]:
+    """Seconds, MiB of the largest process, and seconds of a processor. Raises CalledProcessError."""
     began = time.perf_counter()
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return time.perf_counter() - began, usage.ru_maxrss / 1024
+    return time.perf_counter() - began, usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime
 
 
 def main() -> None:
