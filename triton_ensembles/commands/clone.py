@@ -1,6 +1,7 @@
 """``clone``: many archives of one ensemble."""
 
 import time
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,8 +76,9 @@ def clone(
         done = _own(archive, variants, folder)
     else:
         done = _equal(archive, clone_names(prefix or "", count or 0), folder)
+        done.random = is_random
     _report(done, folder, time.monotonic() - began)
-    warn_of_random_weights(ensemble, random=is_random and not variants)
+    warn_of_random_weights(ensemble, random=done.random)
     if done.failed:
         raise EnsembleError(
             f"{len(done.failed)} of {done.archives + len(done.failed)} variants have faults and were not written",
@@ -92,6 +94,7 @@ class _Done:
     archives: int = 0
     written: int = 0
     size: int = 0
+    random: bool = False
     failed: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -110,19 +113,25 @@ def _own(archive: Path, csv: Path, folder: Path) -> _Done:
 
     table = read_table(csv)
     done, say = _Done(), _Paced(len(table.rows))
-    for each in write_variants(archive, table, folder, say.now):
-        if each.fault:
-            done.failed.append({"line": each.row.line, "name": each.row.name, "error": each.fault})
-            if len(done.failed) <= _MOST_SHOWN:
-                click.echo(escaped(f"{shown(csv)}:{each.row.line}: error: {each.fault}", lines=True), err=True)
-            elif len(done.failed) == _MOST_SHOWN + 1:
-                click.echo("… there are more rows with faults: --format json lists all of them", err=True)
-        else:
-            done.archives += 1
-            done.written += each.changed
-            done.size += each.size if each.changed else 0
-        say(done)
+    with closing(write_variants(archive, table, folder, say.now)) as variants:
+        for each in variants:
+            if each.fault:
+                done.failed.append({"line": each.row.line, "name": each.row.name, "error": each.fault})
+                _complain(len(done.failed), f"{shown(csv)}:{each.row.line}: error: {each.fault}")
+            else:
+                done.archives += 1
+                done.written += each.changed
+                done.size += each.size if each.changed else 0
+                done.random |= each.random
+            say(done)
     return done
+
+
+def _complain(number: int, line: str) -> None:
+    if number <= _MOST_SHOWN:
+        click.echo(escaped(line, lines=True), err=True)
+    elif number == _MOST_SHOWN + 1:
+        click.echo("… there are more rows with faults: --format json lists all of them", err=True)
 
 
 class _Paced:

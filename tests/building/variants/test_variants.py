@@ -66,6 +66,10 @@ def test_a_broken_variant_is_named_with_its_line_and_does_not_stop_the_others(
     (variants.folder / "weights" / "empty").mkdir()
     variants.add("empty")
     variants.rows += ["outside,../weights/good", "url,https://example.com/", "twice,weights/good", "twice,weights/good"]
+    variants.rows += [f"long,weights/{'x' * 5000}"]
+    (variants.folder / "weights" / "linked").mkdir()
+    (variants.folder / "weights" / "linked" / "network").symlink_to(variants.folder / "weights" / "good" / "network")
+    variants.add("linked")
     variants.add("pipe", good)
     os.mkfifo(variants.folder / "weights" / "pipe" / "fifo")
     variants.add("code", b"import numpy\nclass TritonPythonModel:\n    pass\n", inner="preprocess/1/model.py")
@@ -91,6 +95,8 @@ def test_a_broken_variant_is_named_with_its_line_and_does_not_stop_the_others(
         "url": "neither a folder nor an s3:// address",
         "twice": "is also the name in line",
         "pipe": "this is not a file",
+        "long": "File name too long",
+        "linked": "this is a link to a folder",
         "code": "TritonPythonModel has no method execute",
     }.items():
         assert words in faults[name], faults[name]
@@ -192,7 +198,7 @@ def test_what_is_complete_stays_when_it_is_stopped(variants: Variants, networks:
     )
     next(running)
     with pytest.raises(KeyboardInterrupt):
-        running.throw(KeyboardInterrupt())  # type: ignore[attr-defined]
+        running.throw(KeyboardInterrupt())
     assert [path.name for path in sorted(variants.output.iterdir())] == [".digits.variants.json", "v_0.tar.gz"]
     done = variants.cloned()
     assert (done["archives"], done["written"]) == (3, 2)

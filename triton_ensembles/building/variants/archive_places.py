@@ -12,6 +12,7 @@ from triton_ensembles.archive.clone_texts import differs
 from triton_ensembles.archive.clones import Original
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import parse_json
 from triton_ensembles.spelling import choices, nearest
 from triton_ensembles.triton.model_config import CONFIG
 
@@ -36,6 +37,22 @@ class ArchivePlaces:
         return found | {path: path for path in self.original.files}
 
     @cached_property
+    def random(self) -> set[str]:
+        """The files with random weights, as the manifest says."""
+        try:
+            records = parse_json(self.original.texts.originals.get(MANIFEST, b"{}"))["artifacts"]
+            named = [path for path, record in records.items() if record["random"]]
+        except (ValueError, LookupError, TypeError, AttributeError):
+            return set()
+        return {self._files[path] for path in named if path in self._files}
+
+    @cached_property
+    def _replaceable(self) -> list[str]:
+        """The files that a variant may replace, with the names of steps as they are in git."""
+        found = (self.original.names.in_recipe(path) for path in self.original.files if not differs(path))
+        return sorted(set(found))
+
+    @cached_property
     def _steps(self) -> dict[str, str]:
         """How the step is called in :class:`Changes`, by every name that people may write."""
         models = sorted(self.original.names.models)
@@ -50,12 +67,10 @@ class ArchivePlaces:
         """
         found = self._files.get(inner)
         if found is None:
-            writable = [path for path in self._files if not differs(path)]
-            short = [self.original.names.in_recipe(path) for path in writable]
-            meant = nearest(inner, dict.fromkeys(short)) or _same_name(inner, short)
+            meant = nearest(inner, self._replaceable) or _same_name(inner, self._replaceable)
             raise EnsembleError(
                 f"the archive has no file {inner!r}",
-                cure=f"did you mean {meant}" if meant else f"it has {choices(set(short), 4)}",
+                cure=f"did you mean {meant}" if meant else f"it has {choices(self._replaceable, 4)}",
             )
         if PurePosixPath(found).name == CONFIG and differs(found):
             raise EnsembleError(

@@ -56,7 +56,10 @@ class Checks:
 
     def refuse_faults(self, changes: Changes, path: Path) -> None:
         """Raises :class:`EnsembleError` with the errors of the archive that would be at ``path``, if it has any."""
-        own = {inner: _entry(inner, file.path, file.size) for inner, file in changes.files.items()}
+        try:
+            own = {inner: _entry(inner, file.path, file.size) for inner, file in changes.files.items()}
+        except OSError as error:
+            raise EnsembleError(f"this cannot be read: {error.strerror}", path=error.filename) from error
         visible = (own, changes.parameters, changes.left_out)
         if visible in self._clean:
             return

@@ -74,10 +74,13 @@ def own_files(place: str, table: Path, buckets: Buckets) -> OwnFiles:
             f"the folder {place!r} is written with '..'",
             cure=f"name one below {table.parent}, or write its path from /",
         )
-    folder = table.parent / Path(place).expanduser()
-    if not folder.is_dir():
-        raise EnsembleError(f"there is no folder {place!r}", cure="its path is relative to the folder of the table")
-    return _Folder(folder)
+    folder = table.parent / place
+    try:
+        if folder.is_dir():
+            return _Folder(folder)
+    except OSError as error:
+        _refuse(error)
+    raise EnsembleError(f"there is no folder {place!r}", cure="its path is relative to the folder of the table")
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,8 @@ class _Folder:
     def listed(self) -> Iterator[tuple[str, Identity]]:
         for path, folders, names in os.walk(self.folder, onerror=_refuse):
             folders[:] = sorted(set(folders) - _OF_TOOLS)
+            if link := next((each for each in folders if Path(path, each).is_symlink()), None):
+                raise EnsembleError("this is a link to a folder", path=Path(path, link), cure="put the files there")
             for name in sorted(set(names) - _OF_TOOLS):
                 file = Path(path, name)
                 try:

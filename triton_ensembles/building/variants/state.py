@@ -11,7 +11,8 @@ from typing import Any
 from triton_ensembles.building.variants.own_files import Identity
 from triton_ensembles.files import parse_json, remove, write_whole
 
-_PARTIAL = re.compile(r"\..+\.tar\.gz\.(\d+)\.partial")
+_LEFTOVER = re.compile(r"\..+\.tar\.gz\.(\d+)\.partial|\.downloaded\.(\d+)\..*")
+DOWNLOADED = ".downloaded.{}."  # the folder's beginning, with the process's number
 
 
 @dataclass
@@ -60,7 +61,8 @@ class VariantsState:
 def remove_leftovers(folder: Path) -> None:
     """Remove what killed processes left half written in ``folder``."""
     for path in folder.iterdir():
-        if (match := _PARTIAL.fullmatch(path.name)) and not Path("/proc", match[1]).exists():
+        match = _LEFTOVER.fullmatch(path.name)
+        if match and not Path("/proc", match[1] or match[2]).exists():
             remove(path)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from triton_ensembles.archive.clones import is_clone_name
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import read_text
-from triton_ensembles.spelling import most_of, nearest
+from triton_ensembles.spelling import nearest
 
 NAME, FILES = "name", "files"
 _DELIMITERS = (",", ";", "\t")  # what spreadsheets write, by country
@@ -135,19 +135,14 @@ def _row(line: int, columns: Sequence[str], cells: Sequence[str]) -> Row:
     return row
 
 
-def _without_doubles(rows: Iterable[Row]) -> list[Row]:
+def _without_doubles(rows: Sequence[Row]) -> list[Row]:
     """Of several rows of one name, nobody knows which is meant."""
-    every = list(rows)
     lines = defaultdict(list)
-    for row in every:
+    for row in rows:
         lines[row.name].append(row.line)
-    return [
-        row
-        if row.fault or len(lines[row.name]) == 1
-        else replace(
-            row,
-            fault=f"{row.name!r} is also the name in line "
-            f"{most_of([str(line) for line in lines[row.name] if line != row.line])}; give each row a name of its own",
-        )
-        for row in every
-    ]
+    return [row if row.fault or len(lines[row.name]) == 1 else _double(row, lines[row.name]) for row in rows]
+
+
+def _double(row: Row, lines: Sequence[int]) -> Row:
+    other = lines[0] if row.line != lines[0] else lines[1]
+    return replace(row, fault=f"{row.name!r} is also the name in line {other}; give each row a name of its own")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from triton_ensembles.archive.clones import Original, read_original
 from triton_ensembles.building.variants.archive_places import ArchivePlaces
 from triton_ensembles.building.variants.checked import Checks
 from triton_ensembles.building.variants.own_files import Buckets, Identity, OwnFiles, own_files
-from triton_ensembles.building.variants.state import VariantsState, remove_leftovers
+from triton_ensembles.building.variants.state import DOWNLOADED, VariantsState, remove_leftovers
 from triton_ensembles.building.variants.table import Row, Table
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import digest, file_digest
@@ -31,6 +32,7 @@ class Variant:
         archive: where it is, or would be; an older one may be there if there is a ``fault``.
         size: in bytes.
         changed: whether it was written now.
+        random: whether it has random weights of the original.
         fault: why not, with the places and the cures; "" if all is well.
     """
 
@@ -38,10 +40,11 @@ class Variant:
     archive: Path
     size: int = 0
     changed: bool = False
+    random: bool = False
     fault: str = ""
 
 
-def write_variants(archive: Path, table: Table, folder: Path, progress: Progress) -> Iterator[Variant]:
+def write_variants(archive: Path, table: Table, folder: Path, progress: Progress) -> Generator[Variant, None, None]:
     """Write a variant of ``archive`` for each row into ``folder``; yield what became of it.
 
     A row whose files, parameters and archive are as they were is left alone.
@@ -52,7 +55,7 @@ def write_variants(archive: Path, table: Table, folder: Path, progress: Progress
     """
     with (
         read_original(archive, folder, progress) as original,
-        tempfile.TemporaryDirectory(dir=folder, prefix=".downloaded-") as scratch,
+        tempfile.TemporaryDirectory(dir=folder, prefix=DOWNLOADED.format(os.getpid())) as scratch,
     ):
         writer = _Writer(original, table, Path(scratch), progress)
         try:
@@ -83,16 +86,15 @@ class _Writer:
             if row.fault:
                 raise EnsembleError(row.fault)
             self._original.refuse_itself(path)
-            changed = self._write(row, path)
+            return self._written(row, path)
         except EnsembleError as error:
             return Variant(row, path, fault=str(error))
         finally:
             for downloaded in self._scratch.iterdir():
                 downloaded.unlink()
-        return Variant(row, path, path.stat().st_size, changed)
 
-    def _write(self, row: Row, path: Path) -> bool:
-        """Write the archive, unless it is there as it was written from the same inputs.
+    def _written(self, row: Row, path: Path) -> Variant:
+        """The archive, which is written unless it is there as it was written from the same inputs.
 
         Raises:
             EnsembleError: the row's files cannot be used, or check finds errors in the archive.
@@ -101,14 +103,15 @@ class _Writer:
         own = self._own(row, place) if place else []
         parameters = self._parameters(row)
         inputs = digest([*self._common, row.name, {each.path: each.sha256 for each in own}, parameters])
-        if self.state.is_current(row.name, inputs, path):
-            return False
-        files = {each.path: each.replacement(self._scratch) for each in own}
-        changes = Changes(row.name, files, parameters, self._places.left_out(files))
-        self._checks.refuse_faults(changes, path)
-        self._original.write(changes, path)
-        self.state.note(row.name, inputs, path, {each.inner: (each.identity, each.sha256) for each in own})
-        return True
+        changed = not self.state.is_current(row.name, inputs, path)
+        if changed:
+            files = {each.path: each.replacement(self._scratch) for each in own}
+            changes = Changes(row.name, files, parameters, self._places.left_out(files))
+            self._checks.refuse_faults(changes, path)
+            self._original.write(changes, path)
+            self.state.note(row.name, inputs, path, {each.inner: (each.identity, each.sha256) for each in own})
+        random = bool(self._places.random - {each.path for each in own})
+        return Variant(row, path, path.stat().st_size, changed, random)
 
     def _own(self, row: Row, place: OwnFiles) -> list[_Own]:
         found: dict[str, _Own] = {}
