@@ -31,8 +31,9 @@ class Changes:
 
     Attributes:
         name: of its ensemble, or of its only model.
-        files: by the path in the original archive.
-        parameters: of configs, by the step's name in ``steps`` of the archive.
+        files: of its own, by the path in the original archive.
+        parameters: of configs, by the model's folder in the original ("" for an archive that is one model), or by the
+            step of a fused ensemble.
         left_out: paths in the original archive of what was made from files that are replaced.
     """
 
@@ -75,6 +76,11 @@ class CloneTexts:
         """The steps of a fused ensemble."""
         plans = (_parsed_plan(content) for path, content in self.originals.items() if is_plan(path))
         return [step["name"] for plan in plans if plan for step in plan["steps"]]
+
+    @property
+    def only_model(self) -> str:
+        """The name in the config of an archive that is one model itself; "" for any other."""
+        return self._configs[CONFIG].name if CONFIG in self._configs else ""
 
     def of(self, changes: Changes) -> dict[str, bytes]:
         """Those of a clone, by their paths in the original."""

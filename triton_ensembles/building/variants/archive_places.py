@@ -57,7 +57,9 @@ class ArchivePlaces:
         """How the step is called in :class:`Changes`, by every name that people may write."""
         models = sorted(self.original.names.models)
         short = {model.removeprefix(f"{self.original.names.top}."): model for model in models}
-        return short | {model: model for model in models} | {step: step for step in self.original.texts.steps}
+        texts = self.original.texts
+        alone = {texts.only_model: ""} if texts.only_model else {}
+        return short | {model: model for model in models} | {step: step for step in texts.steps} | alone
 
     def file(self, inner: str) -> str:
         """The path in the archive of what a variant has at ``inner``.
