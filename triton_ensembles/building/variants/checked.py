@@ -26,8 +26,8 @@ from triton_ensembles.triton.destination import Destination
 _MOST_SEEN = 16
 
 # What rules can know of a variant that they do not know of the others: of each file of its own how long it is, and what
-# it says (its text, or the tensors and operators of a model file), and its parameters.
-_Visible = tuple[Mapping[str, Entry], Mapping[str, Mapping[str, str]], frozenset[str]]
+# it says (its text, or the tensors and operators of a model file; of an archive everything), and its parameters.
+_Visible = tuple[Mapping[str, Entry], Mapping[str, str], Mapping[str, Mapping[str, str]], frozenset[str]]
 
 
 @dataclass
@@ -60,7 +60,8 @@ class Checks:
             own = {inner: _entry(inner, file.path, file.size) for inner, file in changes.files.items()}
         except OSError as error:
             raise EnsembleError(f"this cannot be read: {error.strerror}", path=error.filename) from error
-        visible = (own, changes.parameters, changes.left_out)
+        archives = {inner: file.sha256 for inner, file in changes.files.items() if is_archive(inner)}
+        visible = (own, archives, changes.parameters, changes.left_out)
         if visible in self._clean:
             return
         report = report_on([self._repository(changes, own, path)], [path.parent], self.destination)
