@@ -31,7 +31,7 @@ def test_each_variant_answers_with_the_scores_of_its_own_network(
     variants: Variants, networks: Callable[[int], bytes], digits: Built
 ) -> None:
     """Otherwise a tenant would get the answers of another one, which look just as good."""
-    for seed in (5, 6, 7):
+    for seed in (5, 6):
         variants.add(f"tenant-{seed}", networks(seed))
     assert variants.clone().exit_code == 0
     chosen = slice(0, 1797, 60)
@@ -41,9 +41,9 @@ def test_each_variant_answers_with_the_scores_of_its_own_network(
         TritonServer(repositories, log=variants.folder / "log") as server,
         http.InferenceServerClient(server.http_url) as client,
     ):
-        found = {f"tenant-{seed}": infer(client, pictures, f"tenant-{seed}")["SCORES"] for seed in (5, 6, 7)}
+        found = {f"tenant-{seed}": infer(client, pictures, f"tenant-{seed}")["SCORES"] for seed in (5, 6)}
         found["digits"] = infer(client, pictures)["SCORES"]
-    for seed in (5, 6, 7):
+    for seed in (5, 6):
         expected = train(seed, SHARE).predict_proba(inks()[chosen])
         nearest = min(found, key=lambda name: float(np.abs(found[name] - expected).max()))
         assert nearest == f"tenant-{seed}"

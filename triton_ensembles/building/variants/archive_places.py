@@ -55,9 +55,9 @@ class ArchivePlaces:
     @cached_property
     def _steps(self) -> dict[str, str]:
         """How the step is called in :class:`Changes`, by every name that people may write."""
-        models = sorted(self.original.names.models)
-        short = {model.removeprefix(f"{self.original.names.top}."): model for model in models}
         texts = self.original.texts
+        models = [model for model in sorted(self.original.names.models) if f"{model}/{CONFIG}" in texts.originals]
+        short = {model.removeprefix(f"{self.original.names.top}."): model for model in models}
         alone = {texts.only_model: ""} if texts.only_model else {}
         return short | {model: model for model in models} | {step: step for step in texts.steps} | alone
 
@@ -103,7 +103,7 @@ class ArchivePlaces:
             written = column.partition(".")[0]
             meant = nearest(written, self._steps)
             raise EnsembleError(
-                f"the column {column!r} names a step {written!r}, which the archive does not have",
+                f"the column {column!r} names a step {written!r}, and the archive has no {CONFIG} of one",
                 cure=f"did you mean {meant}.{column.partition('.')[2]}" if meant else f"it has {choices(self._steps)}",
             )
         key = column.removeprefix(f"{step}.")
