@@ -350,6 +350,6 @@ def test_a_version_that_no_step_has_is_refused_by_its_place(
 def test_they_are_built_by_name_only(places: Places) -> None:
     """Otherwise `make demo` would take longer than a newcomer has patience for."""
     leading = {folder.name for folder in choose(places.ensembles, (), leading=True)}
-    assert leading == {"bert_trt", "dali_inception", "resnet_pytorch"}
+    assert leading == {"bert_trt", "dali_inception", "digits", "resnet_pytorch"}
     assert {RESNET, YOLO, BERT} < {folder.name for folder in choose(places.ensembles, ())}
     assert [folder.name for folder in choose(places.ensembles, (YOLO,), leading=True)] == [YOLO]

@@ -1,38 +1,41 @@
 """Many archives of one repository under names of their own, written at the speed of the disk.
 
-Clones differ only in names: those of folders, in the configs and in the manifest. A gzip file may consist of several
-members one after another (RFC 1952, 2.2), and every reader joins them. So each file of some size (weights, libraries,
-modules) is compressed once, as a gzip member of its own, and the kernel copies that member into every clone. The tar
-headers and small files between them are compressed again for each clone.
+Clones differ in names (those of folders, in the configs and in the manifest), and some bring files of their own. A gzip
+file may consist of several members one after another (RFC 1952, 2.2), and every reader joins them. So each file of some
+size (weights, libraries, modules) is compressed once, as a gzip member of its own, and the kernel copies that member
+into every clone. The tar headers, small files between them and what is a clone's own are compressed for each clone.
 """
 
+from __future__ import annotations
+
 import gzip
-import json
+import hashlib
 import os
 import re
 import shutil
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from functools import cached_property
+from pathlib import Path
 from typing import BinaryIO
 
 from triton_ensembles.archive.budget import ArchiveError, Budget
+from triton_ensembles.archive.clone_texts import Changes, CloneTexts, Replacement, differs, is_config
 from triton_ensembles.archive.gzip_stream import GzipStream
-from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.model_names import ModelNames, model_names
 from triton_ensembles.archive.tar import safe_path, unsafe_because
 from triton_ensembles.archive.tar_stream import Member, TarStream
 from triton_ensembles.archive.write import BLOCK, GzipMember
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.files import parse_json, write_whole
-from triton_ensembles.triton.model_config import CONFIG, format_config, parse_config
+from triton_ensembles.files import write_whole
 
 _LARGE = 4 << 10  # bytes; a smaller file is compressed with its neighbors, which takes less space
 _LEVEL = 6  # level 9, zlib's best, takes three times as long
-_PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,14 @@ class _Compressed:
 _Member = tuple[tarfile.TarInfo, bytes | _Compressed]
 
 
+def is_clone_name(name: str) -> bool:
+    """Whether a clone may have this name. It has no dot, because ``a.step`` is a step of the clone ``a``."""
+    return _NAME.fullmatch(name) is not None
+
+
 def clone_names(prefix: str, count: int) -> list[str]:
     """``prefix_0000`` and so on. Raises :class:`EnsembleError` for a prefix that a model's name cannot have."""
-    if not _PREFIX.fullmatch(prefix):
+    if not is_clone_name(prefix):
         raise EnsembleError(
             f"{prefix!r} is not a valid beginning of a model's name",
             cure="use up to 100 letters, digits, _ and -, beginning with a letter or a digit",
@@ -65,22 +73,116 @@ def clone(
     Raises:
         EnsembleError: the archive has no model at its root, or a link; or the clones do not fit on the disk.
     """
+    with read_original(archive, folder, progress) as original:
+        original.refuse_without_space(len(names))
+        for name in names:
+            path = folder / f"{name}.tar.gz"
+            original.refuse_itself(path)
+            original.write(Changes(name), path)
+            yield path
+
+
+@contextmanager
+def read_original(
+    archive: Path, folder: Path, progress: Callable[[str], object] = lambda _: None
+) -> Iterator[Original]:
+    """``archive``, compressed once for clones that are written into ``folder``, which is made if it does not exist.
+
+    Raises:
+        EnsembleError: the archive has no model at its root, or a link.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as scratch:
         progress(f"reading {archive.name}")
-        names_in, members = _read(archive, scratch)
-        need, free = archive.stat().st_size * len(names), shutil.disk_usage(folder).free
+        yield Original(archive, folder, scratch, *_read(archive, scratch))
+
+
+@dataclass(frozen=True)
+class Original:
+    """An archive that is cloned.
+
+    Attributes:
+        folder: where clones are written.
+        names: of its models.
+        scratch: the file with what is compressed.
+    """
+
+    archive: Path
+    folder: Path
+    scratch: BinaryIO
+    names: ModelNames
+    members: Sequence[_Member]
+
+    @cached_property
+    def texts(self) -> CloneTexts:
+        kept = ((info.name, content) for info, content in self.members if isinstance(content, bytes))
+        return CloneTexts({path: content for path, content in kept if differs(path)}, self.names)
+
+    @property
+    def files(self) -> list[str]:
+        """The paths of its files."""
+        return [info.name for info, _ in self.members if info.isfile()]
+
+    def refuse_itself(self, path: Path) -> None:
+        """Raise :class:`EnsembleError` when a clone would be written to ``path`` in place of the original."""
+        if path.exists() and path.samefile(self.archive):
+            raise EnsembleError(
+                "this is the archive that is cloned itself", path=path, cure="choose another name, or another --output"
+            )
+
+    def refuse_without_space(self, count: int) -> None:
+        """Raise :class:`EnsembleError` when ``count`` clones do not fit on the disk."""
+        need, free = self.archive.stat().st_size * count, shutil.disk_usage(self.folder).free
         if need > free:
             raise EnsembleError(
-                f"{len(names)} clones of {archive.name} need {need / 1e9:.1f} GB, but only {free / 1e9:.1f} GB "
+                f"{count} clones of {self.archive.name} need {need / 1e9:.1f} GB, but only {free / 1e9:.1f} GB "
                 "are free",
-                path=folder,
+                path=self.folder,
                 cure="write fewer at a time",
             )
-        for name in names:
-            path = folder / f"{name}.tar.gz"
-            _write(path, _segments(members, names_in, name), scratch)
-            yield path
+
+    def write(self, changes: Changes, path: Path) -> None:
+        """Write the clone; it appears whole or not at all.
+
+        Raises:
+            EnsembleError: a file of its own has changed since its digest was taken.
+        """
+        with write_whole(path) as partial, partial.open("wb") as output:
+            for segment in self._segments(changes):
+                if isinstance(segment, bytes):
+                    output.write(gzip.compress(segment, _LEVEL, mtime=0))
+                elif isinstance(segment, Replacement):
+                    _replace(segment, output)
+                else:
+                    output.flush()
+                    _copy(self.scratch.fileno(), segment, output.fileno())
+
+    def renamed(self, path: str, clone: str, *, is_folder: bool) -> str:
+        """The path in ``clone`` of what is at ``path`` in the original."""
+        first, slash, rest = path.partition("/")
+        return f"{self.names.of(first, clone) if slash or is_folder else first}{slash}{rest}"
+
+    def _segments(self, changes: Changes) -> Iterator[bytes | _Compressed | Replacement]:
+        """The clone as a sequence of bytes still to be compressed, of gzip members that only need to be copied, and of
+        files that are read."""
+        texts = self.texts.of(changes)
+        pending = bytearray()
+        for original, content in self.members:
+            if original.name in changes.left_out:
+                continue
+            info = copy(original)
+            info.name = self.renamed(original.name, changes.name, is_folder=original.isdir())
+            if replacement := changes.files.get(original.name):
+                info.size = replacement.size
+            elif isinstance(content, bytes):
+                content = texts.get(original.name, content)
+                info.size = len(content)
+                pending += info.tobuf(tarfile.PAX_FORMAT) + content + bytes(-len(content) % tarfile.BLOCKSIZE)
+                continue
+            yield bytes(pending) + info.tobuf(tarfile.PAX_FORMAT)
+            pending.clear()
+            yield replacement or content
+        yield bytes(pending) + bytes(2 * tarfile.BLOCKSIZE)  # two empty blocks end a tar
 
 
 def _read(archive: Path, scratch: BinaryIO) -> tuple[ModelNames, list[_Member]]:
@@ -97,8 +199,8 @@ def _read(archive: Path, scratch: BinaryIO) -> tuple[ModelNames, list[_Member]]:
             tar.drain()
     except (OSError, ArchiveError) as error:
         raise EnsembleError(f"this is not a complete .tar.gz: {error}", path=archive, cure="build it again") from error
-    texts = {info.name: content for info, content in members if isinstance(content, bytes) and _has_names(info.name)}
-    configs = {name: content.decode(errors="replace") for name, content in texts.items() if name != MANIFEST}
+    texts = {info.name: content for info, content in members if isinstance(content, bytes) and is_config(info.name)}
+    configs = {name: content.decode(errors="replace") for name, content in texts.items()}
     return model_names([info.name for info, _ in members], configs, archive), members
 
 
@@ -123,9 +225,8 @@ def _read_member(tar: TarStream, member: Member, archive: Path, budget: Budget, 
             path=archive,
             cure="pack what it leads to: tar -h --hard-dereference",
         )
-    if _has_names(name):
-        budget.take_text(member.size, is_config=True)
-    elif member.size > _LARGE or not budget.take_text(member.size, is_config=False):
+    is_text = differs(name) or member.size <= _LARGE
+    if not (is_text and budget.take_text(member.size, is_config=is_config(name))):
         return info, _compress(tar, member.size, scratch)
     return info, tar.content(member)
 
@@ -140,58 +241,16 @@ def _compress(stream: TarStream, size: int, scratch: BinaryIO) -> _Compressed:
     return _Compressed(offset, scratch.tell() - offset)
 
 
-def _segments(members: list[_Member], names: ModelNames, clone: str) -> Iterator[bytes | _Compressed]:
-    """The clone as a sequence of bytes still to be compressed and of gzip members that only need to be copied."""
-    pending = bytearray()
-    for original, content in members:
-        info = copy(original)
-        first, slash, rest = info.name.partition("/")
-        info.name = f"{names.of(first, clone) if slash or info.isdir() else first}{slash}{rest}"
-        if isinstance(content, bytes):
-            content = _rewritten(original.name, content, names, clone)
-            info.size = len(content)
-            pending += info.tobuf(tarfile.PAX_FORMAT) + content + bytes(-len(content) % tarfile.BLOCKSIZE)
-        else:
-            yield bytes(pending) + info.tobuf(tarfile.PAX_FORMAT)
-            pending.clear()
-            yield content
-    yield bytes(pending) + bytes(2 * tarfile.BLOCKSIZE)  # two empty blocks end a tar
-
-
-def _has_names(path: str) -> bool:
-    """Whether this is a file in which clones differ."""
-    parts = PurePosixPath(path).parts
-    return path == MANIFEST or (len(parts) <= 2 and parts[-1] == CONFIG)
-
-
-def _rewritten(path: str, content: bytes, names: ModelNames, clone: str) -> bytes:
-    if path == MANIFEST:
-        return _manifest(content, clone)
-    if not _has_names(path):
-        return content
-    config = parse_config(content.decode(), path)
-    names.rename(config, path.rpartition("/")[0], clone)
-    return format_config(config).encode()
-
-
-def _manifest(content: bytes, clone: str) -> bytes:
-    """The manifest of an archive that this project's build has written; any other file of the name as it is."""
-    try:
-        found = parse_json(content)
-        original = found["ensemble"]
-    except (ValueError, LookupError, TypeError):
-        return content
-    return (json.dumps(found | {"ensemble": clone, "clone_of": original}, indent=2, sort_keys=True) + "\n").encode()
-
-
-def _write(path: Path, segments: Iterator[bytes | _Compressed], scratch: BinaryIO) -> None:
-    with write_whole(path) as partial, partial.open("wb") as output:
-        for segment in segments:
-            if isinstance(segment, bytes):
-                output.write(gzip.compress(segment, _LEVEL, mtime=0))
-            else:
-                output.flush()
-                _copy(scratch.fileno(), segment, output.fileno())
+def _replace(replacement: Replacement, output: BinaryIO) -> None:
+    digest, taken = hashlib.sha256(), 0
+    with replacement.path.open("rb") as file, GzipMember(output) as member:
+        while block := file.read(BLOCK):
+            digest.update(block)
+            taken += len(block)
+            member.write(block)
+        member.write(bytes(-taken % tarfile.BLOCKSIZE))
+    if taken != replacement.size or digest.hexdigest() != replacement.sha256:
+        raise EnsembleError("this file has changed while it was read", path=replacement.path, cure="run it again")
 
 
 def _copy(source: int, segment: _Compressed, destination: int) -> None:

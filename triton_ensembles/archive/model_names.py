@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.fused.plan import STEPS
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, parse_config
 
 _ENVIRONMENT = "EXECUTION_ENV_PATH"  # it may name another step's folder
@@ -30,6 +31,11 @@ class ModelNames:
         if self.top and (model == self.top or model.startswith(f"{self.top}.")):
             return clone + model.removeprefix(self.top)
         return f"{clone}.{model}"
+
+    def in_recipe(self, path: str) -> str:
+        """The path that the file at ``path`` in the archive has in a recipe, where steps have their names in git."""
+        parts = path.removeprefix(f"{self.top}.").split("/") if self.top else path.split("/")
+        return "/".join(parts[3:] if parts[0] == self.top and parts[2:3] == [STEPS] else parts)
 
     def rename(self, config: ModelConfig, folder: str, clone: str) -> None:
         """Give the config of the model in ``folder`` the names of ``clone``; "" is the root of the archive."""

@@ -25,6 +25,8 @@ BLOCK = 1 << 20  # bytes: write in pieces of this size
 # A block that would shrink by less than a tenth is stored: fp32 weights shrink by 8 %, a packed environment not at all,
 # and inflating them took most of the time of unpacking bert_trt. Stored, they cost little more than a copy.
 _WORTHWHILE = 0.9
+# That is tried on parts from all over the block: all of it would take longer than anything else that is done with it.
+_PARTS, _PART = 8, 8 << 10
 _LARGEST_STORED = 0xFFFF  # bytes in one stored block of deflate (RFC 1951, 3.2.4)
 
 
@@ -44,7 +46,7 @@ class GzipMember:
     def write(self, block: bytes) -> int:
         self.taken += len(block)
         self._crc = zlib.crc32(block, self._crc)
-        if len(zlib.compress(block, 1)) < _WORTHWHILE * len(block):
+        if _shrinks(block):
             self._raw.write(self._deflate.compress(block))
             return len(block)
         # A full flush ends on a byte boundary, and nothing after it refers to data before it.
@@ -61,6 +63,12 @@ class GzipMember:
         if kind is None:
             self._raw.write(self._deflate.flush(zlib.Z_FINISH))
             self._raw.write(struct.pack("<II", self._crc, self.taken & 0xFFFFFFFF))
+
+
+def _shrinks(block: bytes) -> bool:
+    if len(block) > 2 * _PARTS * _PART:
+        block = b"".join(block[start : start + _PART] for start in range(0, len(block), len(block) // _PARTS))
+    return len(zlib.compress(block, 1)) < _WORTHWHILE * len(block)
 
 
 def write_archive(

@@ -46,6 +46,15 @@ def check(paths: Sequence[Path], destination: Destination = ANYWHERE) -> Report:
         if not found:
             raise _no_model(path)
         repositories += found
+    return report_on(repositories, paths, destination)
+
+
+def report_on(repositories: Sequence[Repository], paths: Sequence[Path], destination: Destination) -> Report:
+    """As :func:`check`, of repositories that were read.
+
+    Args:
+        paths: whose nearest pyproject.toml counts.
+    """
     faults, accepted = _examine(repositories, destination, RULES)
     faults, ignored = Settings.of(paths, RULES_BY_ID).split(faults)
     sources = Sources(repositories)

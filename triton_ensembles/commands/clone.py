@@ -1,7 +1,10 @@
 """``clone``: many archives of one ensemble."""
 
 import time
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,43 +14,154 @@ from triton_ensembles.building.built import last_built
 from triton_ensembles.commands import options
 from triton_ensembles.commands import output as output_of
 from triton_ensembles.commands.reports import warn_of_random_weights
-from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.errors import EnsembleError, escaped, shown
 from triton_ensembles.paths import COMMAND
 
 _REPORT_SECONDS = 2.0
+_MOST_SHOWN = 20  # rows with faults
 
 
 @click.command()
 @click.argument("ensemble", metavar="ENSEMBLE|ARCHIVE")
 @options.target
 @output_of.quiet
-@click.option("--count", type=click.IntRange(min=1), required=True, help="The number of archives.")
-@click.option("--prefix", required=True, help="The beginning of their names: PREFIX_0000.tar.gz and so on.")
+@output_of.json_format
+@click.option("--count", type=click.IntRange(min=1), help="The number of equal archives.")
+@click.option("--prefix", help="With --count, the beginning of their names: PREFIX_0000.tar.gz and so on.")
+@click.option(
+    "--variants",
+    type=options.FILE,
+    metavar="CSV",
+    help="Instead of --count: a table with a row for each archive, which has files and parameters of its own.",
+)
 @click.option("--output", type=options.NEW_FOLDER, help="The folder to write them to.  [default: that of the archive]")
-def clone(ensemble: str, target: str, count: int, prefix: str, output: Path | None) -> None:
-    """Write COUNT archives of one built ENSEMBLE, or of any ARCHIVE, under other names: an endpoint of many variants.
+def clone(
+    ensemble: str, target: str, count: int | None, prefix: str | None, variants: Path | None, output: Path | None
+) -> None:
+    """Write many archives of one built ENSEMBLE, or of any ARCHIVE, under other names: an endpoint of many variants.
 
     Every model in them is renamed (PREFIX_0000, PREFIX_0000.preprocess and so on), so that they can be loaded at the
     same time: in folders, in each config.pbtxt, and in an EXECUTION_ENV_PATH through another model's folder. Names in
     the code of a model.py stay.
-    Weights and environments are compressed once and copied.
+    What is equal is compressed once and copied.
 
     \b
       clone bert_trt --count 100 --prefix customer           dist/cpu/bert_trt.tar.gz, as the build left it
       clone path/to/model.tar.gz --count 100 --prefix customer
+      clone digits --variants variants.csv --output dist/tenants
+
+    The columns of --variants:
+
+    \b
+      name             of the archive and of its ensemble: letters, digits, _ and -
+      files            a folder, from that of the table, or s3://BUCKET/FOLDER/: each file in it replaces the one of
+                       the same path, such as network/1/model.onnx
+      STEP.PARAMETER   a parameter in the step's config.pbtxt; an empty cell leaves it as it is
+
+    Each variant is checked as if it were built alone. One with faults is named with its line and not written, and does
+    not stop the others; the exit code is 1 then. Run again, only rows that have changed are written.
+
+    \b
+    --format json: {"archives": number, "written": number, "bytes": number, "seconds": number,
+                    "failed": [{line, name, error}]}
     """
+    if variants and (count or prefix is not None):
+        raise click.UsageError("--variants takes names and number from the table: leave out --count and --prefix")
+    if not variants and (count is None or prefix is None):
+        raise click.UsageError("name a table with --variants, or say how many with --count and --prefix")
     archive, is_random = _archive_of(ensemble, target)
     folder = output or archive.parent
-    began = reported = time.monotonic()
-    size, say = 0, output_of.progress()
-    for number, path in enumerate(write_clones(archive, clone_names(prefix, count), folder, say), 1):
-        size += path.stat().st_size
-        if (now := time.monotonic()) - reported > _REPORT_SECONDS:
-            reported = now
-            say(f"{number} of {count}, {size / 1e9:.1f} GB")
-    seconds = time.monotonic() - began
-    click.echo(f"{count} archives in {shown(folder)}, {size / 1e9:.2f} GB in {seconds:.1f} s")
-    warn_of_random_weights(ensemble, random=is_random)
+    began = time.monotonic()
+    if variants:
+        done = _own(archive, variants, folder)
+    else:
+        done = _equal(archive, clone_names(prefix or "", count or 0), folder)
+        done.random = is_random
+    _report(done, folder, time.monotonic() - began)
+    warn_of_random_weights(ensemble, random=done.random)
+    if done.failed:
+        raise EnsembleError(
+            f"{len(done.failed)} of {done.archives + len(done.failed)} variants have faults and were not written",
+            path=variants,
+            cure="correct their rows, and run it again: the others are left as they are",
+        )
+
+
+@dataclass
+class _Done:
+    """Archives that are there now, those of them that were written, and rows that have none."""
+
+    archives: int = 0
+    written: int = 0
+    size: int = 0
+    random: bool = False
+    failed: list[dict[str, Any]] = field(default_factory=list)
+
+
+def _equal(archive: Path, names: list[str], folder: Path) -> _Done:
+    done, say = _Done(), _Paced(len(names))
+    for path in write_clones(archive, names, folder, say.now):
+        done.archives, done.written, done.size = done.archives + 1, done.written + 1, done.size + path.stat().st_size
+        say(done)
+    return done
+
+
+def _own(archive: Path, csv: Path, folder: Path) -> _Done:
+    # They import the rules of check.
+    from triton_ensembles.building.variants.table import read_table
+    from triton_ensembles.building.variants.written import write_variants
+
+    table = read_table(csv)
+    done, say = _Done(), _Paced(len(table.rows))
+    with closing(write_variants(archive, table, folder, say.now)) as variants:
+        for each in variants:
+            if each.fault:
+                done.failed.append({"line": each.row.line, "name": each.row.name, "error": each.fault})
+                _complain(len(done.failed), f"{shown(csv)}:{each.row.line}: error: {each.fault}")
+            else:
+                done.archives += 1
+                done.written += each.changed
+                done.size += each.size if each.changed else 0
+                done.random |= each.random
+            say(done)
+    return done
+
+
+def _complain(number: int, line: str) -> None:
+    if number <= _MOST_SHOWN:
+        click.echo(escaped(line, lines=True), err=True)
+    elif number == _MOST_SHOWN + 1:
+        click.echo("… there are more rows with faults: --format json lists all of them", err=True)
+
+
+class _Paced:
+    """Prints progress, but no more than a line in some seconds."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._reported = total, time.monotonic()
+        self.now = output_of.progress()
+
+    def __call__(self, done: _Done) -> None:
+        if time.monotonic() - self._reported > _REPORT_SECONDS:
+            self._reported = time.monotonic()
+            looked_at = done.archives + len(done.failed)
+            failed = f", {len(done.failed)} with faults" if done.failed else ""
+            self.now(f"{looked_at} of {self._total}, {done.size / 1e9:.1f} GB written{failed}")
+
+
+def _report(done: _Done, folder: Path, seconds: float) -> None:
+    output_of.document(
+        {
+            "archives": done.archives,
+            "written": done.written,
+            "bytes": done.size,
+            "seconds": round(seconds, 3),
+            "failed": done.failed,
+        }
+    )
+    unchanged = f", {done.archives - done.written} of them unchanged" if done.archives > done.written else ""
+    written = f"{done.size / 1e9:.2f} GB in {seconds:.1f} s"
+    output_of.result(f"{done.archives} archives in {shown(folder)}{unchanged}, {written}")
 
 
 def _archive_of(ensemble: str, target: str) -> tuple[Path, bool]:

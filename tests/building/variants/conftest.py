@@ -1,0 +1,75 @@
+"""digits, networks for variants of it, and the command ``clone`` with a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from examples.digit_variants import SHARE
+from pipelines.train_digits import MODEL, onnx_of, train
+from triton_ensembles.building.build import build
+from triton_ensembles.building.built import Built
+from triton_ensembles.building.places import Places
+from triton_ensembles.cli import main
+from triton_ensembles.triton.targets import CPU
+
+
+@pytest.fixture(scope="session")
+def digits(places: Places) -> Built:
+    return build(places.ensembles / "digits", CPU, places, allow_random=False, progress=print)
+
+
+@pytest.fixture(scope="session")
+def networks() -> Callable[[int], bytes]:
+    """The ONNX file of a seed, as examples/digit_variants.py writes it."""
+    made: dict[int, bytes] = {}
+
+    def network(seed: int) -> bytes:
+        if seed not in made:
+            made[seed] = onnx_of(train(seed, SHARE))
+        return made[seed]
+
+    return network
+
+
+class Variants:
+    """A table and its files in a folder, and what ``clone`` makes of them."""
+
+    def __init__(self, archive: Path, folder: Path) -> None:
+        self.archive, self.folder, self.output = archive, folder, folder / "out"
+        self.rows: list[str] = []
+
+    def add(self, name: str, content: bytes | None = None, *, inner: str = MODEL, more: str = "") -> None:
+        """A row, with a file in a folder of its own."""
+        self.rows.append(f"{name},weights/{name}{more}")
+        if content is not None:
+            self.write(name, content, inner)
+
+    def write(self, name: str, content: bytes, inner: str = MODEL) -> None:
+        path = self.folder / "weights" / name / inner
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+    def clone(self, *options: str, header: str = "name,files") -> Result:
+        (self.folder / "variants.csv").write_text("\n".join([header, *self.rows]) + "\n")
+        words = ["clone", self.archive, "--variants", self.folder / "variants.csv", "--output", self.output, *options]
+        return CliRunner().invoke(main, list(map(str, words)))
+
+    def cloned(self, **options: Any) -> Mapping[str, Any]:
+        """The document of --format json."""
+        found: dict[str, Any] = json.loads(self.clone("--quiet", "--format", "json", **options).stdout)
+        return found
+
+    def archives(self) -> dict[str, int]:
+        """When each was written, in nanoseconds."""
+        return {path.name.removesuffix(".tar.gz"): path.stat().st_mtime_ns for path in self.output.glob("*.tar.gz")}
+
+
+@pytest.fixture
+def variants(digits: Built, tmp_path: Path) -> Variants:
+    return Variants(digits.archive, tmp_path)

@@ -1,0 +1,242 @@
+"""Variants of digits, each with a network of its own: what is written, what is refused, and what is left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import boto3
+import onnx
+import pytest
+from moto.server import ThreadedMotoServer
+
+from pipelines.train_digits import MODEL
+from tests.building.variants.conftest import Variants
+from triton_ensembles.archive.clone_texts import Changes, Replacement
+from triton_ensembles.archive.clones import read_original
+from triton_ensembles.building.variants.archive_places import ArchivePlaces
+from triton_ensembles.building.variants.checked import Checks
+from triton_ensembles.building.variants.table import read_table
+from triton_ensembles.building.variants.written import write_variants
+from triton_ensembles.check import check
+from triton_ensembles.check.fault import Severity
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import file_digest
+from triton_ensembles.triton.model_config import parse_config
+
+Networks = Callable[[int], bytes]
+
+
+def reshaped(network: bytes, name: str, *dims: int | str) -> bytes:
+    """The network, whose input or output is declared in another shape."""
+    model = onnx.load_from_string(network)
+    (tensor,) = (each for each in (*model.graph.input, *model.graph.output) if each.name == name)
+    del tensor.type.tensor_type.shape.dim[:]
+    for dim in dims:
+        tensor.type.tensor_type.shape.dim.add(**{"dim_param" if isinstance(dim, str) else "dim_value": dim})
+    content: bytes = model.SerializeToString()
+    return content
+
+
+def content_of(archive: Path, path: str) -> bytes:
+    with tarfile.open(archive) as tar:
+        file = tar.extractfile(path)
+        assert file is not None
+        return file.read()
+
+
+def test_a_broken_variant_is_named_with_its_line_and_does_not_stop_the_others(
+    variants: Variants, networks: Networks
+) -> None:
+    good = networks(1)
+    variants.add("good", good)
+    variants.add("wide", reshaped(good, "SCORES", "batch", 9))
+    variants.add("square", reshaped(good, "INK", "batch", 16, 16))
+    variants.add("noise", b"\x00\x01 not a model")
+    variants.add("pointer", b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
+    variants.add("nothing", b"")
+    variants.add("misspelled", good, inner="netwrk/1/model.onnx")
+    variants.add("second_version", good, inner="network/2/model.onnx")
+    variants.add("config", b"", inner="network/config.pbtxt")
+    variants.add("manifest", b"{}", inner="manifest.json")
+    variants.add("no_folder")
+    (variants.folder / "weights" / "empty").mkdir()
+    variants.add("empty")
+    variants.rows += ["outside,../weights/good", "url,https://example.com/", "twice,weights/good", "twice,weights/good"]
+    variants.rows += [f"long,weights/{'x' * 5000}"]
+    (variants.folder / "weights" / "linked").mkdir()
+    (variants.folder / "weights" / "linked" / "network").symlink_to(variants.folder / "weights" / "good" / "network")
+    variants.add("linked")
+    variants.add("pipe", good)
+    os.mkfifo(variants.folder / "weights" / "pipe" / "fifo")
+    variants.add("code", b"import numpy\nclass TritonPythonModel:\n    pass\n", inner="preprocess/1/model.py")
+    variants.rows += [f"{variants.archive.name.removesuffix('.tar.gz')},weights/good"]
+    variants.add("last", networks(2))
+    result = variants.clone()
+    assert result.exit_code == 1
+    assert "variants have faults and were not written" in result.stderr.splitlines()[-1]
+    faults = {each["name"]: each["error"] for each in variants.cloned()["failed"]}
+    for name, words in {
+        "wide": "SCORES",
+        "square": "INK",
+        "noise": "it is not an ONNX model",
+        "pointer": "git lfs pull",
+        "nothing": "it is empty",
+        "misspelled": "no file 'netwrk/1/model.onnx'; did you mean network/1/model.onnx",
+        "second_version": "no file 'network/2/model.onnx'; did you mean network/1/model.onnx",
+        "config": "cannot have a config.pbtxt of its own",
+        "manifest": "'manifest.json' is written by clone",
+        "no_folder": "there is no folder 'weights/no_folder'",
+        "empty": "there is no file in 'weights/empty'",
+        "outside": "is written with '..'",
+        "url": "neither a folder nor an s3:// address",
+        "twice": "is also the name in line",
+        "pipe": "this is not a file",
+        "long": "File name too long",
+        "linked": "this is a link to a folder",
+        "code": "TritonPythonModel has no method execute",
+    }.items():
+        assert words in faults[name], faults[name]
+    assert f"{variants.folder / 'variants.csv'}:3: error: check finds faults in it" in result.stderr
+    assert variants.archives().keys() == {"good", "digits", "last"}
+    assert not [path for path in variants.output.iterdir() if "partial" in path.name]
+
+
+def test_only_what_has_changed_is_written_again(variants: Variants, networks: Networks) -> None:
+    for number in range(4):
+        variants.add(f"v_{number}", networks(number))
+    assert variants.cloned()["written"] == 4
+    before, digests = variants.archives(), {path: file_digest(path) for path in variants.output.glob("*.tar.gz")}
+    assert variants.cloned()["written"] == 0
+    variants.write("v_2", networks(9))
+    variants.write("v_3", networks(3))  # saved again, with the same content
+    done = variants.cloned()
+    assert (done["archives"], done["written"], done["failed"]) == (4, 1, [])
+    assert {name for name, time in variants.archives().items() if time != before[name]} == {"v_2"}
+    (variants.output / "v_1.tar.gz").write_bytes(b"")  # by whom ever
+    variants.write("v_2", networks(2))
+    assert variants.cloned()["written"] == 2
+    assert {path: file_digest(path) for path in variants.output.glob("*.tar.gz")} == digests
+
+
+def test_the_manifest_says_what_is_in_it(variants: Variants, networks: Networks) -> None:
+    variants.add("a", networks(1))
+    assert variants.clone().exit_code == 0
+    archive = variants.output / "a.tar.gz"
+    manifest = json.loads(content_of(archive, "manifest.json"))
+    record = manifest["artifacts"][MODEL]
+    assert content_of(archive, f"a.{MODEL}") == networks(1)
+    assert (manifest["ensemble"], manifest["clone_of"], manifest["weights"]) == ("a", "digits", "provided")
+    assert record["size"] == len(networks(1))
+    assert record["sha256"] == file_digest(variants.folder / "weights" / "a" / MODEL)
+
+
+def test_parameters_are_columns(variants: Variants, networks: Networks) -> None:
+    variants.add("both", networks(1), more=",3")
+    variants.rows += ["alone,,2"]
+    variants.add("neither", networks(2), more=",")
+    assert variants.clone(header="name,files,network.intra_op_thread_count").exit_code == 0
+    found = {}
+    for name in variants.archives():
+        text = content_of(variants.output / f"{name}.tar.gz", f"{name}.network/config.pbtxt").decode()
+        found[name] = parse_config(text, "config.pbtxt").parameters["intra_op_thread_count"].string_value
+    assert found == {"both": "3", "alone": "2", "neither": "1"}
+    refused = variants.clone(header="name,files,netwrk.intra_op_thread_count")
+    assert "did you mean network.intra_op_thread_count" in refused.stderr
+    unknown = variants.cloned(header="name,files,network.intra_op_threads")["failed"]
+    assert not unknown or "intra_op_threads" in unknown[0]["error"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda network: network,
+        lambda network: reshaped(network, "SCORES", "batch", 9),
+        lambda network: reshaped(network, "INK", 7, 8, 8),
+        lambda network: network[: len(network) // 2],
+        lambda network: b"",
+    ],
+)
+def test_a_variant_is_checked_as_if_it_were_built_alone(
+    variants: Variants, networks: Networks, change: Callable[[bytes], bytes]
+) -> None:
+    """What is said before it is written is what check says of the archive itself."""
+    file = variants.folder / "model.onnx"
+    file.write_bytes(change(networks(1)))
+    with read_original(variants.archive, variants.folder) as original:
+        places, checks = ArchivePlaces(original), Checks.of(original)
+        own = {places.file(MODEL): Replacement(file, file.stat().st_size, file_digest(file))}
+        changes, path = (
+            Changes("a", own, {"digits.network": {"intra_op_thread_count": "2"}}),
+            variants.folder / "a.tar.gz",
+        )
+        said = ""
+        try:
+            checks.refuse_faults(changes, path)
+        except EnsembleError as error:
+            said = str(error)
+        original.write(changes, path)
+    errors = [fault for fault in check([path], checks.destination).faults if fault.severity is Severity.ERROR]
+    assert bool(errors) == (change(networks(1)) != networks(1))
+    assert [line for line in said.splitlines()[1:] if not line.startswith(" ")] == [
+        f"{fault.place}: error[{fault.rule}]: {fault.message}" for fault in errors
+    ]
+
+
+def test_what_is_complete_stays_when_it_is_stopped(variants: Variants, networks: Networks) -> None:
+    """By Ctrl-C: nothing is half written, and the next run goes on from there."""
+    for number in range(3):
+        variants.add(f"v_{number}", networks(number))
+    variants.clone("--quiet")
+    for path in variants.output.iterdir():
+        path.unlink()
+    running = write_variants(
+        variants.archive, read_table(variants.folder / "variants.csv"), variants.output, lambda _: None
+    )
+    next(running)
+    with pytest.raises(KeyboardInterrupt):
+        running.throw(KeyboardInterrupt())
+    assert [path.name for path in sorted(variants.output.iterdir())] == [".digits.variants.json", "v_0.tar.gz"]
+    done = variants.cloned()
+    assert (done["archives"], done["written"]) == (3, 2)
+
+
+def test_files_come_from_a_bucket(variants: Variants, networks: Networks, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        for key, value in {
+            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+            "AWS_ACCESS_KEY_ID": "x",
+            "AWS_SECRET_ACCESS_KEY": "x",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }.items():
+            monkeypatch.setenv(key, value)
+        s3 = boto3.client("s3")
+        s3.create_bucket(Bucket="models")
+        s3.put_object(Bucket="models", Key=f"v1/a/{MODEL}", Body=networks(1))
+        variants.rows = ["a,s3://models/v1/a", "b,s3://models/v1/b/", "c,s3://nowhere/v1/c/"]
+        done = variants.cloned()
+        assert done["archives"] == 1
+        assert ["there is no file in" in done["failed"][0]["error"], "NoSuchBucket" in done["failed"][1]["error"]] == [
+            True
+        ] * 2
+        assert content_of(variants.output / "a.tar.gz", f"a.{MODEL}") == networks(1)
+        assert variants.cloned()["written"] == 0
+        s3.put_object(Bucket="models", Key=f"v1/a/{MODEL}", Body=networks(2))
+        assert variants.cloned()["written"] == 1
+        assert content_of(variants.output / "a.tar.gz", f"a.{MODEL}") == networks(2)
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [(["--count", "2"], "leave out --count"), (["--prefix", "t"], "leave out --count")]
+)
+def test_a_table_and_a_number_are_not_both_given(variants: Variants, options: list[str], message: str) -> None:
+    result = variants.clone(*options)
+    assert result.exit_code == 2 and message in result.output

@@ -1,0 +1,119 @@
+"""Where a variant's files and parameters belong in the archive: people write the names of steps as they are in git."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from triton_ensembles.archive.clone_texts import differs
+from triton_ensembles.archive.clones import Original
+from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import parse_json
+from triton_ensembles.spelling import choices, nearest
+from triton_ensembles.triton.model_config import CONFIG
+
+# Made by the build from a model file for ONNX Runtime (backends/onnxruntime/weights_gate.py). A file that was trained
+# elsewhere has its weights in itself.
+_GATE, _WITH_GATE = ".gate.json", (".gate.json", ".prepacked.onnx", ".weights")
+_KEY = re.compile(r"[^\s\0]+")
+
+
+@dataclass(frozen=True)
+class ArchivePlaces:
+    """Of one archive."""
+
+    original: Original
+
+    @cached_property
+    def _files(self) -> dict[str, str]:
+        """Each file's path in the archive, by every path that people may write."""
+        found: dict[str, str] = {}
+        for path in self.original.files:
+            found.setdefault(self.original.names.in_recipe(path), path)
+        return found | {path: path for path in self.original.files}
+
+    @cached_property
+    def random(self) -> set[str]:
+        """The files with random weights, as the manifest says."""
+        try:
+            records = parse_json(self.original.texts.originals.get(MANIFEST, b"{}"))["artifacts"]
+            named = [path for path, record in records.items() if record["random"]]
+        except (ValueError, LookupError, TypeError, AttributeError):
+            return set()
+        return {self._files[path] for path in named if path in self._files}
+
+    @cached_property
+    def _replaceable(self) -> list[str]:
+        """The files that a variant may replace, with the names of steps as they are in git."""
+        found = (self.original.names.in_recipe(path) for path in self.original.files if not differs(path))
+        return sorted(set(found))
+
+    @cached_property
+    def _steps(self) -> dict[str, str]:
+        """How the step is called in :class:`Changes`, by every name that people may write."""
+        texts = self.original.texts
+        models = [model for model in sorted(self.original.names.models) if f"{model}/{CONFIG}" in texts.originals]
+        short = {model.removeprefix(f"{self.original.names.top}."): model for model in models}
+        alone = {texts.only_model: ""} if texts.only_model else {}
+        return short | {model: model for model in models} | {step: step for step in texts.steps} | alone
+
+    def file(self, inner: str) -> str:
+        """The path in the archive of what a variant has at ``inner``.
+
+        Raises:
+            EnsembleError: the archive has no such file, or it is not one that a variant may replace.
+        """
+        found = self._files.get(inner)
+        if found is None:
+            meant = nearest(inner, self._replaceable) or _same_name(inner, self._replaceable)
+            raise EnsembleError(
+                f"the archive has no file {inner!r}",
+                cure=f"did you mean {meant}" if meant else f"it has {choices(self._replaceable, 4)}",
+            )
+        if PurePosixPath(found).name == CONFIG and differs(found):
+            raise EnsembleError(
+                f"a variant cannot have a {CONFIG} of its own ({inner!r})",
+                cure="set parameters in columns STEP.PARAMETER; another DAG is another ensemble",
+            )
+        if differs(found):
+            raise EnsembleError(
+                f"{inner!r} is written by {'clone' if found == MANIFEST else 'the build'}", cure="remove it"
+            )
+        return found
+
+    def left_out(self, files: Iterable[str]) -> frozenset[str]:
+        """What the build made from ``files``, which are replaced, and nobody replaces."""
+        replaced, there = set(files), set(self.original.files)
+        stems = {str(PurePosixPath(path).with_suffix("")) for path in replaced if path.endswith(".onnx")}
+        gated = (f"{stem}{ending}" for stem in stems if f"{stem}{_GATE}" in there for ending in _WITH_GATE)
+        return frozenset(path for path in gated if path in there and path not in replaced)
+
+    def parameter(self, column: str) -> tuple[str, str]:
+        """The step and the key that a column sets.
+
+        Raises:
+            EnsembleError: there is no such step.
+        """
+        step = max((each for each in self._steps if column.startswith(f"{each}.")), key=len, default=None)
+        if step is None:
+            written = column.partition(".")[0]
+            meant = nearest(written, self._steps)
+            raise EnsembleError(
+                f"the column {column!r} names a step {written!r}, and the archive has no {CONFIG} of one",
+                cure=f"did you mean {meant}.{column.partition('.')[2]}" if meant else f"it has {choices(self._steps)}",
+            )
+        key = column.removeprefix(f"{step}.")
+        if not _KEY.fullmatch(key):
+            raise EnsembleError(f"{key!r} is not the key of a parameter", cure="write STEP.PARAMETER")
+        return self._steps[step], key
+
+
+def _same_name(inner: str, paths: Iterable[str]) -> str | None:
+    """The only file of the same name in another folder."""
+    name = PurePosixPath(inner).name
+    found = {path for path in paths if PurePosixPath(path).name == name}
+    return found.pop() if len(found) == 1 else None

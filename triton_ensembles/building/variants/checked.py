@@ -1,0 +1,118 @@
+"""What ``check`` finds in a variant, before it is written: rules see the very entries that its archive will have."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from triton_ensembles.archive.clone_texts import Changes
+from triton_ensembles.archive.clones import Original
+from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.archive.tar import read_archive
+from triton_ensembles.archive.tree import Entry, Kind, Tree, is_archive, is_text
+from triton_ensembles.check.checker import report_on
+from triton_ensembles.check.fault import Severity
+from triton_ensembles.check.formats.text import fault_lines
+from triton_ensembles.check.model_files.read import FileReader
+from triton_ensembles.check.report import Report
+from triton_ensembles.check.repository import Form, Repository, find_repositories
+from triton_ensembles.check.rule import ANYWHERE
+from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.files import parse_json
+from triton_ensembles.triton.destination import Destination
+
+_MOST_SEEN = 16
+
+# What rules can know of a variant that they do not know of the others: of each file of its own how long it is, and what
+# it says (its text, or the tensors and operators of a model file; of an archive everything), and its parameters.
+_Visible = tuple[Mapping[str, Entry], Mapping[str, str], Mapping[str, Mapping[str, str]], frozenset[str]]
+
+
+@dataclass
+class Checks:
+    """Checks the variants of one archive, which itself has no errors.
+
+    Rules know of weights how many bytes they are and what their header says. A variant that shows them just what an
+    earlier one showed has its faults: a thousand networks of one architecture are looked at once. Their names do not
+    matter, because none has a letter that any rule is about.
+    """
+
+    original: Original
+    base: Repository
+    destination: Destination
+    _clean: deque[_Visible] = field(default_factory=lambda: deque(maxlen=_MOST_SEEN))
+
+    @classmethod
+    def of(cls, original: Original) -> Checks:
+        """Raises :class:`EnsembleError` with the errors of the archive, if it has any."""
+        (base,) = find_repositories(original.archive)
+        destination = _destination(original)
+        report = report_on([base], [original.archive], destination)
+        if report.errors:
+            raise EnsembleError(f"{shown(original.archive)} has faults, so no variant was written\n{_errors(report)}")
+        return cls(original, base, destination)
+
+    def refuse_faults(self, changes: Changes, path: Path) -> None:
+        """Raises :class:`EnsembleError` with the errors of the archive that would be at ``path``, if it has any."""
+        try:
+            own = {inner: _entry(inner, file.path, file.size) for inner, file in changes.files.items()}
+        except OSError as error:
+            raise EnsembleError(f"this cannot be read: {error.strerror}", path=error.filename) from error
+        archives = {inner: file.sha256 for inner, file in changes.files.items() if is_archive(inner)}
+        visible = (own, archives, changes.parameters, changes.left_out)
+        if visible in self._clean:
+            return
+        report = report_on([self._repository(changes, own, path)], [path.parent], self.destination)
+        if report.errors:
+            raise EnsembleError(f"check finds faults in it\n{_errors(report)}")
+        self._clean.append(visible)
+
+    def _repository(self, changes: Changes, own: Mapping[str, Entry], path: Path) -> Repository:
+        texts = self.original.texts.of(changes)
+        paths: dict[str, str] = {}
+
+        def members() -> Iterator[Entry]:
+            for entry in self.base.tree.members:
+                if entry.path in changes.left_out:
+                    continue
+                new = self.original.renamed(entry.path, changes.name, is_folder=entry.is_folder)
+                paths[new] = entry.path
+                found = replace(own.get(entry.path, entry), path=new, written=new, mode=entry.mode)
+                if entry.path in texts and entry.data is not None:
+                    found = replace(found, data=texts[entry.path], size=len(texts[entry.path]))
+                yield found
+
+        def nested(inner: str) -> Tree | None:
+            before = paths.get(inner, inner)
+            file = changes.files.get(before)
+            return read_archive(file.path) if file and is_archive(before) else self.base.tree.nested(before)
+
+        tree = Tree(members(), self.base.tree.problems, nested)
+        return Repository(path, shown(path), Form.ARCHIVE, tree)
+
+
+def _destination(original: Original) -> Destination:
+    """What the archive was built for, as its manifest says."""
+    try:
+        manifest = parse_json(original.texts.originals.get(MANIFEST, b"{}"))
+        said = [manifest.get(key, "") for key in ("target", "instance", "image")]
+    except (ValueError, AttributeError):
+        return ANYWHERE
+    return Destination(*said) if all(isinstance(each, str) for each in said) else ANYWHERE
+
+
+def _errors(report: Report) -> str:
+    errors = (fault for fault in report.faults if fault.severity is Severity.ERROR)
+    return "\n".join(line for fault in errors for line in fault_lines(fault))
+
+
+def _entry(inner: str, file: Path, size: int) -> Entry:
+    """As the archive's reader would find it; the path is that in the original."""
+    if is_text(inner, size):
+        return Entry(inner, Kind.FILE, size, inner, data=file.read_bytes())
+    if is_archive(inner):
+        return Entry(inner, Kind.FILE, size, inner)
+    with file.open("rb") as content:
+        return Entry(inner, Kind.FILE, size, inner, summary=FileReader()(inner, size, content))

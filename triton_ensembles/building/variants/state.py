@@ -1,0 +1,74 @@
+"""What each variant in a folder was made from, so that only what has changed is written again."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from triton_ensembles.building.variants.own_files import Identity
+from triton_ensembles.files import parse_json, remove, write_whole
+
+_LEFTOVER = re.compile(r"\..+\.tar\.gz\.(\d+)\.partial|\.downloaded\.(\d+)\..*")
+DOWNLOADED = ".downloaded.{}."  # the folder's beginning, with the process's number
+
+
+@dataclass
+class VariantsState:
+    """The state of the folder's variants of one archive.
+
+    Args:
+        path: of the file that keeps it.
+    """
+
+    path: Path
+    _rows: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, folder: Path, ensemble: str) -> VariantsState:
+        path = folder / f".{ensemble}.variants.json"
+        try:
+            rows = parse_json(path.read_bytes())
+        except (OSError, ValueError):
+            rows = {}
+        valid = isinstance(rows, dict) and all(isinstance(row, dict) for row in rows.values())
+        return cls(path, rows if valid else {})
+
+    def known_digest(self, name: str, inner: str, identity: Identity) -> str | None:
+        """The sha256 of a file that has not been touched since it was taken."""
+        found = self._rows.get(name, {}).get("files", {}).get(inner)
+        return found[-1] if isinstance(found, list) and found[:-1] == list(identity) else None
+
+    def is_current(self, name: str, inputs: str, archive: Path) -> bool:
+        """Whether ``archive`` is there as it was written from these inputs."""
+        row = self._rows.get(name, {})
+        return (row.get("inputs"), row.get("archive")) == (inputs, _stamp(archive))
+
+    def note(self, name: str, inputs: str, archive: Path, files: dict[str, tuple[Identity, str]]) -> None:
+        self._rows[name] = {
+            "inputs": inputs,
+            "archive": _stamp(archive),
+            "files": {inner: [*identity, sha256] for inner, (identity, sha256) in files.items()},
+        }
+
+    def save(self) -> None:
+        with write_whole(self.path) as partial:
+            partial.write_text(json.dumps(self._rows, sort_keys=True))
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes left half written in ``folder``."""
+    for path in folder.iterdir():
+        match = _LEFTOVER.fullmatch(path.name)
+        if match and not Path("/proc", match[1] or match[2]).exists():
+            remove(path)
+
+
+def _stamp(archive: Path) -> list[int] | None:
+    try:
+        status = archive.stat()
+    except OSError:
+        return None
+    return [status.st_size, status.st_mtime_ns, status.st_ino]

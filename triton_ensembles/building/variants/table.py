@@ -1,0 +1,148 @@
+"""The table of the variants: a CSV with a header, as a script or a spreadsheet writes it."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from triton_ensembles.archive.clones import is_clone_name
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import read_text
+from triton_ensembles.spelling import nearest
+
+NAME, FILES = "name", "files"
+_DELIMITERS = (",", ";", "\t")  # what spreadsheets write, by country
+_MOST_BYTES = 64 << 20
+_MOST_ROWS = 1_000_000
+_COLUMNS = f"the columns are {NAME}, {FILES}, and STEP.PARAMETER for each parameter of a step's config.pbtxt"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A variant.
+
+    Attributes:
+        line: in the file, where the row begins.
+        files: a folder or an s3:// address; "" for none.
+        parameters: those that the row sets, by column.
+        fault: why the row cannot be used, "" when it can; with what to do.
+    """
+
+    line: int
+    name: str
+    files: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Attributes:
+    columns: of parameters, as the header has them.
+    """
+
+    path: Path
+    columns: Sequence[str]
+    rows: Sequence[Row]
+
+
+def read_table(path: Path) -> Table:
+    """The table at ``path``. What is wrong with one row is said in the row.
+
+    Raises:
+        EnsembleError: the file is not a CSV in UTF-8, its header is wrong, or it has no row.
+    """
+    text = read_text(path, _MOST_BYTES).removeprefix("\ufeff")
+    if "\0" in text:
+        raise EnsembleError("this is not a text file in UTF-8", path=path, cure="save it as UTF-8")
+    records = _records(path, text)
+    _, header = next(records, (1, []))
+    columns = [cell.strip() for cell in header]
+    _refuse_header(path, columns)
+    rows = [_row(line, columns, cells) for line, cells in records]
+    if not rows:
+        raise EnsembleError("this table has no row", path=path, cure="write a row for each variant below the header")
+    return Table(path, [each for each in columns if each not in (NAME, FILES, "")], _without_doubles(rows))
+
+
+def _records(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
+    """The line in which each record begins, and its cells; empty ones are left out."""
+    lines = text.splitlines(keepends=True)
+    first = next((line for line in lines if line.strip()), "")
+    delimiter = max(_DELIMITERS, key=first.count)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    begin, count = 1, 0
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                count += 1
+                yield begin, cells
+            if count > _MOST_ROWS:
+                raise EnsembleError(f"this table has more than {_MOST_ROWS} rows", path=path, cure="split it")
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        raise EnsembleError(
+            f"this is not a CSV: {error}", path=path, line=begin, cure="look for a quotation mark without its partner"
+        ) from None
+
+
+def _refuse_header(path: Path, columns: Sequence[str]) -> None:
+    for column in columns:
+        if column and column not in (NAME, FILES) and not _is_parameter(column):
+            meant = nearest(column, (NAME, FILES))
+            raise EnsembleError(
+                f"there is no column {column!r}: {_COLUMNS}",
+                path=path,
+                line=1,
+                cure=f"did you mean {meant}" if meant else "",
+            )
+        if column and columns.count(column) > 1:
+            raise EnsembleError(f"the column {column!r} is there twice", path=path, line=1, cure="remove one")
+    if NAME not in columns:
+        raise EnsembleError(f"there is no column {NAME!r}: {_COLUMNS}", path=path, line=1, cure="begin with a header")
+    if not any(column not in (NAME, "") for column in columns):
+        raise EnsembleError(
+            f"this table has names only, and nothing that differs: {_COLUMNS}",
+            path=path,
+            line=1,
+            cure="add a column, or write equal clones with --count and --prefix",
+        )
+
+
+def _is_parameter(column: str) -> bool:
+    step, dot, parameter = column.partition(".")
+    return bool(step and dot and parameter)
+
+
+def _row(line: int, columns: Sequence[str], cells: Sequence[str]) -> Row:
+    stripped = [cell.strip() for cell in cells]
+    values = dict(zip(columns, stripped, strict=False))
+    name, files = values.pop(NAME, ""), values.pop(FILES, "")
+    parameters = {column: value for column, value in values.items() if column and value}
+    row = Row(line, name, files, parameters)
+    named = [value for column, value in zip(columns, stripped, strict=False) if column]
+    if sum(map(bool, stripped)) > sum(map(bool, named)):
+        return replace(row, fault="this row has more cells than the header; put what has a comma in it into quotes")
+    if not is_clone_name(name):
+        said = f"{name!r} is not a name that a variant can have" if name else "this row has no name"
+        cure = "use up to 100 letters, digits, _ and -, beginning with a letter or a digit"
+        return replace(row, fault=f"{said}; {cure}")
+    if not files and not parameters:
+        return replace(row, fault="this row changes nothing; name the folder of its files, or set a parameter")
+    return row
+
+
+def _without_doubles(rows: Sequence[Row]) -> list[Row]:
+    """Of several rows of one name, nobody knows which is meant."""
+    lines = defaultdict(list)
+    for row in rows:
+        lines[row.name].append(row.line)
+    return [row if row.fault or len(lines[row.name]) == 1 else _double(row, lines[row.name]) for row in rows]
+
+
+def _double(row: Row, lines: Sequence[int]) -> Row:
+    other = lines[0] if row.line != lines[0] else lines[1]
+    return replace(row, fault=f"{row.name!r} is also the name in line {other}; give each row a name of its own")
