@@ -213,6 +213,19 @@ def proportional_set_size(pids: Iterable[int]) -> int:
     return kilobytes * 1024
 
 
+def memory_parts(pids: Iterable[int]) -> tuple[int, int]:
+    """Of :func:`proportional_set_size`, the bytes that no file backs, and those of files and shared memory."""
+    kilobytes = {"Pss": 0, "Pss_Anon": 0}
+    for pid in pids:
+        with contextlib.suppress(OSError):  # it has ended
+            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+                name, _, value = line.partition(":")
+                if name in kilobytes:
+                    kilobytes[name] += int(value.split()[0])
+    anonymous = kilobytes["Pss_Anon"] * 1024
+    return anonymous, max(0, kilobytes["Pss"] * 1024 - anonymous)
+
+
 def command_line(pid: int) -> str:
     """The command line with spaces between its words; "" for a process that has ended."""
     try:
