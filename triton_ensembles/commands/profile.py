@@ -1,5 +1,6 @@
 """``profile``"""
 
+import math
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ from triton_ensembles.profiling.measure import COPIES, Subject, measure
 from triton_ensembles.profiling.profile import Profile, document, write_profile
 from triton_ensembles.profiling.table import table
 from triton_ensembles.recipe.places import RECIPE
+from triton_ensembles.system_errors import explained
 from triton_ensembles.triton.targets import Target
 
 
@@ -46,6 +48,13 @@ def _numbers(most: int) -> Any:
     return numbers
 
 
+def _finite(context: click.Context, parameter: click.Parameter, number: float) -> float:
+    """A range lets "nan" pass."""
+    if not math.isfinite(number):
+        raise click.BadParameter(f"{number} is no number of seconds", context, parameter)
+    return number
+
+
 def _listed(values: Sequence[int]) -> str:
     return ",".join(map(str, values))
 
@@ -58,6 +67,7 @@ def _listed(values: Sequence[int]) -> str:
 @click.option("--fresh", is_flag=True, help="Measure again, though the archive has not changed since the last time.")
 @click.option(
     "--copies",
+    metavar="NUMBERS",
     default=_listed(COPIES),
     callback=_numbers(1000),
     help="Numbers of loaded copies at which memory is read. It ends with those that the machine has room for.",
@@ -65,18 +75,26 @@ def _listed(values: Sequence[int]) -> str:
 @click.option(
     "--concurrency",
     "concurrencies",
+    metavar="NUMBERS",
     default=_listed(Load.concurrencies),
     callback=_numbers(1024),
-    help="Numbers of concurrent requests, each with each --batch.",
+    help="Numbers of concurrent requests, each with each --batch; 1 is always one of them.",
 )
 @click.option(
     "--batch",
     "batches",
+    metavar="NUMBERS",
     default=_listed(Load.batches),
     callback=_numbers(65536),
     help="Numbers of rows in a request; those that the model does not take are left out.",
 )
-@click.option("--seconds", type=click.FloatRange(min=0.3, max=3600), default=Load.seconds, help="Of a measurement.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0.3, max=3600),
+    default=Load.seconds,
+    callback=_finite,
+    help="Duration of a measurement of answers.",
+)
 @input_data_option
 @shape
 @click.option(
@@ -114,12 +132,14 @@ def profile(
 
     What is sent are example requests: of the ensemble, of the one that the archive was built from, or in examples/ of a
     repository. Each takes a minute or two, best on a machine that does nothing else. A profile is kept with the
-    archive's sha256, and printed again as long as that stays; plan reads it from there.
+    archive's sha256, and printed again as long as that stays, unless --fresh, --input-data or --shape are given; plan
+    reads it from there.
 
     --format json: {"profiles": [{"file": path, "measured": whether now, "profile": what the file holds}],
     "failed": [{name, error}]}
     """
-    load = Load(concurrencies, batches, seconds, UserInputs(input_data, shapes))
+    load = Load((1, *concurrencies), batches, seconds, UserInputs(input_data, shapes))
+    fresh = fresh or bool(input_data or shapes)  # a profile does not say what was sent
     served_here = options.target_served_here(target, image, instance)
     folder = output or profiles_folder()
     done: list[dict[str, Any]] = []
@@ -130,18 +150,19 @@ def profile(
     for name, one in every:
         try:
             file, found, is_new = _profile(one, served_here, folder, copies, load, fresh=fresh)
-        except EnsembleError as error:
-            if len(every) == 1:
+        except (EnsembleError, OSError) as caught:
+            error = explained(caught) if isinstance(caught, OSError) else caught
+            if error is None:
                 raise
+            if len(every) == 1:
+                raise error from caught
             failed[name] = error
             output_of.progress()(f"[{name}] error: {error}")
             continue
         done.append({"file": str(file), "measured": is_new, "profile": document(found)})
         output_of.result(f"\n{found.archive}", bold=True)
         output_of.result(table(found))
-        output_of.result(
-            f"{shown(file)}{'' if is_new else '  kept since the archive was measured: --fresh repeats it'}"
-        )
+        output_of.result(shown(file) if is_new else f"{shown(file)}, kept since then: --fresh measures again")
     failures = [{"name": name, "error": str(error)} for name, error in failed.items()]
     output_of.document({"profiles": done, "failed": failures})
     if failed:

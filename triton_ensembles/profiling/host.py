@@ -47,7 +47,10 @@ class Host:
     def __init__(self, root: Path, python: str, *, completes: bool) -> None:
         root.mkdir()
         self._disk = Disk(root, _Files(), _LIMITS.disk_bytes)
-        flags = ["--allow-http=true", "--allow-grpc=true", "--model-namespacing=false"] + ([] if completes else ["--disable-auto-complete-config"])
+        # Without namespaces: perf_analyzer asks for the steps of an ensemble by name, and cannot write a name with one.
+        flags = ["--allow-http=true", "--allow-grpc=true", "--model-namespacing=false"]
+        if not completes:
+            flags.append("--disable-auto-complete-config")
         variables = {MULTI_MODEL: "true", "SAGEMAKER_TRITON_ADDITIONAL_ARGS": " ".join(flags)}
         self._log = root / "log"
         self._container = Container(

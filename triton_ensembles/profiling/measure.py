@@ -17,6 +17,7 @@ from typing import Literal
 
 from triton_ensembles import __version__
 from triton_ensembles.archive.clones import clone, clone_names
+from triton_ensembles.endpoint.hosting.errors import HostingError
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, ContainerDied
 from triton_ensembles.errors import EnsembleError
@@ -31,6 +32,7 @@ from triton_ensembles.progress import Progress
 from triton_ensembles.triton.home import VERSION, server_python
 
 COPIES = (1, 4, 16)
+_CURE = f"make it load first: {COMMAND} check and {COMMAND} serve take the same argument"
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,8 @@ def measure(
         answers = asyncio.run(_answers(subject, scratch, load, found, progress))
     except ContainerDied as error:
         raise EnsembleError("tritonserver ended by itself while it was measured", path=subject.archive) from error
+    except HostingError as error:  # in the endpoint's words, whose cure is for people who deploy
+        raise EnsembleError(error.message, path=subject.archive, cure=_CURE) from error
     except EnsembleError as error:
         if error.path is None:
             error.path = subject.archive
