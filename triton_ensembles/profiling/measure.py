@@ -23,6 +23,7 @@ from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, Cont
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.folder import Examples
 from triton_ensembles.files import file_digest
+from triton_ensembles.paths import COMMAND
 from triton_ensembles.perf.facts import machine
 from triton_ensembles.profiling.answers import Asked, Load
 from triton_ensembles.profiling.host import Cost, Host
