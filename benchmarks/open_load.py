@@ -1,6 +1,7 @@
 """Requests that come whether or not those before are answered: Poisson arrivals at many models of an endpoint."""
 
 import asyncio
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -60,19 +61,30 @@ async def send_at(
     outcome = Outcome()
     began = time.monotonic()
     timeout = aiohttp.ClientTimeout(total=None)
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout) as session:
-        async with asyncio.TaskGroup() as group:
-            for number, (at, model) in enumerate(zip(times, asked, strict=True)):
-                if (wait := began + at - time.monotonic()) > 0:
-                    await asyncio.sleep(wait)
-                payload = payloads[number % len(payloads)]
-                group.create_task(_send(session, url, models[model], payload, began + at, outcome))
+    async with (
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout) as session,
+        asyncio.TaskGroup() as group,
+    ):
+        for number, (at, model) in enumerate(zip(times, asked, strict=True)):
+            if (wait := began + at - time.monotonic()) > 0:
+                await asyncio.sleep(wait)
+            payload = payloads[number % len(payloads)]
+            outcome.seconds.append(math.inf)
+            group.create_task(_send(session, url, models[model], payload, began, at, number, outcome))
     return outcome
 
 
 async def _send(
-    session: aiohttp.ClientSession, url: str, model: str, payload: Payload, at: float, outcome: Outcome
+    session: aiohttp.ClientSession,
+    url: str,
+    model: str,
+    payload: Payload,
+    began: float,
+    at: float,
+    number: int,
+    outcome: Outcome,
 ) -> None:
+    at += began
     outcome.late = max(outcome.late, time.monotonic() - at)
     headers = {"Content-Type": payload.content_type, TARGET_MODEL: model}
     while True:
@@ -84,5 +96,5 @@ async def _send(
             continue
         if answer.status != 200:
             outcome.failed.append(f"{answer.status}: {body[:300].decode(errors='replace')}")
-        outcome.seconds.append(time.monotonic() - at)
+        outcome.seconds[number] = time.monotonic() - at
         return
