@@ -44,7 +44,7 @@ def profiles(draw: st.DrawFn) -> Profile:
         archive=draw(st.text(min_size=1, max_size=20).map(lambda text: text.encode(errors="replace").decode())),
         sha256=SHA256,
         ensemble="any",
-        form=draw(st.sampled_from(["drawn", "fused"])),  # type: ignore[arg-type]
+        form=draw(st.sampled_from(["drawn", "fused"])),
         created="2026-11-22T19:00:00+00:00",
         packed_bytes=draw(st.integers(1, 1 << 60)),
         unpacked_bytes=draw(st.integers(1, 1 << 60)),
