@@ -6,9 +6,9 @@
 For each archive: `build.py profile` (kept from before unless --fresh), a memory budget for so many resident models, a
 rate at which the plan says that the busiest resource is in use by --busy, and clones of the archive with Zipf's law of
 popularity. Each clone is asked once, the least popular first; then requests come as a Poisson process of a fixed seed,
-of which whole minutes count, after --settle seconds. Predicted are the steady state, in closed form, and what becomes of
-these very requests, by simulation, which is what has to agree; measured are CloudWatch's metrics of the endpoint and the
-times that a client sees. What other programs take of the machine is in no plan, and so it is measured, too.
+of which whole minutes count, after --settle seconds. Predicted are the steady state, in closed form, and what becomes
+of these very requests, by simulation, which is what has to agree; measured are CloudWatch's metrics of the endpoint and
+the times that a client sees. What other programs take of the machine is in no plan, and so it is measured, too.
 
 p50 warm is that of ModelLatency: the container's own time. p99 is the client's, of all requests.
 """
