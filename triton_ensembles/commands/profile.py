@@ -191,13 +191,12 @@ def _profile(
 ) -> tuple[Path, Profile, bool]:
     """The file and the profile of one archive, and whether it was measured now."""
     with tempfile.TemporaryDirectory(prefix="profile-") as scratch:
-        if one.paths and one.paths[0].is_file() and not fresh:  # before it is unpacked
-            known = _kept(one.paths[0], folder, copies, load)
-            if known:
-                return *known, False
+        given = next((path for path in one.paths if path.is_file()), None)
+        if given and not fresh and (known := _kept(given, folder, copies, load)):  # before it is unpacked
+            return *known, False
         hosted = hosted_of(one, Path(scratch), target)
         ((target_model, archive),) = hosted.archives.items()
-        if not fresh and (known := _kept(archive, folder, copies, load)):
+        if not given and not fresh and (known := _kept(archive, folder, copies, load)):
             return *known, False
         served = hosted.served[target_model]
         manifest = _manifest(served.repository)

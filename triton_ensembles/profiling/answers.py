@@ -70,6 +70,7 @@ class Asked:
         found = []
         for batch in batches:
             generator, inputs = self._generator(target_model, batch)
+            progress(f"sending {inputs.about}" + (f", {batch} at a time" if batch > 1 else ""))
             most = max(load.concurrencies)
             generator.warm_up(most, max(2 * most, inputs.entries))
             seconds = load.seconds

@@ -41,7 +41,7 @@ def table(profile: Profile) -> str:
 
 
 def _mib(size: int) -> str:
-    return f"{size / _MIB:.1f} MiB"
+    return f"{size / _MIB:.1f} MiB" if size >= _MIB or not size else f"{size / 1024:.1f} KiB"
 
 
 def _times(seconds: float, core_seconds: float) -> list[str]:
