@@ -54,6 +54,7 @@ COMMANDS = {
     "status": "Show an endpoint's state, instances and cost.",
     "undeploy": "Delete all that upload and deploy created.",
     "perf": "Measure with perf_analyzer: CSV, JSON and a plot.",
+    "profile": "Measure what an archive takes: size, memory, cold start, answers.",
     "tune": "Search for the fastest settings of an ensemble here.",
 }
 

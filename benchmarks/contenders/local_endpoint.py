@@ -1,6 +1,6 @@
 """Archives behind InvokeEndpoint of the local endpoint, with binary tensors in the body."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,9 +16,18 @@ _ROLE = "arn:aws:iam::000000000000:role/execution-role"
 
 
 @contextmanager
-def running_endpoint(folder: Path, archives: Sequence[Path]) -> Iterator[LocalEndpoint]:
-    """An endpoint with these archives, in service. ``folder`` is its working folder."""
-    with LocalEndpoint(folder / "root") as local:
+def running_endpoint(
+    folder: Path, archives: Iterable[Path], *arguments: str, flags: str = ""
+) -> Iterator[LocalEndpoint]:
+    """An endpoint with these archives, in service.
+
+    Args:
+        folder: its working folder.
+        archives: each is uploaded before the next one is asked for.
+        arguments: of the command ``endpoint``, such as its budgets.
+        flags: of tritonserver.
+    """
+    with LocalEndpoint(folder / "root", *arguments) as local:
         s3, sagemaker = local.client("s3"), local.client("sagemaker")
         s3.create_bucket(Bucket=NAME)
         for path in archives:
@@ -28,7 +37,10 @@ def running_endpoint(folder: Path, archives: Sequence[Path]) -> Iterator[LocalEn
             "Mode": "MultiModel",
             "ModelDataUrl": PREFIX,
             # SageMaker's default is a line in the log for each step of each request; production switches it off.
-            "Environment": {"SAGEMAKER_TRITON_LOG_VERBOSE": "false"},
+            "Environment": {
+                "SAGEMAKER_TRITON_LOG_VERBOSE": "false",
+                **({"SAGEMAKER_TRITON_ADDITIONAL_ARGS": flags} if flags else {}),
+            },
         }
         sagemaker.create_model(ModelName=NAME, ExecutionRoleArn=_ROLE, PrimaryContainer=container)
         variant = {"VariantName": "AllTraffic", "ModelName": NAME, "InstanceType": "ml.c5.xlarge"}

@@ -13,7 +13,7 @@ from triton_ensembles.commands.builds import build_all
 from triton_ensembles.deploy.rehearsal import image_for
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
-from triton_ensembles.triton.targets import CPU
+from triton_ensembles.triton.targets import CPU, Target
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,18 @@ class Hosted:
         archives: by TargetModel.
         configs: that of the model that answers, by TargetModel.
         image: of the container.
+        served: what is in the archives, by TargetModel.
         completes: whether Triton completes configs.
     """
 
     archives: Mapping[str, Path]
     configs: Mapping[str, ModelConfig]
     image: str
+    served: Mapping[str, Served]
     completes: bool
 
 
-def hosted_of(selected: Chosen, scratch: Path) -> Hosted:
+def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU) -> Hosted:
     """The archives of what is chosen: ensembles are built, repositories packed, archives taken as they are.
 
     Raises:
@@ -42,7 +44,7 @@ def hosted_of(selected: Chosen, scratch: Path) -> Hosted:
     """
     say = output.progress()
     found: dict[str, tuple[Served, Path]] = {}
-    for built in build_all(selected.ensembles, "auto", None, CPU) if selected.ensembles else ():
+    for built in build_all(selected.ensembles, "auto", None, target) if selected.ensembles else ():
         ensembles = options.current_places().ensembles
         found[f"{built.name}.tar.gz"] = of_built(built, ensembles / built.name), built.archive
     for path in selected.paths:
@@ -58,6 +60,7 @@ def hosted_of(selected: Chosen, scratch: Path) -> Hosted:
         archives={name: archive for name, (_, archive) in found.items()},
         configs={name: _config(each) for name, (each, _) in found.items()},
         image=image_for(python),
+        served={name: each for name, (each, _) in found.items()},
         completes=not all(each.is_complete for each, _ in found.values()),
     )
 

@@ -1,4 +1,4 @@
-"""What ``perf`` and ``tune`` send: --protocol, --batch, --input-data and --shape."""
+"""What ``perf``, ``tune`` and ``profile`` send: --protocol, --batch, --input-data and --shape."""
 
 import re
 from collections.abc import Callable
@@ -27,24 +27,26 @@ def _readable(context: click.Context, parameter: click.Parameter, data: Path | N
     return data
 
 
+input_data = click.option(
+    "--input-data",
+    type=click.Path(exists=True, path_type=Path),
+    callback=_readable,
+    help="Send this instead: a JSON file or a folder in the format of perf_analyzer's --input-data.",
+)
+shape = click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    metavar="NAME:SIZES",
+    callback=_shapes,
+    help="Send random data instead, of this shape for an input of variable size, such as IMAGE:3,224,224. "
+    "May be repeated.",
+)
 _OPTIONS = (
     click.option("--protocol", type=click.Choice(["grpc", "http"]), default="grpc"),
     click.option("--batch", type=click.IntRange(min=1), default=1, help="Rows (inferences) in a request."),
-    click.option(
-        "--input-data",
-        type=click.Path(exists=True, path_type=Path),
-        callback=_readable,
-        help="Send this instead: a JSON file or a folder in the format of perf_analyzer's --input-data.",
-    ),
-    click.option(
-        "--shape",
-        "shapes",
-        multiple=True,
-        metavar="NAME:SIZES",
-        callback=_shapes,
-        help="Send random data instead, of this shape for an input of variable size, such as IMAGE:3,224,224. "
-        "May be repeated.",
-    ),
+    input_data,
+    shape,
 )
 
 

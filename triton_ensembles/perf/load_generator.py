@@ -6,6 +6,7 @@ from pathlib import Path
 
 from triton_ensembles.perf.analyzer import ClientTimes, read_csv, run_analyzer
 from triton_ensembles.triton.home import TritonHome
+from triton_ensembles.triton.sagemaker_server import SageMakerServer
 from triton_ensembles.triton.server import TritonServer
 
 WINDOWS = 3  # the fewest that perf_analyzer needs before it calls a measurement stable
@@ -24,7 +25,7 @@ class LoadGenerator:
     """
 
     home: TritonHome
-    server: TritonServer
+    server: TritonServer | SageMakerServer
     folder: Path
     model: str
     protocol: str

@@ -53,14 +53,25 @@ class SageMakerServer(ServerProcess):
         platform |= {variable: str(getattr(self.ports, name)) for name, variable in PORT_VARIABLES.items()}
         command = server_command({"SAGEMAKER_TRITON_ALLOW_METRICS": "true"} | given | platform, repository.resolve())
         # The status page shows the summaries of each step: p50, p90, p99.
-        own = (f"--metrics-address={LOOPBACK}", f"--grpc-address={LOOPBACK}", "--metrics-config=summary_latencies=true")
+        own = [f"--{name}-address={LOOPBACK}" for name in ("metrics", "grpc", "http")]
+        own += [f"--http-port={self.ports.http}", "--metrics-config=summary_latencies=true"]
         passed = {name: value for name, value in command.environment.items() if name not in _NOT_PASSED}
-        self.command = replace(command, arguments=command.arguments + own, environment=passed)
+        self.command = replace(command, arguments=(*command.arguments, *own), environment=passed)
 
     @property
     def sagemaker_url(self) -> str:
         """``127.0.0.1:8080``, the container's port."""
         return f"{LOOPBACK}:{self.ports.sagemaker}"
+
+    @property
+    def http_url(self) -> str:
+        """``127.0.0.1:8000``, of KServe v2 where the container's environment switches it on."""
+        return f"{LOOPBACK}:{self.ports.http}"
+
+    @property
+    def grpc_url(self) -> str:
+        """``127.0.0.1:8001``, as ``http_url``."""
+        return f"{LOOPBACK}:{self.ports.grpc}"
 
     @property
     def metrics_on(self) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from triton_ensembles.processes import children, command_line, descendants, handles, proportional_set_size, send
+from triton_ensembles.processes import command_line, families, handles, proportional_set_size, send
 
 _MODEL = re.compile(r"/models/(?P<hash>[0-9a-f]{32})/model/")
 _START = 19  # of the fields of /proc/PID/stat after the name: the time of the start
@@ -42,10 +42,10 @@ class ModelProcesses:
         """The processes of each model by hash; under "" those that no model is known for. Stubs come first."""
         found: dict[str, list[int]] = {}
         owners: dict[tuple[int, str], str] = {}
-        for child in children(server):
+        for family in families(server):
+            child = family[0]
             stub = _MODEL.search(command_line(child))
             hash = stub["hash"] if stub else self._owners.get((child, _start(child)), "")
-            family = [child, *descendants(child)]
             owners |= {(pid, _start(pid)): hash for pid in family if hash}
             found.setdefault(hash, []).extend(family)
         self._owners = owners

@@ -36,7 +36,7 @@ _PAUSE_FACTOR = 200  # times the duration of the last one: tens of ms for a serv
 _LOG_BYTES = 256 << 20  # a verbose log takes some kilobytes for each request
 # Where they differ from those of docker/sagemaker/serve: the verbose log takes some kilobytes for each request, and a
 # load takes one of the threads (of which the server has 8) for itself.
-_DEFAULTS = {"SAGEMAKER_TRITON_LOG_VERBOSE": "false", "SAGEMAKER_TRITON_THREAD_COUNT": "64"}
+CONTAINER_VARIABLES = {"SAGEMAKER_TRITON_LOG_VERBOSE": "false", "SAGEMAKER_TRITON_THREAD_COUNT": "64"}
 _PLAIN_PATH = re.compile(r"[0-9A-Za-z._/+@=,:-]+")
 # Instances by the state of the model there: the one that can answer soonest first. 1: it is being loaded.
 _SOONEST = {ModelState.LOADED: 0, ModelState.ON_DISK: 2, ModelState.UNLOADING: 2, None: 3}
@@ -212,7 +212,7 @@ class Variant:
 
     def _environment(self, index: int) -> Mapping[str, str]:
         """The container's variables, with those that the platform sets."""
-        variables = {**_DEFAULTS, **self._spec.environment}
+        variables = {**CONTAINER_VARIABLES, **self._spec.environment}
         if self._spec.mode == "MultiModel":
             variables[MULTI_MODEL] = "true"
         if index:  # here instances share a machine: only the first one gets the ports that are set

@@ -1,0 +1,100 @@
+"""Requests that come whether or not those before are answered: Poisson arrivals at many models of an endpoint."""
+
+import asyncio
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import aiohttp
+import numpy as np
+
+from benchmarks.contenders.local_endpoint import NAME
+from triton_ensembles.deploy.payload import Payload
+from triton_ensembles.endpoint.hosting.triton_api import TARGET_MODEL
+
+_NOT_READY = 429  # AWS's documentation: the client tries again
+_PAUSE = 1.0  # before it does
+_LONGEST = 600.0  # seconds of one request
+
+
+@dataclass
+class Outcome:
+    """What came of requests, in the order in which they came.
+
+    Attributes:
+        seconds: from the moment at which a request was to be sent until its answer.
+        not_ready: answers of ModelNotReadyException, after each of which the request was sent again.
+        failed: what else was answered.
+        late: seconds by which this client sent a request too late, the most of all.
+    """
+
+    seconds: list[float] = field(default_factory=list)
+    not_ready: int = 0
+    failed: list[str] = field(default_factory=list)
+    late: float = 0.0
+
+
+def arrivals(rates: Sequence[float], seconds: float, seed: int) -> tuple[list[float], list[int]]:
+    """Times from 0 to ``seconds`` of a Poisson process, and the index of the model that each asks.
+
+    Args:
+        rates: requests a second, by model.
+    """
+    random = np.random.default_rng(seed)
+    weights = np.array(rates)
+    count = random.poisson(weights.sum() * seconds)
+    times = np.sort(random.uniform(0, seconds, count))
+    return times.tolist(), random.choice(len(rates), count, p=weights / weights.sum()).tolist()
+
+
+async def send_at(
+    url: str, models: Sequence[str], payloads: Sequence[Payload], times: Sequence[float], asked: Sequence[int]
+) -> Outcome:
+    """Send the requests at their times, counted from now, and wait for all answers.
+
+    Args:
+        url: of the endpoint server.
+        models: TargetModels.
+        payloads: sent in turn.
+    """
+    outcome = Outcome()
+    began = time.monotonic()
+    timeout = aiohttp.ClientTimeout(total=None)
+    async with (
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout) as session,
+        asyncio.TaskGroup() as group,
+    ):
+        for number, (at, model) in enumerate(zip(times, asked, strict=True)):
+            if (wait := began + at - time.monotonic()) > 0:
+                await asyncio.sleep(wait)
+            payload = payloads[number % len(payloads)]
+            outcome.seconds.append(math.inf)
+            group.create_task(_send(session, url, models[model], payload, began, at, number, outcome))
+    return outcome
+
+
+async def _send(
+    session: aiohttp.ClientSession,
+    url: str,
+    model: str,
+    payload: Payload,
+    began: float,
+    at: float,
+    number: int,
+    outcome: Outcome,
+) -> None:
+    at += began
+    outcome.late = max(outcome.late, time.monotonic() - at)
+    headers = {"Content-Type": payload.content_type, TARGET_MODEL: model}
+    while True:
+        async with session.post(f"{url}/endpoints/{NAME}/invocations", data=payload.body, headers=headers) as answer:
+            body = await answer.read()
+        if answer.status == _NOT_READY and time.monotonic() - at < _LONGEST:
+            outcome.not_ready += 1
+            await asyncio.sleep(_PAUSE)
+            continue
+        if answer.status != 200:
+            outcome.failed.append(f"{answer.status}: {body[:300].decode(errors='replace')}")
+        outcome.seconds[number] = time.monotonic() - at
+        return

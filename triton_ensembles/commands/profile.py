@@ -1,0 +1,250 @@
+"""``profile``"""
+
+import math
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from triton_ensembles.archive.manifest import MANIFEST
+from triton_ensembles.building.built import choose
+from triton_ensembles.building.served import Served
+from triton_ensembles.commands import options
+from triton_ensembles.commands import output as output_of
+from triton_ensembles.commands.arguments import Chosen, argument, chosen
+from triton_ensembles.commands.builds import timed_progress
+from triton_ensembles.commands.hosted import hosted_of
+from triton_ensembles.commands.reports import summary_of
+from triton_ensembles.commands.request_options import input_data as input_data_option
+from triton_ensembles.commands.request_options import shape
+from triton_ensembles.errors import EnsembleError, shown
+from triton_ensembles.examples.folder import Examples, examples_of, read_examples
+from triton_ensembles.files import file_digest, read_json
+from triton_ensembles.fused.plan import PLAN
+from triton_ensembles.paths import user_folder
+from triton_ensembles.perf.inputs import UserInputs
+from triton_ensembles.profiling.answers import Load
+from triton_ensembles.profiling.kept import kept_profile, profile_file
+from triton_ensembles.profiling.measure import COPIES, Subject, measure
+from triton_ensembles.profiling.profile import Profile, document, write_profile
+from triton_ensembles.profiling.table import table
+from triton_ensembles.recipe.places import RECIPE
+from triton_ensembles.system_errors import explained
+from triton_ensembles.triton.targets import Target
+
+
+def _numbers(most: int) -> Any:
+    def numbers(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
+        try:
+            found = tuple(int(part) for part in text.split(","))
+        except ValueError:
+            found = ()
+        if not found or min(found) < 1 or max(found) > most:
+            raise click.BadParameter(f"{text!r} is not a list such as 1,2,4, of at most {most}", context, parameter)
+        return found
+
+    return numbers
+
+
+def _finite(context: click.Context, parameter: click.Parameter, number: float) -> float:
+    """A range lets "nan" pass."""
+    if not math.isfinite(number):
+        raise click.BadParameter(f"{number} is no number of seconds", context, parameter)
+    return number
+
+
+def _listed(values: Sequence[int]) -> str:
+    return ",".join(map(str, values))
+
+
+@click.command()
+@argument
+@options.for_target
+@output_of.quiet
+@output_of.json_format
+@click.option("--fresh", is_flag=True, help="Measure again, though the archive has not changed since the last time.")
+@click.option(
+    "--copies",
+    metavar="NUMBERS",
+    default=_listed(COPIES),
+    callback=_numbers(1000),
+    help="Numbers of loaded copies at which memory is read. It ends with those that the machine has room for.",
+)
+@click.option(
+    "--concurrency",
+    "concurrencies",
+    metavar="NUMBERS",
+    default=_listed(Load.concurrencies),
+    callback=_numbers(1024),
+    help="Numbers of concurrent requests, each with each --batch; 1 is always one of them.",
+)
+@click.option(
+    "--batch",
+    "batches",
+    metavar="NUMBERS",
+    default=_listed(Load.batches),
+    callback=_numbers(65536),
+    help="Numbers of rows in a request; those that the model does not take are left out.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0.3, max=3600),
+    default=Load.seconds,
+    callback=_finite,
+    help="Duration of a measurement of answers.",
+)
+@input_data_option
+@shape
+@click.option(
+    "--output",
+    type=options.NEW_FOLDER,
+    help="The folder for NAME-SHA256.json.  [default: build/profiles of the project, or profiles/ beside tritonserver "
+    "if there is no project]",
+)
+def profile(
+    names: tuple[str, ...],
+    target: str,
+    image: str,
+    instance: str,
+    *,
+    fresh: bool,
+    copies: tuple[int, ...],
+    concurrencies: tuple[int, ...],
+    batches: tuple[int, ...],
+    seconds: float,
+    input_data: Path | None,
+    shapes: tuple[str, ...],
+    output: Path | None,
+) -> None:
+    """Measure what an archive takes of this machine, in the server that a multi-model endpoint runs: for `plan`.
+
+    Bytes packed, unpacked and left in /tmp; seconds and processor time of unpacking and loading; memory of 1, 4 and 16
+    loaded copies under names of their own, as an endpoint of many variants has them; latency and processor time of its
+    answers, by concurrency and rows. Arguments are those of serve: ensembles of the project are built, repositories
+    packed, archives taken as they are.
+
+    \b
+      profile bert_trt --target fused       what one of a thousand fused ones takes
+      profile dist/cpu/*.tar.gz             several archives, one after the other
+      profile model.tar.gz --shape X:16     random data, for want of example requests
+
+    What is sent are example requests: of the ensemble, of the one that the archive was built from, or in examples/ of a
+    repository. Each takes a minute or two, best on a machine that does nothing else. A profile is kept with the
+    archive's sha256, and printed again as long as that stays, unless --fresh, --input-data or --shape are given; plan
+    reads it from there.
+
+    --format json: {"profiles": [{"file": path, "measured": whether now, "profile": what the file holds}],
+    "failed": [{name, error}]}
+    """
+    load = Load((1, *concurrencies), batches, seconds, UserInputs(input_data, shapes))
+    fresh = fresh or bool(input_data or shapes)  # a profile does not say what was sent
+    served_here = options.target_served_here(target, image, instance)
+    folder = output or profiles_folder()
+    done: list[dict[str, Any]] = []
+    failed: dict[str, EnsembleError] = {}
+    every = _each_alone(chosen(names))
+    if (input_data or shapes) and len(every) > 1:
+        raise click.UsageError("--input-data and --shape are for one archive: name it")
+    for name, one in every:
+        try:
+            file, found, is_new = _profile(one, served_here, folder, copies, load, fresh=fresh)
+        except (EnsembleError, OSError) as caught:
+            error = explained(caught) if isinstance(caught, OSError) else caught
+            if error is None:
+                raise
+            if len(every) == 1:
+                raise error from caught
+            failed[name] = error
+            output_of.progress()(f"[{name}] error: {error}")
+            continue
+        done.append({"file": str(file), "measured": is_new, "profile": document(found)})
+        output_of.result(f"\n{found.archive}", bold=True)
+        output_of.result(table(found))
+        output_of.result(shown(file) if is_new else f"{shown(file)}, kept since then: --fresh measures again")
+    failures = [{"name": name, "error": str(error)} for name, error in failed.items()]
+    output_of.document({"profiles": done, "failed": failures})
+    if failed:
+        raise EnsembleError(summary_of(failed, len(every), "could not be profiled", "archives"))
+
+
+def profiles_folder() -> Path:
+    """Where profiles are kept: in build/ of the project, or else in the user's folder."""
+    places = options.places_if_any()
+    return (places.build if places else user_folder()) / "profiles"
+
+
+def _each_alone(selected: Chosen) -> list[tuple[str, Chosen]]:
+    """Each of what is chosen by itself, with its name; without any, the ensembles that are built without a name."""
+    ensembles = selected.ensembles
+    if not ensembles and not selected.paths:
+        folders = choose(options.current_places().ensembles, (), leading=True)
+        ensembles = tuple(folder.name for folder in folders)
+    return [(name, Chosen((name,), ())) for name in ensembles] + [
+        (path.name, Chosen((), (path,))) for path in selected.paths
+    ]
+
+
+def _profile(
+    one: Chosen, target: Target, folder: Path, copies: Sequence[int], load: Load, *, fresh: bool
+) -> tuple[Path, Profile, bool]:
+    """The file and the profile of one archive, and whether it was measured now."""
+    with tempfile.TemporaryDirectory(prefix="profile-") as scratch:
+        given = next((path for path in one.paths if path.is_file()), None)
+        if given and not fresh and (known := _kept(given, folder, copies, load)):  # before it is unpacked
+            return *known, False
+        hosted = hosted_of(one, Path(scratch), target)
+        ((target_model, archive),) = hosted.archives.items()
+        if not given and not fresh and (known := _kept(archive, folder, copies, load)):
+            return *known, False
+        served = hosted.served[target_model]
+        manifest = _manifest(served.repository)
+        subject = Subject(
+            archive=archive,
+            ensemble=str(manifest.get("ensemble") or served.tops[0]),
+            form="fused" if any(served.repository.glob(f"*/*/{PLAN}")) else "drawn",
+            python=served.python,
+            completes=hosted.completes,
+            examples=_examples(served, manifest),
+        )
+        bench = Path(scratch) / "bench"
+        bench.mkdir()
+        found = measure(subject, bench, copies=copies, load=load, progress=timed_progress(subject.ensemble))
+    file = profile_file(folder, archive, found.sha256)
+    write_profile(found, file)
+    return file, found, True
+
+
+def _kept(archive: Path, folder: Path, copies: Sequence[int], load: Load) -> tuple[Path, Profile] | None:
+    sha256 = file_digest(archive)
+    file = profile_file(folder, archive, sha256)
+    found = kept_profile(
+        file,
+        sha256,
+        copies=copies,
+        concurrencies=load.concurrencies,
+        batches=load.batches,
+        progress=output_of.progress(),
+    )
+    return (file, found) if found else None
+
+
+def _examples(served: Served, manifest: dict[str, Any]) -> Examples:
+    """Those of the ensemble, of the project's ensemble that an archive was built from, or of the model."""
+    if (served.path / RECIPE).is_file():
+        return read_examples(served.path)
+    places = options.places_if_any()
+    for key in ("clone_of", "ensemble"):
+        name = manifest.get(key)
+        if places and isinstance(name, str) and name and (places.ensembles / name / RECIPE).is_file():
+            return read_examples(places.ensembles / name)
+    return examples_of(served.repository / served.tops[0])
+
+
+def _manifest(repository: Path) -> dict[str, Any]:
+    try:
+        found = read_json(repository / MANIFEST)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
