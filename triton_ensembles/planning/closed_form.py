@@ -74,7 +74,7 @@ def closed_form(work: Workload, host: Host, count: int, mixture: Mixture | None 
         fetches=fetches,
         loads_per_second=loads * total,
         loads_possible=count * min(one.possible for _, one in found),
-        resident=sum(float(one.residency.held.sum()) for _, one in found),
+        resident=sum(float(one.residency.loaded.sum()) for _, one in found),
         memory_bytes=sum(one.memory for _, one in found) + empty,
         cores=sum(one.use.requests + one.use.loads for _, one in found),
         busiest=max(_share(one.use, host) for _, one in found),
@@ -89,46 +89,79 @@ def _share(use: _Use, host: Host) -> float:
 
 
 def _solve(work: Workload, host: Host, latencies: Mixture) -> _Instance:
-    sizes, load, unload, fetch = (work.of(f"{name}") for name in _TIMES)
-    capacity = _usable(sizes, host.memory_bytes - work.overhead_bytes)
-    means = work.of("mean_seconds")
-    slow, turn = 1.0, 0.0
-    share = -1.0
-    kept = _on_disk(work, host)
-    fetched = np.zeros_like(work.rates)
-    for round_ in range(_ROUNDS):
-        # Before a load into a full memory another model is unloaded, whose memory is free when that has ended.
-        delay = turn + load * slow + unload + fetched * fetch * slow
-        found = residency(work.rates, sizes, delay, load * slow + unload, capacity)
-        if not np.isfinite(found.seconds) or found.seconds >= 1e12:
-            fetched = np.zeros_like(work.rates)
-        else:
-            fetched = np.where(found.loads > 0, np.minimum(1.0, kept / np.maximum(found.loads, 1e-300)), 0.0)
+    cache = _Cache(work, host)
+    slow, turn, share = 1.0, 0.0, -1.0
+    for number in range(_ROUNDS):
+        found, fetched = cache.with_loads_of(slow, turn)
         use, possible = _use(work, host, found, fetched)
-        crowded = max((use.requests + use.loads) / host.cores, use.disk, use.turns) >= _CROWDED
         now = float((work.rates * found.loads).sum())
-        if crowded or abs(now - share) <= _AGREED * max(now, 1e-12):
+        if _crowded(use, host) or abs(now - share) <= _AGREED * max(now, 1e-12):
             break
         share = now
-        factors, chances = _sharing(work, found, use, host, means, load)
-        fresh = float((factors * chances).sum())
-        slow = fresh if round_ == 0 else (slow + fresh) / 2
+        fresh = float(np.prod(_sharing(work, found, use, host), axis=0).sum())
+        slow = fresh if number == 0 else (slow + fresh) / 2
         turn = _turn(use, host, now)
     overload = _overload(work, use, host, slow)
-    fetches = found.loads * fetched
+    if overload and use.requests < _CROWDED * host.cores:
+        found, fetched = cache.at_their_limit()
+        use = _use(work, host, found, fetched)[0]
     if not overload:
-        factors, chances = _sharing(work, found, use, host, means, load)
-        slow = float((factors * chances).sum())
-        lanes = work.of("lanes")
+        sharing = _sharing(work, found, use, host)
+        slow = float(np.prod(sharing, axis=0).sum())
+        means, lanes = work.of("mean_seconds"), work.of("lanes")
         busy = np.minimum(work.rates * means * slow, lanes * _CROWDED)
         variation = np.array([_variation(each) for each in work.demands])[work.kinds]
-        wait = waiting(lanes, busy)
         seconds = means * slow * (1 + variation) / 2 / (lanes - busy)
-        latencies.instance(
-            work, (factors, chances), (wait, seconds), found, (turn + load * slow + unload, fetch * slow, fetched)
-        )
-    memory = float((sizes * found.held).sum()) + work.overhead_bytes
-    return _Instance(found, fetches, use, possible, overload, memory)
+        loads = cache.delay(slow, turn, np.zeros_like(fetched)), cache.fetch * slow, fetched
+        latencies.instance(work, sharing, (waiting(lanes, busy), seconds), found, loads)
+    memory = float((cache.sizes * found.held).sum()) + work.overhead_bytes
+    return _Instance(found, found.loads * fetched, use, possible, overload, memory)
+
+
+class _Cache:
+    """The memory and the disk of an instance, for loads that take more or less time."""
+
+    def __init__(self, work: Workload, host: Host) -> None:
+        self._work, self._host = work, host
+        self.sizes, self._load, self._unload, self.fetch = (work.of(name) for name in _TIMES)
+        self._capacity = _usable(self.sizes, host.memory_bytes - work.overhead_bytes)
+        self._not_on_disk = _not_on_disk(work, host)
+
+    def delay(self, slow: float, turn: float, fetched: Floats) -> Floats:
+        """Seconds from a miss until the model is loaded. Before that another is unloaded, and its memory freed."""
+        return turn + self._unload + slow * (self._load + fetched * self.fetch)
+
+    def with_loads_of(self, slow: float, turn: float) -> tuple[Residency, Floats]:
+        """By model: what is loaded, and the share of its loads that begin with a download.
+
+        Args:
+            slow: how many times as long loads take on busy cores.
+            turn: seconds that a load waits for others.
+        """
+        fetched = np.zeros_like(self.sizes)
+        for _ in range(_ROUNDS):
+            delay, hold = self.delay(slow, turn, fetched), slow * self._load + self._unload
+            found = residency(self._work.rates, self.sizes, delay, hold, self._capacity)
+            before, fetched = fetched, np.minimum(1.0, self._not_on_disk / np.maximum(found.loads, 1e-300))
+            fetched = np.where(found.loads > 0, fetched, 0.0)
+            if np.abs(fetched - before).max() < 1e-3:
+                break
+        return found, fetched
+
+    def at_their_limit(self) -> tuple[Residency, Floats]:
+        """When loads queue up until so many requests wait for each that no more loads are needed than can be done."""
+        low, high = 0.0, 1e5
+        for _ in range(40):
+            middle = (low + high) / 2 if low else high / 1e3
+            found, fetched = self.with_loads_of(1.0, middle)
+            low, high = (
+                (middle, high)
+                if _crowded(_use(self._work, self._host, found, fetched)[0], self._host)
+                else (low, middle)
+            )
+            if high - low < 1e-3 * high:
+                break
+        return self.with_loads_of(1.0, high)
 
 
 _TIMES = ("memory_bytes", "load_seconds", "unload_seconds", "fetch_seconds")
@@ -144,7 +177,7 @@ def _usable(sizes: Floats, capacity: float) -> float:
     return capacity - float((sizes**2).mean() / sizes.mean()) / 2
 
 
-def _on_disk(work: Workload, host: Host) -> Floats:
+def _not_on_disk(work: Workload, host: Host) -> Floats:
     """Share of each model's requests that find it not even on the disk: least recently used, too."""
     if host.disk_bytes is None:
         return np.zeros_like(work.rates)
@@ -173,11 +206,13 @@ def _use(work: Workload, host: Host, found: Residency, fetched: Floats) -> tuple
     return use, min(have / need if need > 0 else float("inf") for have, need in bounds)
 
 
-def _sharing(
-    work: Workload, found: Residency, use: _Use, host: Host, means: Floats, load: Floats
-) -> tuple[Floats, Floats]:
+def _crowded(use: _Use, host: Host) -> bool:
+    return max((use.requests + use.loads) / host.cores, use.disk, use.turns) >= _CROWDED
+
+
+def _sharing(work: Workload, found: Residency, use: _Use, host: Host) -> tuple[Floats, Floats]:
     """How much slower jobs run because the cores are shared."""
-    jobs = float((work.rates * (means + found.loads * load)).sum())
+    jobs = float((work.rates * (work.of("mean_seconds") + found.loads * work.of("load_seconds"))).sum())
     cores = use.requests + use.loads
     if cores <= 0 or jobs <= 0:
         return np.ones(1), np.ones(1)

@@ -33,12 +33,14 @@ class Residency:
         seconds: T: how long a model that nobody asks for stays.
         loads: share of its requests that begin a load.
         cold: share of its requests that find it not loaded: those and the ones that wait for a load.
-        held: share of the time that it holds memory.
+        loaded: share of the time that it is loaded.
+        held: share of the time that it holds memory, also while it is being loaded or unloaded.
     """
 
     seconds: float
     loads: Floats
     cold: Floats
+    loaded: Floats
     held: Floats
 
 
@@ -60,7 +62,8 @@ def residency(rates: Floats, sizes: Floats, wait: Floats, hold: Floats, capacity
         cycle = 1.0 + rates * wait * still
         loads = still / cycle
         cold = (1.0 + rates * wait) * still / cycle
-        return Residency(seconds, loads, cold, (1.0 - still + rates * hold * still) / cycle)
+        loaded = (1.0 - still) / cycle
+        return Residency(seconds, loads, cold, loaded, loaded + rates * hold * loads)
 
     def used(found: Residency) -> float:
         return float((sizes * found.held).sum())
