@@ -1,7 +1,7 @@
 """How often each model is asked."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ MOST_MODELS = 1_000_000
 _MOST_RATE = 1e6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recorded:
     """Requests as they came: seconds since the first one, ascending, and the index of the model of each."""
 
@@ -21,7 +21,7 @@ class Recorded:
     models: NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Traffic:
     """Requests for many models.
 
@@ -36,7 +36,7 @@ class Traffic:
     rates: Floats
     names: tuple[str, ...] = ()
     day: tuple[float, ...] = ()
-    recorded: Recorded | None = field(default=None, compare=False)
+    recorded: Recorded | None = None
     text: str = ""
 
     @property
@@ -44,9 +44,9 @@ class Traffic:
         """Requests a second for all models."""
         return float(self.rates.sum())
 
-    def times(self, factor: float) -> "Traffic":
-        """The same models, asked so many times as often."""
-        return Traffic(self.rates * factor, self.names, text=self.text)
+    def over(self, day: tuple[float, ...]) -> "Traffic":
+        """The same requests, with the course of a day."""
+        return replace(self, day=day, text=f"{self.text} over a day" if day else self.text)
 
 
 def zipf(models: int, alpha: float, rate: float) -> Traffic:

@@ -14,7 +14,7 @@ from triton_ensembles.profiling.profile import Profile
 Shares = Sequence[tuple[Profile, float]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Workload:
     """Models, the most often asked first where the traffic is so.
 
