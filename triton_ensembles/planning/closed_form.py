@@ -25,12 +25,14 @@ _CROWDED = 0.995  # of an instance's time: beyond it the queue is taken to have 
 
 
 class _Use(NamedTuple):
-    """What a second asks of an instance: cores, the disk's time, turns for loads, and the time of its busiest model."""
+    """What a second asks of an instance: cores; shares of the disk's time, of the turns for loads, of the memory for
+    models that are being loaded, and of the time of its busiest model."""
 
     requests: float
     loads: float
     disk: float
     turns: float
+    memory: float
     model: float
 
 
@@ -59,10 +61,9 @@ def closed_form(work: Workload, host: Host, count: int, mixture: Mixture | None 
             part = Workload(work.rates[models], work.kinds[models], work.demands)
             found.append((part, _solve(part, host, latencies)))
     total = float(work.rates.sum())
-    cold, loads, fetches = (
-        sum(float((part.rates * getter(one)).sum()) for part, one in found) / total
-        for getter in (lambda one: one.residency.cold, lambda one: one.residency.loads, lambda one: one.fetches)
-    )
+    cold = sum(float((part.rates * one.residency.cold).sum()) for part, one in found) / total
+    loads = sum(float((part.rates * one.residency.loads).sum()) for part, one in found) / total
+    fetches = sum(float((part.rates * one.fetches).sum()) for part, one in found) / total
     overload = next((one.overload for _, one in found if one.overload), "")
     if mixture is not None and not overload:
         mixture.add(latencies)
@@ -85,7 +86,7 @@ def closed_form(work: Workload, host: Host, count: int, mixture: Mixture | None 
 
 
 def _share(use: _Use, host: Host) -> float:
-    return max((use.requests + use.loads) / host.cores, use.disk, use.turns, use.model)
+    return max((use.requests + use.loads) / host.cores, use.disk, use.turns, use.memory, use.model)
 
 
 def _solve(work: Workload, host: Host, latencies: Mixture) -> _Instance:
@@ -174,7 +175,7 @@ def _usable(sizes: Floats, capacity: float) -> float:
     least, most = float(sizes.min()), float(sizes.max())
     if most - least <= 0.02 * most:
         return float(np.floor(capacity / most + 1e-9) * most)
-    return capacity - float((sizes**2).mean() / sizes.mean()) / 2
+    return max(least, capacity - float((sizes**2).mean() / sizes.mean()) / 2)
 
 
 def _not_on_disk(work: Workload, host: Host) -> Floats:
@@ -197,6 +198,7 @@ def _use(work: Workload, host: Host, found: Residency, fetched: Floats) -> tuple
         float((per_second * core).sum()),
         float((per_second * disk).sum()),
         float((per_second * held).sum()) / turns,
+        float((per_second * held * work.of("memory_bytes")).sum()) / (host.memory_bytes - work.overhead_bytes),
         float((work.rates * work.of("mean_seconds") / work.of("lanes")).max()),
     )
     loads = float(per_second.sum())
@@ -207,7 +209,7 @@ def _use(work: Workload, host: Host, found: Residency, fetched: Floats) -> tuple
 
 
 def _crowded(use: _Use, host: Host) -> bool:
-    return max((use.requests + use.loads) / host.cores, use.disk, use.turns) >= _CROWDED
+    return max((use.requests + use.loads) / host.cores, use.disk, use.turns, use.memory) >= _CROWDED
 
 
 def _sharing(work: Workload, found: Residency, use: _Use, host: Host) -> tuple[Floats, Floats]:
@@ -247,6 +249,8 @@ def _overload(work: Workload, use: _Use, host: Host, slow: float) -> str:
         return f"it thrashes: the disk of an instance would be read {use.disk:.1f} times as fast as it can be"
     if use.turns >= _CROWDED:
         return f"it thrashes: {use.turns * most_loads(host.cores):.0f} loads at a time, and an instance begins no more"
+    if use.memory >= _CROWDED:
+        return "it thrashes: all memory would be taken by models that are being loaded"
     busiest = float((work.rates * work.of("mean_seconds") * slow / work.of("lanes")).max())
     if busiest >= _CROWDED:
         return f"the model asked most often would be busy {busiest:.2f} times the time there is, on one instance"

@@ -69,7 +69,7 @@ def over_the_day(work: Workload, host: Host, count: int, day: Sequence[float]) -
     requests = sum(times * each.requests_per_second for times, each in hours)
 
     def of_requests(field: str) -> float:
-        return sum(times * each.requests_per_second * getattr(each, field) for times, each in hours) / requests
+        return float(sum(times * each.requests_per_second * getattr(each, field) for times, each in hours) / requests)
 
     def of_time(field: str) -> float:
         return sum(float(times * getattr(each, field)) for times, each in hours) / _HOURS

@@ -8,7 +8,8 @@ from triton_ensembles.planning.residency import Residency
 from triton_ensembles.planning.workload import Workload
 
 _GRID = np.geomspace(1e-5, 1e5, 1601)  # seconds; a step is 1.5 %
-_POINTS = 96  # of the distribution of a time without a wait
+_EDGES = np.append(1 - np.geomspace(1, 0.002, 96), 1.0)  # closer together where the quantiles are that people ask for
+_PLACES, _WEIGHTS = (_EDGES[1:] + _EDGES[:-1]) / 2, np.diff(_EDGES)
 _BUSY_STEPS = 12  # classes of models by the share of requests that wait
 _DELAYS = (np.arange(8) + 0.5) / 8  # a request that waits for a load comes at any time of it
 
@@ -86,17 +87,12 @@ class Mixture:
 
 
 def _spread(seconds: Floats, factors: Floats, chances: Floats) -> Floats:
-    """Equally likely values of the product of two independent ones."""
+    """Values of the product of two independent ones, at _PLACES of their distribution."""
     values = np.outer(seconds, factors).ravel()
     weights = np.outer(np.full(len(seconds), 1 / len(seconds)), chances).ravel()
     order = np.argsort(values)
     places = np.cumsum(weights[order]) - weights[order] / 2
-    # Closer together where the quantiles are that people ask for.
-    wanted = 1 - np.geomspace(1, 0.002, _POINTS)
-    return np.interp(wanted, places, values[order])
-
-
-_WEIGHTS = -np.diff(np.append(np.geomspace(1, 0.002, _POINTS), 0.0))
+    return np.interp(_PLACES, places, values[order])
 
 
 def _within(times: Floats, share: float, mean: float) -> Floats:

@@ -181,7 +181,10 @@ def _choice(
         scaled = Workload(work.rates * factor, work.kinds, work.demands)
         simulated = simulate(scaled, host, count, drawn_requests).prediction
     met = goal.met(peak) and goal.met(day)
-    return Choice(form, work, host, count, quote, day, peak, simulated, met)
+    found = Choice(form, work, host, count, quote, day, peak, simulated, met)
+    if met and simulated is not None and found.differ > DIFFER:
+        return replace(found, met=goal.met(simulated))  # where the engines differ, both have to say so
+    return found
 
 
 def _dedicated(form: str, work: Workload, host: Host, quote: Quote, goal: Goal, day: Sequence[float]) -> Dedicated:

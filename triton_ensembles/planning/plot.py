@@ -30,10 +30,10 @@ def draw(plan: Plan, path: Path) -> None:
             axes.annotate(str(count), (x, max(y, _LEAST)), (0, 7), textcoords="offset points", ha="center", fontsize=8)
             if crowded:
                 axes.plot([x], [max(y, _LEAST)], "x", color=color)
-    for each in plan.dedicated:
-        if each.instances:
-            name = f"one endpoint a model, {each.host.name} {each.form}".rstrip()
-            axes.plot([each.month], [_LEAST], "s", color=GRAY, label=name)
+    for alone in plan.dedicated:
+        if alone.instances:
+            name = f"one endpoint a model, {alone.host.name} {alone.form}".rstrip()
+            axes.plot([alone.month], [_LEAST], "s", color=GRAY, label=name)
     if plan.goal.cold is not None:
         axes.axhline(max(plan.goal.cold * 100, _LEAST), color=GRAY, linestyle="--", linewidth=1, label="wanted")
     if plan.best is not None:
@@ -46,7 +46,7 @@ def draw(plan: Plan, path: Path) -> None:
     axes.yaxis.set_major_formatter("{x:g} %")
     axes.set_ylim(_LEAST * 0.7, 150)
     axes.set_xlabel("US dollars for a month of 720 hours (logarithmic)")
-    axes.set_ylabel("cold requests (logarithmic)")
+    axes.set_ylabel("cold requests (logarithmic; the lowest: none)")
     axes.legend(loc="best", frameon=False, fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(

@@ -30,7 +30,7 @@ def workload_for(profiles: Shares, traffic: Traffic, host: Host, count: int = 1,
         raise EnsembleError(f"{count} instances answer nothing", cure="plan with 1 or more")
     work = workload(profiles, traffic, host, batch)
     for (profile, _), demand in zip(profiles, work.demands, strict=True):
-        least = demand.server_bytes + demand.shared_bytes + demand.memory_bytes
+        least = work.overhead_bytes + demand.memory_bytes
         if least > host.memory_bytes:
             raise EnsembleError(
                 f"one {profile.archive} ({least / 2**20:.0f} MiB with the server) does not fit into the "

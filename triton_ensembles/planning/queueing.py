@@ -51,4 +51,5 @@ def waiting(lanes: Floats, offered: Floats) -> Floats:
         step = 1.0 + inverse * number / np.maximum(offered, 1e-300)
         inverse = np.where(lanes >= number, np.minimum(step, 1e300), inverse)
     load = offered / lanes
-    return 1.0 / (inverse * (1.0 - load) + load)
+    chance: Floats = 1.0 / (inverse * (1.0 - load) + load)
+    return chance
