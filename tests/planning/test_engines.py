@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -23,7 +25,7 @@ from triton_ensembles.planning.workload import Shares
 GIB = 1 << 30
 INSTANT = profile(load=1e-6, load_cores=0.0, answer=1e-4, core=1e-6)
 MIXED = [(profile(name=str(size), memory=size, load=1e-6, load_cores=0.0), 1.0) for size in (100, 254, 546, 1000)]
-# Hit ratios of 1000 models of 254 MiB, simulated with 200 000 requests by a plain LRU in bytes, by Zipf's exponent and GiB.
+# Hit ratios of 1000 models of 254 MiB by Zipf's exponent and GiB: 200 000 requests, simulated by a plain LRU in bytes.
 SIMULATED = {
     0.6: {12: 0.122, 28: 0.239, 56: 0.393},
     0.8: {12: 0.255, 28: 0.399, 56: 0.550},
@@ -112,7 +114,7 @@ def test_more_memory_never_means_more_cold_requests(profiles: Shares, models: in
         predict(profiles, zipf(models, alpha, rate), Host("x", 64, int(largest * times))).cold
         for times in (3, 8, 30, 1000)
     ]
-    assert all(one >= other - 1e-6 for one, other in zip(cold, cold[1:], strict=False)), cold
+    assert all(one >= other - 1e-6 for one, other in pairwise(cold)), cold
     assert cold[-1] == 0
 
 

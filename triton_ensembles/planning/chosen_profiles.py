@@ -50,7 +50,7 @@ def _parted(text: str) -> tuple[str, float | None]:
     if not colon or Path(text).is_file():
         return text, None
     try:
-        number = float(share.removesuffix("%"))
+        number = float(share.removesuffix("%")) / (100 if share.endswith("%") else 1)
     except ValueError:
         return text, None
     if not (math.isfinite(number) and number > 0):

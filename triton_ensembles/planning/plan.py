@@ -125,23 +125,25 @@ def plan(
     Raises:
         EnsembleError: a model does not fit, a price is not known, or no choice keeps up with the traffic.
     """
-    choices: list[Choice] = []
-    dedicated: list[Dedicated] = []
     quotes = {host.name: price(host.name) for host in hosts}
+    choices: list[Choice] = []
     for form, archives in forms(profiles):
         for host in hosts:
-            quote = quotes[host.name]
-            works = [workload_for(archives, traffic, host, count, batch) for count in counts]
-            for work, count in zip(works, counts, strict=True):
-                progress(f"{count} x {host.name} {form}".rstrip())
-                choices.append(_choice(form, work, host, count, quote, traffic, goal, requests))
-            dedicated.append(_dedicated(form, works[0], host, quote, goal, traffic.day))
+            for count in counts:
+                work = workload_for(archives, traffic, host, count, batch)
+                day, peak = over_the_day(work, host, count, traffic.day)
+                met = goal.met(peak) and goal.met(day)
+                choices.append(Choice(form, work, host, count, quotes[host.name], day, peak, None, met))
     if all(each.peak.overload for each in choices):
         _refuse(choices, traffic)
+    if requests:
+        choices = [_checked(each, traffic, goal, requests, progress) for each in choices]
+    each_host = {(each.form, each.host.name): each for each in choices}.values()
+    dedicated = tuple(_dedicated(each, goal, traffic.day) for each in each_host)
     meeting = sorted((each for each in choices if each.met), key=lambda each: (each.month, each.peak.cold))
     best = meeting[0] if meeting else None
     most = _most(best, goal, traffic.day) if best else 0.0
-    return Plan(traffic, goal, tuple(choices), tuple(dedicated), best, most)
+    return Plan(traffic, goal, tuple(choices), dedicated, best, most)
 
 
 def forms(profiles: Shares) -> Iterator[tuple[str, Shares]]:
@@ -171,30 +173,29 @@ def sample(traffic: Traffic, requests: int) -> tuple[Recorded, float]:
     return drawn(traffic, requests, phases), phases[0].factor if phases else 1.0
 
 
-def _choice(
-    form: str, work: Workload, host: Host, count: int, quote: Quote, traffic: Traffic, goal: Goal, requests: int
-) -> Choice:
-    day, peak = over_the_day(work, host, count, traffic.day)
-    simulated = None
-    if requests:
-        drawn_requests, factor = sample(traffic, requests)
-        scaled = Workload(work.rates * factor, work.kinds, work.demands)
-        simulated = simulate(scaled, host, count, drawn_requests).prediction
-    met = goal.met(peak) and goal.met(day)
-    found = Choice(form, work, host, count, quote, day, peak, simulated, met)
-    if met and simulated is not None and found.differ > DIFFER:
+def _checked(choice: Choice, traffic: Traffic, goal: Goal, requests: int, progress: Callable[[str], None]) -> Choice:
+    """The choice, simulated; but not one whose queue grows until the end, however few models were cold."""
+    if choice.peak.busiest >= 1:
+        return choice
+    progress(f"simulating {choice.count} x {choice.host.name} {choice.form}".rstrip())
+    drawn_requests, factor = sample(traffic, requests)
+    work = Workload(choice.work.rates * factor, choice.work.kinds, choice.work.demands)
+    simulated = simulate(work, choice.host, choice.count, drawn_requests).prediction
+    found = replace(choice, simulated=simulated)
+    if found.met and found.differ > DIFFER:
         return replace(found, met=goal.met(simulated))  # where the engines differ, both have to say so
     return found
 
 
-def _dedicated(form: str, work: Workload, host: Host, quote: Quote, goal: Goal, day: Sequence[float]) -> Dedicated:
+def _dedicated(choice: Choice, goal: Goal, day: Sequence[float]) -> Dedicated:
     """As many instances for each model as its busiest hour needs, and one at least."""
+    work, host = choice.work, choice.host
     most = np.array([_most_alone(work, kind, host, goal) for kind in range(len(work.demands))])
-    peak = max(day, default=1.0)
     if float(most[work.kinds].min()) <= 0:
-        return Dedicated(form, host, quote, 0, 0.0)
-    instances = np.maximum(1, np.ceil(work.rates * peak / most[work.kinds] - 1e-9))
-    return Dedicated(form, host, quote, int(instances.sum()), float(most[np.unique(work.kinds)].min()))
+        return Dedicated(choice.form, host, choice.quote, 0, 0.0)
+    instances = np.maximum(1, np.ceil(work.rates * max(day, default=1.0) / most[work.kinds] - 1e-9))
+    least = float(most[np.unique(work.kinds)].min())
+    return Dedicated(choice.form, host, choice.quote, int(instances.sum()), least)
 
 
 def _most_alone(work: Workload, kind: int, host: Host, goal: Goal) -> float:
