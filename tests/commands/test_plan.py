@@ -18,7 +18,7 @@ from triton_ensembles.profiling.profile import write_profile
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder: a project and two profiles, of one ensemble drawn and fused. Nobody can be asked for prices."""
+    """A project with two profiles, of one ensemble drawn and fused. Nobody can be asked for prices."""
     for name in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION", "AWS_REGION"):
         monkeypatch.delenv(name, raising=False)
     for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
@@ -49,7 +49,18 @@ SMALL = ("fused.json", "--models", "300", "--rate", "20", "--instance", "ml.c5.x
 
 def test_three_models_on_one_instance_cost_what_the_first_notebook_says(folder: Path) -> None:
     """$676.80 a month, and three endpoints cost three times as much."""
-    arguments = "--models 3 --traffic uniform --rate 3 --instance ml.g4dn.2xlarge --count 1".split()
+    arguments = [
+        "--models",
+        "3",
+        "--traffic",
+        "uniform",
+        "--rate",
+        "3",
+        "--instance",
+        "ml.g4dn.2xlarge",
+        "--count",
+        "1",
+    ]
     found = document("drawn.json", *arguments)
     assert found["cheapest"] == 0
     assert found["choices"][0]["dollars_a_month"] == pytest.approx(676.80)
@@ -132,7 +143,18 @@ def test_archives_stand_for_their_profiles(folder: Path) -> None:
 
 def test_shares_divide_the_models(folder: Path) -> None:
     write_profile(profile(name="other", memory=60), folder / "other.json")
-    arguments = "--models 100 --traffic uniform --rate 5 --instance ml.c5.4xlarge --count 1".split()
+    arguments = [
+        "--models",
+        "100",
+        "--traffic",
+        "uniform",
+        "--rate",
+        "5",
+        "--instance",
+        "ml.c5.4xlarge",
+        "--count",
+        "1",
+    ]
     found = document("fused.json:0.25", "other.json:75%", *arguments)
     loaded = found["choices"][0]["closed_form"]["memory_bytes"] / 2**20
     assert loaded == pytest.approx(25 * 120 + 75 * 60, rel=0.01)
