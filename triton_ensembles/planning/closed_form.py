@@ -246,7 +246,7 @@ def _overload(work: Workload, use: _Use, host: Host, slow: float) -> str:
             "instance"
         )
     if use.disk >= _CROWDED:
-        return f"it thrashes: the disk of an instance would be read {use.disk:.1f} times as fast as it can be"
+        return f"it thrashes: the disk of an instance would have to be {use.disk:.1f} times as fast"
     if use.turns >= _CROWDED:
         return f"it thrashes: {use.turns * most_loads(host.cores):.0f} loads at a time, and an instance begins no more"
     if use.memory >= _CROWDED:

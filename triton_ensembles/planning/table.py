@@ -64,7 +64,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _notes(plan: Plan, profiles: Sequence[Profile]) -> Iterator[str]:
-    yield f"* meets the goal: {plan.goal}. Without a value: the queue has no end."
+    yield f"* meets the goal: {plan.goal}. What does not keep up has no latency."
     for text, names in _grouped((each.peak.overload, _name(each)) for each in plan.choices if each.peak.overload):
         yield f"{', '.join(names)}: {text}"
     apart = [each for each in plan.choices if each.differ > DIFFER]
@@ -86,6 +86,8 @@ def _notes(plan: Plan, profiles: Sequence[Profile]) -> Iterator[str]:
     hosts = {each.host.name: each.host for each in plan.choices}.values()
     where = ", ".join(f"{cores} cores of {processor}" for processor, cores in machines.items())
     yield f"estimates: profiled on {where}; scaled by cores and memory"
+    if volumes := [f"{host.disk_rate / 1e6:.0f} MB/s on {host.name}" for host in hosts if host.disk_rate]:
+        yield f"a load is taken to read its files from the volume, at EBS's baseline: {', '.join(volumes)}"
     if unmeasured := [f"{host.name} ({host.gpu})" for host in hosts if host.gpu]:
         yield f"the GPUs of {', '.join(unmeasured)} are not counted on: no profile has measured them"
     sizes = plan.choices[0].work.of("disk_bytes").sum() / 1e9
@@ -125,7 +127,7 @@ def _saving(best: Choice | None, dedicated: Dedicated) -> str:
     if best is None or dedicated.month <= 0:
         return ""
     share = best.month / dedicated.month
-    return f"; the cheapest above costs {share:.0%} of it".replace("%", " %") if share < 1 else ", and cheaper"
+    return f"; the cheapest above costs {_percent(share)} of it" if share < 1 else ""
 
 
 def _grouped(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, list[str]]]:
