@@ -47,6 +47,7 @@ COMMANDS = {
     "gateway": "Serve several models by name and version in one container.",
     "demo": "Build, serve, send example requests, print the answers, stop.",
     "endpoint": "Serve the SageMaker API here, for boto3 code.",
+    "plan": "Predict instances, cold starts, latency and cost of an endpoint.",
     "upload": "Copy archives to S3.",
     "deploy": "Create or update a multi-model endpoint.",
     "invoke": "Send requests to the models of an endpoint.",

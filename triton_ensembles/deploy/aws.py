@@ -36,14 +36,17 @@ def _client(service: str, config: Config = _CONTROL, **more: str) -> cached_prop
 
 
 class Aws:
-    """The clients, created when first used, for the region and the credentials that boto3 finds.
+    """The clients, created when first used, for the credentials that boto3 finds.
+
+    Args:
+        region: None for the one that boto3 finds.
 
     Raises:
         EnsembleError: no region is set.
     """
 
-    def __init__(self) -> None:
-        self._session = boto3.Session()
+    def __init__(self, region: str | None = None) -> None:
+        self._session = boto3.Session(region_name=region)
         if not self._session.region_name:
             raise EnsembleError("no AWS region is set", cure="export AWS_DEFAULT_REGION, for example us-east-1")
         self.region: str = self._session.region_name
@@ -53,6 +56,12 @@ class Aws:
     runtime = _client("sagemaker-runtime", _RUNTIME)
     sts = _client("sts")
     scaling = _client("application-autoscaling")
+    cloudwatch = _client("cloudwatch")
+
+    @property
+    def has_credentials(self) -> bool:
+        """Whether boto3 finds any."""
+        return self._session.get_credentials() is not None
 
     @property
     def is_amazon(self) -> bool:

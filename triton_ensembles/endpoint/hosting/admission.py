@@ -20,16 +20,14 @@ from typing import NamedTuple
 
 from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.container_process import Container
+from triton_ensembles.endpoint.hosting.loading import fits_beside_guesses, most_loads
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.model_processes import Usage
 from triton_ensembles.endpoint.hosting.model_sizes import ModelSizes
 from triton_ensembles.endpoint.hosting.policy import least_recently_used
 from triton_ensembles.endpoint.hosting.spec import Budgets
 
-# AWS: "a factor of the number of vCPUs". Each load blocks a thread of the container's front end.
-_MOST_LOADS = 2 * (os.cpu_count() or 1)
-_TIMES = 3  # what was guessed: a model whose size is unknown may take so much, or this share of the budget
-_SHARE = 4
+_MOST_LOADS = most_loads(os.cpu_count() or 1)
 _PATIENCE = 2.0  # seconds that a load waits for a model in use to become idle
 
 
@@ -159,12 +157,8 @@ class Admission:
 
     def _has_ample_room(self, look: _Look, need: int) -> bool:
         """Whether there is room for one more model whose size is a guess, though all guesses are far too low."""
-
-        def more(guessed: int) -> int:
-            return max((_TIMES - 1) * guessed, self._budget // _SHARE - guessed)
-
-        guesses = [need, *(each.bytes for each in look.loading.values() if not each.known)]
-        return self._sizes.count > 0 and need + sum(map(more, guesses)) <= self._room(look)
+        guesses = [each.bytes for each in look.loading.values() if not each.known]
+        return self._sizes.count > 0 and fits_beside_guesses(need, guesses, self._budget, self._room(look))
 
     def _must_wait(self, alone: bool) -> bool:
         crowded = len(self.loading) >= _MOST_LOADS or any(each.alone for each in self.loading.values())

@@ -44,6 +44,11 @@ class Instance:
     def ready(self) -> bool:
         return self._container.ready
 
+    @property
+    def models(self) -> int:
+        """How many models are on its disk or on their way to it."""
+        return self._models.count
+
     def state(self, target_model: str | None) -> ModelState | None:
         return self._models.state(target_model)
 

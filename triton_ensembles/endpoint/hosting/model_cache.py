@@ -119,6 +119,11 @@ class ModelCache:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._memory.close()
 
+    @property
+    def count(self) -> int:
+        """How many models there are, loaded or not."""
+        return len(self._models)
+
     def all(self) -> list[Model]:
         """The most recently used first."""
         return sorted(self._models.values(), key=lambda model: model.last_use, reverse=True)

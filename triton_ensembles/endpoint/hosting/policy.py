@@ -7,11 +7,30 @@ rule here is:
     waits for, is never evicted. Models are evicted one at a time, until there is enough room.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
 
-from triton_ensembles.endpoint.hosting.model import Model
+
+class Used(Protocol):
+    """A model, as far as the rule is concerned.
+
+    Attributes:
+        in_use: requests that wait for it or that it answers.
+        last_use: when the last one ended.
+    """
+
+    in_use: int
+    last_use: float
 
 
-def least_recently_used(models: Iterable[Model]) -> Model | None:
+AnyModel = TypeVar("AnyModel", bound=Used)
+
+
+def evictable(models: Iterable[AnyModel]) -> Iterator[AnyModel]:
+    """The models that may be evicted, in the order given."""
+    return (model for model in models if not model.in_use)
+
+
+def least_recently_used(models: Iterable[AnyModel]) -> AnyModel | None:
     """The model to evict, or None when all of them are in use."""
-    return min((model for model in models if not model.in_use), key=lambda model: model.last_use, default=None)
+    return min(evictable(models), key=lambda model: model.last_use, default=None)

@@ -46,6 +46,10 @@ class SingleModel:
         if self._disk.free < 0:
             raise self._disk.not_enough_room(self._model, 0)
 
+    @property
+    def count(self) -> int:
+        return 1
+
     def state(self, _: str | None, /) -> ModelState:
         return self._model.state
 

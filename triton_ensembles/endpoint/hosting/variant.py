@@ -22,6 +22,7 @@ from triton_ensembles.endpoint.hosting.model_cache import ModelCache
 from triton_ensembles.endpoint.hosting.objects import S3Objects
 from triton_ensembles.endpoint.hosting.report import RECENT_ERRORS, Report
 from triton_ensembles.endpoint.hosting.request import Invocation, Reply
+from triton_ensembles.endpoint.hosting.routing import rank
 from triton_ensembles.endpoint.hosting.single_model import SingleModel
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.status import RecentError, VariantStatus
@@ -38,8 +39,6 @@ _LOG_BYTES = 256 << 20  # a verbose log takes some kilobytes for each request
 # load takes one of the threads (of which the server has 8) for itself.
 CONTAINER_VARIABLES = {"SAGEMAKER_TRITON_LOG_VERBOSE": "false", "SAGEMAKER_TRITON_THREAD_COUNT": "64"}
 _PLAIN_PATH = re.compile(r"[0-9A-Za-z._/+@=,:-]+")
-# Instances by the state of the model there: the one that can answer soonest first. 1: it is being loaded.
-_SOONEST = {ModelState.LOADED: 0, ModelState.ON_DISK: 2, ModelState.UNLOADING: 2, None: 3}
 
 
 class Variant:
@@ -240,12 +239,12 @@ class Variant:
             )
 
     def _choose(self, target_model: str | None) -> Instance:
-        """The instance that can answer soonest; among several, the least busy one."""
+        """The instance that can answer soonest."""
 
-        def cost(instance: Instance) -> tuple[bool, int, int]:
-            return not instance.ready, _SOONEST.get(instance.state(target_model), 1), instance.in_flight
+        def place(instance: Instance) -> tuple[bool, int, int, int]:
+            return rank(instance.ready, instance.state(target_model), instance.in_flight, instance.models)
 
-        return min(self._instances, key=cost)
+        return min(self._instances, key=place)
 
     async def _drain(self, instances: Sequence[Instance]) -> None:
         with contextlib.suppress(TimeoutError):

@@ -1,0 +1,217 @@
+"""The command ``plan``: the sums that people check by hand, and one line for all that cannot be planned."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.planning.synthetic import profile
+from triton_ensembles.cli import main
+from triton_ensembles.profiling.kept import profile_file
+from triton_ensembles.profiling.profile import write_profile
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with two profiles, of one ensemble drawn and fused. Nobody can be asked for prices."""
+    for name in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION", "AWS_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ensembles").mkdir()
+    drawn = profile(name="bert", form="drawn", memory=400, load=2, load_cores=2, answer=0.02, core=0.02)
+    fused = profile(name="bert", form="fused", memory=120, load=0.5, load_cores=0.4, answer=0.01, core=0.01)
+    write_profile(drawn, tmp_path / "drawn.json")
+    write_profile(fused, tmp_path / "fused.json")
+    return tmp_path
+
+
+def plan(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["--project", ".", "plan", "--quiet", *arguments])
+
+
+def document(*arguments: str) -> dict[str, Any]:
+    done = plan(*arguments, "--format", "json", "--requests", "0")
+    assert done.exit_code == 0, done.output
+    value: dict[str, Any] = json.loads(done.stdout)
+    return value
+
+
+SMALL = ("fused.json", "--models", "300", "--rate", "20", "--instance", "ml.c5.xlarge")
+
+
+def test_three_models_on_one_instance_cost_what_the_first_notebook_says(folder: Path) -> None:
+    """$676.80 a month, and three endpoints cost three times as much."""
+    arguments = [
+        "--models",
+        "3",
+        "--traffic",
+        "uniform",
+        "--rate",
+        "3",
+        "--instance",
+        "ml.g4dn.2xlarge",
+        "--count",
+        "1",
+    ]
+    found = document("drawn.json", *arguments)
+    assert found["cheapest"] == 0
+    assert found["choices"][0]["dollars_a_month"] == pytest.approx(676.80)
+    assert found["choices"][0]["closed_form"]["cold"] == 0
+    assert found["dedicated"][0]["instances"] == 3
+    assert found["dedicated"][0]["dollars_a_month"] == pytest.approx(2030.40)
+    text = plan("drawn.json", *arguments, "--requests", "2000").output
+    assert "$676.80 a month" in text
+    assert "3 x ml.g4dn.2xlarge, $2 030.40 a month" in text
+    assert "costs 33 % of it" in text
+
+
+def test_two_ensembles_share_an_instance_up_to_a_load(folder: Path) -> None:
+    """$13 183.80 a year instead of twice that, as long as one instance answers both."""
+    command = ("drawn.json", "--models", "2", "--traffic", "uniform", "--instance", "ml.g4dn.4xlarge", "--count", "1,2")
+    found = document(*command, "--rate", "5", "--p99", "100ms")
+    assert found["choices"][0]["dollars_an_hour"] * 8760 == pytest.approx(13183.80)
+    assert found["dedicated"][0]["dollars_a_year"] == pytest.approx(2 * 13183.80)
+    most = found["cheapest_up_to_requests_per_second"]
+    assert 5 < most < 100
+    below, above = (document(*command, "--rate", f"{most * times:g}", "--p99", "100ms") for times in (0.97, 1.1))
+    assert below["choices"][0]["goal_met"]
+    assert not above["choices"][0]["goal_met"]
+
+
+def test_the_cheapest_that_meets_the_goal_is_named_among_forms_and_counts(folder: Path) -> None:
+    arguments = ("--models", "500", "--rate", "20", "--instance", "ml.c5.2xlarge", "--instance", "ml.m5.xlarge")
+    found = document("drawn.json", "fused.json", *arguments, "--count", "1..6", "--p99", "300ms", "--cold", "5%")
+    assert {each["form"] for each in found["choices"]} == {"drawn", "fused"}
+    assert len(found["choices"]) == 2 * 2 * 6
+    met = [each for each in found["choices"] if each["goal_met"]]
+    best = found["choices"][found["cheapest"]]
+    assert best["dollars_a_month"] == min(each["dollars_a_month"] for each in met)
+    assert best["form"] == "fused"
+    for each in met:
+        assert each["busiest_hour"]["cold"] <= 0.05
+        assert each["busiest_hour"]["warm"]["p99"] <= 0.3
+    (one,) = [
+        each
+        for each in found["choices"]
+        if (each["form"], each["instance"], each["count"]) == ("drawn", "ml.m5.xlarge", 1)
+    ]
+    assert one["closed_form"]["overload"].startswith("it thrashes")
+    assert one["closed_form"]["warm"] is None
+
+
+def test_the_engines_check_each_other_and_a_deploy_and_a_burst_are_simulated(folder: Path) -> None:
+    text = plan(*SMALL, "--count", "6", "--requests", "8000", "--burst", "4x10s", "--plot", "plan.svg").output
+    assert "the simulation agrees: cold shares differ by at most" in text
+    assert re.search(r"after a deploy: \d+ % cold in the first minute", text)
+    assert re.search(r"in a burst: 4 times the requests for 10 s: p50 \d", text)
+    assert (folder / "plan.svg").read_text().startswith("<?xml")
+
+
+def test_a_day_has_a_busiest_hour_that_has_to_meet_the_goal_too(folder: Path) -> None:
+    day = ",".join(["1"] * 23 + ["25"])
+    arguments = ("--count", "2", "--traffic", "uniform", "--p99", "60ms")
+    flat = document("fused.json", "--models", "40", "--rate", "30", "--instance", "ml.c5.2xlarge", *arguments)
+    found = document(
+        "fused.json", "--models", "40", "--rate", "60", "--instance", "ml.c5.2xlarge", *arguments, "--day", day
+    )
+    assert flat["choices"][0]["goal_met"]
+    (choice,) = found["choices"]
+    assert choice["busiest_hour"]["requests_per_second"] == pytest.approx(60 * 12.5)
+    assert choice["closed_form"]["requests_per_second"] == pytest.approx(60)
+    assert choice["closed_form"]["cores"] < choice["busiest_hour"]["cores"]
+
+
+def test_archives_stand_for_their_profiles(folder: Path) -> None:
+    """And the profile of another archive is never taken for it."""
+    archive = folder / "bert.tar.gz"
+    archive.write_bytes(b"an archive")
+    missing = plan(str(archive), *SMALL[1:])
+    assert "error: bert.tar.gz: it was not profiled; measure it first: " in missing.output
+    write_profile(profile(name="bert"), profile_file(folder / "build" / "profiles", archive, "0" * 64))
+    other = plan(str(archive), *SMALL[1:])
+    assert "there are only profiles of other archives of this name, such as bert-000000000000.json" in other.output
+    assert plan(*SMALL[1:], "--count", "6", "--requests", "0").exit_code == 0  # all of the project's
+
+
+def test_shares_divide_the_models(folder: Path) -> None:
+    write_profile(profile(name="other", memory=60), folder / "other.json")
+    arguments = [
+        "--models",
+        "100",
+        "--traffic",
+        "uniform",
+        "--rate",
+        "5",
+        "--instance",
+        "ml.c5.4xlarge",
+        "--count",
+        "1",
+    ]
+    found = document("fused.json:0.25", "other.json:75%", *arguments)
+    loaded = found["choices"][0]["closed_form"]["memory_bytes"] / 2**20
+    assert loaded == pytest.approx(25 * 120 + 75 * 60, rel=0.01)
+
+
+CSV = "time,model\n" + "".join(f"{number},m{number % 7}\n" for number in range(400))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            (*SMALL, "--rate", "100000"),
+            r"no choice keeps up with 300 models, zipf:1.1, 100000 requests/s: with 8 x ml.c5",
+        ),
+        ((*SMALL, "--rate", "nan"), "nan is no number of requests a second"),
+        ((*SMALL, "--traffic", "zipf:-1"), "zipf:-1 is no traffic"),
+        ((*SMALL, "--traffic", "zipf:nan"), "zipf:nan is no traffic"),
+        ((*SMALL, "--traffic", "zipf:x"), "'zipf:x' is no traffic"),
+        ((*SMALL, "--traffic", "nowhere.csv"), "'nowhere.csv' is no traffic: write zipf:1.1, uniform or the name of a"),
+        ((*SMALL, "--models", "0"), "0 models cannot be planned"),
+        ((*SMALL, "--count", "0"), "'0' is not a number of instances from 1 to 1000"),
+        ((*SMALL, "--count", "8..1"), "'8..1' is not a number of instances"),
+        ((*SMALL, "--instance", "ml.c7i.3xlarge"), "'ml.c7i.3xlarge' is no instance type"),
+        ((*SMALL, "--region", "eu-central-1"), "there is no price of ml.c5.xlarge in eu-central-1"),
+        (
+            (*SMALL, "--slack", "99%"),
+            r"one small|one bert.tar.gz \(120 MiB with the server\) does not fit into the 8\d MiB",
+        ),
+        ((*SMALL, "--disk", "50M"), r"one bert.tar.gz \(100 MiB unpacked\) does not fit on the 50 MiB of disk"),
+        ((*SMALL, "--batch", "7"), "has no answers of 7 rows"),
+        ((*SMALL, "--p99", "0ms"), "'0ms' is not a time above 0"),
+        ((*SMALL, "--cold", "150%"), "'150%' is not a share from 0% to 100%"),
+        ((*SMALL, "--burst", "1x60s"), "'1x60s' is not a burst"),
+        ((*SMALL, "--day", "1,2"), "a day's curve has 24 numbers, and this has 2"),
+        ((*SMALL, "--plot", "plan.txt"), "--plot writes .png, .svg, .pdf, not 'plan.txt'"),
+        ((*SMALL[:5],), "--instance is missing"),
+        (("none.json", *SMALL[1:]), "there is no file 'none.json'; measure an archive first"),
+        (("fused.json:0", *SMALL[1:]), "'0' is no share of the models"),
+        (("fused.json:nan", *SMALL[1:]), "'nan' is no share of the models"),
+        (("fused.json:0.5", "drawn.json", *SMALL[1:]), "some profiles have a share of the models and others have none"),
+        (("damaged.json", *SMALL[1:]), "damaged.json: this profile is damaged"),
+        ((*SMALL[1:],), "no archive of this project was profiled"),
+        ((*SMALL, "--traffic", "log.csv"), "log.csv says models, rate and times itself"),
+        (("fused.json", *SMALL[5:], "--traffic", "hole.csv"), "hole.csv:3: it has no model"),
+    ],
+)
+def test_what_cannot_be_planned_is_one_line_and_no_number(
+    folder: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    (folder / "log.csv").write_text(CSV)
+    (folder / "hole.csv").write_text(CSV.replace("1,m1\n", "1,\n", 1))
+    value = json.loads((folder / "fused.json").read_text())
+    value["load_seconds"] = None
+    (folder / "damaged.json").write_text(json.dumps(value))
+    done = plan(*arguments)
+    assert done.exit_code in (1, 2), done.output
+    assert re.search(message, done.output.replace("\n", " ")), done.output
+    assert "$" not in done.output
+    assert len([line for line in done.output.splitlines() if line.lower().startswith("error")]) == 1

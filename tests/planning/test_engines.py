@@ -1,0 +1,227 @@
+"""The two engines against each other, and against tables that were simulated elsewhere."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.planning.synthetic import MIB, profile
+from triton_ensembles.endpoint.hosting import policy
+from triton_ensembles.planning import simulated_instance
+from triton_ensembles.planning.arrivals import Phase, busiest_hours, drawn
+from triton_ensembles.planning.host import Host
+from triton_ensembles.planning.predict import predict, workload_for
+from triton_ensembles.planning.prediction import Prediction
+from triton_ensembles.planning.simulated_instance import SimulatedInstance
+from triton_ensembles.planning.simulated_model import SimulatedModel
+from triton_ensembles.planning.simulation import simulate
+from triton_ensembles.planning.traffic import Traffic, zipf
+from triton_ensembles.planning.workload import Shares
+
+GIB = 1 << 30
+INSTANT = profile(load=1e-6, load_cores=0.0, answer=1e-4, core=1e-6)
+MIXED = [(profile(name=str(size), memory=size, load=1e-6, load_cores=0.0), 1.0) for size in (100, 254, 546, 1000)]
+# Hit ratios of 1000 models of 254 MiB by Zipf's exponent and GiB: 200 000 requests, simulated by a plain LRU in bytes.
+SIMULATED = {
+    0.6: {12: 0.122, 28: 0.239, 56: 0.393},
+    0.8: {12: 0.255, 28: 0.399, 56: 0.550},
+    1.0: {12: 0.453, 28: 0.595, 56: 0.717},
+    1.2: {12: 0.658, 28: 0.771, 56: 0.853},
+}
+SIMULATED_MIXED = {12: 0.348, 28: 0.487, 56: 0.606}
+
+
+def simulated(profiles: Shares, traffic: Traffic, host: Host, count: int, requests: int, seed: int = 0) -> Prediction:
+    work = workload_for(profiles, traffic, host, count)
+    return simulate(work, host, count, drawn(traffic, requests, seed=seed)).prediction
+
+
+@pytest.mark.parametrize("alpha", SIMULATED)
+def test_the_closed_form_has_the_hit_ratios_of_a_plain_simulation(alpha: float) -> None:
+    """Otherwise the planner would be wrong even where loads take no time."""
+    for gib, hits in SIMULATED[alpha].items():
+        found = predict([(INSTANT, 1.0)], zipf(1000, alpha, 5), Host("x", 64, gib * GIB))
+        assert 1 - found.cold == pytest.approx(hits, abs=0.006)
+
+
+def test_so_it_has_with_models_of_many_sizes() -> None:
+    for gib, hits in SIMULATED_MIXED.items():
+        found = predict(MIXED, zipf(1000, 1.0, 5), Host("x", 64, gib * GIB))
+        assert 1 - found.cold == pytest.approx(hits, abs=0.012)
+
+
+def test_so_has_the_simulation() -> None:
+    """Its start is that of a memory that has been used for long: no warm-up is needed to see the steady state."""
+    host = Host("x", 64, 28 * GIB)
+    assert 1 - simulated([(INSTANT, 1.0)], zipf(1000, 1.0, 5), host, 1, 20_000).cold == pytest.approx(0.595, abs=0.012)
+    assert 1 - simulated(MIXED, zipf(1000, 1.0, 5), host, 1, 20_000).cold == pytest.approx(0.487, abs=0.012)
+
+
+archives = st.builds(
+    lambda memory, load, used, answer: (
+        profile(memory=memory, load=load, load_cores=load * used, unload=0.1, answer=answer, core=answer / 2),
+        1.0,
+    ),
+    memory=st.floats(50, 600),
+    load=st.floats(0.05, 3),
+    used=st.floats(0.2, 1),
+    answer=st.floats(0.002, 0.05),
+)
+
+
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(
+    profiles=st.lists(archives, min_size=1, max_size=3),
+    models=st.integers(30, 600),
+    alpha=st.floats(0, 1.5),
+    rate=st.floats(0.5, 20),
+    memory=st.floats(0.1, 1.2),
+    count=st.integers(1, 3),
+)
+@example(profiles=[(profile(), 1.0)], models=600, alpha=1.1, rate=20, memory=0.2, count=2)
+def test_the_engines_agree(profiles: Shares, models: int, alpha: float, rate: float, memory: float, count: int) -> None:
+    """Two points, as long as the memory holds more than a handful, and the loads can be done."""
+    sizes = [each.loaded[0].memory.bytes for each, _ in profiles]
+    budget = max(10 * max(sizes), int(memory * models * sum(sizes) / len(sizes) / count))
+    host, traffic = Host("x", 8, budget), zipf(models, alpha, rate)
+    closed = predict(profiles, traffic, host, count)
+    found = simulated(profiles, traffic, host, count, 12_000)
+    if not closed.overload:
+        assert closed.cold == pytest.approx(found.cold, abs=0.02 + 3 * noise(found))
+        assert closed.memory_bytes == pytest.approx(found.memory_bytes, rel=0.1)
+
+
+def noise(found: Prediction) -> float:
+    """The standard error of the share of 12 000 requests."""
+    return float(np.sqrt(found.cold * (1 - found.cold) / 12_000))
+
+
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(
+    profiles=st.lists(archives, min_size=1, max_size=2),
+    models=st.integers(5, 300),
+    alpha=st.floats(0, 1.5),
+    rate=st.floats(0.1, 5),
+)
+def test_more_memory_never_means_more_cold_requests(profiles: Shares, models: int, alpha: float, rate: float) -> None:
+    """Otherwise the cheapest choice would be an accident."""
+    largest = max(each.loaded[0].memory.bytes for each, _ in profiles)
+    cold = [
+        predict(profiles, zipf(models, alpha, rate), Host("x", 64, int(largest * times))).cold
+        for times in (3, 8, 30, 1000)
+    ]
+    assert all(one >= other - 1e-6 for one, other in pairwise(cold)), cold
+    assert cold[-1] == 0
+
+
+def test_waits_for_cores_are_those_of_a_queue() -> None:
+    """Against M/M/1: jobs of 10 ms at 80 a second take 50 ms on average; the median and the tail are near."""
+    one = profile(memory=10, answer=0.01, core=0.01, lanes=1, cores=1)
+    traffic, host = zipf(400, 0.0, 80), Host("x", 1, 64 * GIB)
+    closed, found = predict([(one, 1.0)], traffic, host), simulated([(one, 1.0)], traffic, host, 1, 30_000)
+    assert closed.warm and found.warm
+    assert closed.warm.p50 == pytest.approx(found.warm.p50, rel=0.15)
+    assert closed.warm.p99 == pytest.approx(found.warm.p99, rel=0.3)
+    assert closed.cores == pytest.approx(0.8, abs=0.01)
+
+
+def test_a_model_asked_more_often_than_it_answers_has_an_endless_queue() -> None:
+    """Its one instance group answers 100 a second, whatever other cores are idle."""
+    one = profile(memory=10, answer=0.01, core=0.005)
+    found = predict([(one, 1.0)], zipf(2, 0.0, 250), Host("x", 16, GIB))
+    assert found.overload == "the model asked most often would be busy 1.25 times the time there is, on one instance"
+    assert found.warm is found.every is None
+    assert simulated([(one, 1.0)], zipf(2, 0.0, 250), Host("x", 16, GIB), 1, 20_000).overload
+
+
+def test_thrashing_is_said_and_its_cold_share_is_that_of_the_simulation() -> None:
+    """Requests that wait for the same load need no load of their own: the more thrash, the fewer loads a request."""
+    one = profile(load=1, load_cores=0.5, answer=0.02, core=0.015, unload=0.3)
+    traffic, host = zipf(1000, 1.1, 50), Host("x", 8, 14 * GIB)
+    found = predict([(one, 1.0)], traffic, host)
+    assert found.overload.startswith("it thrashes: loads would take 11.2 and answers 0.8 of 8 cores")
+    assert found.warm is found.every is None
+    other = simulated([(one, 1.0)], traffic, host, 1, 30_000)
+    assert found.cold == pytest.approx(other.cold, abs=0.02)
+    assert found.loads == pytest.approx(other.loads, rel=0.1)
+
+
+def test_a_small_disk_means_downloads_again() -> None:
+    host = Host("x", 8, 8 * GIB, disk_bytes=20 * GIB)
+    profiles, traffic = [(profile(load=0.1, load_cores=0.05, unpacked=100), 1.0)], zipf(500, 0.8, 3)
+    closed, found = predict(profiles, traffic, host), simulated(profiles, traffic, host, 1, 20_000)
+    assert closed.fetches == pytest.approx(found.fetches, abs=0.02)
+    assert closed.fetches > 0.1
+    assert predict(profiles, traffic, Host("x", 8, 8 * GIB)).fetches == 0
+
+
+def test_the_simulation_evicts_what_the_endpoint_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps models in the order of their last use, and asks the endpoint's rule for the first that may go."""
+    shared, chosen = policy.evictable, []
+
+    def watched(models: object) -> object:
+        among = list(models)  # type: ignore[call-overload]
+        found = next(shared(among), None)
+        chosen.append((found, policy.least_recently_used(among)))
+        return iter([found] if found is not None else [])
+
+    monkeypatch.setattr(simulated_instance, "evictable", watched)
+    profiles = [(profile(load=0.3, answer=0.05, core=0.05), 1.0)]
+    simulated(profiles, zipf(60, 0.8, 20), Host("x", 4, 4 * GIB), 1, 3_000)
+    assert len(chosen) > 300
+    assert all(one is other or one.last_use == other.last_use for one, other in chosen if one is not None)
+
+
+def test_requests_that_wait_too_long_for_their_model_are_refused() -> None:
+    """As ModelNotReadyException after 60 s, which CloudWatch does not count as answered in time."""
+    slow = [(profile(load=100, load_cores=1), 1.0)]
+    traffic, host = zipf(4, 0.0, 1), Host("x", 8, 8 * GIB)
+    found = simulate(workload_for(slow, traffic, host), host, 1, drawn(traffic, 300), empty=True)
+    assert 0.1 < found.prediction.not_ready < 0.5
+    assert not np.isfinite(found.seconds[found.times < 20]).any()
+    assert np.isfinite(found.seconds[found.times > 200]).all()
+
+
+def test_a_deploy_begins_cold_and_loads_whose_size_is_a_guess_run_alone() -> None:
+    """Of the first models nothing is known but their bytes on the disk: as the endpoint does it."""
+    archive = [(profile(load=1.0, load_cores=0.1, unpack=0.1), 1.0)]
+    traffic, host = zipf(20, 0.0, 10), Host("x", 8, 6 * GIB)
+    work = workload_for(archive, traffic, host)
+    cold = simulate(work, host, 1, drawn(traffic, 2_000), empty=True)
+    steady = simulate(work, host, 1, drawn(traffic, 2_000))
+    assert steady.prediction.cold == 0
+    assert cold.prediction.fetches * 2_000 == 20
+    assert cold.cold[cold.times < 5].mean() > 0.5
+    assert not cold.cold[cold.times > 60].any()
+
+
+def test_arrivals_follow_the_phases() -> None:
+    traffic = zipf(10, 1.0, 100)
+    found = drawn(traffic, 20_000, (Phase(50, 1.0), Phase(10, 5.0), Phase(1, 1.0)))
+    inside = ((found.times >= 50) & (found.times < 60)).sum()
+    assert inside == pytest.approx(5000, rel=0.06)
+    assert (found.times < 50).sum() == pytest.approx(5000, rel=0.06)
+    assert np.bincount(found.models)[0] / 20_000 == pytest.approx(traffic.rates[0] / 100, rel=0.05)
+    day = [1.0] * 12 + [2.0] * 3 + [0.7] * 9
+    assert [phase.factor for phase in busiest_hours(day, 1.0, 2 * 3600)][:2] == [2.0, 2.0]
+
+
+def test_instances_share_models_as_the_endpoint_routes_them() -> None:
+    """A model stays where it was loaded first, and new ones go where there are fewest: so all instances have some."""
+    profiles, traffic, host = [(profile(load=0.2), 1.0)], zipf(40, 0.5, 5), Host("x", 4, 3 * GIB)
+    work = workload_for(profiles, traffic, host, 4)
+    found = simulate(work, host, 4, drawn(traffic, 3_000), empty=True)
+    assert found.prediction.fetches * 3_000 == 40  # on one instance each, not on four
+    assert found.prediction.resident > 30
+
+
+def test_an_instance_keeps_what_was_used_last() -> None:
+    demand = workload_for([(profile(), 1.0)], zipf(3, 0, 1), Host("x", 1, GIB)).demands[0]
+    instance = SimulatedInstance([demand], 0.0, Host("x", 1, 600 * MIB, disk_bytes=250 * MIB))
+    for index in range(3):
+        instance.preload(SimulatedModel(index, 0, demand), -float(index))
+    assert [each.state.value for each in instance.models.values()] == ["loaded", "loaded"]  # 100 MiB each on the disk

@@ -1,0 +1,80 @@
+"""What the options of ``plan`` mean: times, shares, sizes, counts, bursts."""
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_SIZES = {"M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_MOST_INSTANCES = 1000
+Value = TypeVar("Value")
+
+
+def option_of(read: Callable[[str], Value]) -> Callable[[click.Context, click.Parameter, str | None], Value | None]:
+    """A callback of an option that ``read`` reads, which raises ValueError with what is wrong."""
+
+    def callback(context: click.Context, parameter: click.Parameter, text: str | None) -> Value | None:
+        if text is None:
+            return None
+        try:
+            return read(text.strip())
+        except ValueError as error:
+            raise click.BadParameter(str(error), context, parameter) from None
+
+    return callback
+
+
+def seconds(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|ms|s)", text)
+    if not found or not float(found[1]):
+        raise ValueError(f"{text!r} is not a time above 0 such as 300ms or 1.5s")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def share(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text)
+    if not found or not 0 <= float(found[1]) <= 100:
+        raise ValueError(f"{text!r} is not a share from 0% to 100%, such as 1%")
+    return float(found[1]) / 100
+
+
+def size(text: str) -> int:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MGT])(?:i?B)?", text)
+    if not found or not float(found[1]):
+        raise ValueError(f"{text!r} is not a size above 0 such as 200G or 500M")
+    return int(float(found[1]) * _SIZES[found[2]])
+
+
+def counts(text: str) -> tuple[int, ...]:
+    found = re.fullmatch(r"(\d+)\.\.(\d+)", text)
+    words = text.split(",")
+    if found:
+        numbers = range(int(found[1]), int(found[2]) + 1) if int(found[2]) <= _MOST_INSTANCES else range(0)
+    elif all(re.fullmatch(r"\d{1,6}", word.strip()) for word in words):
+        numbers = [int(word) for word in words]  # type: ignore[assignment]
+    else:
+        numbers = range(0)
+    if not numbers or min(numbers) < 1 or max(numbers) > _MOST_INSTANCES:
+        raise ValueError(f"{text!r} is not a number of instances from 1 to {_MOST_INSTANCES}, such as 2, 1..8 or 1,2,4")
+    return tuple(sorted(set(numbers)))
+
+
+def burst(text: str) -> tuple[float, float]:
+    factor, _, time = text.partition("x")
+    try:
+        number = float(factor)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and 1 < number <= 1000):
+        raise ValueError(f"{text!r} is not a burst such as 10x60s: ten times the requests for a minute")
+    return number, seconds(time)
+
+
+def finite(context: click.Context, parameter: click.Parameter, number: Any) -> Any:
+    """A range lets "nan" pass."""
+    if number is not None and not math.isfinite(number):
+        raise click.BadParameter(f"{number} is not a number", context, parameter)
+    return number

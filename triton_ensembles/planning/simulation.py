@@ -1,0 +1,238 @@
+"""Every request by itself: for bursts, deploys and the course of a day, and to check the closed form.
+
+Requests come at their times; instances are chosen by ``endpoint/hosting/routing.py``, models are loaded and evicted by
+the endpoint's own rules. A request whose model is not loaded within 60 s is refused, as ModelNotReadyException; clients
+would send it again, which is not simulated.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from triton_ensembles.endpoint.hosting.model import ModelState
+from triton_ensembles.endpoint.hosting.routing import rank
+from triton_ensembles.planning.demand import Floats
+from triton_ensembles.planning.host import Host
+from triton_ensembles.planning.placement import place
+from triton_ensembles.planning.prediction import Latency, Prediction
+from triton_ensembles.planning.simulated_instance import ANSWER, FETCH, LOAD, NEVER, SimulatedInstance
+from triton_ensembles.planning.simulated_model import SimulatedModel
+from triton_ensembles.planning.traffic import Recorded
+from triton_ensembles.planning.workload import Workload
+
+_PATIENCE = 60.0  # seconds: endpoint/hosting/spec.py, AWS's own
+_WARM_UP = 0.1  # of the requests, which are not counted
+_BACKLOG = 0.02  # of the requests: with more of them unanswered in the end than in the middle, the queue has no end
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What became of the requests that are counted.
+
+    Attributes:
+        prediction: their sums.
+        times: when each came, in seconds.
+        cold: whether its model was not loaded.
+        seconds: until its answer; infinite for those that were refused.
+    """
+
+    prediction: Prediction
+    times: Floats
+    cold: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    seconds: Floats
+
+
+def simulate(
+    work: Workload, host: Host, count: int, requests: Recorded, *, empty: bool = False, seed: int = 0
+) -> Simulated:
+    """Simulate the requests.
+
+    Args:
+        empty: begin as after a deploy, with nothing loaded and nothing on the disk, and count all requests. Otherwise
+            begin with what the traffic's rates would have left there, and leave the first tenth uncounted.
+    """
+    random = np.random.default_rng(seed)
+    instances = [SimulatedInstance(work.demands, work.overhead_bytes, host) for _ in range(count)]
+    if not empty:
+        _preload(instances, work, random)
+    run = _Run(instances, work, requests, random)
+    first = 0 if empty else int(len(requests.times) * _WARM_UP)
+    run.go(first)
+    return _summed(run, work, host, first)
+
+
+class _Run:
+    def __init__(
+        self, instances: list[SimulatedInstance], work: Workload, requests: Recorded, random: np.random.Generator
+    ) -> None:
+        self.instances = instances
+        self.requests = requests
+        self._kinds = work.kinds.tolist()
+        self._demands = work.demands
+        kinds = work.kinds[requests.models]
+        drawn = random.random(len(kinds))
+        services = np.zeros(len(kinds))
+        for kind, demand in enumerate(work.demands):
+            quantiles = demand.answer_seconds
+            services[kinds == kind] = quantiles[(drawn[kinds == kind] * len(quantiles)).astype(int)]
+        self._services = services.tolist()
+        self._parts = [each.answer_core_seconds / each.mean_seconds for each in work.demands]
+        self._arrived = requests.times.tolist()
+        self.seconds = [NEVER] * len(kinds)
+        self.cold = bytearray(len(kinds))
+        self.before: list[tuple[int, int, float, float, float]] = []
+        self.backlog = [0, 0]  # in the middle and at the end
+
+    def go(self, first: int) -> None:
+        """Handle all requests, then let what is under way end."""
+        arrived, models = self._arrived, self.requests.models.tolist()
+        instances, many = self.instances, len(self.instances) > 1
+        middle = len(arrived) // 2
+        for request, (now, index) in enumerate(zip(arrived, models, strict=True)):
+            self._until(now)
+            if request == first:
+                for each in instances:
+                    each.advance(now)
+                self.before = [_counts(each) for each in instances]
+            if request == middle:
+                self.backlog[0] = sum(each.in_flight for each in instances)
+            instance = self._choose(index) if many else instances[0]
+            instance.advance(now)
+            model = instance.find(index, self._kinds[index])
+            instance.in_flight += 1
+            model.in_use += 1
+            if model.state is ModelState.LOADED:
+                self._answer(instance, model, request)
+            else:
+                self.cold[request] = 1
+                model.waiting.append(request)
+                if not model.loading:
+                    instance.want(model)
+            instance.plan()
+        self.backlog[1] = sum(each.in_flight for each in instances)
+        self.after = [_counts(each) for each in instances]
+        self._until(NEVER)
+
+    def _choose(self, index: int) -> SimulatedInstance:
+        def order(each: SimulatedInstance) -> tuple[bool, int, int, int]:
+            model = each.models.get(index)
+            return rank(True, model.state if model else None, each.in_flight, len(each.models))
+
+        return min(self.instances, key=order)
+
+    def _until(self, now: float) -> None:
+        """Handle all jobs that end before ``now``."""
+        instances = self.instances
+        if len(instances) == 1:
+            instance = instances[0]
+            while instance.next <= now and instance.next < NEVER:
+                self._end(instance)
+            return
+        while True:
+            instance = min(instances, key=_next)
+            if instance.next > now or instance.next == NEVER:
+                return
+            self._end(instance)
+
+    def _end(self, instance: SimulatedInstance) -> None:
+        now = instance.next
+        instance.advance(now)
+        job = instance.pop()
+        model = job.model
+        if job.kind == ANSWER:
+            self.seconds[job.request] = now - self._arrived[job.request]
+            instance.in_flight -= 1
+            if model.line:
+                self._begin(instance, model, model.line.popleft())
+            else:
+                model.busy -= 1
+            instance.used(model)
+        elif job.kind == LOAD:
+            instance.has_loaded(model)
+            waiting, model.waiting = model.waiting, []
+            for request in waiting:
+                if now - self._arrived[request] <= _PATIENCE:
+                    self._answer(instance, model, request)
+                else:
+                    instance.in_flight -= 1
+                    instance.used(model)
+            instance.admit()
+        elif job.kind == FETCH:
+            instance.fetched(model)
+        else:
+            instance.has_unloaded(model)
+        instance.plan()
+
+    def _answer(self, instance: SimulatedInstance, model: SimulatedModel, request: int) -> None:
+        if model.busy < model.demand.lanes:
+            model.busy += 1
+            self._begin(instance, model, request)
+        else:
+            model.line.append(request)
+
+    def _begin(self, instance: SimulatedInstance, model: SimulatedModel, request: int) -> None:
+        seconds = self._services[request]
+        instance.begin(ANSWER, model, seconds, seconds * self._parts[model.kind], request)
+
+
+_next: Callable[[SimulatedInstance], float] = lambda each: each.next  # noqa: E731
+
+
+def _counts(instance: SimulatedInstance) -> tuple[int, int, float, float, float]:
+    return (instance.loads, instance.fetches, instance.core_seconds, instance.loaded_seconds, instance.byte_seconds)
+
+
+def _preload(instances: list[SimulatedInstance], work: Workload, random: np.random.Generator) -> None:
+    """What a least recently used memory and disk hold: with Poisson arrivals, the time since a model's last request is
+    exponential."""
+    with np.errstate(divide="ignore"):
+        ages = random.exponential(1.0, len(work.rates)) / work.rates
+    placed = place(len(work.rates), len(instances))
+    for index in np.argsort(ages):
+        if np.isfinite(ages[index]):
+            kind = int(work.kinds[index])
+            model = SimulatedModel(int(index), kind, work.demands[kind])
+            instances[placed[index]].preload(model, -float(ages[index]))
+
+
+def _summed(run: _Run, work: Workload, host: Host, first: int) -> Simulated:
+    times = run.requests.times[first:]
+    cold = np.frombuffer(run.cold, dtype=np.bool_)[first:]
+    seconds = np.array(run.seconds[first:])
+    count, number = len(run.instances), len(times)
+    duration = max(float(times[-1] - times[0]), 1e-9)
+    used = np.array(run.after, dtype=float) - np.array(run.before, dtype=float)
+    loads, fetches, cores, loaded, stored = used.sum(axis=0)
+    refused = ~np.isfinite(seconds)
+    grown = run.backlog[1] > _BACKLOG * len(run.seconds) + 50 and run.backlog[1] > 1.2 * run.backlog[0]
+    overload = f"{run.backlog[1]} requests were under way at the end, and ever more before" if grown else ""
+    load_cores = loads and sum(each.load_core_seconds for each in work.demands) / len(work.demands)
+    return Simulated(
+        Prediction(
+            requests_per_second=(number - 1) / duration,
+            cold=float(cold.mean()),
+            loads=loads / number,
+            fetches=fetches / number,
+            loads_per_second=loads / duration,
+            loads_possible=float("inf") if not load_cores else host.cores * count / load_cores,
+            resident=loaded / duration,
+            memory_bytes=stored / duration + count * work.overhead_bytes,
+            cores=cores / duration,
+            busiest=float(used[:, 2].max()) / duration / host.cores,
+            warm=None if grown else _latency(seconds[~cold]),
+            every=None if grown or refused.mean() > 0.005 else _latency(seconds),
+            overload=overload,
+            not_ready=float(refused.mean()),
+        ),
+        times,
+        cold,
+        seconds,
+    )
+
+
+def _latency(seconds: Floats) -> Latency | None:
+    found = seconds[np.isfinite(seconds)]
+    if not len(found):
+        return None
+    return Latency(*(float(each) for each in np.percentile(found, (50, 95, 99))))
