@@ -71,10 +71,11 @@ class Watch:
 
     def _roles(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {role: [] for role in ROLES}
-        found["platform"].append(self._local.pid)
-        for pid in descendants(self._local.pid):
+        for pid in (self._local.pid, *descendants(self._local.pid)):
             program = command_line(pid)
-            if "endpoint.s3.serve" in program:
+            if " -m triton_ensembles endpoint " in program:  # with the keeper that ends what it leaves behind
+                found["platform"].append(pid)
+            elif "endpoint.s3.serve" in program:
                 found["s3"].append(pid)
             elif "/tritonserver" in _program(pid):
                 found["tritonserver"].append(pid)

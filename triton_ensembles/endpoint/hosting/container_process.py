@@ -179,7 +179,7 @@ class Container:
     def _usage(self) -> Usage:
         if not self._up.is_set():
             return Usage()
-        self.server.note_environments()
+        self.server.note_environments(again=False)
         with self._looking:
             usage = self._processes.usage(self.server.pid)
         return Usage() if has_ended(self.server.pid) else usage
@@ -188,7 +188,7 @@ class Container:
         return self._meter.look([self.server.pid, *descendants(self.server.pid)] if self._up.is_set() else [])
 
     def _environment_bytes(self) -> int:
-        return self._sizes.total(self.server.note_environments()) if self._up.is_set() else 0
+        return self._sizes.total(self.server.note_environments(again=False)) if self._up.is_set() else 0
 
     def _pids(self, hash: str) -> list[int]:
         with self._looking:
