@@ -10,14 +10,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import benchmarks.soak
 from benchmarks.process_usage import memory_of
 from benchmarks.soak.models import write_models
-from benchmarks.soak.traffic import Clients, Traffic, zipf
+from benchmarks.soak.traffic import Clients, zipf
 from benchmarks.soak.verdict import faults, figures
 from benchmarks.soak.watch import Sample, Watch
 from triton_ensembles.endpoint.local import LocalEndpoint
@@ -31,26 +31,43 @@ _SHARE = 10  # the budget is for one in so many
 _REPORT_SECONDS = 30.0
 
 
-def soak(folder: Path, models: int, requests: int, clients: int, seconds: float, progress: Progress) -> list[str]:
-    """Run it, and return what is wrong."""
-    progress(f"packing {models} ensembles")
-    archives = list(write_models(models, folder / "archives"))
-    budget = memory_for(folder, archives[: _SAMPLE_MODELS[1]], models / _SHARE)
-    progress(f"the budget for {models / _SHARE:g} of them: {budget / 2**20:.0f} MiB")
+@dataclass(frozen=True)
+class Plan:
+    """How much is sent to how many ensembles; ``seconds``: the longest that it may take."""
+
+    models: int
+    requests: int
+    clients: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was seen: lines for people, what is wrong (no lines: nothing), and every look."""
+
+    figures: list[str]
+    faults: list[str]
+    samples: list[Sample]
+
+
+def soak(folder: Path, plan: Plan, progress: Progress) -> Found:
+    progress(f"packing {plan.models} ensembles")
+    archives = list(write_models(plan.models, folder / "archives"))
+    budget = memory_for(folder, archives[: _SAMPLE_MODELS[1]], plan.models / _SHARE)
+    progress(f"the budget for {plan.models / _SHARE:g} of them: {budget / 2**20:.0f} MiB")
     with endpoint(folder / "root", archives, budget) as local:
-        progress(f"in service with {models} archives")
-        watch, asking = Watch(local, NAME), Clients(local, NAME, zipf(models, requests), clients)
+        progress(f"in service with {plan.models} archives")
+        watch = Watch(local, NAME)
+        asking = Clients(local, NAME, zipf(plan.models, plan.requests), plan.clients)
         began = time.monotonic()
         asking.start()
         try:
-            samples = list(_looks(watch, asking, began, seconds, progress))
+            samples = list(_looks(watch, asking, began, plan.seconds, progress))
         finally:
             asking.stop()
         took = time.monotonic() - began
-        for line in figures(asking.traffic, samples, budget, took):
-            progress(line)
-        _write(folder, samples, asking.traffic)
-    return list(faults(asking.traffic, samples, budget, requests))
+    shown = list(figures(asking.traffic, samples, budget, took))
+    return Found(shown, list(faults(asking.traffic, samples, budget, plan.requests)), samples)
 
 
 def _looks(watch: Watch, asking: Clients, began: float, seconds: float, progress: Progress) -> Iterator[Sample]:
@@ -112,11 +129,6 @@ def endpoint(root: Path, archives: list[Path], budget: int) -> Iterator[LocalEnd
         yield local
 
 
-def _write(folder: Path, samples: list[Sample], traffic: Traffic) -> None:
-    found = {"samples": [asdict(each) for each in samples], "latencies": traffic.latencies}
-    (folder / "soak.json").write_text(json.dumps(found))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=benchmarks.soak.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -125,23 +137,19 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=100_000, help="how many requests (100000)")
     parser.add_argument("--clients", type=int, default=16, help="how many clients ask at the same time (16)")
     parser.add_argument("--seconds", type=float, default=3600, help="the longest that it may take (3600)")
-    parser.add_argument("--root", type=Path, help="keep what was measured in this folder (soak.json)")
+    parser.add_argument("--output", type=Path, help="a file for everything that was measured (JSON)")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="soak-") as scratch:
-        folder = arguments.root or Path(scratch)
-        folder.mkdir(parents=True, exist_ok=True)
+    plan = Plan(arguments.models, arguments.requests, arguments.clients, arguments.seconds)
+    with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         try:
-            found = soak(
-                folder,
-                arguments.models,
-                arguments.requests,
-                arguments.clients,
-                arguments.seconds,
-                lambda line: print(line, flush=True),
-            )
+            found = soak(Path(folder), plan, lambda line: print(line, flush=True))
         except EnsembleError as error:
             sys.exit(f"error: {error}")
-    sys.exit("\n".join(["not as it should be:", *found]) if found else None)
+    for line in found.figures:
+        print(line)
+    if arguments.output:
+        arguments.output.write_text(json.dumps({"samples": [asdict(each) for each in found.samples]}))
+    sys.exit("\n".join(["not as it should be:", *found.faults]) if found.faults else None)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Clients that ask for models by Zipf's law with boto3, try again what AWS's documentation says, and compare answers."""
+"""Clients with boto3 that ask for models by Zipf's law, try again as AWS's documentation says, and compare answers."""
 
 from __future__ import annotations
 
@@ -83,33 +83,36 @@ class Clients:
             self._ask(runtime, number, float(sent))
 
     def _ask(self, runtime: Any, number: int, value: float) -> None:
-        tensor = {"name": "IN", "datatype": "FP32", "shape": [VALUES], "data": [value] * VALUES}
-        body = json.dumps({"inputs": [tensor]})
-        target = f"{name_of(number)}.tar.gz"
-        began, pause = time.monotonic(), 0.5
-        while True:
-            try:
-                answer = runtime.invoke_endpoint(
-                    EndpointName=self._endpoint, TargetModel=target, ContentType=_CONTENT, Body=body
-                )
-                outputs = json.loads(answer["Body"].read())["outputs"]
-            except ClientError as error:
-                code = error.response["Error"]["Code"]
-                if code == _NOT_READY and not self._stop.is_set():
-                    with self._lock:
-                        self.traffic.not_ready += 1
-                    time.sleep(pause)
-                    pause = min(2 * pause, _LONGEST_PAUSE)
-                    continue
-                return self._note_failure(f"{code}: {error.response['Error']['Message'][:200]}")
-            except Exception as error:
-                return self._note_failure(repr(error)[:200])
-            break
+        began = time.monotonic()
+        try:
+            answer = self._answer(runtime, number, value)
+        except Exception as error:  # whatever it is, it is what a user would see
+            with self._lock:
+                self.traffic.failures[f"{type(error).__name__}: {str(error)[:200]}"] += 1
+            return
         with self._lock:
             self.traffic.latencies.append(time.monotonic() - began)
             self.traffic.asked.add(number)
-            self.traffic.wrong += outputs[0]["data"] != [value + number] * VALUES
+            self.traffic.wrong += answer != [value + number] * VALUES
 
-    def _note_failure(self, why: str) -> None:
-        with self._lock:
-            self.traffic.failures[why] += 1
+    def _answer(self, runtime: Any, number: int, value: float) -> list[float]:
+        tensor = {"name": "IN", "datatype": "FP32", "shape": [VALUES], "data": [value] * VALUES}
+        request = {
+            "EndpointName": self._endpoint,
+            "TargetModel": f"{name_of(number)}.tar.gz",
+            "ContentType": "application/json",
+            "Body": json.dumps({"inputs": [tensor]}),
+        }
+        pause = 0.5
+        while True:
+            try:
+                found: list[float] = json.loads(runtime.invoke_endpoint(**request)["Body"].read())["outputs"][0]["data"]
+            except ClientError as error:
+                if error.response["Error"]["Code"] != _NOT_READY or self._stop.is_set():
+                    raise
+                with self._lock:
+                    self.traffic.not_ready += 1
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            else:
+                return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from benchmarks.soak.traffic import Traffic
 from benchmarks.soak.watch import ROLES, Sample
@@ -39,16 +40,19 @@ def _growth(samples: Sequence[Sample]) -> Iterator[str]:
     def medians(value: Callable[[Sample], float]) -> tuple[float, float]:
         return statistics.median(map(value, before)), statistics.median(map(value, after))
 
-    for role in ROLES:
-        first, last = medians(lambda each: each.resident[role])
-        if role != "stubs" and last > first * (1 + _GROWTH) + _SLACK:
+    for role in set(ROLES) - {"stubs"}:  # of stubs there are as many as are loaded
+        first, last = medians(partial(_of, "resident", role))
+        if last > first * (1 + _GROWTH) + _SLACK:
             yield f"the memory of {role} grew from {first / 2**20:.0f} to {last / 2**20:.0f} MiB"
-        if role == "stubs":
-            continue  # as many as are loaded
         for what in ("files", "threads", "processes"):
-            first, last = medians(lambda each: getattr(each, what)[role])
+            first, last = medians(partial(_of, what, role))
             if last > first + _MORE:
                 yield f"the {what} of {role} grew from {first:.0f} to {last:.0f}"
+
+
+def _of(what: str, role: str, sample: Sample) -> float:
+    found: dict[str, float] = getattr(sample, what)
+    return found[role]
 
 
 def figures(traffic: Traffic, samples: Sequence[Sample], budget: int, seconds: float) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import urllib.request
 from collections.abc import Callable
@@ -95,7 +94,7 @@ def _program(pid: int) -> str:
 
 def _count(pid: int, what: str) -> int:
     with suppress(OSError):  # it has ended
-        return len(os.listdir(f"/proc/{pid}/{what}"))
+        return sum(1 for _ in Path(f"/proc/{pid}/{what}").iterdir())
     return 0
 
 

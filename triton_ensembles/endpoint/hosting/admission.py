@@ -28,6 +28,7 @@ from triton_ensembles.endpoint.hosting.spec import Budgets
 
 # AWS: "a factor of the number of vCPUs". Each load blocks a thread of the container's front end.
 _MOST_LOADS = 2 * (os.cpu_count() or 1)
+_MOST_WAITING = 4 * _MOST_LOADS  # with those that wait for unloads, each of which takes Triton a second
 _TIMES = 3  # what was guessed: a model whose size is unknown may take so much, or this share of the budget
 _SHARE = 4
 _PATIENCE = 2.0  # seconds that a load waits for a model in use to become idle
@@ -82,10 +83,13 @@ class Admission:
         self._unload = unload
         self._turn = asyncio.Lock()
         self._changed = asyncio.Event()
+        self._next_change = asyncio.Event()
 
     def changed(self) -> None:
         """A load or an unload has ended, or a model has become idle."""
         self._changed.set()
+        self._next_change.set()
+        self._next_change = asyncio.Event()
 
     async def enter(self, model: Model, alone: bool) -> Reservation:
         """Wait until the model may be loaded, and reserve its memory until :meth:`leave`.
@@ -167,8 +171,13 @@ class Admission:
         return self._sizes.count > 0 and need + sum(map(more, guesses)) <= self._room(look)
 
     def _must_wait(self, alone: bool) -> bool:
-        crowded = len(self.loading) >= _MOST_LOADS or any(each.alone for each in self.loading.values())
-        return crowded or (alone and bool(self.loading))
+        loads = self.loading.values()
+        crowded = len(loads) >= _MOST_WAITING or any(each.alone for each in loads)
+        return crowded or self._loads_begun >= _MOST_LOADS or (alone and bool(self.loading))
+
+    @property
+    def _loads_begun(self) -> int:
+        return sum(each.begun for each in self.loading.values())
 
     async def _wait_for_change(self, seconds: float | None) -> None:
         with contextlib.suppress(TimeoutError):
@@ -176,9 +185,14 @@ class Admission:
                 await self._changed.wait()
 
     async def _until_room_is_made(self, model: Model) -> bool:
-        """Wait for the unloads that the load needs. False if they have not freed what was expected."""
+        """Wait for the unloads that the load needs, and its turn. False if they have not freed what was expected."""
         while True:
+            if self._loads_begun >= _MOST_LOADS:
+                await self._next_change.wait()
+                continue
             look = await self._look()
+            if self._loads_begun >= _MOST_LOADS:
+                continue
             begun = {each: held for each, held in look.loading.items() if held.begun or each is model}
             if look.usage.total + _reserved(begun, look.usage) <= self._budget:
                 return True
