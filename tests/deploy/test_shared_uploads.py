@@ -101,7 +101,7 @@ def test_a_changed_clone_and_other_archives_are_sent_beside_them(
 def refuse(aws: Aws, monkeypatch: pytest.MonkeyPatch, code: str, status: int) -> None:
     def answer(**_: Any) -> Any:
         error = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
-        raise ClientError(error, "UploadPartCopy")  # type: ignore[arg-type]
+        raise ClientError(error, "UploadPartCopy")
 
     monkeypatch.setattr(aws.s3, "upload_part_copy", answer)
 
