@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from triton_ensembles.archive.budget import ArchiveError, Budget
+from triton_ensembles.archive.common_environments import common_environments
 from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.model_names import ModelNames, model_names
@@ -58,9 +59,17 @@ def clone_names(prefix: str, count: int) -> list[str]:
 
 
 def clone(
-    archive: Path, names: Sequence[str], folder: Path, progress: Callable[[str], object] = lambda _: None
+    archive: Path,
+    names: Sequence[str],
+    folder: Path,
+    progress: Callable[[str], object] = lambda _: None,
+    *,
+    common: bool = False,
 ) -> Iterator[Path]:
     """Write a clone of ``archive`` for each name into ``folder``; yield each path once it is complete.
+
+    Args:
+        common: put the environments of an ensemble where all clones have them, as :func:`common_environments`.
 
     Raises:
         EnsembleError: the archive has no model at its root, or a link; or the clones do not fit on the disk.
@@ -69,6 +78,8 @@ def clone(
     with tempfile.TemporaryFile(dir=folder) as scratch:
         progress(f"reading {archive.name}")
         names_in, members = _read(archive, scratch)
+        if common:
+            members = common_environments(members, names_in)
         need, free = archive.stat().st_size * len(names), shutil.disk_usage(folder).free
         if need > free:
             raise EnsembleError(

@@ -17,7 +17,7 @@ _BLOCK = 1 << 20  # bytes: what is looked at is not all in memory
 
 @dataclass(frozen=True, slots=True)
 class GzipMember:
-    """Bytes ``start`` to ``start + length`` of an archive; ``digest`` is their SHA-256, b"" for a short one."""
+    """Bytes ``start`` to ``start + length`` of an archive, and their SHA-256."""
 
     start: int
     length: int
@@ -32,8 +32,8 @@ class Members:
     crc: int
 
 
-def gzip_members(path: Path, least: int) -> Members:
-    """Look for the members of the archive at ``path``. Those of less than ``least`` bytes have no digest."""
+def gzip_members(path: Path) -> Members:
+    """Look for the members of the archive at ``path``."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         found: list[GzipMember] = []
         crc = 0
@@ -42,9 +42,8 @@ def gzip_members(path: Path, least: int) -> Members:
             for at in range(start, stop, _BLOCK):
                 block = data[at : min(at + _BLOCK, stop)]
                 crc = zlib.crc32(block, crc)
-                if stop - start >= least:
-                    digest.update(block)
-            found.append(GzipMember(start, stop - start, digest.digest() if stop - start >= least else b""))
+                digest.update(block)
+            found.append(GzipMember(start, stop - start, digest.digest()))
     return Members(tuple(found), crc)
 
 

@@ -23,8 +23,15 @@ _REPORT_SECONDS = 2.0
 @output_of.quiet
 @click.option("--count", type=click.IntRange(min=1), required=True, help="The number of archives.")
 @click.option("--prefix", required=True, help="The beginning of their names: PREFIX_0000.tar.gz and so on.")
+@click.option(
+    "--common-environments",
+    is_flag=True,
+    help="For SageMaker: put the environments of Python steps beside the models, under a name that all clones share, "
+    "so that upload sends them once. SageMaker ignores such a folder beside an ensemble; a tritonserver in its default "
+    "mode does not start with it.",
+)
 @click.option("--output", type=options.NEW_FOLDER, help="The folder to write them to.  [default: that of the archive]")
-def clone(ensemble: str, target: str, count: int, prefix: str, output: Path | None) -> None:
+def clone(ensemble: str, target: str, count: int, prefix: str, common_environments: bool, output: Path | None) -> None:
     """Write COUNT archives of one built ENSEMBLE, or of any ARCHIVE, under other names: an endpoint of many variants.
 
     Every model in them is renamed (PREFIX_0000, PREFIX_0000.preprocess and so on), so that they can be loaded at the
@@ -40,7 +47,8 @@ def clone(ensemble: str, target: str, count: int, prefix: str, output: Path | No
     folder = output or archive.parent
     began = reported = time.monotonic()
     size, say = 0, output_of.progress()
-    for number, path in enumerate(write_clones(archive, clone_names(prefix, count), folder, say), 1):
+    written = write_clones(archive, clone_names(prefix, count), folder, say, common=common_environments)
+    for number, path in enumerate(written, 1):
         size += path.stat().st_size
         if (now := time.monotonic()) - reported > _REPORT_SECONDS:
             reported = now

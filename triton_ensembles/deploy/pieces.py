@@ -54,14 +54,13 @@ class Shared:
     def add(self, archive: Archive, members: Members) -> None:
         """From now on, other archives may be made from this one."""
         for each in members.members:
-            if each.digest:
-                self._places.setdefault((each.digest, each.length), (archive.key, each.start))
+            self._places.setdefault((each.digest, each.length), (archive.key, each.start))
 
     def _joined(self, members: Members, least: int) -> list[Piece]:
         """What lies side by side becomes one piece. Copies of less than ``least`` bytes become what is sent."""
         copies: list[Piece] = []
         for each in members.members:
-            place = self._places.get((each.digest, each.length)) if each.digest else None
+            place = self._places.get((each.digest, each.length))
             found = Copy(*place, each.length) if place else Send(each.start, each.length)
             _append(copies, found)
         pieces: list[Piece] = []

@@ -20,7 +20,7 @@ from triton_ensembles.deploy.assembly import Assembly
 from triton_ensembles.deploy.aws import Aws, aws_errors, error_code, error_message, is_missing
 from triton_ensembles.deploy.bucket import S3Prefix, ensure_bucket
 from triton_ensembles.deploy.multipart import encoded
-from triton_ensembles.deploy.pieces import SHORTEST_COPY, Copy, Piece, Shared, sent
+from triton_ensembles.deploy.pieces import Copy, Piece, Shared, sent
 from triton_ensembles.deploy.rollback import Progress
 from triton_ensembles.deploy.sending import send
 from triton_ensembles.deploy.stored import metadata_of, unfinished, uploaded_etag
@@ -88,7 +88,7 @@ def plan_upload(aws: Aws, place: S3Prefix, archives: Sequence[Archive], progress
             progress(f"{place.url}{each.key}  already uploaded")
         return Plan({each.key: etag for each, etag in zip(chosen, found, strict=True) if etag}, ())
     with ThreadPoolExecutor(2) as pool:
-        looked = pool.map(lambda each: gzip_members(each.path, SHORTEST_COPY), chosen)
+        looked = pool.map(lambda each: gzip_members(each.path), chosen)
         for archive, etag, members in zip(chosen, found, looked, strict=True):
             if etag is None:
                 missing.append(Planned(archive, members.crc, shared.pieces(archive, members)))
