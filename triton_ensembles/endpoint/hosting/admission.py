@@ -7,7 +7,8 @@ beside each other and beside unloads as long as what they reserve fits:
 
 What a model takes that has never been loaded is a guess: as much as the largest so far. Such loads wait for each other,
 so that the guess is wrong for one of them at a time, unless there is room for all of them though each takes three times
-what was guessed, or a quarter of the budget.
+what was guessed, or a quarter of the budget. Once many models have been loaded, nearly all of which take about as much,
+a guess is as good as a known size.
 """
 
 import asyncio
@@ -143,7 +144,7 @@ class Admission:
             if model not in self.unloading and not self._must_wait(alone):
                 look = await self._look()
                 need, known = self._sizes.expected(model), self._sizes.known(model)
-                if known or self._alone_in_guessing() or self._has_ample_room(look, need):
+                if known or self._sizes.alike or self._alone_in_guessing() or self._has_ample_room(look, need):
                     while need > self._room(look) and self.evict(f"'{model.target_model}' needs the memory"):
                         pass
                     if need <= self._room(look):
