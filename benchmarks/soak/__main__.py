@@ -26,7 +26,7 @@ from triton_ensembles.progress import Progress
 
 NAME = "soak"
 _ROLE = "arn:aws:iam::000000000000:role/execution-role"
-_SAMPLE_MODELS = (4, 12)  # loaded for the measurement of what one takes
+_SAMPLE_MODELS = (2, 6)  # loaded for the measurement of what one takes
 _SHARE = 10  # the budget is for one in so many
 _REPORT_SECONDS = 30.0
 

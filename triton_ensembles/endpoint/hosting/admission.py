@@ -32,6 +32,9 @@ _MOST_LOADS = 2 * (os.cpu_count() or 1)
 _MOST_WAITING = 4 * _MOST_LOADS  # with those that wait for unloads, each of which takes Triton a second
 _TIMES = 3  # what was guessed: a model whose size is unknown may take so much, or this share of the budget
 _SHARE = 4
+# Beside others, no load begins that would fill the budget to the last byte: models and the server grow with requests.
+_KEPT_SHARE = 64
+_LEAST_KEPT = 4 << 20  # bytes
 _PATIENCE = 2.0  # seconds that a load waits for a model in use to become idle
 
 
@@ -81,6 +84,7 @@ class Admission:
         self._models = models
         self._sizes = sizes
         self._budget = budgets.memory_bytes
+        self._kept_free = max(self._budget // _KEPT_SHARE, _LEAST_KEPT)
         self._unload = unload
         self._turn = asyncio.Lock()
         self._changed = asyncio.Event()
@@ -195,7 +199,7 @@ class Admission:
             if self._loads_begun >= _MOST_LOADS:
                 continue
             begun = {each: held for each, held in look.loading.items() if held.begun or each is model}
-            if look.usage.total + _reserved(begun, look.usage) <= self._budget:
+            if look.usage.total + _reserved(begun, look.usage) <= self._budget - self._kept_free:
                 return True
             if not self.unloading:
                 return False
@@ -204,13 +208,17 @@ class Admission:
     async def _look(self) -> _Look:
         """Measure. Loads and unloads that end meanwhile count as if they were still in progress."""
         loading, unloading = dict(self.loading), set(self.unloading)
+        loaded = {each: each.loads for each in self._models.values() if each.loaded}
         usage = await self._container.usage()
+        for model, loads in loaded.items():
+            if model.loaded and model.loads == loads and (taken := usage.of_models.get(model.hash)):
+                self._sizes.note_growth(model, taken)  # it may be unloaded before the next measurement
         return _Look(usage, loading | self.loading, unloading - self.loading.keys())
 
     def _room(self, look: _Look) -> int:
         """What is left when the present loads and unloads have ended."""
         freed = _freed(look.unloading | self.unloading.keys(), look.usage)
-        return self._budget - look.usage.total + freed - _reserved(look.loading, look.usage)
+        return self._budget - self._kept_free - look.usage.total + freed - _reserved(look.loading, look.usage)
 
 
 def _freed(unloads: Iterable[Model], usage: Usage) -> int:
