@@ -13,7 +13,7 @@ PLACE_OPTIONS = $(if $(IMAGE),--image $(IMAGE)) $(if $(INSTANCE),--instance $(IN
 OPTIONS = $(WEIGHT_OPTIONS) --target $(TARGET) $(PLACE_OPTIONS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build-ensembles serve-local gateway image perf bench bench-peers bench-more gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean not-gpu
+.PHONY: help setup demo test build-ensembles serve-local gateway image perf bench bench-peers bench-more soak gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean not-gpu
 
 help: ## Show this list
 	@echo 'Usage: make TARGET   (variables: WEIGHTS=auto|pretrained WEIGHTS_DIR=folder ENSEMBLES="bert_trt …" PYTHON=python3.11'
@@ -59,6 +59,9 @@ bench-peers: .venv/ready ## Install the peers of bench (infinity-emb, sentence-t
 bench-more: build-ensembles ## Measure what the endpoint adds to tritonserver, and clones against tar and cp (printed, three minutes)
 	@.venv/bin/python -m benchmarks.endpoint_overhead
 	@.venv/bin/python -m benchmarks.clone
+
+soak: .venv/ready ## A thousand ensembles under a budget for a tenth of them, 100 000 requests, at most SECONDS=3600: no failure, no growth
+	@.venv/bin/python -m benchmarks.soak --seconds $(or $(SECONDS),3600)
 
 gpu-proof: .venv/ready ## On a machine with a GPU: run the tests that need one, and write docs/gpu-proof.md
 	@.venv/bin/python -m tests.gpu

@@ -30,12 +30,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from triton_ensembles.planning.demand import demand_of
-from triton_ensembles.planning.host import Host
-from triton_ensembles.planning.predict import predict, workload_for
-from triton_ensembles.planning.prediction import Prediction
-from triton_ensembles.planning.simulation import Simulated, simulate
-from triton_ensembles.planning.traffic import Recorded, zipf
 
 from benchmarks.contenders.local_endpoint import NAME, running_endpoint
 from benchmarks.open_load import Outcome, arrivals, send_at
@@ -45,6 +39,12 @@ from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.endpoint.hosting.cpu import family_seconds
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.planning.demand import demand_of
+from triton_ensembles.planning.host import Host
+from triton_ensembles.planning.predict import predict, workload_for
+from triton_ensembles.planning.prediction import Prediction
+from triton_ensembles.planning.simulation import Simulated, simulate
+from triton_ensembles.planning.traffic import Recorded, zipf
 from triton_ensembles.processes import descendants
 from triton_ensembles.profiling.profile import Profile, read_profile
 

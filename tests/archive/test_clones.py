@@ -130,3 +130,29 @@ def test_clone_says_how_to_build_a_missing_archive() -> None:
     result = CliRunner().invoke(main, ["clone", "no_such", "--count", "2", "--prefix", "t"])
     assert result.exit_code == 1
     assert "run: build.py build no_such" in result.output
+
+
+def test_environments_lie_where_all_clones_have_them(tmp_path: Path) -> None:
+    """Both steps find theirs, and nothing of it has the name of a clone."""
+    config = (
+        'name: "{name}" backend: "python" parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "{env}" }} }}'
+    )
+    here = "$$TRITON_MODEL_DIRECTORY"
+    tree = tmp_path / "tree"
+    texts = {
+        "top/config.pbtxt": 'name: "top" platform: "ensemble"',
+        "top.a/config.pbtxt": config.format(name="top.a", env=f"{here}/environment"),
+        "top.a/environment/bin/activate": "",
+        "top.b/config.pbtxt": config.format(name="top.b", env=f"{here}/../top.a/environment/"),
+        "top.c/config.pbtxt": config.format(name="top.c", env=f"{here}/own"),
+        "top.c/own/bin/activate": "",
+    }
+    for path, text in texts.items():
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
+        (tree / path).write_text(text)
+    write_archive(tree, tmp_path / "top.tar.gz")
+    (path,) = clone(tmp_path / "top.tar.gz", ["tenant"], tmp_path / "clones", common=True)
+    found = contents(path)
+    assert {"environment/bin/activate", "environment_2/bin/activate"} <= found.keys()
+    for step, folder in {"a": "environment", "b": "environment", "c": "environment_2"}.items():
+        assert f'"{here}/../{folder}"'.encode() in (found[f"tenant.{step}/config.pbtxt"] or b"")

@@ -10,7 +10,8 @@ from triton_ensembles.commands.undeploy import undeploy
 from triton_ensembles.commands.upload import upload
 from triton_ensembles.deploy.archives import Archive
 from triton_ensembles.deploy.aws import Aws
-from triton_ensembles.deploy.uploads import S3Prefix, stored_archives
+from triton_ensembles.deploy.bucket import S3Prefix
+from triton_ensembles.deploy.stored import stored_archives
 from triton_ensembles.errors import EnsembleError
 
 

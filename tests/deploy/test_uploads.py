@@ -9,7 +9,8 @@ import pytest
 from tests.deploy.conftest import MakeArchive
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import S3Prefix
-from triton_ensembles.deploy.uploads import delete_uploaded, stored_archives, upload_archives
+from triton_ensembles.deploy.stored import delete_uploaded, stored_archives
+from triton_ensembles.deploy.uploads import upload_archives
 from triton_ensembles.errors import EnsembleError
 
 
@@ -20,8 +21,8 @@ def keys(aws: Aws, place: S3Prefix) -> list[str]:
 def test_uploading_twice_sends_once(aws: Aws, place: S3Prefix, make_archive: MakeArchive, lines: list[str]) -> None:
     """The objects hold the archives' bytes and say what their weights are."""
     archives = [make_archive("one"), make_archive("two", weights="random")]
-    assert upload_archives(aws, place, archives, lines.append) == 2
-    assert upload_archives(aws, place, archives, lines.append) == 0
+    assert upload_archives(aws, place, archives, lines.append).archives == 2
+    assert upload_archives(aws, place, archives, lines.append).archives == 0
     assert keys(aws, place) == [each.key for each in archives]
     head = aws.s3.head_object(Bucket="some-bucket", Key=f"some-endpoint/{archives[1].key}")
     assert head["Metadata"] == {"made-by": "triton-ensembles", "sha256": archives[1].sha256, "weights": "random"}
@@ -68,22 +69,30 @@ def test_a_bucket_that_existed_before_is_kept(
     assert [each["Name"] for each in aws.s3.list_buckets()["Buckets"]] == ["some-bucket"]
 
 
-def test_an_interrupted_upload_leaves_nothing(
+def test_an_interrupted_upload_keeps_what_is_complete(
     aws: Aws, place: S3Prefix, make_archive: MakeArchive, lines: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise half of the archives and a bucket would have to be deleted by hand."""
+    """The same command goes on from there. A bucket in which nothing is complete is deleted again."""
     archives = [make_archive("one"), make_archive("two")]
-    send = aws.s3.upload_file
+    send, refused = aws.s3.put_object, ["one", "two"]
 
-    def fail_at_second(path: str, *arguments: Any, **options: Any) -> None:
-        if path.endswith("two.tar.gz"):
+    def fail(Key: str, **request: Any) -> Any:  # noqa: N803
+        if any(name in Key for name in refused):
             raise KeyboardInterrupt
-        send(path, *arguments, **options)
+        return send(Key=Key, **request)
 
-    monkeypatch.setattr(aws.s3, "upload_file", fail_at_second)
+    monkeypatch.setattr("triton_ensembles.deploy.uploads.AT_ONCE", 1)
+    monkeypatch.setattr(aws.s3, "put_object", fail)
     with pytest.raises(KeyboardInterrupt):
         upload_archives(aws, place, archives, lines.append)
     assert aws.s3.list_buckets()["Buckets"] == []
+
+    refused.remove("one")
+    with pytest.raises(KeyboardInterrupt):
+        upload_archives(aws, place, archives, lines.append)
+    assert keys(aws, place) == [archives[0].key]
+    refused.clear()
+    assert upload_archives(aws, place, archives, lines.append).archives == 1
 
 
 def test_an_object_with_other_content_is_not_overwritten(

@@ -25,6 +25,7 @@ from typing import BinaryIO
 
 from triton_ensembles.archive.budget import ArchiveError, Budget
 from triton_ensembles.archive.clone_texts import Changes, CloneTexts, Replacement, differs, is_config
+from triton_ensembles.archive.common_environments import common_environments
 from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.model_names import ModelNames, model_names
 from triton_ensembles.archive.tar import safe_path, unsafe_because
@@ -66,14 +67,22 @@ def clone_names(prefix: str, count: int) -> list[str]:
 
 
 def clone(
-    archive: Path, names: Sequence[str], folder: Path, progress: Callable[[str], object] = lambda _: None
+    archive: Path,
+    names: Sequence[str],
+    folder: Path,
+    progress: Callable[[str], object] = lambda _: None,
+    *,
+    common: bool = False,
 ) -> Iterator[Path]:
     """Write a clone of ``archive`` for each name into ``folder``; yield each path once it is complete.
+
+    Args:
+        common: put the environments of an ensemble where all clones have them, as :func:`common_environments`.
 
     Raises:
         EnsembleError: the archive has no model at its root, or a link; or the clones do not fit on the disk.
     """
-    with read_original(archive, folder, progress) as original:
+    with read_original(archive, folder, progress, common=common) as original:
         original.refuse_without_space(len(names))
         for name in names:
             path = folder / f"{name}.tar.gz"
@@ -84,9 +93,12 @@ def clone(
 
 @contextmanager
 def read_original(
-    archive: Path, folder: Path, progress: Callable[[str], object] = lambda _: None
+    archive: Path, folder: Path, progress: Callable[[str], object] = lambda _: None, *, common: bool = False
 ) -> Iterator[Original]:
     """``archive``, compressed once for clones that are written into ``folder``, which is made if it does not exist.
+
+    Args:
+        common: as in :func:`clone`.
 
     Raises:
         EnsembleError: the archive has no model at its root, or a link.
@@ -94,7 +106,8 @@ def read_original(
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as scratch:
         progress(f"reading {archive.name}")
-        yield Original(archive, folder, scratch, *_read(archive, scratch))
+        names, members = _read(archive, scratch)
+        yield Original(archive, folder, scratch, names, common_environments(members, names) if common else members)
 
 
 @dataclass(frozen=True)

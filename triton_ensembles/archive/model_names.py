@@ -10,7 +10,7 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.fused.plan import STEPS
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, parse_config
 
-_ENVIRONMENT = "EXECUTION_ENV_PATH"  # it may name another step's folder
+ENVIRONMENT = "EXECUTION_ENV_PATH"  # it may name another step's folder
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class ModelNames:
     def rename(self, config: ModelConfig, folder: str, clone: str) -> None:
         """Give the config of the model in ``folder`` the names of ``clone``; "" is the root of the archive."""
         config.name = self.of(folder, clone) if folder else clone
-        if _ENVIRONMENT in config.parameters:  # reading a missing key of a protobuf map would add it
-            value = config.parameters[_ENVIRONMENT]
+        if ENVIRONMENT in config.parameters:  # reading a missing key of a protobuf map would add it
+            value = config.parameters[ENVIRONMENT]
             parts = value.string_value.split("/")
             after = zip(["", *parts], parts, strict=False)
             value.string_value = "/".join(self.of(part, clone) if before == ".." else part for before, part in after)

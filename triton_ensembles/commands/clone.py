@@ -29,6 +29,13 @@ _MOST_SHOWN = 20  # rows with faults
 @click.option("--count", type=click.IntRange(min=1), help="The number of equal archives.")
 @click.option("--prefix", help="With --count, the beginning of their names: PREFIX_0000.tar.gz and so on.")
 @click.option(
+    "--common-environments",
+    is_flag=True,
+    help="With --count, for SageMaker: put the environments of Python steps beside the models, under a name that all "
+    "clones share, so that upload sends them once. SageMaker ignores such a folder beside an ensemble; a tritonserver "
+    "in its default mode does not start with it.",
+)
+@click.option(
     "--variants",
     type=options.FILE,
     metavar="CSV",
@@ -36,7 +43,13 @@ _MOST_SHOWN = 20  # rows with faults
 )
 @click.option("--output", type=options.NEW_FOLDER, help="The folder to write them to.  [default: that of the archive]")
 def clone(
-    ensemble: str, target: str, count: int | None, prefix: str | None, variants: Path | None, output: Path | None
+    ensemble: str,
+    target: str,
+    count: int | None,
+    prefix: str | None,
+    common_environments: bool,
+    variants: Path | None,
+    output: Path | None,
 ) -> None:
     """Write many archives of one built ENSEMBLE, or of any ARCHIVE, under other names: an endpoint of many variants.
 
@@ -65,8 +78,10 @@ def clone(
     --format json: {"archives": number, "written": number, "bytes": number, "seconds": number,
                     "failed": [{line, name, error}]}
     """
-    if variants and (count or prefix is not None):
-        raise click.UsageError("--variants takes names and number from the table: leave out --count and --prefix")
+    if variants and (count or prefix is not None or common_environments):
+        raise click.UsageError(
+            "--variants has the names in its table: leave out --count, --prefix, --common-environments"
+        )
     if not variants and (count is None or prefix is None):
         raise click.UsageError("name a table with --variants, or say how many with --count and --prefix")
     archive, is_random = _archive_of(ensemble, target)
@@ -75,7 +90,7 @@ def clone(
     if variants:
         done = _own(archive, variants, folder)
     else:
-        done = _equal(archive, clone_names(prefix or "", count or 0), folder)
+        done = _equal(archive, clone_names(prefix or "", count or 0), folder, common=common_environments)
         done.random = is_random
     _report(done, folder, time.monotonic() - began)
     warn_of_random_weights(ensemble, random=done.random)
@@ -98,9 +113,9 @@ class _Done:
     failed: list[dict[str, Any]] = field(default_factory=list)
 
 
-def _equal(archive: Path, names: list[str], folder: Path) -> _Done:
+def _equal(archive: Path, names: list[str], folder: Path, *, common: bool) -> _Done:
     done, say = _Done(), _Paced(len(names))
-    for path in write_clones(archive, names, folder, say.now):
+    for path in write_clones(archive, names, folder, say.now, common=common):
         done.archives, done.written, done.size = done.archives + 1, done.written + 1, done.size + path.stat().st_size
         say(done)
     return done

@@ -16,7 +16,7 @@ from triton_ensembles.deploy.desired_endpoint import DesiredEndpoint
 from triton_ensembles.deploy.image import PIP_SERVER, image_to_check, image_uri
 from triton_ensembles.deploy.placement import chosen_image, chosen_instance, common_target, refuse_own_server
 from triton_ensembles.deploy.price import cost, hosting_price
-from triton_ensembles.deploy.uploads import is_uploaded, stored_archives
+from triton_ensembles.deploy.stored import is_uploaded, stored_archives
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.destination import Destination
 

@@ -10,7 +10,7 @@ from triton_ensembles.deploy.archives import refuse_faulty
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.bucket import archive_prefix
 from triton_ensembles.deploy.placement import common_target
-from triton_ensembles.deploy.uploads import upload_archives
+from triton_ensembles.deploy.uploads import plan_upload, upload_archives
 from triton_ensembles.triton.destination import Destination
 
 
@@ -23,15 +23,27 @@ from triton_ensembles.triton.destination import Destination
 @options.allow_random
 @output.quiet
 @output.json_format
+@click.option("--dry-run", is_flag=True, help="Check, say how many bytes would be sent, and stop.")
 def upload(
-    archives: tuple[Path, ...], endpoint: str, bucket: str | None, prefix: str | None, target: str, allow_random: bool
+    archives: tuple[Path, ...],
+    endpoint: str,
+    bucket: str | None,
+    prefix: str | None,
+    target: str,
+    allow_random: bool,
+    dry_run: bool,
 ) -> None:
     """Check archives and copy them to S3, each under a name that contains a digest of its content.
 
     Without ARCHIVES, those in dist/TARGET of the project's ensembles are uploaded. An archive that is in S3 already is
     not sent again, and nothing is overwritten. A running endpoint over this prefix serves a new archive at once.
 
-    --format json: {"prefix": URL, "uploaded": number, "archives": [{name, key, size, sha256, weights}]}
+    What archives have in common, such as the weights of clones, is sent once: S3 makes the others from parts of the
+    first. After Ctrl-C or a failure, what is complete stays in S3, and so do the parts sent of larger archives: the
+    same command goes on from there, and undeploy deletes them.
+
+    --format json: {"prefix": URL, "uploaded": number, "bytes_sent": number, "archives": [{name, key, size, sha256,
+    weights}]}; with --dry-run, what would be uploaded and sent
     """
     aws = Aws()
     chosen = chosen_archives(archives, target, allow_random=allow_random)
@@ -41,15 +53,23 @@ def upload(
     total = sum(each.size for each in chosen) / 1e6
     say(f"archives to store in {place.url}: {len(chosen)}, {total:.1f} MB")
     say("cost: S3 storage only, nothing per hour")
-    uploaded = upload_archives(aws, place, chosen, say)
+    if dry_run:
+        plan = plan_upload(aws, place, chosen, say)
+        count, size = len(plan.missing), plan.bytes_to_send
+        line = f"archives to upload: {count}, {total:.1f} MB, of which {size / 1e6:.1f} MB are sent"
+    else:
+        uploaded = upload_archives(aws, place, chosen, say)
+        count, size = uploaded.archives, uploaded.sent
+        line = f"archives uploaded: {count}, {size / 1e6:.1f} MB sent"
     output.document(
         {
             "prefix": place.url,
-            "uploaded": uploaded,
+            "uploaded": count,
+            "bytes_sent": size,
             "archives": [
                 {"name": each.name, "key": each.key, "size": each.size, "sha256": each.sha256, "weights": each.weights}
                 for each in chosen
             ],
         }
     )
-    output.result(f"archives uploaded: {uploaded}" if uploaded else "unchanged, nothing to do")
+    output.result(line if count else "unchanged, nothing to do")

@@ -9,7 +9,7 @@ from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.price import cost, hosting_price
 from triton_ensembles.deploy.resource_names import AUTOSCALED, MADE_BY, OURS, WEIGHTS
 from triton_ensembles.deploy.sagemaker_endpoint import find_endpoint, tags_of
-from triton_ensembles.deploy.uploads import stored_archives, weights_of
+from triton_ensembles.deploy.stored import stored_archives, weights_of
 
 _SHOWN = 50  # archives; each costs a request
 

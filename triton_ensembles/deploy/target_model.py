@@ -7,7 +7,7 @@ from triton_ensembles.deploy.archives import SUFFIX
 from triton_ensembles.deploy.aws import Aws, aws_errors
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.sagemaker_endpoint import existing_endpoint
-from triton_ensembles.deploy.uploads import upload_times
+from triton_ensembles.deploy.stored import upload_times
 from triton_ensembles.errors import EnsembleError
 
 

@@ -244,9 +244,13 @@ class ServerProcess:
                 send(found, signal.SIGKILL)
                 wait_for_handles(found, _KILL_SECONDS)
 
-    def note_environments(self) -> frozenset[Path]:
-        """The folders of /tmp into which the server has unpacked environments so far. ``stop`` removes them."""
-        self._leftovers.environments.find(self.pid)
+    def note_environments(self, *, again: bool = True) -> frozenset[Path]:
+        """The folders of /tmp into which the server has unpacked environments so far. ``stop`` removes them.
+
+        Args:
+            again: as in :meth:`UnpackedEnvironments.find`.
+        """
+        self._leftovers.environments.find(self.pid, again=again)
         return self._leftovers.environments.folders
 
     def reasons(self, start: int = 0) -> list[str]:

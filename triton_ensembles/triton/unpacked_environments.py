@@ -33,9 +33,15 @@ class UnpackedEnvironments:
     def __init__(self) -> None:
         self.folders: frozenset[Path] = frozenset()
         self._others: set[tuple[Path, int]] = set()
+        self._seen: set[tuple[Path, int]] = set()  # in the server's memory, while they were new
 
-    def find(self, pid: int) -> None:
-        """Look for the folders of the server ``pid`` that have been made since the last call."""
+    def find(self, pid: int, *, again: bool = True) -> None:
+        """Look for the folders of the server ``pid`` that have been made since the last call.
+
+        Args:
+            again: look once more for those that were too new to be sure of. Reading the memory of a server takes a
+                tenth of a second; other servers of this machine make folders, too.
+        """
         began = _start_time(pid)
         candidates: dict[Path, os.stat_result] = {}
         for path in set(_PARENT.glob(_PATTERN)) - self.folders:
@@ -43,8 +49,12 @@ class UnpackedEnvironments:
                 facts = path.lstat()
                 if facts.st_ctime >= began and (path, facts.st_ino) not in self._others:
                     candidates[path] = facts
-        if not candidates:
+        settled = time.time() - _NEW_SECONDS
+        found = {(path, facts.st_ino) for path, facts in candidates.items()}
+        old = {(path, facts.st_ino) for path, facts in candidates.items() if facts.st_ctime < settled}
+        if not (found if again else old | found - self._seen):
             return
+        self._seen = found
         try:
             named = {_PARENT / os.fsdecode(name) for name in _names_in_memory(pid)}
         except PermissionError:  # a kernel on which parents may not (kernel.yama.ptrace_scope above 1)
@@ -52,8 +62,7 @@ class UnpackedEnvironments:
         except OSError:  # it has ended
             return
         self.folders |= named & candidates.keys()
-        settled = time.time() - _NEW_SECONDS
-        self._others |= {(path, facts.st_ino) for path, facts in candidates.items() if facts.st_ctime < settled}
+        self._others |= old
 
 
 def _start_time(pid: int) -> float:

@@ -7,7 +7,8 @@ beside each other and beside unloads as long as what they reserve fits:
 
 What a model takes that has never been loaded is a guess: as much as the largest so far. Such loads wait for each other,
 so that the guess is wrong for one of them at a time, unless there is room for all of them though each takes three times
-what was guessed, or a quarter of the budget.
+what was guessed, or a quarter of the budget. Once many models have been loaded, nearly all of which take about as much,
+a guess is as good as a known size.
 """
 
 import asyncio
@@ -28,6 +29,10 @@ from triton_ensembles.endpoint.hosting.policy import least_recently_used
 from triton_ensembles.endpoint.hosting.spec import Budgets
 
 _MOST_LOADS = most_loads(os.cpu_count() or 1)
+_MOST_WAITING = 4 * _MOST_LOADS  # with those that wait for unloads, each of which takes Triton a second
+# Beside others, no load begins that would fill the budget to the last byte: models and the server grow with requests.
+_KEPT_SHARE = 64
+_LEAST_KEPT = 4 << 20  # bytes
 _PATIENCE = 2.0  # seconds that a load waits for a model in use to become idle
 
 
@@ -77,13 +82,17 @@ class Admission:
         self._models = models
         self._sizes = sizes
         self._budget = budgets.memory_bytes
+        self._kept_free = max(self._budget // _KEPT_SHARE, _LEAST_KEPT)
         self._unload = unload
         self._turn = asyncio.Lock()
         self._changed = asyncio.Event()
+        self._next_change = asyncio.Event()
 
     def changed(self) -> None:
         """A load or an unload has ended, or a model has become idle."""
         self._changed.set()
+        self._next_change.set()
+        self._next_change = asyncio.Event()
 
     async def enter(self, model: Model, alone: bool) -> Reservation:
         """Wait until the model may be loaded, and reserve its memory until :meth:`leave`.
@@ -137,7 +146,7 @@ class Admission:
             if model not in self.unloading and not self._must_wait(alone):
                 look = await self._look()
                 need, known = self._sizes.expected(model), self._sizes.known(model)
-                if known or self._alone_in_guessing() or self._has_ample_room(look, need):
+                if known or self._sizes.alike or self._alone_in_guessing() or self._has_ample_room(look, need):
                     while need > self._room(look) and self.evict(f"'{model.target_model}' needs the memory"):
                         pass
                     if need <= self._room(look):
@@ -161,8 +170,13 @@ class Admission:
         return self._sizes.count > 0 and fits_beside_guesses(need, guesses, self._budget, self._room(look))
 
     def _must_wait(self, alone: bool) -> bool:
-        crowded = len(self.loading) >= _MOST_LOADS or any(each.alone for each in self.loading.values())
-        return crowded or (alone and bool(self.loading))
+        loads = self.loading.values()
+        crowded = len(loads) >= _MOST_WAITING or any(each.alone for each in loads)
+        return crowded or self._loads_begun >= _MOST_LOADS or (alone and bool(self.loading))
+
+    @property
+    def _loads_begun(self) -> int:
+        return sum(each.begun for each in self.loading.values())
 
     async def _wait_for_change(self, seconds: float | None) -> None:
         with contextlib.suppress(TimeoutError):
@@ -170,11 +184,16 @@ class Admission:
                 await self._changed.wait()
 
     async def _until_room_is_made(self, model: Model) -> bool:
-        """Wait for the unloads that the load needs. False if they have not freed what was expected."""
+        """Wait for the unloads that the load needs, and its turn. False if they have not freed what was expected."""
         while True:
+            if self._loads_begun >= _MOST_LOADS:
+                await self._next_change.wait()
+                continue
             look = await self._look()
+            if self._loads_begun >= _MOST_LOADS:
+                continue
             begun = {each: held for each, held in look.loading.items() if held.begun or each is model}
-            if look.usage.total + _reserved(begun, look.usage) <= self._budget:
+            if look.usage.total + _reserved(begun, look.usage) <= self._budget - self._kept_free:
                 return True
             if not self.unloading:
                 return False
@@ -183,13 +202,17 @@ class Admission:
     async def _look(self) -> _Look:
         """Measure. Loads and unloads that end meanwhile count as if they were still in progress."""
         loading, unloading = dict(self.loading), set(self.unloading)
+        loaded = {each: each.loads for each in self._models.values() if each.loaded}
         usage = await self._container.usage()
+        for model, loads in loaded.items():
+            if model.loaded and model.loads == loads and (taken := usage.of_models.get(model.hash)):
+                self._sizes.note_growth(model, taken)  # it may be unloaded before the next measurement
         return _Look(usage, loading | self.loading, unloading - self.loading.keys())
 
     def _room(self, look: _Look) -> int:
         """What is left when the present loads and unloads have ended."""
         freed = _freed(look.unloading | self.unloading.keys(), look.usage)
-        return self._budget - look.usage.total + freed - _reserved(look.loading, look.usage)
+        return self._budget - self._kept_free - look.usage.total + freed - _reserved(look.loading, look.usage)
 
 
 def _freed(unloads: Iterable[Model], usage: Usage) -> int:

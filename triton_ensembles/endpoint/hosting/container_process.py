@@ -67,6 +67,8 @@ class Container:
         self._sizes = EnvironmentSizes()
         self._processes = ModelProcesses()
         self._looking = threading.Lock()
+        self._look: asyncio.Task[Usage] | None = None
+        self._next_look: asyncio.Task[Usage] | None = None
         self._meter = CpuMeter()
         self.on_death: Callable[[str], None] = lambda _: None
         self.on_restart: Callable[[], None] = lambda: None
@@ -138,8 +140,13 @@ class Container:
         await self._shut_down()
 
     async def usage(self) -> Usage:
-        """The memory that the server and its processes use; nothing when the server has ended."""
-        return await asyncio.to_thread(self._usage)
+        """The memory that the server and its processes use; nothing when the server has ended.
+
+        A look takes a while when many models are loaded. Those who ask during one share the next.
+        """
+        if self._next_look is None:
+            self._next_look = asyncio.create_task(self._look_after(self._look))
+        return await asyncio.shield(self._next_look)
 
     async def cpu(self) -> float:
         """Percent of one core that the server and its Python processes have used since the last call."""
@@ -176,10 +183,16 @@ class Container:
         """The present size of the log: where :meth:`SageMakerServer.reasons` is to begin reading."""
         return self._log.stat().st_size
 
+    async def _look_after(self, look: asyncio.Task[Usage] | None) -> Usage:
+        if look is not None:
+            await asyncio.wait([look])
+        self._look, self._next_look = self._next_look, None
+        return await asyncio.to_thread(self._usage)
+
     def _usage(self) -> Usage:
         if not self._up.is_set():
             return Usage()
-        self.server.note_environments()
+        self.server.note_environments(again=False)
         with self._looking:
             usage = self._processes.usage(self.server.pid)
         return Usage() if has_ended(self.server.pid) else usage
@@ -188,7 +201,7 @@ class Container:
         return self._meter.look([self.server.pid, *descendants(self.server.pid)] if self._up.is_set() else [])
 
     def _environment_bytes(self) -> int:
-        return self._sizes.total(self.server.note_environments()) if self._up.is_set() else 0
+        return self._sizes.total(self.server.note_environments(again=False)) if self._up.is_set() else 0
 
     def _pids(self, hash: str) -> list[int]:
         with self._looking:

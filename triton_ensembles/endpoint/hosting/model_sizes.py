@@ -2,6 +2,9 @@
 
 from triton_ensembles.endpoint.hosting.model import Model
 
+_MANY = 20
+_NEARLY_ALL = 0.95
+
 
 class ModelSizes:
     """The memory of the models of one instance, also of those that are no longer on its disk, in bytes."""
@@ -13,6 +16,15 @@ class ModelSizes:
     def count(self) -> int:
         """How many models have been loaded so far."""
         return len(self._taken)
+
+    @property
+    def alike(self) -> bool:
+        """Whether what has been loaded so far is a good guess for what has not: nearly all of many take about as much.
+
+        The first model may be an exception: it makes the server load its backend.
+        """
+        sizes = sorted(self._taken.values())
+        return len(sizes) >= _MANY and sizes[int(_NEARLY_ALL * len(sizes))] <= 2 * sizes[len(sizes) // 2]
 
     def known(self, model: Model) -> bool:
         """Whether this model has been loaded before."""

@@ -6,6 +6,7 @@ application.py   the services, chosen by the signature alone
 uploads.py       bodies without their chunks, compared with their checksums; forms.py: what browsers post to a bucket
 checksums.py     the checksums that S3 knows; crc.py: two that Python lacks
 disk.py          keeps moto's objects on disk and sends them from there
+copies.py        the conditions and limits of copied parts
 bucket_names.py  AWS's rules of names
 parameters.py    of STS and CloudWatch, compared with botocore's models
 fault.py         what is refused, in words that forward.py puts into the format of the service

@@ -1,0 +1,156 @@
+"""The command line; see __init__.py."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import benchmarks.soak
+from benchmarks.process_usage import memory_of
+from benchmarks.soak.models import write_models
+from benchmarks.soak.traffic import Clients, zipf
+from benchmarks.soak.verdict import faults, figures
+from benchmarks.soak.watch import Sample, Watch
+from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.progress import Progress
+
+NAME = "soak"
+_ROLE = "arn:aws:iam::000000000000:role/execution-role"
+_SAMPLE_MODELS = (2, 6)  # loaded for the measurement of what one takes
+_SHARE = 10  # the budget is for one in so many
+_REPORT_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is sent to how many ensembles; ``seconds``: the longest that it may take."""
+
+    models: int
+    requests: int
+    clients: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was seen: lines for people, what is wrong (no lines: nothing), and every look."""
+
+    figures: list[str]
+    faults: list[str]
+    samples: list[Sample]
+
+
+def soak(folder: Path, plan: Plan, progress: Progress) -> Found:
+    progress(f"packing {plan.models} ensembles")
+    archives = list(write_models(plan.models, folder / "archives"))
+    budget = memory_for(folder, archives[: _SAMPLE_MODELS[1]], plan.models / _SHARE)
+    progress(f"the budget for {plan.models / _SHARE:g} of them: {budget / 2**20:.0f} MiB")
+    with endpoint(folder / "root", archives, budget) as local:
+        progress(f"in service with {plan.models} archives")
+        watch = Watch(local, NAME)
+        asking = Clients(local, NAME, zipf(plan.models, plan.requests), plan.clients)
+        began = time.monotonic()
+        asking.start()
+        try:
+            samples = list(_looks(watch, asking, began, plan.seconds, progress))
+        finally:
+            asking.stop()
+        took = time.monotonic() - began
+    shown = list(figures(asking.traffic, samples, budget, took))
+    return Found(shown, list(faults(asking.traffic, samples, budget, plan.requests)), samples)
+
+
+def _looks(watch: Watch, asking: Clients, began: float, seconds: float, progress: Progress) -> Iterator[Sample]:
+    """Look until all is answered or the time is over, a hundred times or more."""
+    pause, reported = max(0.5, min(10.0, seconds / 360)), 0.0
+    while asking.running and (now := time.monotonic() - began) < seconds:
+        yield (sample := watch.look(asking.traffic.answered))
+        if now - reported > _REPORT_SECONDS:
+            reported = now
+            progress(
+                f"{now:.0f} s: {sample.answered} answers, {asking.traffic.not_ready} not ready, "
+                f"{sum(asking.traffic.failures.values())} failed, {sample.processes['stubs']} stubs, "
+                f"container {sample.container / 2**20:.0f} MiB, load {os.getloadavg()[0]:.1f}"
+            )
+        time.sleep(pause)
+    yield watch.look(asking.traffic.answered)
+
+
+def memory_for(folder: Path, archives: list[Path], models: float) -> int:
+    """Bytes that the container needs for so many of them, from what the first few take."""
+    with endpoint(folder / "measured", archives, 64 << 30) as local:
+        server = Watch(local, NAME).server
+        runtime = local.client("sagemaker-runtime")
+        sizes = []
+        for number, path in enumerate(archives, 1):
+            body = json.dumps({"inputs": [{"name": "IN", "datatype": "FP32", "shape": [4], "data": [0.0] * 4}]})
+            runtime.invoke_endpoint(EndpointName=NAME, TargetModel=path.name, ContentType="application/json", Body=body)
+            if number in _SAMPLE_MODELS:
+                sizes.append(memory_of(server).pss)
+    few, many = _SAMPLE_MODELS
+    each = (sizes[1] - sizes[0]) / (many - few)
+    return int(sizes[1] + (models - many) * each)
+
+
+@contextmanager
+def endpoint(root: Path, archives: list[Path], budget: int) -> Iterator[LocalEndpoint]:
+    """A local endpoint with these archives, in service."""
+    with LocalEndpoint(root, "--memory-budget", str(budget)) as local:
+        s3, sagemaker = local.client("s3"), local.client("sagemaker")
+        s3.create_bucket(Bucket=NAME)
+        for path in archives:
+            s3.upload_file(str(path), NAME, path.name)
+        container: dict[str, Any] = {
+            "Image": "sagemaker-tritonserver:local",
+            "Mode": "MultiModel",
+            "ModelDataUrl": f"s3://{NAME}/",
+            "Environment": {
+                "SAGEMAKER_TRITON_LOG_VERBOSE": "false",
+                "SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--disable-auto-complete-config",
+            },
+        }
+        sagemaker.create_model(ModelName=NAME, ExecutionRoleArn=_ROLE, PrimaryContainer=container)
+        variant = {"VariantName": "AllTraffic", "ModelName": NAME, "InstanceType": "ml.c7i.xlarge"}
+        sagemaker.create_endpoint_config(
+            EndpointConfigName=NAME, ProductionVariants=[{**variant, "InitialInstanceCount": 1}]
+        )
+        sagemaker.create_endpoint(EndpointName=NAME, EndpointConfigName=NAME)
+        sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=NAME)
+        yield local
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=benchmarks.soak.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--models", type=int, default=1000, help="how many ensembles (1000)")
+    parser.add_argument("--requests", type=int, default=100_000, help="how many requests (100000)")
+    parser.add_argument("--clients", type=int, default=16, help="how many clients ask at the same time (16)")
+    parser.add_argument("--seconds", type=float, default=3600, help="the longest that it may take (3600)")
+    parser.add_argument("--output", type=Path, help="a file for everything that was measured (JSON)")
+    arguments = parser.parse_args()
+    plan = Plan(arguments.models, arguments.requests, arguments.clients, arguments.seconds)
+    with tempfile.TemporaryDirectory(prefix="soak-") as folder:
+        try:
+            found = soak(Path(folder), plan, lambda line: print(line, flush=True))
+        except EnsembleError as error:
+            sys.exit(f"error: {error}")
+    for line in found.figures:
+        print(line)
+    if arguments.output:
+        arguments.output.write_text(json.dumps({"samples": [asdict(each) for each in found.samples]}))
+    sys.exit("\n".join(["not as it should be:", *found.faults]) if found.faults else None)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""Clients with boto3 that ask for models by Zipf's law, try again as AWS's documentation says, and compare answers."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from botocore.exceptions import ClientError
+
+from benchmarks.soak.models import VALUES, name_of
+from triton_ensembles.endpoint.local import LocalEndpoint
+
+EXPONENT = 1.1
+_LONGEST_PAUSE = 8.0  # seconds between attempts
+_NOT_READY = "ModelNotReadyException"
+_CONTENT = "application/json"
+
+
+@dataclass
+class Traffic:
+    """What the clients have seen so far; ``latencies`` are of answers, in seconds, with their repetitions."""
+
+    latencies: list[float] = field(default_factory=list)
+    not_ready: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    wrong: int = 0
+    asked: set[int] = field(default_factory=set)
+
+    @property
+    def answered(self) -> int:
+        return len(self.latencies)
+
+
+def zipf(models: int, requests: int, seed: int = 0) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The model of each request: the n-th most popular one has a share in proportion to n ** -1.1."""
+    weights = np.arange(1, models + 1, dtype=np.float64) ** -EXPONENT
+    generator = np.random.default_rng(seed)
+    names = generator.permutation(models)  # otherwise the popular ones would be those that were uploaded first
+    found: np.ndarray[Any, np.dtype[np.int64]] = names[generator.choice(models, requests, p=weights / weights.sum())]
+    return found
+
+
+class Clients:
+    """``count`` threads, each with a client of its own; they share the requests, in order."""
+
+    def __init__(self, local: LocalEndpoint, endpoint: str, asked: np.ndarray[Any, np.dtype[np.int64]], count: int):
+        self.traffic = Traffic()
+        self._local, self._endpoint = local, endpoint
+        self._models = iter(asked.tolist())
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(count)]
+
+    @property
+    def running(self) -> bool:
+        return any(each.is_alive() for each in self._threads)
+
+    def start(self) -> None:
+        for each in self._threads:
+            each.start()
+
+    def stop(self) -> None:
+        """Let running requests end."""
+        self._stop.set()
+        for each in self._threads:
+            each.join()
+
+    def _run(self) -> None:
+        # "standard" tries throttling and errors of the server again, but not ModelNotReadyException: that is up to us
+        runtime = self._local.client("sagemaker-runtime", retries={"mode": "standard"}, read_timeout=70)
+        sent = 0
+        while not self._stop.is_set():
+            with self._lock:
+                number = next(self._models, None)
+            if number is None:
+                return
+            sent += 1
+            self._ask(runtime, number, float(sent))
+
+    def _ask(self, runtime: Any, number: int, value: float) -> None:
+        began = time.monotonic()
+        try:
+            answer = self._answer(runtime, number, value)
+        except Exception as error:  # whatever it is, it is what a user would see
+            with self._lock:
+                self.traffic.failures[f"{type(error).__name__}: {str(error)[:200]}"] += 1
+            return
+        with self._lock:
+            self.traffic.latencies.append(time.monotonic() - began)
+            self.traffic.asked.add(number)
+            self.traffic.wrong += answer != [value + number] * VALUES
+
+    def _answer(self, runtime: Any, number: int, value: float) -> list[float]:
+        tensor = {"name": "IN", "datatype": "FP32", "shape": [VALUES], "data": [value] * VALUES}
+        request = {
+            "EndpointName": self._endpoint,
+            "TargetModel": f"{name_of(number)}.tar.gz",
+            "ContentType": "application/json",
+            "Body": json.dumps({"inputs": [tensor]}),
+        }
+        pause = 0.5
+        while True:
+            try:
+                found: list[float] = json.loads(runtime.invoke_endpoint(**request)["Body"].read())["outputs"][0]["data"]
+            except ClientError as error:
+                if error.response["Error"]["Code"] != _NOT_READY or self._stop.is_set():
+                    raise
+                with self._lock:
+                    self.traffic.not_ready += 1
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            else:
+                return found

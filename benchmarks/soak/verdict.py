@@ -1,0 +1,80 @@
+"""What is wrong with a run, in words; and its figures."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from benchmarks.soak.traffic import Traffic
+from benchmarks.soak.watch import ROLES, Sample
+
+SLOWEST_CALL = 0.3  # seconds: the control plane, the status page and /metrics
+_SETTLED = 0.25  # of the run: by then every popular model has been loaded, and its metrics have their series
+_GROWTH = 0.1  # of memory, from the second to the last quarter of the run
+_SLACK = 32 << 20  # bytes that memory may move up and down, whatever its size
+_MORE = 8  # open files or threads: connections and pools come and go
+
+
+def faults(traffic: Traffic, samples: Sequence[Sample], budget: int, requests: int) -> Iterator[str]:
+    """Each as a sentence; none for a run that is as it should be."""
+    if traffic.answered != requests:
+        yield f"{requests - traffic.answered} of {requests} requests have no answer"
+    for why, count in traffic.failures.most_common():
+        yield f"{count} requests failed: {why}"
+    if traffic.wrong:
+        yield f"{traffic.wrong} answers are those of another model"
+    if over := [each for each in samples if each.container > budget]:
+        most = max(each.container for each in over) - budget
+        yield f"over the memory budget in {len(over)} of {len(samples)} looks, by up to {most / 2**20:.1f} MiB"
+    yield from _growth(samples)
+
+
+def _growth(samples: Sequence[Sample]) -> Iterator[str]:
+    """The second quarter of the run against the last, by the medians."""
+    quarter = int(len(samples) * _SETTLED)
+    before, after = samples[quarter : 2 * quarter], samples[-quarter:]
+    if not quarter:
+        return
+
+    def medians(value: Callable[[Sample], float]) -> tuple[float, float]:
+        return statistics.median(map(value, before)), statistics.median(map(value, after))
+
+    for role in set(ROLES) - {"stubs"}:  # of stubs there are as many as are loaded
+        first, last = medians(partial(_of, "resident", role))
+        if last > first * (1 + _GROWTH) + _SLACK:
+            yield f"the memory of {role} grew from {first / 2**20:.0f} to {last / 2**20:.0f} MiB"
+        for what in ("files", "threads", "processes"):
+            first, last = medians(partial(_of, what, role))
+            if last > first + _MORE:
+                yield f"the {what} of {role} grew from {first:.0f} to {last:.0f}"
+
+
+def _of(what: str, role: str, sample: Sample) -> float:
+    found: dict[str, float] = getattr(sample, what)
+    return found[role]
+
+
+def figures(traffic: Traffic, samples: Sequence[Sample], budget: int, seconds: float) -> Iterator[str]:
+    """Lines for people."""
+    times = sorted(traffic.latencies)
+    at = {share: times[min(len(times) - 1, int(share * len(times)))] for share in (0.5, 0.95, 0.99)} if times else {}
+    shown = ", ".join(f"p{100 * share:.0f} {1000 * value:.0f} ms" for share, value in at.items())
+    yield f"{traffic.answered} answers in {seconds:.0f} s ({traffic.answered / seconds:.1f}/s), {shown}"
+    yield f"{len(traffic.asked)} models asked; ModelNotReadyException, tried again: {traffic.not_ready}"
+    most = max(each.container for each in samples)
+    yield f"container: at most {most / 2**20:.0f} MiB of a budget of {budget / 2**20:.0f} MiB ({most / budget:.1%})"
+    for role in ROLES:
+        first, last = samples[len(samples) // 4], samples[-1]
+        yield (
+            f"{role:13} memory {first.resident[role] / 2**20:.0f} -> {last.resident[role] / 2**20:.0f} MiB, "
+            f"files {first.files[role]} -> {last.files[role]}, threads {first.threads[role]} -> {last.threads[role]}, "
+            f"processes {first.processes[role]} -> {last.processes[role]}"
+        )
+    for name in samples[0].calls:
+        taken = sorted(each.calls[name] for each in samples)
+        slow = sum(value > SLOWEST_CALL for value in taken)
+        yield (
+            f"{name:17} median {1000 * statistics.median(taken):.0f} ms, longest {1000 * taken[-1]:.0f} ms; "
+            f"over {SLOWEST_CALL} s: {slow} of {len(taken)}"
+        )

@@ -1,0 +1,55 @@
+"""The gzip members of an archive: what many archives have in common is equal members (see clones.py).
+
+A member begins with the magic of gzip (RFC 1952, 2.3.1). The same bytes may be found inside of a member, too: that only
+splits it, in the same place in every archive that has it.
+"""
+
+import hashlib
+import mmap
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_START = b"\x1f\x8b\x08\0\0\0\0\0"  # deflate, no name, no time: as every member of an archive that is always the same
+_BLOCK = 1 << 20  # bytes: what is looked at is not all in memory
+
+
+@dataclass(frozen=True, slots=True)
+class GzipMember:
+    """Bytes ``start`` to ``start + length`` of an archive, and their SHA-256."""
+
+    start: int
+    length: int
+    digest: bytes
+
+
+@dataclass(frozen=True)
+class Members:
+    """An archive's members, one after the other, and the CRC-32 of the whole file."""
+
+    members: tuple[GzipMember, ...]
+    crc: int
+
+
+def gzip_members(path: Path) -> Members:
+    """Look for the members of the archive at ``path``."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        found: list[GzipMember] = []
+        crc = 0
+        for start, stop in _bounds(data):
+            digest = hashlib.sha256()
+            for at in range(start, stop, _BLOCK):
+                block = data[at : min(at + _BLOCK, stop)]
+                crc = zlib.crc32(block, crc)
+                digest.update(block)
+            found.append(GzipMember(start, stop - start, digest.digest()))
+    return Members(tuple(found), crc)
+
+
+def _bounds(data: mmap.mmap) -> Iterator[tuple[int, int]]:
+    start = 0
+    while start < len(data):
+        stop = data.find(_START, start + 1)
+        yield start, stop if stop > 0 else len(data)
+        start = stop if stop > 0 else len(data)
