@@ -5,6 +5,7 @@ number), the meaning goes into the message, so that later rules see what was mea
 """
 
 import re
+from array import array
 from collections.abc import Callable, Container
 from typing import Any
 
@@ -16,6 +17,7 @@ from triton_ensembles.check.text.foreign import RULE as OTHER_FORMAT
 from triton_ensembles.check.text.foreign import other_format
 from triton_ensembles.check.text.map_pairs import as_entries, read_pairs
 from triton_ensembles.check.text.parsed import Parsed, Path, TextFault
+from triton_ensembles.check.text.plain import PlainEntry, plain_entry, plain_run
 from triton_ensembles.check.text.reading import (
     MOST_FAULTS,
     NotThisFormatError,
@@ -40,14 +42,15 @@ def parse(text: str, message: Message) -> Parsed:
     if fault := other_format(text):
         return Parsed(message, [fault], damaged={()})
     parser = _Parser(unhashed(text) if has_hashes(text, brackets_balance) else text, message, text)
+    parsed = parser.parsed
     try:
         parser.read()
     except NotThisFormatError:
-        parser.parsed.damaged.add(())
-        parser.parsed.faults += parser.placeholders.faults()
+        parsed.damaged.add(())
+        parsed.faults += parser.placeholders.faults()
     except TooManyFaultsError:
-        parser.parsed.damaged.add(())
-        parser.parsed.faults.append(
+        parsed.damaged.add(())
+        parsed.faults.append(
             TextFault(
                 "config-syntax",
                 parser.tokens.now.offset,
@@ -55,7 +58,7 @@ def parse(text: str, message: Message) -> Parsed:
                 "fix those above first",
             )
         )
-    return parser.parsed
+    return parsed
 
 
 class _Parser(Reading):
@@ -75,18 +78,18 @@ class _Parser(Reading):
         self._strays.append(set())
         if closer:
             self._closers.append(closer)
-        while not self._leaves():
-            if self.tokens.ended:
+        while self._unwind_to is None or not self._leaves():
+            if self.tokens.now.kind is Kind.NAME:
+                self._field(message, path)
+            elif self.tokens.ended:
                 if opening:
                     self._unclosed(opening)
                 break
-            if closer and self.tokens.take_mark(closer):
+            elif closer and self.tokens.take_mark(closer):
                 break
-            if self.tokens.at("}", ">", "]"):
+            elif self.tokens.at("}", ">", "]"):
                 if self._stray_closer(closer):
                     break
-            elif self.tokens.now.kind is Kind.NAME:
-                self._field(message, path)
             elif self.tokens.now.kind is Kind.PLACEHOLDER:
                 self._placeholder(path)
                 self.tokens.skip_value()
@@ -129,12 +132,17 @@ class _Parser(Reading):
 
     def _field(self, message: Message, path: Path | None) -> None:
         name, reported = self.tokens.now, self._latest
-        if hyphenated := _HYPHENATED.match(self.text, name.offset):  # as YAML has them: instance-group
+        hyphen = self.text.startswith("-", name.offset + len(name.text))
+        hyphenated = _HYPHENATED.match(self.text, name.offset) if hyphen else None
+        if hyphenated:  # as YAML has them: instance-group
             name = name._replace(text=hyphenated[0])
         descriptor = self._named(message, name)
         if self._unwind_to is not None:
             return
-        self.tokens.go_to(name.offset + len(name.text))
+        if hyphenated:
+            self.tokens.go_to(name.offset + len(name.text))
+        else:
+            self.tokens.take()
         if self.tokens.now.text == name.text and self.tokens.next_is(":", "{", "["):
             self._fault("config-syntax", self.tokens.take(), f"'{name.text}' is written twice", "delete one of the two")
         if descriptor is None:
@@ -239,6 +247,9 @@ class _Parser(Reading):
     ) -> None:
         """``parameters { key: … value: … }``: its places are known by the key, which may come last."""
         there = self.text.startswith(opening.text, opening.offset)
+        if there and (plain := plain_entry(descriptor, self.text, opening.offset + 1, PAIRS[opening.text])):
+            self._plain_entry(message, descriptor, place, plain, path)
+            return
         if there and (pairs := read_pairs(self.text, opening.offset + 1, PAIRS[opening.text])):
             cure = f"write {as_entries(descriptor, pairs.values)}"
             if (path, descriptor.name) not in self._pairs:
@@ -249,22 +260,15 @@ class _Parser(Reading):
             self.tokens.go_to(pairs.end)
             return
         entry: Any = GetMessageClass(descriptor.message_type)()
-        outside, self.parsed.offsets = self.parsed.offsets, {}
-        damage, self.parsed.damaged = self.parsed.damaged, set()
+        outside = self.parsed
+        inside = self.parsed = Parsed(entry, outside.faults)
         self._fields(entry, (), opening)
-        inside, self.parsed.offsets = self.parsed.offsets, outside
-        hurt, self.parsed.damaged = self.parsed.damaged, damage
-        if any(each[:1] in ((), ("key",)) for each in hurt):
+        self.parsed = outside
+        if any(each[:1] in ((), ("key",)) for each in inside.damaged):
             self._damage(path, descriptor.name)
             return
+        self._new_key(message, descriptor, entry.key, place)
         entries = getattr(message, descriptor.name)
-        if entry.key in entries:
-            self._fault(
-                "config-map-key-twice",
-                place,
-                f"'{descriptor.name}' has the key {_shown(entry.key)} twice, and only the last one counts",
-                "keep one of the two",
-            )
         if descriptor.message_type.fields_by_name["value"].message_type is not None:
             entries[entry.key].CopyFrom(entry.value)
         else:
@@ -272,8 +276,35 @@ class _Parser(Reading):
         if path is not None:
             start = (*path, descriptor.name, entry.key)
             self.parsed.offsets[start] = place.offset
-            self.parsed.offsets.update({(*start, *rest): offset for rest, offset in inside.items()})
-            self.parsed.damaged.update((*start, *rest) for rest in hurt)
+            self.parsed.offsets.update({(*start, *rest): offset for rest, offset in inside.offsets.items()})
+            self.parsed.items.update({(*start, *rest): offsets for rest, offsets in inside.items.items()})
+            self.parsed.damaged.update((*start, *rest) for rest in inside.damaged)
+
+    def _plain_entry(
+        self, message: Message, descriptor: FieldDescriptor, place: Token, plain: PlainEntry, path: Path | None
+    ) -> None:
+        entries = getattr(message, descriptor.name)
+        self._new_key(message, descriptor, plain.key, place)
+        if plain.field:
+            # As protobuf's own parser does it: a later entry replaces an earlier one.
+            entries.pop(plain.key, None)
+            setattr(entries[plain.key], plain.field, plain.value)
+        else:
+            entries[plain.key] = plain.value
+        if path is not None:
+            start = (*path, descriptor.name, plain.key)
+            self.parsed.offsets[start] = place.offset
+            self.parsed.offsets.update({(*start, *rest): offset for rest, offset in plain.offsets.items()})
+        self.tokens.go_to(plain.end)
+
+    def _new_key(self, message: Message, descriptor: FieldDescriptor, key: Any, place: Token) -> None:
+        if key in getattr(message, descriptor.name):
+            self._fault(
+                "config-map-key-twice",
+                place,
+                f"'{descriptor.name}' has the key {_shown(key)} twice, and only the last one counts",
+                "keep one of the two",
+            )
 
     def _scalars(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
         start = None if path is None else (*path, descriptor.name)
@@ -284,12 +315,22 @@ class _Parser(Reading):
         if self.tokens.at("["):
             self._place(start, name.offset)
             if descriptor.is_repeated:
-                self._list(lambda: self._scalar(message, descriptor, name, path))
+                self._list(lambda: self._values(message, descriptor, name, path))
                 return
             self._fault("config-wrong-type", self.tokens.now, f"'{name.text}' takes one value, not a list", "")
             self._damage(path, descriptor.name)
             self.tokens.skip_value()
             return
+        self._scalar(message, descriptor, name, path)
+
+    def _values(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
+        """One item of a list, after all the plain ones that come before it."""
+        run = plain_run(descriptor, self.text, self.tokens.now.offset)
+        if run.values:
+            getattr(message, descriptor.name).extend(run.values)
+            if path is not None:
+                self.parsed.items.setdefault((*path, descriptor.name), array("q")).extend(run.offsets)
+            self.tokens.go_to(run.end)
         self._scalar(message, descriptor, name, path)
 
     def _scalar(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
@@ -340,7 +381,7 @@ class _Parser(Reading):
             if path is not None:
                 start = (*path, descriptor.name)
                 self._place(start, name.offset)
-                self._place((*start, len(values)), first.offset)
+                self.parsed.items.setdefault(start, array("q")).append((minus or first).offset)
             values.append(value)
         elif self._may_set(message, descriptor, name, path):
             self._place(None if path is None else (*path, descriptor.name), (minus or first).offset)
