@@ -34,6 +34,8 @@ from triton_ensembles.check.text.values import NOTHING, NUMBERS, WrongValueError
 from triton_ensembles.spelling import choices, nearest
 from triton_ensembles.triton.model_config import ModelConfig
 
+_SPLIT = re.compile(r"[A-Za-z_]\w*([^\w\n])(\w+)")
+_PROSE = re.compile(r"[^\n:={}\[\]]*(?:\n|\Z)")
 _HYPHENATED = re.compile(r"[A-Za-z]\w*(?:-[A-Za-z]\w*)+(?=\s*[:{\[])")
 
 
@@ -76,6 +78,7 @@ class _Parser(Reading):
         closer = PAIRS[opening.text] if opening else ""
         self._outer.append(message.DESCRIPTOR)
         self._strays.append(set())
+        self._stray_names.append(set())
         if closer:
             self._closers.append(closer)
         while self._unwind_to is None or not self._leaves():
@@ -100,6 +103,10 @@ class _Parser(Reading):
         if forms := self._strays.pop():
             for name in fields_meant(message, forms):
                 self._damage(path, name)
+        if names := self._stray_names.pop():
+            for field in message.DESCRIPTOR.fields:
+                if field.message_type is not None and not names.isdisjoint(names_within(field.message_type)):
+                    self._damage(path, field.name)  # its bracket may have closed too early
         self._outer.pop()
 
     def _junk(self, message: Message, path: Path | None) -> None:
@@ -136,16 +143,20 @@ class _Parser(Reading):
         hyphenated = _HYPHENATED.match(self.text, name.offset) if hyphen else None
         if hyphenated:  # as YAML has them: instance-group
             name = name._replace(text=hyphenated[0])
+        whole = self._joined(name, message.DESCRIPTOR.fields_by_name)
+        name = whole or name
         descriptor = self._named(message, name)
         if self._unwind_to is not None:
             return
         if hyphenated:
             self.tokens.go_to(name.offset + len(name.text))
-        else:
+        elif whole is None:
             self.tokens.take()
         if self.tokens.now.text == name.text and self.tokens.next_is(":", "{", "["):
             self._fault("config-syntax", self.tokens.take(), f"'{name.text}' is written twice", "delete one of the two")
-        if descriptor is None:
+        if descriptor is None and _PROSE.match(self.text, self.tokens.now.offset):
+            self.tokens.skip_line()  # a comment without its #
+        elif descriptor is None:
             self.tokens.skip_value()
             self._skip_rest(name)
         elif descriptor.message_type is not None:
@@ -155,6 +166,17 @@ class _Parser(Reading):
         if self._latest is reported and descriptor is not None:
             self._latest = None
         self.tokens.take_mark(",", ";")
+
+    def _joined(self, name: Token, known: Container[str]) -> Token | None:
+        """The ``known`` word that a sign within it has made two, of which ``name`` is the first; both are taken."""
+        found = None if name.text in known else _SPLIT.match(self.text, name.offset)
+        if found is None or name.text + found[2] not in known:
+            return None
+        sign = Token(Kind.JUNK, found[1], found.start(1))
+        word = name._replace(text=name.text + found[2])
+        self._fault("config-syntax", sign, f"there is a '{found[1]}' in '{word.text}'", "delete it", certain=True)
+        self.tokens.go_to(found.end())
+        return word
 
     def _named(self, message: Message, name: Token) -> FieldDescriptor | None:
         """The field called ``name``, or the one that was probably meant; reports all that is wrong with the name."""
@@ -185,6 +207,7 @@ class _Parser(Reading):
         # A field of another message, whose content is of its own kind: input_map is no misspelt input.
         if guess is None or (known and message_name(fields[guess]) not in known):
             self._strays[-1].add(form_of(self.text, name.offset + len(name.text)))
+            self._stray_names[-1].add(name.text)
             return None
         return None if not fields[guess].is_repeated and present(message, fields[guess]) else fields[guess]
 
@@ -354,7 +377,9 @@ class _Parser(Reading):
             if self.tokens.at("{", "<", "["):
                 self.tokens.skip_value()
             return
-        taken = [self.tokens.take()]
+        names = descriptor.enum_type.values_by_name if descriptor.enum_type else ()
+        whole = self._joined(first, names) if names and first.kind is Kind.NAME else None
+        taken = [whole or self.tokens.take()]
         while taken[0].kind is Kind.STRING and self.tokens.now.kind in (Kind.STRING, Kind.BAD_STRING):
             taken.append(self.tokens.take())
         if placeholder := in_quotes("".join(part.text[1:-1] for part in taken if part.kind is Kind.STRING)):

@@ -60,6 +60,7 @@ class Reading:
         self._closers: list[str] = []  # what would close the brackets that are open, the outermost first
         self._outer: list[Descriptor] = []  # the messages around the current one, the outermost first
         self._strays: list[set[ValueForm]] = []  # for each of these, its fields of unknown names
+        self._stray_names: list[set[str]] = []
         self._unwind_to: int | None = None
         self._structure_lost = False  # a bracket is missing, so that what follows may belong elsewhere
         self._equals: list[Token] = []
