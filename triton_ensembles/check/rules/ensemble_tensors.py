@@ -24,8 +24,8 @@ GOOD = ensemble(SCALE, inputs=_ANY)
 class Node(NamedTuple):
     """How one model declares a tensor.
 
-    ``path`` is where the ``ensemble`` maps the tensor to it; ``reads`` whether the tensor flows to ``who``. Each property
-    may be unknown.
+    ``path`` is where the ``ensemble`` maps the tensor to it; ``reads`` whether the tensor flows to ``who``. Each
+    property may be unknown.
     """
 
     who: str

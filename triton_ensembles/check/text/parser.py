@@ -5,8 +5,6 @@ number), the meaning goes into the message, so that later rules see what was mea
 """
 
 import re
-from array import array
-from collections.abc import Callable, Container
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -17,24 +15,25 @@ from triton_ensembles.check.text.foreign import RULE as OTHER_FORMAT
 from triton_ensembles.check.text.foreign import other_format
 from triton_ensembles.check.text.map_pairs import as_entries, read_pairs
 from triton_ensembles.check.text.parsed import Parsed, Path, TextFault
-from triton_ensembles.check.text.plain import PlainEntry, plain_entry, plain_run
+from triton_ensembles.check.text.plain import PlainEntry, plain_entry
 from triton_ensembles.check.text.reading import (
     MOST_FAULTS,
     NotThisFormatError,
-    Reading,
     TooManyFaultsError,
     message_name,
     names_within,
     present,
 )
 from triton_ensembles.check.text.strays import fields_meant, form_of
-from triton_ensembles.check.text.template import has_hashes, in_brackets, in_quotes, is_word_to_fill_in, unhashed
-from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token, brackets_balance
-from triton_ensembles.check.text.values import NOTHING, NUMBERS, WrongValueError, read_value
+from triton_ensembles.check.text.swapped import SwappedError, swapped_brackets
+from triton_ensembles.check.text.template import has_hashes, unhashed
+from triton_ensembles.check.text.tokens import PAIRS, Kind, Token, brackets_balance
+from triton_ensembles.check.text.value_reading import ValueReading
 from triton_ensembles.spelling import choices, nearest
 from triton_ensembles.triton.model_config import ModelConfig
 
-_SPLIT = re.compile(r"[A-Za-z_]\w*([^\w\n])(\w+)")
+_MOST_SWAPS = 3
+_LONGEST_SWAPPED = 100_000  # characters; each swap that is found means reading all of it again
 _PROSE = re.compile(r"[^\n:={}\[\]]*(?:\n|\Z)")
 _HYPHENATED = re.compile(r"[A-Za-z]\w*(?:-[A-Za-z]\w*)+(?=\s*[:{\[])")
 
@@ -43,7 +42,21 @@ def parse(text: str, message: Message) -> Parsed:
     """Read ``text`` into ``message`` (empty before)."""
     if fault := other_format(text):
         return Parsed(message, [fault], damaged={()})
+    swaps: list[TextFault] = []
+    while True:
+        try:
+            parsed = _parse(text, message, may_swap=len(swaps) < _MOST_SWAPS and len(text) < _LONGEST_SWAPPED)
+        except SwappedError as swapped:
+            text, message = swapped.text, type(message)()
+            swaps.append(swapped.fault)
+        else:
+            parsed.faults += swaps
+            return parsed
+
+
+def _parse(text: str, message: Message, *, may_swap: bool) -> Parsed:
     parser = _Parser(unhashed(text) if has_hashes(text, brackets_balance) else text, message, text)
+    parser.may_swap = may_swap
     parsed = parser.parsed
     try:
         parser.read()
@@ -63,7 +76,9 @@ def parse(text: str, message: Message) -> Parsed:
     return parsed
 
 
-class _Parser(Reading):
+class _Parser(ValueReading):
+    may_swap = False
+
     def read(self) -> None:
         self._fields(self.parsed.message, (), None)
         if self._structure_lost:
@@ -111,6 +126,8 @@ class _Parser(Reading):
 
     def _junk(self, message: Message, path: Path | None) -> None:
         first = self.tokens.now
+        if first.text == "{" and self._closers[-2:] == ["]", "}"]:
+            self._swap_back(first)
         if first.text not in PAIRS or self.text[first.offset - 1 : first.offset] == "{":
             pass
         elif self._one_too_many():
@@ -167,17 +184,6 @@ class _Parser(Reading):
             self._latest = None
         self.tokens.take_mark(",", ";")
 
-    def _joined(self, name: Token, known: Container[str]) -> Token | None:
-        """The ``known`` word that a sign within it has made two, of which ``name`` is the first; both are taken."""
-        found = None if name.text in known else _SPLIT.match(self.text, name.offset)
-        if found is None or name.text + found[2] not in known:
-            return None
-        sign = Token(Kind.JUNK, found[1], found.start(1))
-        word = name._replace(text=name.text + found[2])
-        self._fault("config-syntax", sign, f"there is a '{found[1]}' in '{word.text}'", "delete it", certain=True)
-        self.tokens.go_to(found.end())
-        return word
-
     def _named(self, message: Message, name: Token) -> FieldDescriptor | None:
         """The field called ``name``, or the one that was probably meant; reports all that is wrong with the name."""
         fields = message.DESCRIPTOR.fields_by_name
@@ -194,6 +200,8 @@ class _Parser(Reading):
                 f"write {' '.join(reversed(self._closers[levels[-1] - 1 :]))} before it",
             )
             return None
+        if levels:
+            self._swap_back(name)
         guess = None if self._misplaced(name) else nearest(name.text, fields)
         if guess:
             cure = f"did you mean '{guess}'?"
@@ -210,6 +218,11 @@ class _Parser(Reading):
             self._stray_names[-1].add(name.text)
             return None
         return None if not fields[guess].is_repeated and present(message, fields[guess]) else fields[guess]
+
+    def _swap_back(self, opening: Token) -> None:
+        """Raise :class:`SwappedError` when the line of ``opening`` and a closing bracket have changed places."""
+        if self.may_swap and self._balanced and not self._structure_lost:
+            swapped_brackets(self.text, opening.offset)
 
     # --- values --------------------------------------------------------------------------------------------------
 
@@ -328,129 +341,6 @@ class _Parser(Reading):
                 f"'{descriptor.name}' has the key {_shown(key)} twice, and only the last one counts",
                 "keep one of the two",
             )
-
-    def _scalars(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
-        start = None if path is None else (*path, descriptor.name)
-        if not self._colon() and self.tokens.now.kind is not Kind.PLACEHOLDER and not self._next_field(name):
-            known = self.tokens.now.kind in (Kind.NAME, Kind.INTEGER, Kind.FLOAT, Kind.STRING) or self.tokens.at("[")
-            missing = f"':' is missing after '{name.text}'"
-            self._fault("config-syntax", self.tokens.now, missing, f"write {name.text}: …", certain=known)
-        if self.tokens.at("["):
-            self._place(start, name.offset)
-            if descriptor.is_repeated:
-                self._list(lambda: self._values(message, descriptor, name, path))
-                return
-            self._fault("config-wrong-type", self.tokens.now, f"'{name.text}' takes one value, not a list", "")
-            self._damage(path, descriptor.name)
-            self.tokens.skip_value()
-            return
-        self._scalar(message, descriptor, name, path)
-
-    def _values(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
-        """One item of a list, after all the plain ones that come before it."""
-        run = plain_run(descriptor, self.text, self.tokens.now.offset)
-        if run.values:
-            getattr(message, descriptor.name).extend(run.values)
-            if path is not None:
-                self.parsed.items.setdefault((*path, descriptor.name), array("q")).extend(run.offsets)
-            self.tokens.go_to(run.end)
-        self._scalar(message, descriptor, name, path)
-
-    def _scalar(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
-        if self.tokens.at("[") and self._closers[-1:] == ["]"]:
-            self._one_too_many()
-        minus = self.tokens.take_mark("-")
-        first = self.tokens.now
-        here = None if path is None else (*path, descriptor.name)
-        if first.kind is Kind.PLACEHOLDER:
-            self._placeholder(here)
-            self._skip_rest(first)
-            return
-        if self.tokens.at("{", "<") and (placeholder := in_brackets(self.text, first.offset)):
-            self.placeholders.bare(placeholder, first.offset)
-            self._damage(path, descriptor.name)
-            self.tokens.go_to(first.offset + len(placeholder))
-            return
-        if first.kind not in SCALARS or self._next_field(name):
-            self._no_value(name, "config-wrong-type" if self.tokens.at("{", "<", "[") else "config-syntax")
-            self._damage(path, descriptor.name)
-            if self.tokens.at("{", "<", "["):
-                self.tokens.skip_value()
-            return
-        names = descriptor.enum_type.values_by_name if descriptor.enum_type else ()
-        whole = self._joined(first, names) if names and first.kind is Kind.NAME else None
-        taken = [whole or self.tokens.take()]
-        while taken[0].kind is Kind.STRING and self.tokens.now.kind in (Kind.STRING, Kind.BAD_STRING):
-            taken.append(self.tokens.take())
-        if placeholder := in_quotes("".join(part.text[1:-1] for part in taken if part.kind is Kind.STRING)):
-            self.placeholders.quoted(placeholder, first.offset, descriptor, path)
-            self._damage(path, descriptor.name)
-            return
-        try:
-            value = read_value(descriptor, minus is not None, taken)
-        except WrongValueError as error:
-            if first.kind is Kind.NAME and descriptor.cpp_type in NUMBERS and is_word_to_fill_in(first.text):
-                self.placeholders.bare(first.text, first.offset)
-                self._damage(path, descriptor.name)
-                return
-            value = NOTHING if self._skip_rest(taken[-1]) else error.meant
-            report = self._derails if first.kind is Kind.JUNK else self._fault
-            report(error.rule, minus or first, error.message, error.cure if value is error.meant else "")
-            if error.swallowed:
-                self._structure_lost = self._swallowed = True
-        if value is NOTHING:
-            self._damage(path, descriptor.name)
-            return
-        if descriptor.is_repeated:
-            values = getattr(message, descriptor.name)
-            if path is not None:
-                start = (*path, descriptor.name)
-                self._place(start, name.offset)
-                self.parsed.items.setdefault(start, array("q")).append((minus or first).offset)
-            values.append(value)
-        elif self._may_set(message, descriptor, name, path):
-            self._place(None if path is None else (*path, descriptor.name), (minus or first).offset)
-            setattr(message, descriptor.name, value)
-
-    def _list(self, item: Callable[[], None], inside: Container[str] | None = None) -> None:
-        """``inside``: the fields of the messages that are the items, None for values."""
-        opening = self.tokens.take()
-        self._closers.append("]")
-        level = len(self._outer)
-        first = True
-        before = Kind.END
-        while True:
-            if self._unwind_to is not None and self._unwind_to <= level:
-                break
-            if self.tokens.ended or self._ends_list(inside):
-                self._unclosed(opening)
-                break
-            if self.tokens.at("]"):
-                self.tokens.take()
-                break
-            if self.tokens.at("}", ">"):
-                if self._stray_closer("]"):
-                    break
-                continue
-            if not first:
-                comma = self.tokens.take_mark(",")
-                if self._ends_list(inside):
-                    self._unclosed(opening)
-                    break
-                if comma is None and Kind.PLACEHOLDER in (before, self.tokens.now.kind):
-                    pass  # which becomes several items, or none
-                elif comma is None:
-                    self._missing_comma()
-                elif self.tokens.at("]"):
-                    self._fault("config-syntax", comma, "there is a comma before ']'", "delete it", certain=True)
-                    continue
-            first = False
-            before, start = self.tokens.now.kind, self.tokens.now.offset
-            item()
-            stuck = self.tokens.now.offset == start and self._unwind_to is None
-            if stuck and not self.tokens.ended and not self.tokens.at("]", "}", ">", ","):
-                self.tokens.take()
-        self._closers.pop()
 
 
 def _shown(key: Any) -> str:

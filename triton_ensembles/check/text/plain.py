@@ -1,4 +1,4 @@
-"""Long lists of plain values, and plain entries of maps, read in one go: a token at a time takes seconds for a megabyte.
+"""Long lists of plain values, and plain entries of maps, read in one go: token by token, a megabyte takes seconds.
 
 Only what no rule of the text can object to. Everything else is left to the parser.
 """
