@@ -155,7 +155,7 @@ class _Parser(ValueReading):
         self.tokens.take_mark(",", ";")
 
     def _field(self, message: Message, path: Path | None) -> None:
-        name, reported = self.tokens.now, self._latest
+        name, wrong = self.tokens.now, self._wrong
         hyphen = self.text.startswith("-", name.offset + len(name.text))
         hyphenated = _HYPHENATED.match(self.text, name.offset) if hyphen else None
         if hyphenated:  # as YAML has them: instance-group
@@ -180,7 +180,7 @@ class _Parser(ValueReading):
             self._messages(message, descriptor, name, path)
         else:
             self._scalars(message, descriptor, name, path)
-        if self._latest is reported and descriptor is not None:
+        if self._wrong == wrong and descriptor is not None:
             self._latest = None
         self.tokens.take_mark(",", ";")
 

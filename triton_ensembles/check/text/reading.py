@@ -220,6 +220,8 @@ class Reading:
             return False
         if rule == "config-syntax":
             return True
+        if rule == "config-field-twice":
+            return before.rule == rule  # a line that is there twice
         return rule in ("config-unknown-field", "config-wrong-type") and before.rule == "config-syntax"
 
     def _derails(self, rule: str, token: Token, message: str, cure: str) -> None:
