@@ -49,6 +49,7 @@ CASES = {
     "500 names of a megabyte": header("a" * 1_000_000) * 500,
     "names for names": header("a" * 400)[:1024] * 200_000,
     "records for records": header("a", pax={"a": "b"})[:1024] * 200_000,
+    "a record of no length": header("w", (1 << 20) - 512, tarfile.XHDTYPE) + b"0 a=b\n" + b"x" * ((1 << 20) - 518),
     "a hundred thousand members": header("scale/1/f") * (MOST_ENTRIES + 1),
     "50 000 empty folders": b"".join(header(f"m{number}/", type=tarfile.DIRTYPE) for number in range(50_000)),
     "archives in the archive": b"".join(_nest(header("lib/f") * 20_000, number) for number in range(9)),

@@ -7,6 +7,7 @@ import math
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from http.client import HTTPException
 
 import pytest
 
@@ -42,6 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelLoader]:
         "enum-number-unknown",
         "tensors-missing",
         "ensemble-input-optional",
+        "state-input-name-missing",
     ):
         example = BY_ID[rule].bad
         assert example
@@ -50,11 +52,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelLoader]:
         yield server
 
 
-def ask(server: ModelLoader, model: str, shape: list[int], timeout: float = 120) -> str:
-    """What Triton says to a request with FP32 zeros as X."""
+def ask(server: ModelLoader, model: str, shape: list[int], timeout: float = 120, sequence: int = 0) -> str:
+    """What Triton says to a request with FP32 zeros as X; ``sequence`` is the id of one that ends with it."""
     assert server.load(model).loaded
     zeros = [0.0] * math.prod(shape)
-    body = {"inputs": [{"name": "X", "datatype": "FP32", "shape": shape, "data": zeros}]}
+    body: dict[str, object] = {"inputs": [{"name": "X", "datatype": "FP32", "shape": shape, "data": zeros}]}
+    if sequence:
+        body["parameters"] = {"sequence_id": sequence, "sequence_start": True, "sequence_end": True}
     request = urllib.request.Request(f"{server.url}/v2/models/{model}/infer", json.dumps(body).encode())
     try:
         with urllib.request.urlopen(request, timeout=timeout) as reply:
@@ -107,3 +111,10 @@ def test_an_input_that_a_step_overwrites_hangs_every_request(server: ModelLoader
             ask(server, "overwritten", [1, 4], timeout=3)
     finally:
         server.kill()
+
+
+def test_a_state_without_an_input_name_ends_the_server(server: ModelLoader) -> None:
+    """Otherwise the checker refuses a model that works, or passes one that takes all others with it."""
+    with pytest.raises((OSError, HTTPException)):
+        ask(server, "state-input-name-missing", [1, 4], sequence=1)
+    server.kill()

@@ -281,3 +281,46 @@ def test_a_step_that_does_not_batch_is_one_fault(size: str, rules: list[str], tm
     stage(Example(user), tmp_path, "user")
     found = [fault.rule for fault in check([tmp_path]).faults if fault.severity is not Severity.NOTE]
     assert [rule for rule in found if rule in ("ensemble-batch-of-one", "max-batch-size-negative")] == rules
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("data_type", "dat}a_type", "config-syntax"),
+        ("max_batch_size", "max_b[atch_size", "config-syntax"),
+        ("max_batch_size", 'max_b"atch_size', "config-syntax"),
+        ("max_batch_size", "max batch_size", "config-syntax"),
+        ("TYPE_FP32", "TYPE_F]P32", "config-syntax"),
+        ("KIND_CPU", 'KIND_"CPU', "config-syntax"),
+        ("parameters", "para}meters", "config-syntax"),
+        ("input [", "inp,ut [", "config-syntax"),
+        (BATCH, f"COPYRIGHT HOLDERS, INCLUDING, BUT NOT LIMITED TO, THE\n{BATCH}", "config-unknown-field"),
+        ("dims: [ 4 ]", "dims[ : 4 ]", "config-syntax"),
+        ('name: "X"', 'name: "X""', "config-bad-string"),
+        ('name: "X"', 'name: ""X"', "config-bad-string"),
+        ('"python"', '"pyt"hon"', "config-bad-string"),
+        ('name: "X", ', "", "tensor-name-missing"),
+        ('name: "X", data_type: TYPE_FP32, dims: [ 4 ]', "", "tensor-name-missing"),
+        (DYNAMIC, DYNAMIC + '\nmax_batch_size: 4 backend: "b"', "config-field-twice"),
+        ('key: "mode"', 'key: "mode" }', "config-unknown-field"),
+        ("parameters {", "parameters { }", "config-unknown-field"),
+    ],
+)
+def test_one_edit_is_one_fault(tmp_path: Path, old: str, new: str, rule: str) -> None:
+    """Otherwise a slip of a finger is a list of faults, of which none says what it was."""
+    (fault,) = faults(tmp_path, MODEL.replace(old, new, 1))
+    assert fault.rule == rule
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GROUPS + '\ndynamic_batching {\nparameters {\n}\n  key: "a"\n  value: { string_value: "b" }\n}\n',
+        GROUPS + '\nparameters {\n  key: "a"\nparameters {\n}\n  key: "b"\n}\n',
+        "instance_group [\n  {\n    kind: KIND_CPU\n  {\n  },\n    kind: KIND_CPU\n  }\n]\n",
+    ],
+)
+def test_what_follows_swapped_brackets_is_read_as_it_was_meant(tmp_path: Path, text: str) -> None:
+    """Otherwise its keys and values are all faults of the group before."""
+    (fault,) = faults(tmp_path, MODEL.replace(DYNAMIC, "").replace(GROUPS, text))
+    assert (fault.rule, fault.cure) == ("config-syntax", "swap the two")

@@ -47,3 +47,36 @@ def test_both_forms_of_answer_are_read() -> None:
 def test_what_triton_would_never_say_is_shown() -> None:
     with pytest.raises(EnsembleError, match="text/html"):
         read_answer(b"<html>", "text/html")
+
+
+def _output(**fields: object) -> bytes:
+    return json.dumps({"outputs": [{"name": "Y", "datatype": "FP32", "shape": [1], "data": [1]} | fields]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "form"),
+    [
+        (b"", ""),
+        (b"hello", ""),
+        (b"[" * 3_000_000, ""),
+        (b"[1]", ""),
+        (b"null", ""),
+        (b'{"outputs": "x"}', ""),
+        (b'{"outputs": [{}]}', ""),
+        (_output(shape=[10**12]), ""),
+        (_output(shape=[10**30]), ""),
+        (_output(shape="abc"), ""),
+        (_output(data=["x"]), ""),
+        (_output(datatype="INT32", data=[10**30]), ""),
+        (_output(name=["a"]), ""),
+        (b'{"outputs": [{"name": "\xff", "datatype": "BYTES", "shape": [1], "data": ["\xff"]}]}', ""),
+        (b"{}", "x"),
+        (b"{}", "-5"),
+        (_output(parameters={"binary_data_size": 10**15}) + b"ab", "99"),
+        (_output(datatype="BYTES", parameters={"binary_data_size": 6}) + b"\xff\xff\xff\xffab", "104"),
+    ],
+)
+def test_an_answer_that_is_none_is_a_line(body: bytes, form: str) -> None:
+    """Otherwise `invoke` ends in a traceback over what a container of one's own answers."""
+    with pytest.raises(EnsembleError, match="not one of KServe v2"):
+        read_answer(body, f"{BINARY}{form}" if form else "application/json")

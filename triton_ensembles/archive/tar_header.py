@@ -67,7 +67,7 @@ def parse_records(data: bytes, budget: Budget) -> dict[str, str]:
         digits = data[at : at + _LONGEST_NUMBER].partition(b" ")[0]
         length = int(digits) if digits.isdigit() else 0
         key, equals, value = data[at + len(digits) + 1 : at + length - 1].partition(b"=")
-        if not equals or at + length > len(data):
+        if not equals or not len(digits) < length <= len(data) - at:  # one of no length would be read for ever
             raise BadHeaderError("bad pax header")
         if key in _SPARSE_PARTS:
             parts.append(value)

@@ -61,14 +61,14 @@ class ConfigFile:
             case ("parameters", str(key), *_) if key in self.added:
                 return self.added[key][1]
         for end in range(len(path), 0, -1):
-            offset = self._parsed.offsets.get(path[:end])
+            offset = self._parsed.offset(path[:end])
             if offset is not None:
                 return self.place(offset)
         return Place(self.shown, 1 if self.content else 0)
 
     def has(self, *path: str | int | bool) -> bool:
         """Whether the text has this field, also when its value is the default."""
-        return path in self._parsed.offsets
+        return self._parsed.offset(path) is not None
 
     def line_text(self, place: Place) -> str:
         """The line that ``place`` is on, without its indentation."""

@@ -60,6 +60,8 @@ def reference(model: Model) -> Reference | None:
     if PARAMETER not in model.config.parameters or not may_run_python(model):
         return None
     written = model.config.parameters[PARAMETER].string_value
+    if not written:  # python_backend then takes the usual Python
+        return None
     start = written.find(MODEL_FOLDER)
     if start < 0:
         return Reference(written, Location.ABSOLUTE if written.startswith("/") else Location.RELATIVE)

@@ -4,10 +4,13 @@ Two forms: JSON (KServe v2), and JSON followed by the tensors' bytes, whose cont
 second is smaller and faster; AWS's limit of 6 MiB is soon reached by an image written as JSON numbers.
 """
 
+import math
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import tritonclient.http as http
+from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.request import Request
@@ -44,10 +47,29 @@ def payload_of(request: Request) -> Payload:
 
 
 def read_answer(body: bytes, content_type: str) -> http.InferResult:
-    """The answer to any of these. Raises :class:`EnsembleError` for a content type that is none of Triton's."""
-    if content_type.startswith(BINARY):
-        header = content_type[len(BINARY) :].split(";")[0]
-        return http.InferenceServerClient.parse_response_body(body, header_length=int(header))
-    if content_type.startswith("application/json"):
-        return http.InferenceServerClient.parse_response_body(body)
-    raise EnsembleError(f"the endpoint answered with {content_type or 'no content type'}: {body[:200]!r}")
+    """The answer to any of these, all of whose outputs can be read.
+
+    Raises:
+        EnsembleError: it is none of Triton's; anything may answer in a container of one's own.
+    """
+    binary_form = content_type.startswith(BINARY)
+    if not binary_form and not content_type.startswith("application/json"):
+        raise EnsembleError(f"the endpoint answered with {content_type or 'no content type'}: {body[:200]!r}")
+    try:
+        length = int(content_type[len(BINARY) :].split(";")[0]) if binary_form else None
+        result = http.InferenceServerClient.parse_response_body(body, header_length=length)
+        for output in result.get_response().get("outputs", []):
+            if not all(isinstance(output[key], str) for key in ("name", "datatype")):
+                raise ValueError("a name or datatype is not a text")
+            if result.as_numpy(output["name"]).size != math.prod(output["shape"]):
+                raise ValueError(f"{output['name']} does not have the shape {output['shape']}")
+    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError, struct.error) as error:
+        raise _unreadable(body, error) from None
+    except InferenceServerException as error:
+        raise _unreadable(body, error) from None
+    return result
+
+
+def _unreadable(body: bytes, error: Exception) -> EnsembleError:
+    why = f"{type(error).__name__}: {error}"[:200]
+    return EnsembleError(f"the answer is not one of KServe v2 ({why}): {body[:100]!r}", cure="look at the model's log")

@@ -109,6 +109,8 @@ def _unknown(kind: str, example: str, words: str) -> None:
                 continue
             with suppress(UnknownValueError):
                 known = [tensor.name for tensor in getattr(item.configured.config, kind)]
+                if not all(known):  # tensor-name-missing reports it
+                    continue
                 pairs = getattr(item.message, f"{kind}_map")
                 for key in sorted(set(pairs) - set(known)):
                     guess = nearest(key, [name for name in known if name not in pairs]) or nearest(key, known)
@@ -145,7 +147,7 @@ def step_input_not_mapped(model: Model) -> Iterator[Finding]:
             known = [tensor.name for tensor in item.configured.config.input]
             unknown = [key for key in item.message.input_map if key not in known]
             for tensor in item.configured.config.input:
-                if tensor.name in item.message.input_map or tensor.optional:
+                if not tensor.name or tensor.name in item.message.input_map or tensor.optional:
                     continue
                 if nearest(tensor.name, unknown):  # step-input-unknown reports it
                     continue

@@ -24,15 +24,20 @@ GOOD = ensemble(SCALE, inputs=_ANY)
 class Node(NamedTuple):
     """How one model declares a tensor.
 
-    ``at`` is where the ensemble maps the tensor to it; ``reads`` whether the tensor flows to ``who``. Each property
-    may be unknown.
+    ``path`` is where the ``ensemble`` maps the tensor to it; ``reads`` whether the tensor flows to ``who``. Each
+    property may be unknown.
     """
 
     who: str
     tensor: Any
     model: Model
-    at: Place
+    ensemble: Model
+    path: tuple[str | int, ...]
     reads: bool
+
+    @property
+    def at(self) -> Place:
+        return self.ensemble.at(*self.path)
 
     @property
     def data_type(self) -> int:
@@ -63,10 +68,11 @@ def edges(model: Model) -> Iterator[tuple[str, Node, Node]]:
     declaration, and not with each other.
     """
     first: dict[str, Node] = {}
-    for kind, index, tensor in (*enumerated(model, "input"), *enumerated(model, "output")):
-        node = Node(_OWN, tensor, model, model.at(kind, index), kind == "output")
-        first.setdefault(tensor.name, node)
-    for item in steps(model):
+    items = list(steps(model))
+    for kind in ("input", "output") if items else ():
+        for _, index, tensor in enumerated(model, kind):
+            first.setdefault(tensor.name, Node(_OWN, tensor, model, model, (kind, index), kind == "output"))
+    for item in items:
         who = f"'{item.message.model_name}'"
         if item.configured is None:
             continue
@@ -75,8 +81,8 @@ def edges(model: Model) -> Iterator[tuple[str, Node, Node]]:
                 name = getattr(item.message, f"{kind}_map").get(tensor.name)
                 if name is None:
                     continue
-                place = model.at(*item.path, f"{kind}_map", tensor.name, "value")
-                node = Node(who, tensor, item.configured, place, kind == "input")
+                path = (*item.path, f"{kind}_map", tensor.name, "value")
+                node = Node(who, tensor, item.configured, model, path, kind == "input")
                 before = first.setdefault(name, node)
                 if before is not node:
                     yield name, before, node

@@ -6,7 +6,7 @@ from typing import Any
 from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Example, rule
+from triton_ensembles.check.rule import Example, Server, rule
 from triton_ensembles.check.rules.tensors import ELEMENT_BYTES, element_count, repeated, type_name
 from triton_ensembles.triton.model_config import DataType
 
@@ -50,6 +50,24 @@ def initial_state_count(model: Model) -> Iterator[Finding]:
                 model.at("sequence_batching", "state", index, "initial_state", 1),
                 f"state '{state.input_name}' has {len(state.initial_state)} initial states",
                 cure="keep one of them",
+            )
+
+
+@rule(
+    "A state has an input_name",
+    source="core r24.10 sequence_state.cc; measured on tritonserver 2.51.0",
+    bad=_state("", "[ 1 ]").replace('input_name: "IN", ', ""),
+    good=_state("", "[ 1 ]"),
+    server=Server.ACCEPTS,
+)
+def state_input_name_missing(model: Model) -> Iterator[Finding]:
+    for index, state in enumerate(model.config.sequence_batching.state):
+        if not state.input_name:
+            yield Finding(
+                model.at("sequence_batching", "state", index),
+                "this state has no input_name",
+                "Triton loads it, and the first request ends tritonserver",
+                'write input_name: "…", the name under which the model reads the state',
             )
 
 

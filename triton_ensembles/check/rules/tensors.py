@@ -63,7 +63,7 @@ def element_count(dims: Sequence[int]) -> int:
     return VARIABLE if VARIABLE in dims else math.prod(dims) if dims else 0
 
 
-def _each(model: Model, is_wrong: Callable[[Any], bool], field: str, message: str, cure: str) -> Iterator[Finding]:
+def _each(model: Model, is_wrong: Callable[[Any], object], field: str, message: str, cure: str) -> Iterator[Finding]:
     """A finding for each tensor that ``is_wrong``; ``message`` may use {kind} and {name}."""
     for kind, index, tensor in tensors(model):
         with suppress(UnknownValueError):
@@ -89,7 +89,8 @@ def tensor_name_missing(model: Model) -> Iterator[Finding]:
 def tensor_data_type_missing(model: Model) -> Iterator[Finding]:
     return _each(
         model,
-        lambda tensor: tensor.data_type == DataType.TYPE_INVALID,
+        # Of one that has nothing at all, tensor-name-missing says enough.
+        lambda tensor: tensor.data_type == DataType.TYPE_INVALID and (tensor.name or tensor.dims),
         "data_type",
         "{kind} '{name}' has no data_type",
         "write data_type: TYPE_…, such as TYPE_FP32",
@@ -105,7 +106,7 @@ def tensor_data_type_missing(model: Model) -> Iterator[Finding]:
 def tensor_dims_missing(model: Model) -> Iterator[Finding]:
     return _each(
         model,
-        lambda tensor: not tensor.dims,
+        lambda tensor: not tensor.dims and (tensor.name or tensor.data_type),
         "dims",
         "{kind} '{name}' has no dims",
         "write dims: [ … ] without the batch axis; [ 1 ] for one value",

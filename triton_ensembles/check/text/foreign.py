@@ -24,7 +24,7 @@ _FORMS = (
     _form(r"\A\s*version https://git-lfs", "this is a pointer of Git LFS, not the file", "run git lfs pull"),
     _form(r"\A\s*(?:\{\s*[\"'}]|\[\s*[\"{])", "this is JSON, not protobuf text", _PROTOBUF),
     _form(r"\A\s*<(?:[!?]|[A-Za-z][\w-]*[\s>/])", "this is HTML or XML, not protobuf text", "download the raw file"),
-    _form(r"^\s*```", "this was copied with the fences of Markdown", "delete the lines with ```"),
+    _form(r"^[ \t]*```", "this was copied with the fences of Markdown", "delete the lines with ```"),
     _form(r"^(?:diff --git |@@ -\d)", "this is a patch, not protobuf text", "apply it to the file"),
     _form(r"^---[ \t]*$|^[ \t]*-[ \t]+(?:\{|[A-Za-z_]\w*:(?:\s|$))", "this is YAML, not protobuf text", _PROTOBUF),
     _form(r"^[ \t]*\[\[?[A-Za-z_][\w.]*\]?\][ \t]*$", "this is TOML or INI, not protobuf text", _PROTOBUF),

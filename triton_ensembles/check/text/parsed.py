@@ -1,5 +1,6 @@
 """The result of reading a config.pbtxt: the message, its faults, and the offset of every field."""
 
+from array import array
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -24,4 +25,13 @@ class Parsed:
     message: Message
     faults: list[TextFault] = field(default_factory=list)
     offsets: dict[Path, int] = field(default_factory=dict)
+    items: dict[Path, "array[int]"] = field(default_factory=dict)  # the offsets of a list's values, by its path
     damaged: set[Path] = field(default_factory=set)  # whose value is unknown
+
+    def offset(self, path: Path) -> int | None:
+        """Where the field, entry or item at ``path`` begins; None when the text does not have it."""
+        found = self.offsets.get(path)
+        if found is None and path and (items := self.items.get(path[:-1])) is not None:
+            index = path[-1]
+            return items[index] if isinstance(index, int) and index < len(items) else None
+        return found

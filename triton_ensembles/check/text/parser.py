@@ -5,7 +5,6 @@ number), the meaning goes into the message, so that later rules see what was mea
 """
 
 import re
-from collections.abc import Callable, Container
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -16,22 +15,26 @@ from triton_ensembles.check.text.foreign import RULE as OTHER_FORMAT
 from triton_ensembles.check.text.foreign import other_format
 from triton_ensembles.check.text.map_pairs import as_entries, read_pairs
 from triton_ensembles.check.text.parsed import Parsed, Path, TextFault
+from triton_ensembles.check.text.plain import PlainEntry, plain_entry
 from triton_ensembles.check.text.reading import (
     MOST_FAULTS,
     NotThisFormatError,
-    Reading,
     TooManyFaultsError,
     message_name,
     names_within,
     present,
 )
 from triton_ensembles.check.text.strays import fields_meant, form_of
-from triton_ensembles.check.text.template import has_hashes, in_brackets, in_quotes, is_word_to_fill_in, unhashed
-from triton_ensembles.check.text.tokens import PAIRS, SCALARS, Kind, Token, brackets_balance
-from triton_ensembles.check.text.values import NOTHING, NUMBERS, WrongValueError, read_value
+from triton_ensembles.check.text.swapped import SwappedError, swapped_brackets
+from triton_ensembles.check.text.template import has_hashes, unhashed
+from triton_ensembles.check.text.tokens import PAIRS, Kind, Token, brackets_balance
+from triton_ensembles.check.text.value_reading import ValueReading
 from triton_ensembles.spelling import choices, nearest
 from triton_ensembles.triton.model_config import ModelConfig
 
+_MOST_SWAPS = 3
+_LONGEST_SWAPPED = 100_000  # characters; each swap that is found means reading all of it again
+_PROSE = re.compile(r"[^\n:={}\[\]]*(?:\n|\Z)")
 _HYPHENATED = re.compile(r"[A-Za-z]\w*(?:-[A-Za-z]\w*)+(?=\s*[:{\[])")
 
 
@@ -39,15 +42,30 @@ def parse(text: str, message: Message) -> Parsed:
     """Read ``text`` into ``message`` (empty before)."""
     if fault := other_format(text):
         return Parsed(message, [fault], damaged={()})
+    swaps: list[TextFault] = []
+    while True:
+        try:
+            parsed = _parse(text, message, may_swap=len(swaps) < _MOST_SWAPS and len(text) < _LONGEST_SWAPPED)
+        except SwappedError as swapped:
+            text, message = swapped.text, type(message)()
+            swaps.append(swapped.fault)
+        else:
+            parsed.faults += swaps
+            return parsed
+
+
+def _parse(text: str, message: Message, *, may_swap: bool) -> Parsed:
     parser = _Parser(unhashed(text) if has_hashes(text, brackets_balance) else text, message, text)
+    parser.may_swap = may_swap
+    parsed = parser.parsed
     try:
         parser.read()
     except NotThisFormatError:
-        parser.parsed.damaged.add(())
-        parser.parsed.faults += parser.placeholders.faults()
+        parsed.damaged.add(())
+        parsed.faults += parser.placeholders.faults()
     except TooManyFaultsError:
-        parser.parsed.damaged.add(())
-        parser.parsed.faults.append(
+        parsed.damaged.add(())
+        parsed.faults.append(
             TextFault(
                 "config-syntax",
                 parser.tokens.now.offset,
@@ -55,10 +73,12 @@ def parse(text: str, message: Message) -> Parsed:
                 "fix those above first",
             )
         )
-    return parser.parsed
+    return parsed
 
 
-class _Parser(Reading):
+class _Parser(ValueReading):
+    may_swap = False
+
     def read(self) -> None:
         self._fields(self.parsed.message, (), None)
         if self._structure_lost:
@@ -73,20 +93,21 @@ class _Parser(Reading):
         closer = PAIRS[opening.text] if opening else ""
         self._outer.append(message.DESCRIPTOR)
         self._strays.append(set())
+        self._stray_names.append(set())
         if closer:
             self._closers.append(closer)
-        while not self._leaves():
-            if self.tokens.ended:
+        while self._unwind_to is None or not self._leaves():
+            if self.tokens.now.kind is Kind.NAME:
+                self._field(message, path)
+            elif self.tokens.ended:
                 if opening:
                     self._unclosed(opening)
                 break
-            if closer and self.tokens.take_mark(closer):
+            elif closer and self.tokens.take_mark(closer):
                 break
-            if self.tokens.at("}", ">", "]"):
+            elif self.tokens.at("}", ">", "]"):
                 if self._stray_closer(closer):
                     break
-            elif self.tokens.now.kind is Kind.NAME:
-                self._field(message, path)
             elif self.tokens.now.kind is Kind.PLACEHOLDER:
                 self._placeholder(path)
                 self.tokens.skip_value()
@@ -97,10 +118,16 @@ class _Parser(Reading):
         if forms := self._strays.pop():
             for name in fields_meant(message, forms):
                 self._damage(path, name)
+        if names := self._stray_names.pop():
+            for field in message.DESCRIPTOR.fields:
+                if field.message_type is not None and not names.isdisjoint(names_within(field.message_type)):
+                    self._damage(path, field.name)  # its bracket may have closed too early
         self._outer.pop()
 
     def _junk(self, message: Message, path: Path | None) -> None:
         first = self.tokens.now
+        if first.text == "{" and self._closers[-2:] == ["]", "}"]:
+            self._swap_back(first)
         if first.text not in PAIRS or self.text[first.offset - 1 : first.offset] == "{":
             pass
         elif self._one_too_many():
@@ -128,23 +155,32 @@ class _Parser(Reading):
         self.tokens.take_mark(",", ";")
 
     def _field(self, message: Message, path: Path | None) -> None:
-        name, reported = self.tokens.now, self._latest
-        if hyphenated := _HYPHENATED.match(self.text, name.offset):  # as YAML has them: instance-group
+        name, wrong = self.tokens.now, self._wrong
+        hyphen = self.text.startswith("-", name.offset + len(name.text))
+        hyphenated = _HYPHENATED.match(self.text, name.offset) if hyphen else None
+        if hyphenated:  # as YAML has them: instance-group
             name = name._replace(text=hyphenated[0])
+        whole = self._joined(name, message.DESCRIPTOR.fields_by_name)
+        name = whole or name
         descriptor = self._named(message, name)
         if self._unwind_to is not None:
             return
-        self.tokens.go_to(name.offset + len(name.text))
+        if hyphenated:
+            self.tokens.go_to(name.offset + len(name.text))
+        elif whole is None:
+            self.tokens.take()
         if self.tokens.now.text == name.text and self.tokens.next_is(":", "{", "["):
             self._fault("config-syntax", self.tokens.take(), f"'{name.text}' is written twice", "delete one of the two")
-        if descriptor is None:
+        if descriptor is None and _PROSE.match(self.text, self.tokens.now.offset):
+            self.tokens.skip_line()  # a comment without its #
+        elif descriptor is None:
             self.tokens.skip_value()
             self._skip_rest(name)
         elif descriptor.message_type is not None:
             self._messages(message, descriptor, name, path)
         else:
             self._scalars(message, descriptor, name, path)
-        if self._latest is reported and descriptor is not None:
+        if self._wrong == wrong and descriptor is not None:
             self._latest = None
         self.tokens.take_mark(",", ";")
 
@@ -164,6 +200,8 @@ class _Parser(Reading):
                 f"write {' '.join(reversed(self._closers[levels[-1] - 1 :]))} before it",
             )
             return None
+        if levels:
+            self._swap_back(name)
         guess = None if self._misplaced(name) else nearest(name.text, fields)
         if guess:
             cure = f"did you mean '{guess}'?"
@@ -177,8 +215,14 @@ class _Parser(Reading):
         # A field of another message, whose content is of its own kind: input_map is no misspelt input.
         if guess is None or (known and message_name(fields[guess]) not in known):
             self._strays[-1].add(form_of(self.text, name.offset + len(name.text)))
+            self._stray_names[-1].add(name.text)
             return None
         return None if not fields[guess].is_repeated and present(message, fields[guess]) else fields[guess]
+
+    def _swap_back(self, opening: Token) -> None:
+        """Raise :class:`SwappedError` when the line of ``opening`` and a closing bracket have changed places."""
+        if self.may_swap and self._balanced and not self._structure_lost:
+            swapped_brackets(self.text, opening.offset)
 
     # --- values --------------------------------------------------------------------------------------------------
 
@@ -239,6 +283,9 @@ class _Parser(Reading):
     ) -> None:
         """``parameters { key: … value: … }``: its places are known by the key, which may come last."""
         there = self.text.startswith(opening.text, opening.offset)
+        if there and (plain := plain_entry(descriptor, self.text, opening.offset + 1, PAIRS[opening.text])):
+            self._plain_entry(message, descriptor, place, plain, path)
+            return
         if there and (pairs := read_pairs(self.text, opening.offset + 1, PAIRS[opening.text])):
             cure = f"write {as_entries(descriptor, pairs.values)}"
             if (path, descriptor.name) not in self._pairs:
@@ -249,22 +296,15 @@ class _Parser(Reading):
             self.tokens.go_to(pairs.end)
             return
         entry: Any = GetMessageClass(descriptor.message_type)()
-        outside, self.parsed.offsets = self.parsed.offsets, {}
-        damage, self.parsed.damaged = self.parsed.damaged, set()
+        outside = self.parsed
+        inside = self.parsed = Parsed(entry, outside.faults)
         self._fields(entry, (), opening)
-        inside, self.parsed.offsets = self.parsed.offsets, outside
-        hurt, self.parsed.damaged = self.parsed.damaged, damage
-        if any(each[:1] in ((), ("key",)) for each in hurt):
+        self.parsed = outside
+        if any(each[:1] in ((), ("key",)) for each in inside.damaged):
             self._damage(path, descriptor.name)
             return
+        self._new_key(message, descriptor, entry.key, place)
         entries = getattr(message, descriptor.name)
-        if entry.key in entries:
-            self._fault(
-                "config-map-key-twice",
-                place,
-                f"'{descriptor.name}' has the key {_shown(entry.key)} twice, and only the last one counts",
-                "keep one of the two",
-            )
         if descriptor.message_type.fields_by_name["value"].message_type is not None:
             entries[entry.key].CopyFrom(entry.value)
         else:
@@ -272,119 +312,35 @@ class _Parser(Reading):
         if path is not None:
             start = (*path, descriptor.name, entry.key)
             self.parsed.offsets[start] = place.offset
-            self.parsed.offsets.update({(*start, *rest): offset for rest, offset in inside.items()})
-            self.parsed.damaged.update((*start, *rest) for rest in hurt)
+            self.parsed.offsets.update({(*start, *rest): offset for rest, offset in inside.offsets.items()})
+            self.parsed.items.update({(*start, *rest): offsets for rest, offsets in inside.items.items()})
+            self.parsed.damaged.update((*start, *rest) for rest in inside.damaged)
 
-    def _scalars(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
-        start = None if path is None else (*path, descriptor.name)
-        if not self._colon() and self.tokens.now.kind is not Kind.PLACEHOLDER and not self._next_field(name):
-            known = self.tokens.now.kind in (Kind.NAME, Kind.INTEGER, Kind.FLOAT, Kind.STRING) or self.tokens.at("[")
-            missing = f"':' is missing after '{name.text}'"
-            self._fault("config-syntax", self.tokens.now, missing, f"write {name.text}: …", certain=known)
-        if self.tokens.at("["):
-            self._place(start, name.offset)
-            if descriptor.is_repeated:
-                self._list(lambda: self._scalar(message, descriptor, name, path))
-                return
-            self._fault("config-wrong-type", self.tokens.now, f"'{name.text}' takes one value, not a list", "")
-            self._damage(path, descriptor.name)
-            self.tokens.skip_value()
-            return
-        self._scalar(message, descriptor, name, path)
+    def _plain_entry(
+        self, message: Message, descriptor: FieldDescriptor, place: Token, plain: PlainEntry, path: Path | None
+    ) -> None:
+        entries = getattr(message, descriptor.name)
+        self._new_key(message, descriptor, plain.key, place)
+        if plain.field:
+            # As protobuf's own parser does it: a later entry replaces an earlier one.
+            entries.pop(plain.key, None)
+            setattr(entries[plain.key], plain.field, plain.value)
+        else:
+            entries[plain.key] = plain.value
+        if path is not None:
+            start = (*path, descriptor.name, plain.key)
+            self.parsed.offsets[start] = place.offset
+            self.parsed.offsets.update({(*start, *rest): offset for rest, offset in plain.offsets.items()})
+        self.tokens.go_to(plain.end)
 
-    def _scalar(self, message: Message, descriptor: FieldDescriptor, name: Token, path: Path | None) -> None:
-        if self.tokens.at("[") and self._closers[-1:] == ["]"]:
-            self._one_too_many()
-        minus = self.tokens.take_mark("-")
-        first = self.tokens.now
-        here = None if path is None else (*path, descriptor.name)
-        if first.kind is Kind.PLACEHOLDER:
-            self._placeholder(here)
-            self._skip_rest(first)
-            return
-        if self.tokens.at("{", "<") and (placeholder := in_brackets(self.text, first.offset)):
-            self.placeholders.bare(placeholder, first.offset)
-            self._damage(path, descriptor.name)
-            self.tokens.go_to(first.offset + len(placeholder))
-            return
-        if first.kind not in SCALARS or self._next_field(name):
-            self._no_value(name, "config-wrong-type" if self.tokens.at("{", "<", "[") else "config-syntax")
-            self._damage(path, descriptor.name)
-            if self.tokens.at("{", "<", "["):
-                self.tokens.skip_value()
-            return
-        taken = [self.tokens.take()]
-        while taken[0].kind is Kind.STRING and self.tokens.now.kind in (Kind.STRING, Kind.BAD_STRING):
-            taken.append(self.tokens.take())
-        if placeholder := in_quotes("".join(part.text[1:-1] for part in taken if part.kind is Kind.STRING)):
-            self.placeholders.quoted(placeholder, first.offset, descriptor, path)
-            self._damage(path, descriptor.name)
-            return
-        try:
-            value = read_value(descriptor, minus is not None, taken)
-        except WrongValueError as error:
-            if first.kind is Kind.NAME and descriptor.cpp_type in NUMBERS and is_word_to_fill_in(first.text):
-                self.placeholders.bare(first.text, first.offset)
-                self._damage(path, descriptor.name)
-                return
-            value = NOTHING if self._skip_rest(taken[-1]) else error.meant
-            report = self._derails if first.kind is Kind.JUNK else self._fault
-            report(error.rule, minus or first, error.message, error.cure if value is error.meant else "")
-            if error.swallowed:
-                self._structure_lost = self._swallowed = True
-        if value is NOTHING:
-            self._damage(path, descriptor.name)
-            return
-        if descriptor.is_repeated:
-            values = getattr(message, descriptor.name)
-            if path is not None:
-                start = (*path, descriptor.name)
-                self._place(start, name.offset)
-                self._place((*start, len(values)), first.offset)
-            values.append(value)
-        elif self._may_set(message, descriptor, name, path):
-            self._place(None if path is None else (*path, descriptor.name), (minus or first).offset)
-            setattr(message, descriptor.name, value)
-
-    def _list(self, item: Callable[[], None], inside: Container[str] | None = None) -> None:
-        """``inside``: the fields of the messages that are the items, None for values."""
-        opening = self.tokens.take()
-        self._closers.append("]")
-        level = len(self._outer)
-        first = True
-        before = Kind.END
-        while True:
-            if self._unwind_to is not None and self._unwind_to <= level:
-                break
-            if self.tokens.ended or self._ends_list(inside):
-                self._unclosed(opening)
-                break
-            if self.tokens.at("]"):
-                self.tokens.take()
-                break
-            if self.tokens.at("}", ">"):
-                if self._stray_closer("]"):
-                    break
-                continue
-            if not first:
-                comma = self.tokens.take_mark(",")
-                if self._ends_list(inside):
-                    self._unclosed(opening)
-                    break
-                if comma is None and Kind.PLACEHOLDER in (before, self.tokens.now.kind):
-                    pass  # which becomes several items, or none
-                elif comma is None:
-                    self._missing_comma()
-                elif self.tokens.at("]"):
-                    self._fault("config-syntax", comma, "there is a comma before ']'", "delete it", certain=True)
-                    continue
-            first = False
-            before, start = self.tokens.now.kind, self.tokens.now.offset
-            item()
-            stuck = self.tokens.now.offset == start and self._unwind_to is None
-            if stuck and not self.tokens.ended and not self.tokens.at("]", "}", ">", ","):
-                self.tokens.take()
-        self._closers.pop()
+    def _new_key(self, message: Message, descriptor: FieldDescriptor, key: Any, place: Token) -> None:
+        if key in getattr(message, descriptor.name):
+            self._fault(
+                "config-map-key-twice",
+                place,
+                f"'{descriptor.name}' has the key {_shown(key)} twice, and only the last one counts",
+                "keep one of the two",
+            )
 
 
 def _shown(key: Any) -> str:

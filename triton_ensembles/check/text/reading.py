@@ -17,6 +17,7 @@ from triton_ensembles.spelling import most_of
 from triton_ensembles.triton.model_config import ModelConfig
 
 MOST_FAULTS = 100
+_MOST_WRONG = 2000  # things that are wrong, those included that are not reported since they follow from another
 
 
 class TooManyFaultsError(Exception):
@@ -59,12 +60,14 @@ class Reading:
         self._closers: list[str] = []  # what would close the brackets that are open, the outermost first
         self._outer: list[Descriptor] = []  # the messages around the current one, the outermost first
         self._strays: list[set[ValueForm]] = []  # for each of these, its fields of unknown names
+        self._stray_names: list[set[str]] = []
         self._unwind_to: int | None = None
         self._structure_lost = False  # a bracket is missing, so that what follows may belong elsewhere
         self._equals: list[Token] = []
         self._empty: list[Token] = []  # the names of fields without a value
         self._pairs: set[tuple[Path | None, str]] = set()  # maps that are written as pairs
         self._latest: TextFault | None = None  # None again as soon as a field was read without a fault
+        self._wrong = 0
         self._swallowed = False  # an open string has taken brackets with it
         self.placeholders = Placeholders()
 
@@ -78,9 +81,16 @@ class Reading:
 
     def _lose_structure(self, rule: str, token: Token, message: str, cure: str) -> None:
         """Report a bracket that is missing or too many; others may only follow from the first."""
+        self._one_more_wrong()
         if not self._structure_lost:
             self._fault(rule, token, message, cure)
         self._structure_lost = True
+
+    def _one_more_wrong(self) -> None:
+        """Stop where nearly nothing is right: what is reported says why, and more of it would only take time."""
+        self._wrong += 1
+        if self._wrong > _MOST_WRONG:
+            raise NotThisFormatError
 
     def _one_too_many(self) -> bool:
         """Take an opening bracket that stands where none belongs, if the text has one too many."""
@@ -130,6 +140,7 @@ class Reading:
 
     def _no_value(self, name: Token, rule: str) -> None:
         """Report that the current token is no value for the field ``name``. A form that nobody filled in has many."""
+        self._one_more_wrong()
         now = self.tokens.now
         if now.kind is Kind.END and self._closers:
             return  # the bracket that is still open is reported
@@ -161,7 +172,8 @@ class Reading:
         """Take what belongs to a wrong value whose last token is ``last``: "8 or 16". Whether there was anything."""
         skipped = False
         in_list = self._closers[-1:] == ["]"]
-        while not self.tokens.ended and not self.tokens.line_ends_before(last.offset):
+        end = self.tokens.line_end(last.offset)
+        while not self.tokens.ended and self.tokens.now.offset <= end:
             more = self.tokens.at(",") and not in_list and not self.tokens.next_is_name()
             if not (self.tokens.now.kind in SCALARS or more or self.tokens.at(":", "=", "-")):
                 break
@@ -185,6 +197,7 @@ class Reading:
 
     def _fault(self, rule: str, token: Token, message: str, cure: str, certain: bool = False) -> None:
         """``certain``: the reading goes on as if it were right, so nothing follows from it, and it from nothing."""
+        self._one_more_wrong()
         if not certain and self._follows(rule, token):
             return
         if self._swallowed and rule in ("config-unclosed", "config-syntax"):
@@ -203,10 +216,12 @@ class Reading:
     def _follows(self, rule: str, token: Token) -> bool:
         """Whether a fault may only be the consequence of the latest one: nothing was read well between them."""
         before = self._latest
-        if before is None or self.text.find("\n", before.offset, token.offset) >= 0:
+        if before is None or self.tokens.line_end(before.offset) < token.offset:
             return False
         if rule == "config-syntax":
             return True
+        if rule == "config-field-twice":
+            return before.rule == rule  # a line that is there twice
         return rule in ("config-unknown-field", "config-wrong-type") and before.rule == "config-syntax"
 
     def _derails(self, rule: str, token: Token, message: str, cure: str) -> None:
@@ -217,6 +232,7 @@ class Reading:
             self._lose_structure(rule, token, message, cure)
 
     def _damage(self, path: Path | None, name: str) -> None:
+        self._one_more_wrong()
         if path is not None:
             self.parsed.damaged.add((*path, name))
 

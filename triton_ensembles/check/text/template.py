@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 # protobuf text has none of these outside of strings and comments. The lengths keep the search linear.
 PLACEHOLDER = r"""\$\{\{[^{}\n]{0,200}\}\} | \$\{[^{}\n]{0,200}\} | \$\([^()\n]{0,200}\) | \$[A-Za-z_]\w{0,200}
-    | \{\{[^{}\n]{1,200}\}\} | \{%[^\n]{0,160}?%\} | \{\#[^\n]{0,160}?\#\} | <%[^\n]{0,160}?%>
+    | \{\{[^{}\n]{1,200}\}\} | \{%(?:(?!%\}|\{%)[^\n]){0,160}%\} | \{\#(?:(?!\#\}|\{\#)[^\n]){0,160}\#\}
+    | <%(?:(?!%>|<%)[^\n]){0,160}%>
     | %\([A-Za-z_]\w{0,200}\)[sdrif] | %[A-Za-z_]\w{0,200}% | @[A-Za-z_]\w{0,200}@ | __[A-Za-z]\w{0,200}?__(?!\w)"""
 _SIGNS = re.compile(r"[$%@]|\{\{|\{\#|__")
 # Statements that leave parts out or repeat them: what such a text becomes is not known at all.

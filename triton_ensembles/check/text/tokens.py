@@ -6,7 +6,8 @@ grammar becomes a JUNK token, which the parser reports.
 """
 
 import re
-from bisect import bisect_right
+from array import array
+from bisect import bisect_left, bisect_right
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -35,21 +36,23 @@ class Token(NamedTuple):
     offset: int
 
 
-_SPACE = re.compile(r"(?:[ \t\r\n\v\f]+|#[^\n]*)+")
-# Spaces that only look like one: no-break spaces and byte order marks come with text that was pasted or exported.
-_ODD_SPACE = re.compile(r"[\ufeff\x1c-\x1f\x85\xa0\u1680\u2000-\u200d\u2028\u2029\u202f\u205f\u3000]+")
+# What is between two tokens. Possessive, as are all repetitions of groups here: nothing is kept for going back.
+_GAP = r"(?:[ \t\r\n\v\f]++|\#[^\n]*+)*+"
+_SPACE = re.compile(_GAP)
 _PLAIN = r"""
         (?P<NAME>[A-Za-z_][A-Za-z0-9_]*)
       | (?P<FLOAT>(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fF]?(?![A-Za-z0-9_.])
                  |[0-9]+(?:[eE][+-]?[0-9]+[fF]?|[fF])(?![A-Za-z0-9_.]))
       | (?P<INTEGER>(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)(?![A-Za-z0-9_.]))
-      | (?P<STRING>"(?:[^"\n\\]|\\[^\n])*"|'(?:[^'\n\\]|\\[^\n])*')
+      | (?P<STRING>"(?:[^"\n\\]++|\\[^\n])*+"|'(?:[^'\n\\]++|\\[^\n])*+')
       | (?P<BAD_STRING>"[^\n]*|'[^\n]*)
       | (?P<MARK>[][{}<>:;,=-])
+      # Spaces that only look like one: no-break spaces and byte order marks come with text that was pasted or exported.
+      | (?P<ODD_SPACE>[\ufeff\x1c-\x1f\x85\xa0\u1680\u2000-\u200d\u2028\u2029\u202f\u205f\u3000]+)
       | (?P<JUNK>[0-9.][A-Za-z0-9_.]*|[^\x00-\x7f][^\s,;:{}<>[\]]*|[^\s\w"'\[\]{}<>:;,=#-]+|.)"""
-_TOKEN = re.compile(_PLAIN, re.VERBOSE | re.DOTALL)
+_TOKEN = re.compile(rf"{_GAP}(?:{_PLAIN})?", re.VERBOSE | re.DOTALL)
 _OF_TEMPLATE = re.compile(
-    rf"(?P<PLACEHOLDER>(?:-?[\w.]{{0,60}}(?:{PLACEHOLDER}))+[\w.-]*) | {_PLAIN}", re.VERBOSE | re.DOTALL
+    rf"{_GAP}(?:(?P<PLACEHOLDER>(?:-?[\w.]{{0,60}}(?:{PLACEHOLDER}))+[\w.-]*) | {_PLAIN})?", re.VERBOSE | re.DOTALL
 )
 _NAME_NEXT = re.compile(r"\s*(?:[A-Za-z_{}\[\]<>]|\Z)")
 _KINDS: dict[str | None, Kind] = {kind.name: kind for kind in Kind}
@@ -63,8 +66,9 @@ class Tokens:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._token = _OF_TEMPLATE if may_have_placeholders(text) else _TOKEN
+        self._token = _token(text)
         self._next = 0
+        self._line_ends: array[int] | None = None
         self.odd_spaces: list[int] = []  # offsets; protobuf refuses them
         self.now = Token(Kind.END, "", 0)
         self.take()
@@ -72,15 +76,14 @@ class Tokens:
     def take(self) -> Token:
         """Return the current token and look at the next one."""
         taken = self.now
-        while space := _SPACE.match(self._text, self._next) or _ODD_SPACE.match(self._text, self._next):
-            if space.re is _ODD_SPACE:
-                self.odd_spaces.append(self._next)
-            self._next = space.end()
         match = self._token.match(self._text, self._next)
-        if match is None:
+        while match and match.lastgroup == "ODD_SPACE":
+            self.odd_spaces.append(match.start("ODD_SPACE"))
+            match = self._token.match(self._text, match.end())
+        if match is None or match.lastgroup is None:
             self.now = Token(Kind.END, "", len(self._text))
         else:
-            self.now = Token(_KINDS[match.lastgroup], match.group(), self._next)
+            self.now = Token(_KINDS[match.lastgroup], match[match.lastgroup], match.start(match.lastgroup))
             self._next = match.end()
         return taken
 
@@ -91,10 +94,8 @@ class Tokens:
 
     def next_is(self, *marks: str) -> bool:
         """Whether one of ``marks`` follows the current token."""
-        end = self._next
-        while space := _SPACE.match(self._text, end):
-            end = space.end()
-        return self._text.startswith(marks, end)
+        space = _SPACE.match(self._text, self._next)
+        return self._text.startswith(marks, space.end() if space else self._next)
 
     def next_is_name(self) -> bool:
         """Whether a name or a bracket follows the current token."""
@@ -102,13 +103,18 @@ class Tokens:
 
     def line_ends_before(self, start: int) -> bool:
         """Whether the current token is on a later line than the one at ``start``."""
-        return self._text.find("\n", start, self.now.offset) >= 0
+        return self.line_end(start) < self.now.offset
+
+    def line_end(self, offset: int) -> int:
+        """The offset of the end of the line at ``offset``. A search each time would be quadratic on a long line."""
+        if self._line_ends is None:
+            self._line_ends = array("q", (match.start() for match in re.finditer("\n", self._text)))
+        index = bisect_left(self._line_ends, offset)
+        return self._line_ends[index] if index < len(self._line_ends) else len(self._text)
 
     def skip_line(self) -> None:
         """Look at the first token of the next line."""
-        end = self._text.find("\n", self.now.offset)
-        self._next = len(self._text) if end < 0 else end
-        self.take()
+        self.go_to(self.line_end(self.now.offset))
 
     def skip_one(self) -> None:
         """Take one token, or everything up to the bracket that closes it."""
@@ -140,7 +146,7 @@ class Tokens:
         return self.now.kind is Kind.MARK and self.now.text in marks
 
     def take_mark(self, *marks: str) -> Token | None:
-        return self.take() if self.at(*marks) else None
+        return self.take() if self.now.kind is Kind.MARK and self.now.text in marks else None
 
     @property
     def ended(self) -> bool:
@@ -149,20 +155,27 @@ class Tokens:
 
 def brackets_balance(text: str) -> bool:
     """Whether every bracket of the text is closed by its own kind, strings and comments (also ``//``) left out."""
-    tokens = Tokens(text)
+    token = _token(text)
     wanted: list[str] = []
-    while not tokens.ended:
-        if tokens.now.text.startswith("/"):  # meant for a comment
-            tokens.skip_line()
-            continue
-        token = tokens.take()
-        if token.kind is not Kind.MARK:
-            continue
-        if token.text in PAIRS:
-            wanted.append(PAIRS[token.text])
-        elif token.text in _CLOSE and (not wanted or wanted.pop() != token.text):
-            return False
+    start: int | None = 0
+    while start is not None:
+        position, start = start, None
+        for match in token.finditer(text, position):
+            if match.lastgroup == "MARK":
+                mark = match["MARK"]
+                if mark in PAIRS:
+                    wanted.append(PAIRS[mark])
+                elif mark in _CLOSE and (not wanted or wanted.pop() != mark):
+                    return False
+            elif match.lastgroup == "JUNK" and match["JUNK"].startswith("/"):  # meant for a comment
+                end = text.find("\n", match.end())
+                start = end if end >= 0 else None
+                break
     return not wanted
+
+
+def _token(text: str) -> re.Pattern[str]:
+    return _OF_TEMPLATE if may_have_placeholders(text) else _TOKEN
 
 
 class Lines:
