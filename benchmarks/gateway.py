@@ -38,12 +38,14 @@ class Start:
     """One start.
 
     Attributes:
-        seconds: from the start of the entry point until each model has answered a request.
+        seconds: from the start of the entry point until each model has answered its requests.
+        processor: of all processes until then, in seconds.
         memory: PSS of all processes after a short load.
         triton: of tritonserver and its stubs, which is a part of it.
     """
 
     seconds: float
+    processor: float
     memory: Memory
     triton: Memory
 
@@ -75,10 +77,10 @@ def compare(
             began = time.monotonic()
             with contender.start() as running:
                 answers[contender.name] = _first_answers(contender, running)
-                took = time.monotonic() - began
+                took, processor = time.monotonic() - began, running.processor_seconds()
                 for model in MODELS:
                     run_load_until_answered(target_of(model, running.port), 8, seconds / 2, 0)
-                starts[contender.name].append(Start(took, *running.memory()))
+                starts[contender.name].append(Start(took, processor, *running.memory()))
             _refuse_differences(answers[contenders[0].name], answers[contender.name], contender)
             progress(f"round {number} of {rounds}: {contender.name} answered for all models after {took:.1f} s")
     results.figures |= figures(starts)
@@ -87,7 +89,7 @@ def compare(
         for contender in contenders:
             _first_answers(contender, together[contender.name])
         for number in range(1, rounds + 1):
-            for name, load, cell in _round(together, engines, seconds):
+            for name, load, cell in _round(contenders, together, engines, seconds):
                 results.measured.append(Measurement(number, name, load, cell))
                 progress(f"round {number} of {rounds}: {name}: {load}: {cell.throughput:.1f}/s")
     results.tables += [throughput_table(results), starts_table(starts)]
@@ -117,12 +119,14 @@ def _refuse_differences(
                 raise EnsembleError(f"{contender.name} and the reference answer differently for {model}: {differs}")
 
 
-def _round(running: Mapping[str, Running], engines: Engines, seconds: float) -> Iterator[tuple[str, Load, Cell]]:
+def _round(
+    contenders: Sequence[GatewayContender], running: Mapping[str, Running], engines: Engines, seconds: float
+) -> Iterator[tuple[str, Load, Cell]]:
     for model in MODELS:
         rates: dict[str, float] = {}
         for connections in CONNECTIONS:
-            for name, each in running.items():
-                cell = _measured(each, model, connections, seconds, rates.get(name))
+            for name in (each.name for each in contenders if model in each.models):
+                cell = _measured(running[name], model, connections, seconds, rates.get(name))
                 rates[name] = cell.throughput
                 yield name, Load(model, 1, connections), cell
         for rows, cell in engines.cells(model, seconds / 2):
@@ -172,13 +176,22 @@ def starts_table(starts: Mapping[str, Sequence[Start]]) -> Table:
             [each.memory.pss - each.triton.pss for each in found],
         ]
         seconds = spread([each.seconds for each in found], 1)
-        rows.append([name, seconds, *(f"{median(each) / _MIB:.0f}" for each in sizes)])
+        processor = f"{median(each.processor for each in found):.1f}"
+        rows.append([name, seconds, processor, *(f"{median(each) / _MIB:.0f}" for each in sizes)])
     note = (
         "The start is that of everything in the container, until each model has answered; files are in the page cache. "
         "PSS of all processes, after a short load for each model. Triton is tritonserver with its models, which in the "
         "project's gateway have the pre- and post-processing in them."
     )
-    header = ["", "first answers, s", "PSS, MiB", "anonymous, MiB", "of the PSS: Triton, MiB", "the rest, MiB"]
+    header = [
+        "",
+        "first answers, s",
+        "processor time, s",
+        "PSS, MiB",
+        "anonymous, MiB",
+        "of the PSS: Triton, MiB",
+        "the rest, MiB",
+    ]
     return Table("Gateways: start and memory", header, rows, note)
 
 

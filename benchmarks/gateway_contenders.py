@@ -1,10 +1,10 @@
-"""What takes part in the part "gateway": the reference, the gateway as it is in git, and one that computes in bf16."""
+"""What takes part in the part "gateway": the reference, the gateway as it is in git, and with resnet in bf16."""
 
 from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from benchmarks.aws_gateway.models import write_models
 from benchmarks.aws_gateway.server import Place
 from benchmarks.contenders.contender import AWS_GATEWAY, GATEWAY, GATEWAY_BF16
 from benchmarks.contenders.gateway import GatewayContender, aws_gateway, own_gateway
+from benchmarks.engines import find_step
 from benchmarks.gateway_requests import MODELS
 from benchmarks.results import Results
 from benchmarks.variants import FOLDER, built_variant, with_bf16
@@ -28,6 +29,7 @@ from triton_ensembles.triton.gateway_server import TABLE
 from triton_ensembles.triton.targets import CPU
 
 _TABLE = ROOT / "gateway" / TABLE
+_IN_BF16 = "resnet"
 FP32_TOLERANCE, BF16_TOLERANCE = 0.01, 0.1
 
 
@@ -45,8 +47,8 @@ def gateway_contenders(
         built = _built(results, progress)
         contenders = [
             *_reference(scratch / "reference", results, progress),
-            _own(GATEWAY, built, _TABLE, PLACES, FP32_TOLERANCE),
-            *_bf16(scratch, results, progress),
+            _own(GATEWAY, built, _TABLE, PLACES, FP32_TOLERANCE, [*MODELS]),
+            *_bf16(built, scratch, results, progress),
         ]
         yield contenders, {name: each.repository for name, each in zip(MODELS, built, strict=True)}
 
@@ -75,19 +77,25 @@ def _reference(folder: Path, results: Results, progress: Progress) -> Iterator[G
     yield aws_gateway(AWS_GATEWAY, f"{front}; {place.workers} workers; ONNX Runtime in tritonserver", place)
 
 
-def _bf16(scratch: Path, results: Results, progress: Progress) -> Iterator[GatewayContender]:
+def _bf16(built: list[Built], scratch: Path, results: Results, progress: Progress) -> Iterator[GatewayContender]:
+    """In which the engine of resnet computes in bf16; the others' recipes have no check of their accuracy for that."""
     try:
-        built = [built_variant(name, "bf16", with_bf16, CPU, progress) for name in MODELS]
-    except EnsembleError as error:  # this processor does not compute in it
+        variant = built_variant(_IN_BF16, "bf16", with_bf16, CPU, progress)
+    except EnsembleError as error:  # such as that this processor does not compute in it
         results.missing[GATEWAY_BF16] = str(error)
         progress(f"!!! {GATEWAY_BF16} DOES NOT TAKE PART: {error} !!!")
         return
     table = scratch / TABLE
-    table.write_text(re.sub(r'^model = "(\w+)"', r'model = "\1_bf16"', _TABLE.read_text(), flags=re.MULTILINE))
+    table.write_text(_TABLE.read_text().replace(f'model = "{_IN_BF16}"', f'model = "{variant.name}"'))
     places = Places(ensembles=FOLDER / "ensembles", build=FOLDER / "build", dist=FOLDER / "dist")
-    yield _own(GATEWAY_BF16, built, table, places, BF16_TOLERANCE)
+    others = [each for each in built if each.name != _IN_BF16]
+    yield _own(GATEWAY_BF16, [variant, *others], table, places, BF16_TOLERANCE, [_IN_BF16])
 
 
-def _own(name: str, built: list[Built], table: Path, places: Places, tolerance: float) -> GatewayContender:
+def _own(
+    name: str, built: list[Built], table: Path, places: Places, tolerance: float, models: Sequence[str]
+) -> GatewayContender:
     folder = stage_gateway(built, table, places, CPU.name)
-    return own_gateway(name, f"uvicorn, {CPU.name} target", folder, tolerance)
+    steps = (find_step(each.repository) for each in built)
+    about = "uvicorn; in tritonserver " + ", ".join(map("{}: {}".format, (each.name for each in built), steps))
+    return own_gateway(name, about, folder, tolerance, models)

@@ -1,12 +1,13 @@
 """The two gateways, each started as its container starts it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from benchmarks.aws_gateway.server import AwsGateway, Place
+from benchmarks.gateway_requests import MODELS
 from benchmarks.process_usage import Memory, memory_of, seconds_by_process
 from triton_ensembles.processes import command_line, descendants
 from triton_ensembles.triton.gateway_server import GatewayServer
@@ -42,17 +43,21 @@ class GatewayContender:
     Attributes:
         start: it is running when the context begins; whether it answers is for its client.
         tolerance: how far its scores may lie from the reference's, relative to them.
+        models: with which its throughput is measured.
     """
 
     name: str
     about: str
     start: Callable[[], AbstractContextManager[Running]]
     tolerance: float = 0.0
+    models: Sequence[str] = tuple(MODELS)
 
 
-def own_gateway(name: str, about: str, folder: Path, tolerance: float) -> GatewayContender:
+def own_gateway(
+    name: str, about: str, folder: Path, tolerance: float, models: Sequence[str] = tuple(MODELS)
+) -> GatewayContender:
     """The project's: its container's entry point over ``folder``, models and table."""
-    return GatewayContender(name, about, partial(_own, folder), tolerance)
+    return GatewayContender(name, about, partial(_own, folder), tolerance, models)
 
 
 def aws_gateway(name: str, about: str, place: Place) -> GatewayContender:
