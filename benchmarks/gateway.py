@@ -32,6 +32,9 @@ _SECONDS = 4.0
 _READY_SECONDS = 180.0
 _MIB = 2**20
 
+Answers = Mapping[str, Sequence[Any]]
+"""By model, the results for its requests."""
+
 
 @dataclass(frozen=True)
 class Start:
@@ -57,21 +60,19 @@ def measure(results: Results, rounds: int, progress: Progress) -> None:
         EnsembleError: a gateway cannot be built or started, or the answers differ.
     """
     with gateway_contenders(results, progress) as (contenders, repositories):
-        compare(contenders, Engines(repositories), results, rounds, _SECONDS, progress)
+        results.contenders |= {each.name: each.about for each in contenders}
+        starts = start_each(contenders, rounds, _SECONDS, progress)
+        results.measured += load_all(contenders, Engines(repositories), rounds, _SECONDS, progress)
+    results.figures |= figures(starts)
+    results.tables += [throughput_table(results), starts_table(starts)]
 
 
-def compare(
-    contenders: Sequence[GatewayContender],
-    engines: Engines,
-    results: Results,
-    rounds: int,
-    seconds: float,
-    progress: Progress,
-) -> None:
-    """Starts, memory and throughput of all of them, whose answers must be those of the first one."""
-    results.contenders |= {each.name: each.about for each in contenders}
+def start_each(
+    contenders: Sequence[GatewayContender], rounds: int, seconds: float, progress: Progress
+) -> dict[str, list[Start]]:
+    """Start each alone, in turn. The answers of all must be those of the first one."""
     starts: dict[str, list[Start]] = {each.name: [] for each in contenders}
-    answers: dict[str, Mapping[str, Sequence[Any]]] = {}
+    answers: dict[str, Answers] = {}
     for number in range(1, rounds + 1):
         for contender in contenders:
             began = time.monotonic()
@@ -83,19 +84,25 @@ def compare(
                 starts[contender.name].append(Start(took, processor, *running.memory()))
             _refuse_differences(answers[contenders[0].name], answers[contender.name], contender)
             progress(f"round {number} of {rounds}: {contender.name} answered for all models after {took:.1f} s")
-    results.figures |= figures(starts)
+    return starts
+
+
+def load_all(
+    contenders: Sequence[GatewayContender], engines: Engines, rounds: int, seconds: float, progress: Progress
+) -> Iterator[Measurement]:
+    """Start all, and measure each under every load in every round. Their answers are compared as well."""
     with ExitStack() as stack:
         together = {each.name: stack.enter_context(each.start()) for each in contenders}
-        for contender in contenders:
-            _first_answers(contender, together[contender.name])
+        answers = [_first_answers(each, together[each.name]) for each in contenders]
+        for contender, found in zip(contenders, answers, strict=True):
+            _refuse_differences(answers[0], found, contender)
         for number in range(1, rounds + 1):
             for name, load, cell in _round(contenders, together, engines, seconds):
-                results.measured.append(Measurement(number, name, load, cell))
+                yield Measurement(number, name, load, cell)
                 progress(f"round {number} of {rounds}: {name}: {load}: {cell.throughput:.1f}/s")
-    results.tables += [throughput_table(results), starts_table(starts)]
 
 
-def _first_answers(contender: GatewayContender, running: Running) -> dict[str, list[Any]]:
+def _first_answers(contender: GatewayContender, running: Running) -> Answers:
     """Ask until each model has answered all of its requests."""
     end = time.monotonic() + _READY_SECONDS
     found: dict[str, list[Any]] = {}
@@ -110,9 +117,7 @@ def _first_answers(contender: GatewayContender, running: Running) -> dict[str, l
     return found
 
 
-def _refuse_differences(
-    reference: Mapping[str, Sequence[Any]], found: Mapping[str, Sequence[Any]], contender: GatewayContender
-) -> None:
+def _refuse_differences(reference: Answers, found: Answers, contender: GatewayContender) -> None:
     for model, expected in reference.items():
         for theirs, ours in zip(expected, found[model], strict=True):
             if differs := difference(ours, theirs, contender.tolerance):
@@ -169,7 +174,7 @@ def figures(starts: Mapping[str, Sequence[Start]]) -> dict[str, float]:
 def starts_table(starts: Mapping[str, Sequence[Start]]) -> Table:
     rows = []
     for name, found in starts.items():
-        sizes = [
+        memory = [
             [each.memory.pss for each in found],
             [each.memory.anonymous for each in found],
             [each.triton.pss for each in found],
@@ -177,7 +182,7 @@ def starts_table(starts: Mapping[str, Sequence[Start]]) -> Table:
         ]
         seconds = spread([each.seconds for each in found], 1)
         processor = f"{median(each.processor for each in found):.1f}"
-        rows.append([name, seconds, processor, *(f"{median(each) / _MIB:.0f}" for each in sizes)])
+        rows.append([name, seconds, processor, *(f"{median(each) / _MIB:.0f}" for each in memory)])
     note = (
         "The start is that of everything in the container, until each model has answered; files are in the page cache. "
         "PSS of all processes, after a short load for each model. Triton is tritonserver with its models, which in the "

@@ -13,7 +13,7 @@ from benchmarks.aws_gateway.nginx import unpacked_nginx
 from benchmarks.aws_gateway.server import Place
 from benchmarks.contenders.contender import AWS_GATEWAY, ENGINE, GATEWAY
 from benchmarks.contenders.gateway import GatewayContender, aws_gateway, own_gateway
-from benchmarks.gateway import compare
+from benchmarks.gateway import load_all
 from benchmarks.gateway_engines import Engines
 from benchmarks.gateway_requests import MODELS
 from benchmarks.loads import Load
@@ -35,29 +35,24 @@ def reference(folder: Path, places: Places) -> list[GatewayContender]:
     return [aws_gateway(AWS_GATEWAY, "", place)]
 
 
-def test_the_gateways_are_compared(
+def test_the_gateways_are_loaded_in_turn(
     small: dict[str, Built], small_places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise `make bench` ends without the figures of docs/gateway.md, or compares different answers."""
     monkeypatch.setattr(gateway, "CONNECTIONS", (2,))
     folder = stage_gateway([*small.values()], ROOT / "gateway" / "models.toml", small_places, "cpu")
-    others = reference(tmp_path / "reference", small_places)
+    contenders = [*reference(tmp_path / "reference", small_places), own_gateway(GATEWAY, "", folder, 0.02)]
     results = Results(FACTS)
-    engines = Engines({"resnet": small["resnet"].repository})
-    compare([*others, own_gateway(GATEWAY, "", folder, 0.02)], engines, results, 1, 0.2, print)
-    names = [*(each.name for each in others), GATEWAY]
-    for model in MODELS:
-        assert results.names(Load(model, 1, 2)) == names
-        for name in names:
-            (cell,) = results.cells(name, Load(model, 1, 2)).values()
+    results.measured += load_all(contenders, Engines({"resnet": small["resnet"].repository}), 1, 0.2, print)
+    for load in (Load(model, 1, 2) for model in MODELS):
+        assert results.names(load) == [each.name for each in contenders]
+        for name in results.names(load):
+            (cell,) = results.cells(name, load).values()
             assert cell.throughput > 0 and cell.core_seconds > 0
             assert 0 < cell.latency_ms["p50"] <= cell.latency_ms["p99"]
     assert results.names(Load("resnet", 8, 0)) == [ENGINE]
-    throughput, starts = results.tables
-    assert {len(row) for row in throughput.rows} == {len(throughput.header)}
-    assert [row[0] for row in starts.rows] == names
-    assert all(float(cell) > 0 for row in starts.rows for cell in row[2:])
-    assert results.figures.keys() == ({"gateway_memory", "gateway_start"} if others else set())
+    table = gateway.throughput_table(results)
+    assert {len(row) for row in table.rows} == {len(table.header)}
 
 
 def test_the_references_models_are_the_ensembles_own(small_places: Places, tmp_path: Path) -> None:
