@@ -167,6 +167,7 @@ def figures(starts: Mapping[str, Sequence[Start]]) -> dict[str, float]:
     pairs = list(zip(starts[GATEWAY], starts[AWS_GATEWAY], strict=True))
     return {
         "gateway_memory": median(ours.memory.pss / theirs.memory.pss for ours, theirs in pairs),
+        "gateway_memory_reach": median(theirs.triton.pss / theirs.memory.pss for _, theirs in pairs),
         "gateway_start": median(ours.seconds / theirs.seconds for ours, theirs in pairs),
     }
 

@@ -93,6 +93,22 @@ def test_a_goal_of_the_gateway_that_its_engine_misses_shows_its_arithmetic() -> 
     assert verdict_of("gateway_resnet", fast)[1] == "missed"
 
 
+@pytest.mark.parametrize(
+    "reach, result",
+    [
+        (
+            0.5,
+            "missed: out of reach: a gateway that takes no memory, over the engines as the reference has them, has 0.50",
+        ),
+        (0.3, "missed"),
+    ],
+)
+def test_memory_that_the_engines_alone_take_is_not_the_gateways(reach: float, result: str) -> None:
+    figures = {"gateway_memory": 0.9, "gateway_memory_reach": reach}
+    found = verdicts(Results(FACTS, figures=figures))[len(SPEED) + [*FIGURES].index("gateway_memory")]
+    assert found.result.removesuffix(f" {reach:.2f} times") == result
+
+
 def test_what_was_not_measured_is_not_met() -> None:
     assert {each.result for each in verdicts(run_of({}))} == {"not measured"}
     assert len(verdicts(run_of({}))) == len(SPEED) + len(FIGURES)

@@ -86,7 +86,8 @@ def test_starts_of_the_gateways_are_compared_within_a_round() -> None:
         return Start(seconds, 1, Memory(mib * _MIB, _MIB, 0), Memory(mib * _MIB // 2, _MIB, 0))
 
     rounds = {AWS_GATEWAY: [start(10, 1000), start(20, 1000)], GATEWAY: [start(5, 500), start(10, 500)]}
-    assert gateway.figures(rounds) == pytest.approx({"gateway_memory": 0.5, "gateway_start": 0.5})
+    expected = {"gateway_memory": 0.5, "gateway_memory_reach": 0.5, "gateway_start": 0.5}
+    assert gateway.figures(rounds) == pytest.approx(expected)
     table = gateway.starts_table(rounds)
     assert [row[3:] for row in table.rows] == [["1000", "1", "500", "500"], ["500", "1", "250", "250"]]
     assert {len(row) for row in table.rows} == {len(table.header)}
