@@ -93,20 +93,16 @@ def test_a_goal_of_the_gateway_that_its_engine_misses_shows_its_arithmetic() -> 
     assert verdict_of("gateway_resnet", fast)[1] == "missed"
 
 
-@pytest.mark.parametrize(
-    "reach, result",
-    [
-        (
-            0.5,
-            "missed: out of reach: a gateway that takes no memory, over the engines as the reference has them, has 0.50",
-        ),
-        (0.3, "missed"),
-    ],
-)
-def test_memory_that_the_engines_alone_take_is_not_the_gateways(reach: float, result: str) -> None:
-    figures = {"gateway_memory": 0.9, "gateway_memory_reach": reach}
-    found = verdicts(Results(FACTS, figures=figures))[len(SPEED) + [*FIGURES].index("gateway_memory")]
-    assert found.result.removesuffix(f" {reach:.2f} times") == result
+def test_memory_that_the_engines_alone_take_is_not_the_gateways() -> None:
+    """Otherwise a reader takes it for a fault of the gateway; and what one could save is not excused."""
+
+    def result_of(reach: float) -> str:
+        figures = {"gateway_memory": 0.9, "gateway_memory_reach": reach}
+        return verdicts(Results(FACTS, figures=figures))[len(SPEED) + [*FIGURES].index("gateway_memory")].result
+
+    assert result_of(0.5).startswith("missed: out of reach: a gateway that takes no memory")
+    assert result_of(0.5).endswith("0.50 times")
+    assert result_of(0.3) == "missed"
 
 
 def test_what_was_not_measured_is_not_met() -> None:
