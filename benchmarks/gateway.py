@@ -148,13 +148,12 @@ def _measured(running: Running, model: str, connections: int, seconds: float, ra
     turn = connections / rate_before if rate_before else 0.0
     warm_up, seconds = max(seconds / 4, turn), max(seconds, 2 * turn)
     while True:
-        before, began = running.processor_seconds(), time.monotonic()
+        before = running.processor_seconds()
         answers = run_load(target, connections, seconds, warm_up)
-        used = (running.processor_seconds() - before) / (time.monotonic() - began)
+        each = (running.processor_seconds() - before) / answers.total
         if len(set(answers.finished)) >= 4:
-            return Cell(
-                rate(answers.finished, range(len(answers.finished))), percentiles(answers.latencies), {"server": used}
-            )
+            throughput = rate(answers.finished, range(len(answers.finished)))
+            return Cell(throughput, percentiles(answers.latencies), {"server": each * throughput})
         seconds *= 2
         if seconds > 4 * _READY_SECONDS:
             raise EnsembleError(f"{model} answers too slowly to be measured")
