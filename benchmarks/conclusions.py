@@ -19,6 +19,8 @@ _SENTENCES = (
     "one server each takes {memory_64}.",
     "With 16 loaded and requests that go to one after the other, the fused form keeps {turns_fused} of the throughput "
     "that one alone has, the drawn form {turns_drawn}.",
+    "The gateway has {gateway_resnet} times the throughput of a reference after AWS's older example for 8 clients of "
+    "resnet and {gateway_bert_base} times for 8 of bert_base, and takes {gateway_memory} of its memory.",
     "From the archive to the first answer the fused form takes {cold_fused} of the time that the drawn form took "
     "before, and the drawn form now {cold_drawn}; after the unload {left_fused} are left in /tmp.",
 )

@@ -22,7 +22,7 @@ class HttpTarget:
     requests: Sequence[bytes]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Answers:
     """The answers that came within the measured time, first to last.
 
@@ -30,11 +30,13 @@ class Answers:
         finished: when, in seconds of the monotonic clock.
         latencies: of the same answers, in seconds.
         seconds: how long was measured.
+        total: how many came in all, those before and after that time included.
     """
 
     finished: list[float]
     latencies: list[float]
     seconds: float
+    total: int = 0
 
 
 def post(host: str, port: int, path: str, headers: dict[str, str], body: bytes) -> bytes:
@@ -92,6 +94,7 @@ async def _load(target: HttpTarget, connections: int, seconds: float, warm_up: f
                 writer.write(next(requests))
                 await _read_answer(reader)
                 finished = time.monotonic()
+                answers.total += 1
                 if begin <= finished <= end:
                     answers.finished.append(finished)
                     answers.latencies.append(finished - started)

@@ -15,7 +15,14 @@ TEXTS = tuple(texts.LENGTHS)
 IMAGES = "images"
 SIDES = (299, 640, 1280, 3000)  # of the images, in pixels
 MIDDLE = 1280  # the side of the one image that a request of several repeats
-_ADJECTIVES = {"short": "short", "mix": "mixed"}
+_NOUNS = {
+    "short": ("short sentence", "short sentences"),
+    "mix": ("mixed sentence", "mixed sentences"),
+    IMAGES: ("image", "images"),
+    "resnet": ("image for resnet", "images for resnet"),
+    "yolov5": ("image for yolov5", "images for yolov5"),
+    "bert_base": ("text for bert_base", "texts for bert_base"),
+}
 
 
 @dataclass(frozen=True, order=True)
@@ -23,7 +30,7 @@ class Load:
     """One kind of load.
 
     Attributes:
-        content: "short" or "mix" (texts, see :mod:`benchmarks.texts`), or "images".
+        content: "short" or "mix" (texts, see :mod:`benchmarks.texts`), "images", or a model of the gateway.
         rows: texts or images in a request.
         concurrency: requests under way at any moment; 0: no server, batches of ``rows`` one after the other.
         sorted: the texts are in the order of their lengths, so that a batch needs little padding.
@@ -51,8 +58,7 @@ class Load:
 
 def noun(content: str, count: int) -> str:
     """What a row of this content is, in words: "image", "short sentences"."""
-    word = "image" if content == IMAGES else f"{_ADJECTIVES[content]} sentence"
-    return word if count == 1 else f"{word}s"
+    return _NOUNS[content][count != 1]
 
 
 def texts_of(load: Load, repository: Path) -> Sequence[str]:

@@ -19,6 +19,9 @@ FUSED = "fused"
 FUSED_BF16 = "fused in bf16"
 DRAWN = "drawn"
 REFERENCE = "reference"
+GATEWAY = "gateway"
+GATEWAY_BF16 = "gateway, resnet in bf16"
+AWS_GATEWAY = "reference, gateway"
 PEER_NAMES = tuple(peer.name for peer in PEERS)
 
 

@@ -1,14 +1,11 @@
-"""The virtual environment of the peers, made once per version of requirements.txt."""
+"""The virtual environment of the peers."""
 
 from __future__ import annotations
 
-import shutil
-import sys
 from pathlib import Path
 
+from benchmarks.venvs import made_venv
 from checkout import ROOT
-from triton_ensembles.files import digest, file_digest
-from triton_ensembles.programs import run_step
 from triton_ensembles.progress import Progress
 
 PEERS = ROOT / ".bench-peers"
@@ -16,26 +13,5 @@ REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 
 
 def peers_venv(progress: Progress) -> Path:
-    """The folder of the environment, made if it is missing or was made for other versions (1.6 GB, some minutes).
-
-    Raises:
-        EnsembleError: pip failed, with its reason.
-    """
-    venv = PEERS / "venv"
-    ready = venv / "ready"
-    wanted = digest([file_digest(REQUIREMENTS), sys.version])
-    if ready.is_file() and ready.read_text() == wanted:
-        return venv
-    progress(f"installing the peers into {PEERS.name}/ (1.6 GB)")
-    shutil.rmtree(venv, ignore_errors=True)
-    pip: list[str | Path] = [venv / "bin" / "python", "-m", "pip", "install", "--quiet", "-r", REQUIREMENTS]
-    run_step("the environment of the peers could not be made", [sys.executable, "-m", "venv", venv])
-    run_step("pip could not install the peers", pip, path=REQUIREMENTS)
-    ready.write_text(wanted)
-    return venv
-
-
-def installed(venv: Path, package: str) -> str:
-    """The version of a package that requirements.txt pins."""
-    (found,) = venv.glob(f"lib/python*/site-packages/{package.replace('-', '_')}-*.dist-info")
-    return found.name.removesuffix(".dist-info").rpartition("-")[2]
+    """Its folder (1.6 GB, some minutes). Raises :class:`EnsembleError` as :func:`made_venv` does."""
+    return made_venv(PEERS / "venv", REQUIREMENTS, "the peers", progress)

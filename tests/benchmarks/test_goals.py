@@ -6,16 +6,20 @@ import pytest
 
 from benchmarks.contenders.contender import (
     ALL_CORES,
+    AWS_GATEWAY,
     DRAWN,
     ECHO,
     ENGINE,
     ENGINE_EACH_CORE,
     ENGINE_ONE_THREAD,
     FUSED,
+    GATEWAY,
     ONE_THREAD,
     PEER_NAMES,
 )
 from benchmarks.floor import floor
+from benchmarks.gateway import CONNECTIONS
+from benchmarks.gateway_requests import MODELS
 from benchmarks.goals import FIGURES, SPEED, verdicts
 from benchmarks.loads import Load
 from benchmarks.parts import BATCH, BATCHES, IMAGE_BATCH, MANY, MIX_BATCH, ONE, PARTS, SORTED
@@ -79,6 +83,28 @@ def test_a_goal_that_the_floor_itself_misses_shows_its_arithmetic() -> None:
     assert verdict_of("one_floor", results) == ("0.95 (0.95 to 0.95)", "met")
 
 
+def test_a_goal_of_the_gateway_that_its_engine_misses_shows_its_arithmetic() -> None:
+    """Otherwise a reader takes for a fault of the gateway what the model itself takes."""
+    served, alone = Load("resnet", 1, 8), Load("resnet", 8, 0)
+    rates = {(GATEWAY, served): [12.0], (AWS_GATEWAY, served): [10.0], (ENGINE, alone): [15.0]}
+    words = "the engine alone itself is 1.50 times the reference after AWS's gateway"
+    assert verdict_of("gateway_resnet", run_of(rates)) == ("1.20 (1.20 to 1.20)", f"missed: out of reach: {words}")
+    fast = run_of(rates | {(ENGINE, alone): [40.0]})
+    assert verdict_of("gateway_resnet", fast)[1] == "missed"
+
+
+def test_memory_that_the_engines_alone_take_is_not_the_gateways() -> None:
+    """Otherwise a reader takes it for a fault of the gateway; and what one could save is not excused."""
+
+    def result_of(reach: float) -> str:
+        figures = {"gateway_memory": 0.9, "gateway_memory_reach": reach}
+        return verdicts(Results(FACTS, figures=figures))[len(SPEED) + [*FIGURES].index("gateway_memory")].result
+
+    assert result_of(0.5).startswith("missed: out of reach: a gateway that takes no memory")
+    assert result_of(0.5).endswith("0.50 times")
+    assert result_of(0.3) == "missed"
+
+
 def test_what_was_not_measured_is_not_met() -> None:
     assert {each.result for each in verdicts(run_of({}))} == {"not measured"}
     assert len(verdicts(run_of({}))) == len(SPEED) + len(FIGURES)
@@ -117,4 +143,5 @@ def test_accuracy_of_bf16_is_a_goal() -> None:
 def test_every_goal_is_measured_by_a_part() -> None:
     """Otherwise its row always says "not measured"."""
     served = {load for part in PARTS.values() for load in part.served}
+    served |= {Load(model, 1, connections) for model in MODELS for connections in CONNECTIONS}
     assert {goal.load for goal in SPEED.values()} <= served

@@ -79,9 +79,7 @@ def clone(
                     "failed": [{line, name, error}]}
     """
     if variants and (count or prefix is not None or common_environments):
-        raise click.UsageError(
-            "--variants has the names in its table: leave out --count, --prefix, --common-environments"
-        )
+        raise click.UsageError("--variants has a table of names: leave out --count, --prefix, --common-environments")
     if not variants and (count is None or prefix is None):
         raise click.UsageError("name a table with --variants, or say how many with --count and --prefix")
     archive, is_random = _archive_of(ensemble, target)
