@@ -91,6 +91,8 @@ class _Parser(ValueReading):
     def _fields(self, message: Message, path: Path | None, opening: Token | None) -> None:
         """Fields up to the bracket that closes ``opening``, which is taken too (or up to the end of the text)."""
         closer = PAIRS[opening.text] if opening else ""
+        if closer and self.tokens.take_mark(closer):
+            return
         self._outer.append(message.DESCRIPTOR)
         self._strays.append(set())
         self._stray_names.append(set())
