@@ -44,7 +44,7 @@ class Burst:
     """Requests that come many times as often as usual.
 
     Attributes:
-        p50, p99: seconds, of all requests of the burst that are answered.
+        p50, p99: seconds, of all requests of the burst that are answered; None: none is.
         cold: share of them.
         not_ready: share of them that are refused.
         after: seconds from the end of the burst until all its requests are answered.
@@ -52,25 +52,26 @@ class Burst:
 
     factor: float
     seconds: float
-    p50: float
-    p99: float
+    p50: float | None
+    p99: float | None
     cold: float
     not_ready: float
     after: float
 
     def __str__(self) -> str:
         refused = f", {self.not_ready:.1%} refused".replace("%", " %") if self.not_ready else ""
-        return (
-            f"{self.factor:g} times the requests for {self.seconds:g} s: p50 {self.p50 * 1000:.3g} ms, p99 "
-            f"{self.p99 * 1000:.4g} ms, {self.cold:.1%} cold".replace("%", " %")
-            + f"{refused}; all answered {_time(self.after)} after it"
-        )
+        times = "nothing is answered"
+        if self.p50 is not None and self.p99 is not None:
+            times = f"p50 {self.p50 * 1000:.3g} ms, p99 {self.p99 * 1000:.4g} ms"
+        cold = f"{self.cold:.1%} cold".replace("%", " %")
+        during = f"{self.factor:g} times the requests for {self.seconds:g} s"
+        return f"{during}: {times}, {cold}{refused}; all answered {_time(self.after)} after it"
 
 
 def deploy(choice: Choice, traffic: Traffic, requests: int) -> Deploy:
     """Simulate the first requests of a deployed choice."""
     found = simulate(choice.work, choice.host, choice.count, drawn(traffic, requests), empty=True)
-    first = found.cold[found.times <= _MINUTE]
+    first = found.cold[: max(1, int((found.times <= _MINUTE).sum()))]
     parts = np.array_split(found.cold, _WINDOWS)
     wanted = choice.day.cold + _NEAR
     shares = np.array([part.mean() if len(part) else 0.0 for part in parts])
@@ -99,14 +100,14 @@ def burst(choice: Choice, traffic: Traffic, factor: float, seconds: float, reque
     inside = (found.times >= before) & (found.times < before + seconds)
     times = found.seconds[inside]
     answered = times[np.isfinite(times)]
-    p50, p99 = np.percentile(answered, (50, 99)) if len(answered) else (np.nan, np.nan)
+    p50, p99 = (float(each) for each in np.percentile(answered, (50, 99))) if len(answered) else (None, None)
     ends = found.times[inside] + np.where(np.isfinite(times), times, 0.0)
     after = float(ends.max()) - (before + seconds) if len(ends) else 0.0
     return Burst(
         factor,
         seconds,
-        float(p50),
-        float(p99),
+        p50,
+        p99,
         float(found.cold[inside].mean()) if len(times) else 0.0,
         float((~np.isfinite(times)).mean()) if len(times) else 0.0,
         max(0.0, after),
@@ -118,5 +119,5 @@ def _time(seconds: float | None) -> str:
         return "-"
     for unit, size in (("hours", 3600.0), ("minutes", 60.0)):
         if seconds >= 2 * size:
-            return f"{seconds / size:.2g} {unit}"
-    return f"{seconds:.2g} s"
+            return f"{seconds / size:.{0 if seconds >= 10 * size else 1}f} {unit}"
+    return f"{seconds:.{0 if seconds >= 10 else 1}f} s"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure  # without pyplot: no global state, no display
 
+from triton_ensembles.files import write_whole
 from triton_ensembles.perf.plot import GRAY, INK
 from triton_ensembles.planning.plan import Plan
 
@@ -53,4 +54,7 @@ def draw(plan: Plan, path: Path) -> None:
         "numbers: instances; x: does not keep up; circle: the cheapest that meets the goal", fontsize=9, loc="left"
     )
     figure.suptitle(plan.traffic.text, fontsize=13, color=INK)
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    kind = path.suffix.lower().removeprefix(".")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with write_whole(path) as partial:
+        figure.savefig(partial, format=kind, metadata={"Date": None} if kind == "svg" else None)

@@ -15,13 +15,15 @@ So of its requests, with y = exp(-λT), the share that begins a load is y/(1 + �
     sum over models of size · (1 - y + λHy)/(1 + λDy) = memory
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from triton_ensembles.planning.demand import Floats
 
-_ROUNDS = 80  # of the bisection
+_ROUNDS = 80
+_NEAR = 1e-7
 _LONGEST = 1e12  # seconds: nothing is ever evicted
 
 
@@ -72,15 +74,29 @@ def residency(rates: Floats, sizes: Floats, wait: Floats, hold: Floats, capacity
         return at(_LONGEST)
     if used(at(0.0)) >= capacity:
         return at(0.0)
+    return at(_root(lambda seconds: used(at(seconds)) - capacity))
+
+
+def _root(missing: Callable[[float], float]) -> float:
+    """Where an ascending function, which is negative at 0, is 0: false position after Illinois, far fewer steps than
+    bisection."""
     low, high = 0.0, 1.0
-    while used(at(high)) < capacity and high < _LONGEST:
-        low, high = high, high * 4
+    below, above = missing(low), missing(high)
+    while above < 0 and high < _LONGEST:
+        low, below, high = high, above, high * 4
+        above = missing(high)
+    side = 0
     for _ in range(_ROUNDS):
-        middle = (low + high) / 2
-        if used(at(middle)) < capacity:
-            low = middle
+        middle = (low * above - high * below) / (above - below) if above > below else (low + high) / 2
+        found = missing(middle)
+        if found < 0:
+            low, below = middle, found
+            above /= 2 if side < 0 else 1
+            side = -1
         else:
-            high = middle
-        if high - low <= 1e-9 * high:
+            high, above = middle, found
+            below /= 2 if side > 0 else 1
+            side = 1
+        if high - low <= _NEAR * high:
             break
-    return at((low + high) / 2)
+    return middle
