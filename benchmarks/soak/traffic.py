@@ -87,6 +87,8 @@ class Clients:
         try:
             answer = self._answer(runtime, number, value)
         except Exception as error:  # whatever it is, it is what a user would see
+            if self._stop.is_set() and _NOT_READY in str(error):
+                return  # it would have been tried again
             with self._lock:
                 self.traffic.failures[f"{type(error).__name__}: {str(error)[:200]}"] += 1
             return

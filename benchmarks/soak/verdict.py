@@ -13,6 +13,7 @@ SLOWEST_CALL = 0.3  # seconds: the control plane, the status page and /metrics
 _SETTLED = 0.25  # of the run: by then every popular model has been loaded, and its metrics have their series
 _GROWTH = 0.1  # of memory, from the second to the last quarter of the run
 _SLACK = 32 << 20  # bytes that memory may move up and down, whatever its size
+_LOADED = 10  # models that growth of tritonserver is reckoned for: it has some thirty threads for each
 _MORE = 8  # open files or threads: connections and pools come and go
 
 
@@ -51,8 +52,10 @@ def _growth(samples: Sequence[Sample]) -> Iterator[str]:
 
 
 def _of(what: str, role: str, sample: Sample) -> float:
+    """How much there is; of what tritonserver has for each loaded model, as much as if always as many were loaded."""
     found: dict[str, float] = getattr(sample, what)
-    return found[role]
+    per_model = role == "tritonserver" and what != "processes"
+    return found[role] * (_LOADED / max(sample.processes["stubs"], 1) if per_model else 1)
 
 
 def figures(traffic: Traffic, samples: Sequence[Sample], budget: int, seconds: float) -> Iterator[str]:

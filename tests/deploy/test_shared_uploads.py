@@ -140,6 +140,23 @@ def test_a_source_that_holds_something_else_is_noticed(
     assert [line for line in lines if line.startswith(f"!!! {archives[1].key}")]
 
 
+def test_what_a_server_without_checksums_has_made_is_not_trusted(
+    aws: Aws, place: S3Prefix, clones: Clones, lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise damaged weights would be served. It is said once, and nothing more is tried."""
+    monkeypatch.setattr("triton_ensembles.deploy.uploads.AT_ONCE", 1)
+    archives = clones(3, weights=5 * MIB + 1000)
+    head = aws.s3.head_object
+
+    def without_checksum(**request: Any) -> Any:
+        return {name: value for name, value in head(**request).items() if not name.startswith("Checksum")}
+
+    monkeypatch.setattr(aws.s3, "head_object", without_checksum)
+    upload_archives(aws, place, archives, lines.append)
+    assert hashes(aws, place) == wanted(archives)
+    assert len([line for line in lines if "computes no checksum" in line]) == 1
+
+
 def test_an_interrupted_upload_is_continued(
     aws: Aws, place: S3Prefix, clones: Clones, lines: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

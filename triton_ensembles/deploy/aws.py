@@ -19,6 +19,7 @@ _RUNTIME = Config(retries={"mode": "standard", "total_max_attempts": 3}, read_ti
 _PRICES = Config(retries={"mode": "standard", "total_max_attempts": 1}, connect_timeout=3, read_timeout=5)
 _CURES = {
     "AccessDenied": "give the caller's role this permission, or use another profile (AWS_PROFILE)",
+    "403": "give the caller's role the permission for this bucket, or use another profile (AWS_PROFILE)",
     "ResourceLimitExceeded": "request a higher quota of this instance type for endpoint use (Service Quotas), or use "
     "another --instance",
     "ExpiredToken": "renew the credentials",

@@ -200,9 +200,9 @@ class _Run:
         }
         try:
             Assembly(self._aws.s3, self._place, archive, etags, self.meter).make(planned.pieces, planned.crc, **more)
-            if self._is_whole(planned):
+            if not (fault := self._fault_of(planned)):
                 return True
-            self._progress(f"!!! {archive.key}: S3 has made something else of its parts; it is sent as a whole")
+            self._progress(f"!!! {archive.key}: {fault}; {archive.size / 1e6:.1f} MB are sent")
         except ClientError as error:
             code, why = error_code(error), f"{error_code(error)}: {error_message(error)}"
             size = f"{archive.size / 1e6:.1f} MB"
@@ -213,11 +213,15 @@ class _Run:
                 self._progress(f"!!! {archive.key}: S3 does not copy what it shares ({why}); {size} are sent")
         return False
 
-    def _is_whole(self, planned: Planned) -> bool:
-        """Whether S3 has computed the CRC-32 of the archive's file. Where S3 computes none, it has compared nothing."""
+    def _fault_of(self, planned: Planned) -> str:
+        """Why what S3 has made may not be the archive's file: it is deleted then. "" where its CRC-32 is the same."""
         key = self._place.folder + planned.archive.key
         found = self._aws.s3.head_object(Bucket=self._place.bucket, Key=key, ChecksumMode="ENABLED")
-        if found.get("ChecksumCRC32") == encoded(planned.crc) and found["ContentLength"] == planned.archive.size:
-            return True
+        crc = found.get("ChecksumCRC32")
+        if crc == encoded(planned.crc) and found["ContentLength"] == planned.archive.size:
+            return ""
         self._aws.s3.delete_object(Bucket=self._place.bucket, Key=key)
-        return False
+        if crc is None:
+            self._refused = True
+            return "S3 computes no checksum of what it copies, so nothing shows whether that is whole"
+        return "S3 has made something else of its parts"
