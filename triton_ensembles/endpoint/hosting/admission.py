@@ -29,7 +29,9 @@ from triton_ensembles.endpoint.hosting.policy import least_recently_used
 from triton_ensembles.endpoint.hosting.spec import Budgets
 
 _MOST_LOADS = most_loads(os.cpu_count() or 1)
-_MOST_WAITING = 4 * _MOST_LOADS  # with those that wait for unloads, each of which takes Triton a second
+# More may wait for unloads, each of which takes Triton a second, as long as they hold this share of the budget: what
+# they have evicted is away meanwhile.
+_WAITING_SHARE = 8
 # Beside others, no load begins that would fill the budget to the last byte: models and the server grow with requests.
 _KEPT_SHARE = 64
 _LEAST_KEPT = 4 << 20  # bytes
@@ -171,8 +173,14 @@ class Admission:
 
     def _must_wait(self, alone: bool) -> bool:
         loads = self.loading.values()
-        crowded = len(loads) >= _MOST_WAITING or any(each.alone for each in loads)
-        return crowded or self._loads_begun >= _MOST_LOADS or (alone and bool(self.loading))
+        waiting = sum(each.bytes for each in loads if not each.begun)
+        crowded = len(loads) >= _MOST_LOADS and waiting * _WAITING_SHARE > self._budget
+        return (
+            crowded
+            or any(each.alone for each in loads)
+            or self._loads_begun >= _MOST_LOADS
+            or (alone and bool(self.loading))
+        )
 
     @property
     def _loads_begun(self) -> int:
