@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import json
+import urllib.error
+import urllib.request
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +20,7 @@ import tritonclient.http as http
 from PIL import Image
 from tritonclient.utils import InferenceServerException
 
+from checkout import ROOT
 from pipelines.dali_pipe import preprocess
 from tests.ensembles.clients import PHOTOGRAPHS
 from tests.ensembles.small import BERT, BERT_OPTIONS, BLOCKS, RESNET, RESNET_SEEDS, YOLO, YOLO_OPTIONS
@@ -25,11 +31,15 @@ from triton_ensembles.artifacts.resnet50_torchscript import fill as fill_resnet
 from triton_ensembles.artifacts.yolo_onnx import fill as fill_yolox
 from triton_ensembles.artifacts.yolox import Yolox
 from triton_ensembles.building.built import Built, choose
+from triton_ensembles.building.gateway import stage_gateway
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.plan import plan_build
+from triton_ensembles.errors import EnsembleError
 from triton_ensembles.examples.answer import answer_lines
 from triton_ensembles.examples.folder import read_examples
-from triton_ensembles.triton.targets import fused
+from triton_ensembles.gateway.table import read_table
+from triton_ensembles.triton.gateway_server import GatewayServer
+from triton_ensembles.triton.targets import CPU, fused
 
 Array = npt.NDArray[Any]
 SCORE, IOU, MOST = 0.25, 0.45, 100  # as in the recipe
@@ -105,6 +115,47 @@ def test_both_versions_of_resnet_are_served(small_client: Any, version: int) -> 
     classes, scores = expected_classes(version, image)
     np.testing.assert_array_equal(answer["CLASSES"][0], classes)
     np.testing.assert_allclose(answer["SCORES"][0], scores, rtol=1e-3)
+
+
+def invoke(server: GatewayServer, **asked: Any) -> tuple[int, dict[str, Any]]:
+    request = urllib.request.Request(f"http://{server.sagemaker_url}/invocations", json.dumps(asked).encode())
+    try:
+        with urllib.request.urlopen(request, timeout=300) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+@pytest.mark.parametrize("version", [None, "1", "2"])
+def test_the_gateway_answers_with_the_version_that_the_client_names(small_server: GatewayServer, version: str) -> None:
+    """Without one it is the newest."""
+    payload = {"img": base64.b64encode(SHOTS["china"]).decode()}
+    status, answer = invoke(
+        small_server, modelname=RESNET, payload=payload, **({"version": version} if version else {})
+    )
+    _, scores = expected_classes(int(version or 2), SHOTS["china"])
+    assert (status, answer["version"]) == (200, version or "2")
+    np.testing.assert_allclose([each["score"] for each in answer["result"]], scores, rtol=1e-3)
+
+
+def test_the_gateway_says_which_versions_there_are(small_server: GatewayServer) -> None:
+    status, answer = invoke(small_server, modelname=RESNET, version="3", payload={"img": ""})
+    assert status == 404 and sorted(answer["versions"]) == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "reason"),
+    [("resnet50 = 3", "no version 3; it has 1, 2"), ("resnet = 1", "has the steps preprocess, resnet50, postprocess")],
+)
+def test_a_pinned_ensemble_that_cannot_be_is_refused(
+    small: dict[str, Built], small_places: Places, tmp_path: Path, steps: str, reason: str
+) -> None:
+    path = tmp_path / "models.toml"
+    table = (ROOT / "gateway" / "models.toml").read_text().partition('[[models]]\nname = "yolov5"')[0]
+    path.write_text(table.replace("preprocess = 1, resnet50 = 1", steps))
+    elsewhere = replace(small_places, build=tmp_path)
+    with pytest.raises(EnsembleError, match=reason):
+        stage_gateway([small[RESNET]], read_table(path), path, elsewhere, CPU)
 
 
 def test_both_versions_are_in_the_manifest_and_in_clones(small: dict[str, Built], tmp_path: Path) -> None:

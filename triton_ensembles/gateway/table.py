@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
 from triton_ensembles.errors import EnsembleError
@@ -82,10 +82,21 @@ class Model(_Frozen):
         return hash((self.name, self.version))
 
 
+class Pinned(_Frozen):
+    """An ensemble of the other versions of another one's steps: Triton has one config for all versions of a model."""
+
+    of: str = Field(min_length=1)
+    """The ensemble of the project."""
+    steps: dict[str, PositiveInt] = Field(min_length=1)
+    """The versions by step, as the folders in git are named. The other steps run what they run in the other."""
+
+
 class Table(_Frozen):
     """The whole file."""
 
     models: tuple[Model, ...] = Field(min_length=1)
+    ensembles: dict[str, Pinned] = Field(default_factory=dict)
+    """Ensembles that the command ``gateway`` makes from others, by the name of Triton's model."""
     largest_body: int = Field(LARGEST_BODY, gt=0)
     """Bytes of a request; a larger one gets status 413."""
 
@@ -127,7 +138,7 @@ def _fault(error: ErrorDetails, text: str) -> str:
     entry = _lines_of_models(text)[where[1]] if len(where) > 1 and isinstance(where[1], int) else 0
     if error["type"] == "extra_forbidden":
         key = str(where[-1])
-        known = {name for model in (Table, Model, Input) for name in model.model_fields}
+        known = {name for model in (Table, Model, Input, Pinned) for name in model.model_fields}
         said = f"unknown key {key!r}" + (f"; did you mean {meant!r}?" if (meant := nearest(key, known)) else "")
         where.pop()
     place = ".".join(str(part) for part in where if not isinstance(part, int))

@@ -6,6 +6,7 @@ destination names an instance type. They do not apply to a model repository for 
 
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.gateway_server import TABLE
 from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 
 # Keys in the cache of a repository, for what rules ask again for each model.
@@ -18,6 +19,11 @@ def for_sagemaker(repository: Repository, destination: Destination) -> bool:
 
 def is_archive(repository: Repository) -> bool:
     return repository.form is Form.ARCHIVE
+
+
+def is_of_gateway(repository: Repository) -> bool:
+    """Whether its models are for the gateway's container, which serves all of them: its table is beside them."""
+    return repository.tree.get(TABLE) is not None
 
 
 def is_packed(repository: Repository, destination: Destination) -> bool:

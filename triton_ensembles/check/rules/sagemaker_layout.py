@@ -7,7 +7,7 @@ from triton_ensembles.check.examples import IDENTITY, SCALE, ensemble, python_mo
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Form, Model, Repository
 from triton_ensembles.check.rule import Example, Server, rule
-from triton_ensembles.check.rules.sagemaker import is_archive, is_packed
+from triton_ensembles.check.rules.sagemaker import is_archive, is_of_gateway, is_packed
 from triton_ensembles.spelling import listed
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
@@ -92,7 +92,7 @@ def sagemaker_root_config(repository: Repository) -> Iterator[Finding]:
     bad=Example(GOOD, beside=_beside(GOOD, "another_ensemble")),
 )
 def sagemaker_several_ensembles(repository: Repository, destination: Destination) -> Iterator[Finding]:
-    if not is_packed(repository, destination) or repository.is_one_model:
+    if not is_packed(repository, destination) or repository.is_one_model or is_of_gateway(repository):
         return
     found = [model for model in repository.models if model.is_ensemble and ENSEMBLE.search(model.file.text)]
     inner = {step.model_name for model in found for step in model.config.ensemble_scheduling.step}
@@ -118,6 +118,8 @@ def sagemaker_several_ensembles(repository: Repository, destination: Destination
 def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> Iterator[Finding]:
     if not is_packed(repository, destination) or repository.is_one_model or len(repository.models) < 2:
         return
+    if is_of_gateway(repository):
+        return
     models = repository.models
     if not any(model.has_config for model in models) or any(model.is_ensemble for model in models):
         return
@@ -142,6 +144,8 @@ def sagemaker_no_ensemble(repository: Repository, destination: Destination) -> I
 )
 def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Iterator[Finding]:
     repository = model.repository
+    if is_of_gateway(repository):
+        return
     if (repository.form is Form.FOLDER and not destination.instance) or not model.is_ensemble or not model.has_config:
         return
     if ENSEMBLE.search(model.file.text) or not model.file.text:
@@ -178,6 +182,8 @@ def sagemaker_ensemble_not_seen(model: Model, destination: Destination) -> Itera
 def sagemaker_ensemble_mistaken(model: Model, destination: Destination) -> Iterator[Finding]:
     if not is_packed(model.repository, destination) or model.is_ensemble or len(model.repository.models) < 2:
         return
+    if is_of_gateway(model.repository):
+        return
     if match := ENSEMBLE.search(model.file.text):
         yield Finding(
             model.file.place(match.start()),
@@ -194,7 +200,9 @@ def sagemaker_ensemble_mistaken(model: Model, destination: Destination) -> Itera
     severity=Severity.NOTE,
 )
 def sagemaker_many_models(repository: Repository, destination: Destination) -> Iterator[Finding]:
-    if is_packed(repository, destination) and not repository.is_one_model and len(repository.models) > 5:
+    if not is_packed(repository, destination) or is_of_gateway(repository):
+        return
+    if not repository.is_one_model and len(repository.models) > 5:
         yield Finding(
             Place(repository.shown),
             f"the archive has {len(repository.models)} folders",
