@@ -24,6 +24,7 @@ from triton_ensembles.building.gateway import stage_gateway
 from triton_ensembles.building.places import Places
 from triton_ensembles.commands.reports import warn_of_random_weights
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.gateway.table import read_table
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.gateway_server import TABLE
 from triton_ensembles.triton.targets import CPU
@@ -95,7 +96,7 @@ def _bf16(built: list[Built], scratch: Path, results: Results, progress: Progres
 def _own(
     name: str, built: list[Built], table: Path, places: Places, tolerance: float, models: Sequence[str]
 ) -> GatewayContender:
-    folder = stage_gateway(built, table, places, CPU.name)
+    folder = stage_gateway(built, read_table(table), table, places, CPU)
     steps = (find_step(each.repository) for each in built)
     about = "uvicorn; in tritonserver " + ", ".join(map("{}: {}".format, (each.name for each in built), steps))
     return own_gateway(name, about, folder, tolerance, models)

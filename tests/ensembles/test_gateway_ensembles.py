@@ -37,7 +37,7 @@ from triton_ensembles.examples.answer import answer_lines
 from triton_ensembles.examples.folder import read_examples
 from triton_ensembles.gateway.table import read_table
 from triton_ensembles.triton.gateway_server import GatewayServer
-from triton_ensembles.triton.targets import fused
+from triton_ensembles.triton.targets import CPU, fused
 
 Array = npt.NDArray[Any]
 SCORE, IOU, MOST = 0.25, 0.45, 100  # as in the recipe
@@ -301,7 +301,7 @@ def test_a_text_that_cannot_be_used_is_refused_with_its_row(small_client: Any, t
 @pytest.fixture(scope="module")
 def gateway(small: dict[str, Built], small_places: Places) -> Iterator[GatewayServer]:
     path = ROOT / "gateway" / "models.toml"
-    folder = stage_gateway(list(small.values()), read_table(path), path, small_places, "cpu")
+    folder = stage_gateway(list(small.values()), read_table(path), path, small_places, CPU)
     with GatewayServer(folder, log=small_places.build / "gateway.log") as server:
         yield server
 
@@ -344,7 +344,7 @@ def test_a_version_that_no_step_has_is_refused_by_its_place(
         (ROOT / "gateway" / "models.toml").read_text().replace('steps_version = "1"', 'steps_version = "7"')
     )
     with pytest.raises(EnsembleError, match="resnet version 1: no step of resnet has a version 7"):
-        stage_gateway(list(small.values()), read_table(path), path, small_places, "cpu")
+        stage_gateway(list(small.values()), read_table(path), path, small_places, CPU)
 
 
 def test_they_are_built_by_name_only(places: Places) -> None:

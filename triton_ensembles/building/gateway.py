@@ -8,22 +8,27 @@ from pathlib import Path
 from triton_ensembles.archive.manifest import MANIFEST, python_of
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.places import Places
+from triton_ensembles.building.refusal import refuse_faults
 from triton_ensembles.building.staging import place
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import remove
 from triton_ensembles.gateway.table import Model, Table
 from triton_ensembles.triton.gateway_server import TABLE
 from triton_ensembles.triton.model_config import CONFIG, format_config, read_config
+from triton_ensembles.triton.targets import Target
 
 NAME = "gateway"
 
 
-def ensembles_of(table: Table, having: Sequence[str], path: Path) -> list[str]:
+def ensembles_of(table: Table, having: Sequence[str], path: Path, target: Target) -> list[str]:
     """The ensembles that the table needs, of those that the project has. Their names are those of Triton's models.
 
     Raises:
-        EnsembleError: it names a model that no ensemble makes.
+        EnsembleError: it names a model that no ensemble makes, or a version that ``target`` cannot have.
     """
+    if target.fuses and (pinned := [str(each) for each in table.models if each.steps_version]):
+        message = f"{pinned[0]} has a steps_version, and a fused ensemble has one version of each step"
+        raise EnsembleError(message, path=path, cure="use --target cpu, or leave it out of the table")
     wanted = list(dict.fromkeys(each.model for each in table.models))
     for name in wanted:
         if name not in having:
@@ -32,14 +37,14 @@ def ensembles_of(table: Table, having: Sequence[str], path: Path) -> list[str]:
     return wanted
 
 
-def stage_gateway(built: Sequence[Built], table: Table, path: Path, places: Places, target: str) -> Path:
+def stage_gateway(built: Sequence[Built], table: Table, path: Path, places: Places, target: Target) -> Path:
     """Write build/TARGET/gateway: the models of all of them, the table at ``path``, and a manifest. Returns the folder.
 
     Raises:
-        EnsembleError: they are for different Pythons, or the table has a version that no step has.
+        EnsembleError: they are for different Pythons, have faults together, or have not the version of a table's model.
     """
     python = python_of({each.name: each.repository for each in built})
-    folder = places.repository(target, NAME)
+    folder = places.repository(target.name, NAME)
     remove(folder)
     for each in built:
         for source in sorted(path for path in each.repository.iterdir() if path.is_dir()):
@@ -51,6 +56,7 @@ def stage_gateway(built: Sequence[Built], table: Table, path: Path, places: Plac
     weights = "random" if any(each.random for each in built) else "pretrained"
     manifest = {"python": python, "weights": weights, "ensembles": {each.name: each.manifest for each in built}}
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    refuse_faults(folder, target.destination, "the gateway's models have faults together")
     return folder
 
 
@@ -59,8 +65,7 @@ def _write_version(folder: Path, model: Model, table: Path) -> None:
     config, version = read_config(folder / model.model / CONFIG), model.steps_version
     pinned = [step for step in config.ensemble_scheduling.step if (folder / step.model_name / version).is_dir()]
     if not pinned:
-        message = f"{model}: no step of {model.model} has a version {version}"
-        raise EnsembleError(message, path=table, cure="a fused ensemble has one version only; build it for TARGET=cpu")
+        raise EnsembleError(f"{model}: no step of {model.model} has a version {version}", path=table)
     for step in pinned:
         step.model_version = int(version)
     config.name = model.served

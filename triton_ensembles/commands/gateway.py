@@ -57,15 +57,13 @@ def gateway(
         message = "the table of the gateway's models is missing"
         raise EnsembleError(message, path=table_path, cure="write it as docs/gateway.md says")
     table = read_table(table_path)
-    names = ensembles_of(table, [each.name for each in find_ensembles(places.ensembles)], table_path)
+    built_for = target_of(target, image, instance) if archive else options.target_served_here(target, image, instance)
+    names = ensembles_of(table, [each.name for each in find_ensembles(places.ensembles)], table_path, built_for)
     ports = Ports(http_port, grpc_port, metrics_port, port)
-    if archive:
-        built_for = target_of(target, image, instance)
-    else:
-        built_for = options.target_served_here(target, image, instance)
+    if not archive:
         ports.refuse_busy(GatewayServer.port_names)  # before the build, which may take long
     built = build_all(tuple(names), weights, weights_dir, built_for)
-    folder = stage_gateway(built, table, table_path, places, built_for.name)
+    folder = stage_gateway(built, table, table_path, places, built_for)
     if archive:
         written = places.archive(built_for.name, NAME)
         write_archive(folder, written, progress=output.progress())

@@ -9,6 +9,7 @@ import click
 from triton_ensembles.building.places import Places
 from triton_ensembles.deploy.resource_names import check_endpoint_name
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.paths import user_folder
 from triton_ensembles.project import FALLBACK, chosen_project, find_project, no_project
 from triton_ensembles.triton.releases import check_image, check_instance
 from triton_ensembles.triton.targets import NAMES, Target, target_of
@@ -34,6 +35,12 @@ def places_if_any() -> Places | None:
         return Places.of(chosen_project(chosen))
     project = find_project(Path.cwd()) or context.meta.get(FALLBACK)
     return Places.of(project) if project else None
+
+
+def profiles_folder() -> Path:
+    """Where ``profile`` keeps what it has measured: in build/ of the project, or else in the user's folder."""
+    places = places_if_any()
+    return (places.build if places else user_folder()) / "profiles"
 
 
 class _Checked(click.ParamType[str]):

@@ -11,7 +11,6 @@ from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.price import hosting_price
 from triton_ensembles.deploy.resource_names import check_endpoint_name
 from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.paths import user_folder
 from triton_ensembles.planning.chosen_profiles import chosen_profiles
 from triton_ensembles.planning.day import read_day
 from triton_ensembles.planning.document import document
@@ -174,7 +173,7 @@ def plan(
     if not instances:
         raise click.UsageError("--instance is missing: give a type such as ml.c7i.2xlarge")
     wanted = _traffic(traffic, models, rate, day, allow_gaps=allow_gaps)
-    archives = chosen_profiles(profiles, _profiles_folder())
+    archives = chosen_profiles(profiles, options.profiles_folder())
     hosts = [host_of(name, slack, disk) for name in dict.fromkeys(instances)]
     found = make_plan(
         archives, wanted, hosts, counts, Goal(p99, cold), price, requests, batch or 0, timed_progress("plan")
@@ -224,12 +223,6 @@ def _asking(aws: Aws | None) -> AskAws | None:
     if aws is None or not aws.has_credentials:
         return None
     return lambda instance: hosting_price(aws, instance)
-
-
-def _profiles_folder() -> Path:
-    """Where ``profile`` keeps what it has measured."""
-    places = options.places_if_any()
-    return (places.build if places else user_folder()) / "profiles"
 
 
 def _from_endpoint(

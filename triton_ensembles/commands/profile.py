@@ -23,7 +23,6 @@ from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.examples.folder import Examples, examples_of, read_examples
 from triton_ensembles.files import file_digest, read_json
 from triton_ensembles.fused.plan import PLAN
-from triton_ensembles.paths import user_folder
 from triton_ensembles.perf.inputs import UserInputs
 from triton_ensembles.profiling.answers import Load
 from triton_ensembles.profiling.kept import kept_profile, profile_file
@@ -141,7 +140,7 @@ def profile(
     load = Load((1, *concurrencies), batches, seconds, UserInputs(input_data, shapes))
     fresh = fresh or bool(input_data or shapes)  # a profile does not say what was sent
     served_here = options.target_served_here(target, image, instance)
-    folder = output or profiles_folder()
+    folder = output or options.profiles_folder()
     done: list[dict[str, Any]] = []
     failed: dict[str, EnsembleError] = {}
     every = _each_alone(chosen(names))
@@ -167,12 +166,6 @@ def profile(
     output_of.document({"profiles": done, "failed": failures})
     if failed:
         raise EnsembleError(summary_of(failed, len(every), "could not be profiled", "archives"))
-
-
-def profiles_folder() -> Path:
-    """Where profiles are kept: in build/ of the project, or else in the user's folder."""
-    places = options.places_if_any()
-    return (places.build if places else user_folder()) / "profiles"
 
 
 def _each_alone(selected: Chosen) -> list[tuple[str, Chosen]]:

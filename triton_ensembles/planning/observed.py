@@ -13,7 +13,7 @@ import numpy as np
 from triton_ensembles.deploy.aws import Aws, aws_errors, if_exists
 from triton_ensembles.deploy.bucket import S3Prefix
 from triton_ensembles.deploy.sagemaker_endpoint import existing_endpoint
-from triton_ensembles.deploy.uploads import stored_archives
+from triton_ensembles.deploy.stored import stored_archives
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.planning.cloudwatch import Seen, seen
 from triton_ensembles.planning.prices import Quote
