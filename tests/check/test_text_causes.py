@@ -10,7 +10,7 @@ import pytest
 from tests.check.test_mutations import ENSEMBLE as LARGE_ENSEMBLE
 from tests.check.test_mutations import MODEL as LARGE_MODEL
 from triton_ensembles.check.checker import check
-from triton_ensembles.check.examples import ensemble, io_tensor, parameter, python_model, step
+from triton_ensembles.check.examples import IDENTITY, ensemble, io_tensor, parameter, python_model, step
 from triton_ensembles.check.fault import Fault, Severity
 from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
@@ -324,3 +324,15 @@ def test_what_follows_swapped_brackets_is_read_as_it_was_meant(tmp_path: Path, t
     """Otherwise its keys and values are all faults of the group before."""
     (fault,) = faults(tmp_path, MODEL.replace(DYNAMIC, "").replace(GROUPS, text))
     assert (fault.rule, fault.cure) == ("config-syntax", "swap the two")
+
+
+def test_an_empty_path_of_an_environment_is_no_fault(tmp_path: Path) -> None:
+    """Otherwise a model is refused that the server runs with its usual Python."""
+    assert faults(tmp_path, MODEL + parameter("EXECUTION_ENV_PATH", "")) == []
+
+
+def test_an_auto_complete_config_that_returns_none_is_a_fault(tmp_path: Path) -> None:
+    """Otherwise a server that completes configs refuses what the checker passes."""
+    method = "    @staticmethod\n    def auto_complete_config(config):\n        return None\n\n    def execute"
+    stage(Example(MODEL, {"1/model.py": IDENTITY.replace("    def execute", method, 1)}), tmp_path, "model")
+    assert [fault.rule for fault in check([tmp_path]).faults] == ["model-py-auto-complete"]

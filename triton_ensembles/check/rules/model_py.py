@@ -238,7 +238,11 @@ def model_py_auto_complete(model: Model) -> Iterator[Finding]:
             own = _own_arguments(method, on_class=True)
             if own is None:
                 continue
-            returns = any(isinstance(each, ast.Return | ast.Raise) for each in own_nodes(method))
+            returns = any(
+                isinstance(each, ast.Raise)
+                or (isinstance(each, ast.Return) and not (each.value is None or _is_none(each.value)))
+                for each in own_nodes(method)
+            )
             if not _takes(method, own + 1):
                 message = "Triton calls auto_complete_config on the class, with the config as its only argument"
             elif not returns and not any(isinstance(each, ast.Yield | ast.YieldFrom) for each in own_nodes(method)):
@@ -247,6 +251,10 @@ def model_py_auto_complete(model: Model) -> Iterator[Finding]:
                 continue
             cure = "write @staticmethod and def auto_complete_config(config): … and end it with return config"
             yield Finding(file.place(method), message, effect, cure)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _uncallable(model: Model, name: str, argument: str, effect: str) -> Iterator[Finding]:

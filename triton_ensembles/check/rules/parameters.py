@@ -41,6 +41,26 @@ def label_file_missing(model: Model) -> Iterator[Finding]:
         )
 
 
+@rule(
+    "label_filename is no folder",
+    source="core r24.10 filesystem/implementations/local.h ReadTextFile; measured on tritonserver 2.51.0",
+    bad=Example(python_model(outputs=_LABELLED), {"1/model.py": IDENTITY, "labels.txt": None}),
+    good=Example(python_model(outputs=_LABELLED), {"1/model.py": IDENTITY, "labels.txt": "cat\ndog\n"}),
+    server=Server.DIES,
+)
+def label_file_is_folder(model: Model) -> Iterator[Finding]:
+    for index, output in enumerate(model.config.output):
+        path = safe_path(output.label_filename.lstrip("/"))
+        entry = model.get(path) if path else None
+        if entry is not None and entry.is_folder:
+            yield Finding(
+                model.at("output", index, "label_filename"),
+                f"{path} is a folder",
+                "tritonserver aborts when it loads the model",
+                "name the file with the labels",
+            )
+
+
 def _is_elsewhere(model: Model, name: str) -> bool:
     """Whether a path with .. leads to another file of the repository, or out of it, where nothing is known."""
     path = posixpath.normpath(join(model.root, name.lstrip("/")))
