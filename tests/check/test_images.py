@@ -10,7 +10,7 @@ import boto3
 import pytest
 
 from tests.check.packing import IO, Content, ensemble_of, faults, members, rules, write
-from triton_ensembles.check.examples import GRAPH_IDENTITY
+from triton_ensembles.check.examples import GRAPH_IDENTITY, IDENTITY, SCALE, ensemble, python_model
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import instance_of, release_of, releases
 
@@ -238,6 +238,49 @@ def test_a_pipeline_of_a_newer_dali(record: dict[str, object], faulty: bool, tmp
     found = faults(write(tmp_path / "a.tar.gz", files), image="24.09")
     assert [fault.rule for fault in found] == ["pipeline-dali"] * faulty
     assert all(fault.place.path.endswith("one/1/model.dali") for fault in found)
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("specific { versions: [ 1, 2 ] }", ["one/2/model.plan"]),
+        ("specific { versions: [ 1 ] }", []),
+        ("all { }", ["one/2/model.plan"]),
+    ],
+)
+def test_the_plan_of_every_version_that_is_served(policy: str, expected: list[str], tmp_path: Path) -> None:
+    """Otherwise the second version is not known to fail before it does."""
+    config = str(PLAN["one/config.pbtxt"]) + f"version_policy {{ {policy} }}"
+    artifacts = {
+        f"one/{number}/model.plan": {"facts": {"tensorrt": "10.4.0", "compute_capability": built}}
+        for number, built in ((1, "8.6"), (2, "7.5"))
+    }
+    files: dict[str, Content] = {
+        **PLAN,
+        "one/config.pbtxt": config,
+        "one/2/model.plan": b"plan",
+        "manifest.json": json.dumps({"artifacts": artifacts}),
+    }
+    found = faults(write(tmp_path / "a.tar.gz", files), image="24.09", instance="ml.g5.xlarge")
+    named = [str(each.place) for each in found if each.rule == "plan-compute-capability"]
+    assert [name.partition("!")[2] for name in named] == expected
+
+
+def test_the_gateways_archive_has_several_ensembles(tmp_path: Path) -> None:
+    """Its container serves them all; SageMaker's own front end would serve one."""
+    files: dict[str, Content] = {
+        f"{name}/{path}": content
+        for name in ("one", "two")
+        for path, content in (("config.pbtxt", ensemble(SCALE).replace("scale", f"{name}.scale")), ("1", None))
+    }
+    files |= {
+        f"{name}.scale/{path}": content
+        for name in ("one", "two")
+        for path, content in (("config.pbtxt", python_model()), ("1/model.py", IDENTITY))
+    }
+    several = {"sagemaker-several-ensembles"}
+    assert several <= rules(write(tmp_path / "a.tar.gz", files))
+    assert not several & rules(write(tmp_path / "b.tar.gz", files | {"models.toml": ""}))
 
 
 @pytest.mark.parametrize(

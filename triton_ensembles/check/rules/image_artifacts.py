@@ -28,13 +28,13 @@ from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import Release, agree, image_of, instance_of, is_cpu_image, releases, version
 
 
-def _artifact(model: Model, name: str) -> dict[str, Any]:
-    """The manifest's record of ``<step>/1/<name>``; the build puts the ensemble's name before that of the step."""
+def _artifact(model: Model, path: str) -> dict[str, Any]:
+    """The manifest's record of ``<step>/<path>``; the build puts the ensemble's name before that of the step."""
     data = manifest(model.repository)
     artifacts = data.get("artifacts")
-    for path, record in artifacts.items() if isinstance(artifacts, dict) else ():
-        step, _, rest = str(path).partition("/")
-        if rest.endswith(f"/{name}") and model.folder in (step, f"{data.get('ensemble')}.{step}"):
+    for key, record in artifacts.items() if isinstance(artifacts, dict) else ():
+        step, _, rest = str(key).partition("/")
+        if rest == path and model.folder in (step, f"{data.get('ensemble')}.{step}"):
             return record if isinstance(record, dict) else {}
     return {}
 
@@ -51,11 +51,18 @@ def _fact(record: dict[str, Any], key: str) -> str:
     return str(value) if isinstance(value, str | int | float) else ""
 
 
-def _plans(model: Model) -> list[Place]:
-    if backend_of(model).name != "tensorrt" or model.repository.form is Form.SOURCE:
-        return []
-    name = model.config.default_model_filename or "model.plan"
-    return [model.place(f"{folder}/{name}") for folder in model.versions.values() if model.get(f"{folder}/{name}")]
+def _files(model: Model, default: str) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """The model's file in each version that is served, and its record in the manifest."""
+    name = model.config.default_model_filename or default
+    for number in model.served_versions():
+        path = f"{model.versions[number]}/{name}"
+        if model.get(path):
+            yield model.place(path), _artifact(model, path)
+
+
+def _plans(model: Model) -> Iterator[tuple[Place, dict[str, Any]]]:
+    if backend_of(model).name == "tensorrt" and model.repository.form is not Form.SOURCE:
+        yield from _files(model, "model.plan")
 
 
 @rule(
@@ -64,13 +71,14 @@ def _plans(model: Model) -> list[Place]:
 )
 def plan_compute_capability(model: Model, destination: Destination) -> Iterator[Finding]:
     instance = instance_of(destination.instance)
-    record = _artifact(model, model.config.default_model_filename or "model.plan")
-    built = _fact(record, "compute_capability")
-    if instance is None or not instance.gpu or not built or built == instance.compute_capability:
+    if instance is None or not instance.gpu:
         return
-    if _fact(record, "hardware_compatibility") == "ampere_plus" and version(instance.compute_capability) >= (8,):
-        return
-    for place in _plans(model):
+    for place, record in _plans(model):
+        built = _fact(record, "compute_capability")
+        if not built or built == instance.compute_capability:
+            continue
+        if _fact(record, "hardware_compatibility") == "ampere_plus" and version(instance.compute_capability) >= (8,):
+            continue
         yield Finding(
             place,
             f"this plan was built on a GPU of compute capability {built}, and {destination.instance} has "
@@ -87,11 +95,12 @@ def plan_compute_capability(model: Model, destination: Destination) -> Iterator[
 )
 def plan_tensorrt(model: Model, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
-    built = _fact(_artifact(model, model.config.default_model_filename or "model.plan"), "tensorrt")
-    # tensorrt.__version__ may leave the build out.
-    if image is None or not image.tensorrt or not built or agree(built, image.tensorrt):
+    if image is None or not image.tensorrt:
         return
-    for place in _plans(model):
+    for place, record in _plans(model):
+        built = _fact(record, "tensorrt")
+        if not built or agree(built, image.tensorrt):  # tensorrt.__version__ may leave the build out
+            continue
         yield Finding(
             place,
             f"this plan was built with TensorRT {built}, and Triton {image.release} has TensorRT {image.tensorrt}",
@@ -107,20 +116,20 @@ def plan_tensorrt(model: Model, destination: Destination) -> Iterator[Finding]:
 )
 def plan_unknown(model: Model, destination: Destination) -> Iterator[Finding]:
     image, instance = image_of(destination), instance_of(destination.instance)
-    record = _artifact(model, model.config.default_model_filename or "model.plan")
-    unknown = []
-    if image and not (_fact(record, "tensorrt") and image.tensorrt):
-        missing = "the image's" if _fact(record, "tensorrt") else "the plan's"
-        unknown.append(f"{missing} version of TensorRT is unknown")
-    if instance and instance.gpu and not _fact(record, "compute_capability"):
-        unknown.append("the GPU that it was built on is unknown")
-    for place in _plans(model) if unknown else ():
-        yield Finding(
-            place,
-            f"it is unknown whether this plan loads: {' and '.join(unknown)}",
-            "TensorRT loads a plan only in the version, and on the GPU architecture, that built it",
-            "build plans in the image and on the instance type that serve them",
-        )
+    for place, record in _plans(model):
+        unknown = []
+        if image and not (_fact(record, "tensorrt") and image.tensorrt):
+            missing = "the image's" if _fact(record, "tensorrt") else "the plan's"
+            unknown.append(f"{missing} version of TensorRT is unknown")
+        if instance and instance.gpu and not _fact(record, "compute_capability"):
+            unknown.append("the GPU that it was built on is unknown")
+        if unknown:
+            yield Finding(
+                place,
+                f"it is unknown whether this plan loads: {' and '.join(unknown)}",
+                "TensorRT loads a plan only in the version, and on the GPU architecture, that built it",
+                "build plans in the image and on the instance type that serve them",
+            )
 
 
 @rule(
@@ -132,19 +141,18 @@ def pipeline_dali(model: Model, destination: Destination) -> Iterator[Finding]:
     image = image_of(destination)
     if image is None or not image.dali or backend_of(model).name != "dali" or is_cpu_image(destination):
         return
-    name = model.config.default_model_filename or "model.dali"
-    record = _artifact(model, name)
-    tools = _table(record, "made_from", "tools").items()
-    installed = [str(made) for tool, made in tools if str(tool).startswith("nvidia-dali")]
-    for made in [_fact(record, "dali")] if _fact(record, "dali") else installed:
-        if version(made)[:2] > version(image.dali)[:2]:
-            yield Finding(
-                model.place(f"{next(iter(model.versions.values()), '1')}/{name}"),
-                f"this pipeline was serialized by DALI {made}, and Triton {image.release} has DALI {image.dali}",
-                "an older DALI may not read what a newer one wrote: the load fails on the first unknown operator or "
-                "argument",
-                f"serialize it with DALI {image.dali}, or in the image tritonserver:{image.release}-py3",
-            )
+    for place, record in _files(model, "model.dali"):
+        tools = _table(record, "made_from", "tools").items()
+        installed = [str(made) for tool, made in tools if str(tool).startswith("nvidia-dali")]
+        for made in [_fact(record, "dali")] if _fact(record, "dali") else installed:
+            if version(made)[:2] > version(image.dali)[:2]:
+                yield Finding(
+                    place,
+                    f"this pipeline was serialized by DALI {made}, and Triton {image.release} has DALI {image.dali}",
+                    "an older DALI may not read what a newer one wrote: the load fails on the first unknown operator "
+                    "or argument",
+                    f"serialize it with DALI {image.dali}, or in the image tritonserver:{image.release}-py3",
+                )
 
 
 @rule(
