@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -25,6 +26,25 @@ def test_the_image_is_pinned_runs_without_root_and_copies_what_there_is() -> Non
         assert path.startswith("dist/") or (ROOT / path).is_file(), path  # dist/: the wheel, which `make image` writes
     for script in (of["CMD"], of["HEALTHCHECK"].partition("CMD ")[2]):
         assert f"gateway/{script.strip('[]').strip(chr(34))}" in copied
+
+
+def test_the_dockerfile_keeps_the_usual_rules() -> None:
+    """What hadolint says with its defaults: DL3002, DL3006, DL3007, DL3020, DL3025, DL3042, DL4006 and the like."""
+    found = instructions()
+    kinds = [kind for kind, _ in found]
+    assert kinds[0] == "FROM" and kinds.count("CMD") == 1 and kinds.count("HEALTHCHECK") == 1
+    assert "ADD" not in kinds and "SHELL" not in kinds and "MAINTAINER" not in kinds
+    users = [rest for kind, rest in found if kind == "USER"]
+    assert users and kinds.index("USER") > max(place for place, kind in enumerate(kinds) if kind in ("RUN", "COPY"))
+    for kind, rest in found:
+        if kind in ("CMD", "ENTRYPOINT"):
+            assert isinstance(json.loads(rest), list)  # signals reach the program, not a shell
+        if kind == "HEALTHCHECK":
+            assert isinstance(json.loads(rest.partition("CMD ")[2]), list)
+        if kind == "RUN":
+            assert not re.search(r"\bsudo\b|\|\s*(ba)?sh\b|apt-get upgrade|:latest", rest)
+            for command in re.findall(r"pip install[^&]*", rest):
+                assert "--no-cache-dir" in command and ("--require-hashes" in command or "--no-deps" in command)
 
 
 def test_the_scripts_are_the_shells_and_give_options_that_the_entry_point_has() -> None:
