@@ -107,7 +107,7 @@ def _write(model: onnx.ModelProto, source: Path, job: Job) -> Facts:
     onnx.checker.check_model(model)
     job.output.write_bytes(model.SerializeToString(deterministic=True))
     facts: Facts = {"head": head, "relative_difference_to_source": float(f"{_compare(job.output, source, head):.1e}")}
-    licenses = [each.value for each in model.metadata_props if each.key == "license"]
+    licenses = [each.value for each in model.metadata_props if each.key.strip().lower() in ("license", "licence")]
     return facts | ({"license": licenses[0]} if licenses else {})
 
 

@@ -19,6 +19,8 @@ _WITH_GRAPHS = frozenset(
     {"If", "Loop", "Scan", "SequenceMap", "BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch"}
 )
 
+_LICENSE = ("license", "licence")  # exporters differ in spelling and case
+
 
 def read_onnx(message: Message) -> ModelFile:
     """Raises the errors of :mod:`protobuf`."""
@@ -35,7 +37,7 @@ def read_onnx(message: Message) -> ModelFile:
             opsets[domain] = version
         elif number == 14:  # metadata_props
             key, text = _pair(message, value)
-            license_ = text if key == "license" else license_
+            license_ = text if key.strip().lower() in _LICENSE and text.strip() else license_
         elif number == 25:  # a function, which is used as an operator
             own.add(_function(message, value))
     if graph is None:
