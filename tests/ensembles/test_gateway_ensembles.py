@@ -6,7 +6,8 @@ import base64
 import io
 import json
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -298,26 +299,18 @@ def test_a_text_that_cannot_be_used_is_refused_with_its_row(small_client: Any, t
 # The gateway before all three
 
 
-@pytest.fixture(scope="module")
-def gateway(small: dict[str, Built], small_places: Places) -> Iterator[GatewayServer]:
-    path = ROOT / "gateway" / "models.toml"
-    folder = stage_gateway(list(small.values()), read_table(path), path, small_places, CPU)
-    with GatewayServer(folder, log=small_places.build / "gateway.log") as server:
-        yield server
-
-
-def post(gateway: GatewayServer, **body: Any) -> Any:
-    request = urllib.request.Request(f"http://{gateway.sagemaker_url}/invocations", json.dumps(body).encode())
+def post(server: GatewayServer, **body: Any) -> Any:
+    request = urllib.request.Request(f"http://{server.sagemaker_url}/invocations", json.dumps(body).encode())
     with urllib.request.urlopen(request, timeout=300) as answer:
         return json.loads(answer.read())
 
 
 @pytest.mark.parametrize(("asked", "version"), [({"version": "1"}, 1), ({"version": 2}, 2), ({}, 2)])
 def test_each_version_of_resnet_answers_by_its_number(
-    gateway: GatewayServer, small: dict[str, Built], asked: dict[str, Any], version: int
+    small_server: GatewayServer, small: dict[str, Built], asked: dict[str, Any], version: int
 ) -> None:
     image = SHOTS["flower"]
-    found = post(gateway, modelname=RESNET, payload={"img": base64.b64encode(image).decode()}, **asked)
+    found = post(small_server, modelname=RESNET, payload={"img": base64.b64encode(image).decode()}, **asked)
     classes, scores = expected_classes(version, image)
     labels = (small[RESNET].repository / f"{RESNET}.postprocess/1/imagenet_classes.txt").read_text().splitlines()
     assert found["version"] == str(version)
@@ -325,13 +318,13 @@ def test_each_version_of_resnet_answers_by_its_number(
     np.testing.assert_allclose([each["score"] for each in found["result"]], scores, rtol=1e-3)
 
 
-def test_objects_and_words_are_answered_as_lists(gateway: GatewayServer, small_client: Any) -> None:
+def test_objects_and_words_are_answered_as_lists(small_server: GatewayServer, small_client: Any) -> None:
     image = SHOTS["china"]
-    found = post(gateway, modelname=YOLO, payload={"img": base64.b64encode(image).decode()})
+    found = post(small_server, modelname=YOLO, payload={"img": base64.b64encode(image).decode()})
     direct = ask(small_client, YOLO, {"IMAGE": rows([image])})
     assert len(found["result"]) == direct["COUNT"][0, 0]
     np.testing.assert_allclose([each["box"] for each in found["result"]], direct["BOXES"][0], atol=0.01)
-    words = post(gateway, modelname=BERT, payload={"text": TEXTS[0]})["result"]
+    words = post(small_server, modelname=BERT, payload={"text": TEXTS[0]})["result"]
     direct = ask(small_client, BERT, {"TEXT": np.array([[TEXTS[0].encode()]], dtype=np.object_)})
     assert [each["token"].encode() for each in words] == direct["TOKENS"][0].tolist()
 
@@ -344,7 +337,7 @@ def test_a_version_that_no_step_has_is_refused_by_its_place(
         (ROOT / "gateway" / "models.toml").read_text().replace('steps_version = "1"', 'steps_version = "7"')
     )
     with pytest.raises(EnsembleError, match="resnet version 1: no step of resnet has a version 7"):
-        stage_gateway(list(small.values()), read_table(path), path, small_places, CPU)
+        stage_gateway(list(small.values()), read_table(path), path, replace(small_places, build=tmp_path), CPU)
 
 
 def test_they_are_built_by_name_only(places: Places) -> None:

@@ -19,6 +19,7 @@ from tests.ensembles.small import NAMES
 from triton_ensembles.building.built import Built
 from triton_ensembles.examples.folder import read_examples
 from triton_ensembles.recipe.places import find_ensembles
+from triton_ensembles.triton.gateway_server import GatewayServer
 from triton_ensembles.triton.model_config import read_config
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 from triton_ensembles.triton.server import TritonServer
@@ -53,7 +54,7 @@ def test_the_archive_loads_answers_and_unloads(
 ) -> None:
     is_small = name in NAMES
     built: dict[str, Built] = request.getfixturevalue("small" if is_small else "built")
-    server: TritonServer = request.getfixturevalue("small_server" if is_small else "server")
+    server: TritonServer | GatewayServer = request.getfixturevalue("small_server" if is_small else "server")
     place = tmp_path / "models" / f"{name}0123" / "model"
     place.mkdir(parents=True)
     with tarfile.open(built[name].archive) as tar:
@@ -75,7 +76,9 @@ def test_the_archive_loads_answers_and_unloads(
     assert call(endpoint, "POST", f"/models/{hashed}/invoke", target, body, Content_Type=content_type)[0] == 404
 
 
-def assert_same_as_kserve(server: TritonServer, name: str, body: Any, length: int, output: str, answer: bytes) -> None:
+def assert_same_as_kserve(
+    server: TritonServer | GatewayServer, name: str, body: Any, length: int, output: str, answer: bytes
+) -> None:
     """The SageMaker route answers what KServe v2 answers to the same body."""
     request = urllib.request.Request(f"http://{server.http_url}/v2/models/{name}/infer", body)
     request.add_header("Inference-Header-Content-Length", str(length))
