@@ -28,7 +28,7 @@ def test_from_upload_to_undeploy(run: Run, aws: Aws, archive: Archive) -> None:
     where = ("--bucket", "some-bucket", "--endpoint", "an-endpoint")
     first = run(upload, archive.path, *where)
     assert first.exit_code == 0, first.output
-    assert f"s3://some-bucket/an-endpoint/{archive.key}  uploading" in first.output
+    assert f"s3://some-bucket/an-endpoint/{archive.key}  uploaded, 0.0 MB" in first.output
     assert "unchanged, nothing to do" in run(upload, archive.path, *where).output
 
     options = (archive.path, *where, "--role", ROLE)

@@ -50,7 +50,7 @@ def test_a_short_sweep_of_all(built: dict[str, Built], tmp_path: Path) -> None:
             assert 0 < client.p50_ms <= client.p90_ms <= client.p95_ms <= client.p99_ms
             assert point.requests >= 3
             assert all(step.compute_infer_ms > 0 and step.batch >= 1 and step.executions for step in point.steps)
-        assert report.weights == ("random" if built[name].random else "pretrained")
+        assert report.weights == built[name].manifest["weights"]
         _check_files(name, tmp_path)
         assert all(step in tables(report) for step in report.steps)
         points = [line for line in said if line.startswith(f"[{name}] concurrency") and "inferences/s" in line]
