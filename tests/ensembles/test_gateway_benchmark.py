@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,9 @@ from tests.benchmarks.runs import FACTS
 from triton_ensembles.building.built import Built
 from triton_ensembles.building.gateway import stage_gateway
 from triton_ensembles.building.places import Places
+from triton_ensembles.gateway.table import read_table
 from triton_ensembles.triton.model_config import read_config
+from triton_ensembles.triton.targets import CPU
 
 
 def reference(folder: Path, places: Places) -> list[GatewayContender]:
@@ -40,7 +43,9 @@ def test_the_gateways_are_loaded_in_turn(
 ) -> None:
     """Otherwise `make bench` ends without the figures of docs/gateway.md, or compares different answers."""
     monkeypatch.setattr(gateway, "CONNECTIONS", (2,))
-    folder = stage_gateway([*small.values()], ROOT / "gateway" / "models.toml", small_places, "cpu")
+    table = ROOT / "gateway" / "models.toml"
+    elsewhere = replace(small_places, build=tmp_path / "build")
+    folder = stage_gateway([*small.values()], read_table(table), table, elsewhere, CPU)
     contenders = [*reference(tmp_path / "reference", small_places), own_gateway(GATEWAY, "", folder, 0.02)]
     results = Results(FACTS)
     results.measured += load_all(contenders, Engines({"resnet": small["resnet"].repository}), 1, 0.2, print)
@@ -51,8 +56,8 @@ def test_the_gateways_are_loaded_in_turn(
             assert cell.throughput > 0 and cell.core_seconds > 0
             assert 0 < cell.latency_ms["p50"] <= cell.latency_ms["p99"]
     assert results.names(Load("resnet", 8, 0)) == [ENGINE]
-    table = gateway.throughput_table(results)
-    assert {len(row) for row in table.rows} == {len(table.header)}
+    printed = gateway.throughput_table(results)
+    assert {len(row) for row in printed.rows} == {len(printed.header)}
 
 
 def test_the_references_models_are_the_ensembles_own(small_places: Places, tmp_path: Path) -> None:
