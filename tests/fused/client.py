@@ -11,7 +11,8 @@ from tritonclient.utils import np_to_triton_dtype
 
 from tests.fused.dags import Request
 
-SECONDS = 300  # a request that takes longer hangs
+SECONDS = 120  # a request that takes longer hangs
+HANGS = "StatusCode.DEADLINE_EXCEEDED"
 
 
 def answer(client: grpc.InferenceServerClient, model: str, request: Request) -> Any:

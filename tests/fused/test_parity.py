@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import tritonclient.grpc as grpc
 
-from tests.fused.client import answer
+from tests.fused.client import HANGS, answer
 from tests.fused.dags import Dag, random_dags
 from tests.fused.forms import Forms, stage_both
 from triton_ensembles.triton.server import TritonServer
@@ -105,6 +105,9 @@ def test_fused_dags_answer_as_drawn(served: Served) -> None:
     for number in served.loaded:
         for request in range(len(served.dags[number].requests)):
             drawn, fused = served.answers(number, request)
+            if isinstance(drawn, tuple) and drawn[0] == HANGS:
+                # Rarely, after a step has returned a tuple beside another branch, 2.51.0 never answers this DAG again.
+                break
             assert agree(drawn, fused), f"{drawn}\n\n{fused}\n\n{served.described(number)}"
 
 
