@@ -151,6 +151,7 @@ class Instance:
         except NeverSent:
             raise
         except ContainerDied:
+            await api.has_ended()  # or the client's next request would meet the same server
             raise _container_ended() from None
         except TimeoutError:
             message = "Your invocation timed out while waiting for a response from the container"

@@ -21,6 +21,7 @@ from triton_ensembles.endpoint.hosting.request import Invocation, Pieces, Reply
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
 _WHOLE = 64 << 10  # bytes; replies up to this size are read at once
 _CONNECT_SECONDS = 10.0
+_END_SECONDS = 5.0
 _POLL_SECONDS = 0.02
 
 
@@ -90,8 +91,8 @@ class TritonApi:
         return Reply(answer.status, headers, body, length, time.perf_counter() - started)
 
     async def has_ended(self) -> bool:
-        """Whether the server ends within the seconds that a connection may take: its port closes a little earlier."""
-        limit = time.monotonic() + _CONNECT_SECONDS
+        """Whether the server has ended, or does so in a moment: its connections close a little earlier."""
+        limit = time.monotonic() + _END_SECONDS
         while not self.closed and time.monotonic() < limit:
             await asyncio.sleep(_POLL_SECONDS)
         return self.closed
