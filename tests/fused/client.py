@@ -11,7 +11,7 @@ from tritonclient.utils import np_to_triton_dtype
 
 from tests.fused.dags import Request
 
-SECONDS = 120  # a request that takes longer hangs
+SECONDS = 60  # a request that takes longer hangs
 HANGS = "StatusCode.DEADLINE_EXCEEDED"
 
 

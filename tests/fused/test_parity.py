@@ -106,8 +106,8 @@ def test_fused_dags_answer_as_drawn(served: Served) -> None:
         for request in range(len(served.dags[number].requests)):
             drawn, fused = served.answers(number, request)
             if isinstance(drawn, tuple) and drawn[0] == HANGS:
-                # Rarely, after a step has returned a tuple beside another branch, 2.51.0 never answers this DAG again.
-                break
+                # 2.51.0 sometimes answers nothing more after a step beside another branch has returned a tuple.
+                pytest.skip(f"tritonserver itself hangs at request {request} of DAG {number}, and after that at any")
             assert agree(drawn, fused), f"{drawn}\n\n{fused}\n\n{served.described(number)}"
 
 
