@@ -52,9 +52,9 @@ def test_json_lines_are_read_in_any_order_and_with_dates(tmp_path: Path, keys: t
         ("5.5,", r"requests\.csv:52: it has no model; write the TargetModel"),
         (",m1", r"requests\.csv:52: it has no time; write ISO 8601"),
         ("5.5", r"requests\.csv:52: it has no model"),
-        ("nan,m1", r"requests\.csv:52: 'nan' is no time"),
-        ("-3,m1", r"'-3' is no time"),
-        ("yesterday,m1", r"'yesterday' is no time"),
+        ("nan,m1", r"requests\.csv:52: 'nan' is not a time"),
+        ("-3,m1", r"'-3' is not a time"),
+        ("yesterday,m1", r"'yesterday' is not a time"),
         ("1763800000000,m1", r"too late for seconds; divide milliseconds by 1000"),
     ],
 )
@@ -89,7 +89,7 @@ def test_pauses_that_come_by_chance_are_no_holes(tmp_path: Path) -> None:
         (["1,a"] * 3, "time,model", "it has 3 requests"),
         (["1,a"] * 30, "time,model", "all its requests have the same time"),
         (["1,a"] * 30, "1,a", r"csv:1: its first line does not name the columns time and model"),
-        (["[1]"], '{"time": 1, "model": "a"}', r"csv:2: it is no JSON object"),
+        (["[1]"], '{"time": 1, "model": "a"}', r"csv:2: it is not a JSON object"),
     ],
 )
 def test_a_file_that_is_no_log_is_refused(tmp_path: Path, lines: list[str], header: str, message: str) -> None:
@@ -102,12 +102,12 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path, lines: list[str], head
     [
         (0, 1.0, 1.0, "0 models cannot be planned"),
         (10**7, 1.0, 1.0, "10000000 models cannot be planned"),
-        (10, -0.5, 1.0, "zipf:-0.5 is no traffic"),
-        (10, float("nan"), 1.0, "zipf:nan is no traffic"),
-        (10, float("inf"), 1.0, "zipf:inf is no traffic"),
-        (10, 1.0, 0.0, "0 is no number of requests a second"),
-        (10, 1.0, float("nan"), "nan is no number of requests a second"),
-        (10, 1.0, float("inf"), "inf is no number of requests a second"),
+        (10, -0.5, 1.0, "zipf:-0.5 is not a kind of traffic"),
+        (10, float("nan"), 1.0, "zipf:nan is not a kind of traffic"),
+        (10, float("inf"), 1.0, "zipf:inf is not a kind of traffic"),
+        (10, 1.0, 0.0, "0 is not a number of requests a second"),
+        (10, 1.0, float("nan"), "nan is not a number of requests a second"),
+        (10, 1.0, float("inf"), "inf is not a number of requests a second"),
     ],
 )
 def test_impossible_traffic_is_refused(models: int, alpha: float, rate: float, message: str) -> None:
@@ -132,8 +132,8 @@ def test_a_day_is_in_proportion_to_its_average(tmp_path: Path) -> None:
     [
         ("1,2,3", "a day's curve has 24 numbers, and this has 3"),
         (",".join(["0"] * 24), "nobody asks at any hour of this day"),
-        (",".join(["1"] * 23 + ["-1"]), "'-1' is no share of a day's requests"),
-        (",".join(["1"] * 23 + ["nan"]), "'nan' is no share of a day's requests"),
+        (",".join(["1"] * 23 + ["-1"]), "'-1' is not a share of a day's requests"),
+        (",".join(["1"] * 23 + ["nan"]), "'nan' is not a share of a day's requests"),
     ],
 )
 def test_a_day_that_is_none_is_refused(text: str, message: str) -> None:

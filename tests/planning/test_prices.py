@@ -33,9 +33,13 @@ def test_another_size_of_a_family_without_gpus_is_an_estimate_and_says_so() -> N
 @pytest.mark.parametrize(
     ("instance", "region", "message"),
     [
-        ("ml.g6.4xlarge", "us-east-1", "there is no price of ml.g6.4xlarge"),
-        ("ml.m7i.large", "us-east-1", "there is no price of ml.m7i.large"),
-        ("ml.c5.xlarge", "eu-central-1", "no price of ml.c5.xlarge in eu-central-1: .* the table has us-east-1 only"),
+        ("ml.g6.4xlarge", "us-east-1", "no price is known for ml.g6.4xlarge"),
+        ("ml.m7i.large", "us-east-1", "no price is known for ml.m7i.large"),
+        (
+            "ml.c5.xlarge",
+            "eu-central-1",
+            "no price is known for ml.c5.xlarge in eu-central-1: .* the table has us-east-1 only",
+        ),
     ],
 )
 def test_without_a_price_there_is_no_sum(instance: str, region: str, message: str) -> None:
@@ -87,8 +91,8 @@ def test_instances_are_those_of_ec2() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("ml.c7i.3xlarge", r"'ml.c7i.3xlarge' is no instance type \(did you mean ml.c7i.\d*xlarge\?\)"),
-        ("ml.nothing", "'ml.nothing' is no instance type"),
+        ("ml.c7i.3xlarge", r"'ml.c7i.3xlarge' is not an instance type \(did you mean ml.c7i.\d*xlarge\?\)"),
+        ("ml.nothing", "'ml.nothing' is not an instance type"),
         ("ml.g4dn.12xlarge", "ml.g4dn.12xlarge has 4 GPUs, and multi-model endpoints take types with one"),
         ("ml.c7g.2xlarge", "ml.c7g.2xlarge has Arm processors"),
     ],

@@ -201,11 +201,13 @@ def _traffic(text: str, models: int | None, rate: float | None, day: str | None,
         try:
             alpha = float(exponent)
         except ValueError:
-            raise click.UsageError(f"'{text}' is no traffic: write zipf:1.1, uniform or the name of a file") from None
+            raise click.UsageError(
+                f"'{text}' is not a kind of traffic: write zipf:1.1, uniform or the name of a file"
+            ) from None
         return zipf(models, alpha, rate).over(curve)
     path = Path(text)
     if not path.is_file():
-        raise click.UsageError(f"'{text}' is no traffic: write zipf:1.1, uniform or the name of a file")
+        raise click.UsageError(f"'{text}' is not a kind of traffic: write zipf:1.1, uniform or the name of a file")
     if models is not None or rate is not None or day is not None:
         raise click.UsageError(f"{text} says models, rate and times itself: leave out --models, --rate and --day")
     return read_invocations(path, allow_gaps=allow_gaps)

@@ -50,7 +50,7 @@ def _numbers(most: int) -> Any:
 def _finite(context: click.Context, parameter: click.Parameter, number: float) -> float:
     """A range lets "nan" pass."""
     if not math.isfinite(number):
-        raise click.BadParameter(f"{number} is no number of seconds", context, parameter)
+        raise click.BadParameter(f"{number} is not a number of seconds", context, parameter)
     return number
 
 

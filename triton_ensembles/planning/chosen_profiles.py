@@ -54,7 +54,9 @@ def _parted(text: str) -> tuple[str, float | None]:
     except ValueError:
         return text, None
     if not (math.isfinite(number) and number > 0):
-        raise EnsembleError(f"'{share}' is no share of the models", cure=f"give a number above 0, such as {name}:0.7")
+        raise EnsembleError(
+            f"'{share}' is not a share of the models", cure=f"give a number above 0, such as {name}:0.7"
+        )
     return name, number
 
 

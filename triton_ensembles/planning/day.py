@@ -43,7 +43,7 @@ def read_day(text: str) -> tuple[float, ...]:
         except ValueError:
             number = math.nan
         if not (math.isfinite(number) and number >= 0):
-            raise EnsembleError(f"'{word}' is no share of a day's requests", path=path, cure=cure)
+            raise EnsembleError(f"'{word}' is not a share of a day's requests", path=path, cure=cure)
         numbers.append(number)
     total = sum(numbers)
     if total <= 0:

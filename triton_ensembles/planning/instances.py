@@ -69,7 +69,7 @@ def _known(name: str) -> dict[str, Any]:
         if f"{near}.{size}" in types:
             meant = f"{near}.{size}"
         raise EnsembleError(
-            f"'{name}' is no instance type" + (f" (did you mean ml.{meant}?)" if meant else ""),
+            f"'{name}' is not an instance type" + (f" (did you mean ml.{meant}?)" if meant else ""),
             cure="give one as SageMaker writes it, such as ml.c7i.2xlarge",
         )
     return found

@@ -90,7 +90,7 @@ def _json_rows(path: Path, lines: list[str]) -> Iterator[tuple[float, str]]:
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            raise EnsembleError("it is no JSON object", path=path, line=number, cure="write one object a line")
+            raise EnsembleError("it is not a JSON object", path=path, line=number, cure="write one object a line")
         time, model = (next((value[key] for key in keys if key in value), "") for keys in (TIMES, MODELS))
         yield _row(path, number, time, model if isinstance(model, str) else "")
 
@@ -98,7 +98,7 @@ def _json_rows(path: Path, lines: list[str]) -> Iterator[tuple[float, str]]:
 def _row(path: Path, line: int, time: object, model: str) -> tuple[float, str]:
     seconds = _seconds(time)
     if seconds is None:
-        what = f"'{time}' is no time" if time not in ("", None) else "it has no time"
+        what = f"'{time}' is not a time" if time not in ("", None) else "it has no time"
         raise EnsembleError(
             what, path=path, line=line, cure="write ISO 8601 or seconds, or leave the line out if nobody asked"
         )

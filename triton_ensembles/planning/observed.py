@@ -118,7 +118,7 @@ def observe(aws: Aws, endpoint: str, hours: float, counts: Sequence[int], price:
     """Read what CloudWatch knows of the endpoint's first variant.
 
     Raises:
-        EnsembleError: there is no such endpoint, it is no multi-model endpoint, it had too few requests;
+        EnsembleError: there is no such endpoint, it is not a multi-model endpoint, it had too few requests;
             or AWS's reason.
     """
     with aws_errors(f"read the metrics of {endpoint}"):
@@ -215,7 +215,7 @@ def _models(aws: Aws, endpoint: str, name: str | None) -> int:
     container = (model or {}).get("PrimaryContainer", {})
     url = container.get("ModelDataUrl", "")
     if container.get("Mode") != "MultiModel" or not url.startswith("s3://"):
-        raise EnsembleError(f"{endpoint} is no multi-model endpoint", cure="plan from profiles instead")
+        raise EnsembleError(f"{endpoint} is not a multi-model endpoint", cure="plan from profiles instead")
     bucket, _, prefix = url.removeprefix("s3://").partition("/")
     return max(1, len(stored_archives(aws, S3Prefix(bucket, prefix))))
 

@@ -61,7 +61,7 @@ def quote(instance: str, region: str, file: Path | None, ask: AskAws | None) -> 
         return Quote(found.dollars, f"AWS price list of {found.date}, {region}")
     if region != TABLE_REGION:
         raise EnsembleError(
-            f"there is no price of {instance} in {region}: AWS's price list did not answer, and the table has "
+            f"no price is known for {instance} in {region}: AWS's price list did not answer, and the table has "
             f"{TABLE_REGION} only",
             cure=f"give prices with --prices FILE, credentials for pricing:GetProducts, or --region {TABLE_REGION}",
         )
@@ -72,7 +72,7 @@ def quote(instance: str, region: str, file: Path | None, ask: AskAws | None) -> 
         dollars = table[sibling] * vcpus(instance) / vcpus(sibling)
         return Quote(dollars, f"estimated by vCPUs from {sibling}, {_SOURCE}", estimated=True)
     raise EnsembleError(
-        f"there is no price of {instance}: AWS's price list did not answer, and the table does not have it",
+        f"no price is known for {instance}: AWS's price list did not answer, and the table does not have it",
         cure="give it with --prices FILE, or credentials for pricing:GetProducts",
     )
 

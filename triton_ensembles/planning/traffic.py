@@ -62,7 +62,8 @@ def zipf(models: int, alpha: float, rate: float) -> Traffic:
     _check_rate(rate)
     if not (math.isfinite(alpha) and 0 <= alpha <= 10):
         raise EnsembleError(
-            f"zipf:{alpha:g} is no traffic", cure="give an exponent from 0 (all alike) to 10, such as zipf:1.1"
+            f"zipf:{alpha:g} is not a kind of traffic",
+            cure="give an exponent from 0 (all alike) to 10, such as zipf:1.1",
         )
     weights = np.arange(1, models + 1, dtype=float) ** -alpha
     text = f"zipf:{alpha:g}" if alpha else "uniform"
@@ -82,5 +83,6 @@ def _check_models(models: int) -> None:
 def _check_rate(rate: float) -> None:
     if not (math.isfinite(rate) and 0 < rate <= _MOST_RATE):
         raise EnsembleError(
-            f"{rate:g} is no number of requests a second", cure=f"give one above 0 and up to {_MOST_RATE:g} with --rate"
+            f"{rate:g} is not a number of requests a second",
+            cure=f"give one above 0 and up to {_MOST_RATE:g} with --rate",
         )

@@ -42,7 +42,7 @@ def label_file_missing(model: Model) -> Iterator[Finding]:
 
 
 @rule(
-    "label_filename is no folder",
+    "label_filename is a file",
     source="core r24.10 filesystem/implementations/local.h ReadTextFile; measured on tritonserver 2.51.0",
     bad=Example(python_model(outputs=_LABELLED), {"1/model.py": IDENTITY, "labels.txt": None}),
     good=Example(python_model(outputs=_LABELLED), {"1/model.py": IDENTITY, "labels.txt": "cat\ndog\n"}),
