@@ -12,7 +12,6 @@ from tritonclient.utils import np_to_triton_dtype
 from tests.fused.dags import Request
 
 SECONDS = 60  # a request that takes longer hangs
-HANGS = "StatusCode.DEADLINE_EXCEEDED"
 
 
 def answer(client: grpc.InferenceServerClient, model: str, request: Request) -> Any:

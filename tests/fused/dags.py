@@ -27,7 +27,8 @@ FAILING = (
     *("raises", "exits", "divides", "refuses", "returns_text", "returns_tuple", "counts_wrong"),
     *("omits", "retypes", "reshapes", "expands", "unicode"),
 )
-"""At most one model of a DAG has one of these: 24.10 sometimes hangs when two branches fail at the same time."""
+"""At most one model of a DAG has one of these, and none that runs beside another: where a step fails while 24.10 starts
+the next one, the server sometimes crashes, or answers nothing more over gRPC (the rule ensemble-branch of check)."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,11 @@ class Model:
                 f'parameters {{ key: "habits" value {{ string_value: "{" ".join(self.habits)}" }} }}',
             ]
         )
+
+    def fail(self, habit: str) -> None:
+        if habit == "exits":
+            self.habits = tuple(each for each in self.habits if each != "async")  # 24.10 hangs
+        self.habits += (habit,)
 
     def _lists(self) -> list[tuple[str, dict[str, str]]]:
         return [("input", self.inputs), ("output", self.outputs)]
@@ -137,23 +143,18 @@ types = st.sampled_from(["STRING", "FP32", *TYPES])
 
 
 @st.composite
-def dags(draw: st.DrawFn) -> Dag:
+def dags(draw: st.DrawFn, failing: str) -> Dag:
     rows = draw(st.sampled_from([0, 2, 4, 4]))
     inputs = [
         Tensor(f"in{number}", draw(types), draw(all_dims), rows > 0, number > 0 and draw(st.booleans()))
         for number in range(draw(st.integers(1, 3)))
     ]
     tensors, uses = list(inputs), []
-    failing = draw(st.integers(0, 3))
     for number in range(draw(st.integers(1, 4))):
         if uses and draw(st.integers(0, 5)) == 0:
-            use = draw(st.sampled_from(uses))
-            if not set(FAILING).intersection(use.model.habits):
-                use, made = _again(use, number, tensors)
-                uses.append(use)
-                tensors += made
-                continue
-        use, made = _use(draw, number, failing, rows, tensors)
+            use, made = _again(draw(st.sampled_from(uses)), number, tensors)
+        else:
+            use, made = _use(draw, number, rows, tensors)
         uses.append(use)
         tensors += made
     read = {name for use in uses for name in use.input_map.values()}
@@ -163,9 +164,28 @@ def dags(draw: st.DrawFn) -> Dag:
     written = [each for each in tensors if each.name.startswith("t")]
     last = [each for each in written if each.name not in read]
     outputs = last + [each for each in written if each not in last and draw(st.integers(0, 3)) == 0]
+    alone = [use for use in uses if not any(_beside(use, other, uses) for other in uses if other is not use)]
+    if alone:
+        draw(st.sampled_from(alone)).model.fail(failing)
     dag = Dag(rows, inputs, [_as_output(each, rows) for each in outputs], draw(st.permutations(uses)))
     dag.requests = [draw(requests(dag)) for _ in range(6)]
     return dag
+
+
+def _beside(one: Use, other: Use, uses: list[Use]) -> bool:
+    """Whether neither of the two waits for the other."""
+    return not (_waits(one, other, uses) or _waits(other, one, uses))
+
+
+def _waits(later: Use, earlier: Use, uses: list[Use]) -> bool:
+    """Whether there is a path of tensors from ``earlier`` to ``later``."""
+    written = set(earlier.output_map.values())
+    for use in uses[uses.index(earlier) + 1 :]:  # they are made in an order in which they can run
+        if written.intersection(use.input_map.values()):
+            written.update(use.output_map.values())
+            if use is later:
+                return True
+    return False
 
 
 def _as_output(tensor: Tensor, rows: int) -> Tensor:
@@ -175,7 +195,7 @@ def _as_output(tensor: Tensor, rows: int) -> Tensor:
     return Tensor(tensor.name, tensor.type, tensor.dims, rows > 0)
 
 
-def _use(draw: st.DrawFn, number: int, failing: int, rows: int, tensors: list[Tensor]) -> tuple[Use, list[Tensor]]:
+def _use(draw: st.DrawFn, number: int, rows: int, tensors: list[Tensor]) -> tuple[Use, list[Tensor]]:
     own_rows = draw(st.sampled_from([rows, rows, rows, 0, 4, 8]))
     # 24.10 has no requests without inputs to models that batch, so that the first one is there.
     chosen = [draw(st.sampled_from([each for each in tensors if not each.optional]))]
@@ -212,10 +232,6 @@ def _use(draw: st.DrawFn, number: int, failing: int, rows: int, tensors: list[Te
         output_map.popitem()  # an output that nobody reads
     habits = tuple(draw(st.lists(st.sampled_from(HABITS), max_size=2, unique=True)))
     dynamic = own_rows > 0 and draw(st.booleans())
-    if number == failing:
-        habits += (draw(st.sampled_from(FAILING)),)
-    if {"async", "exits"} <= set(habits):  # 24.10 hangs
-        habits = ("exits",)
     model = Model(f"m{number}", own_rows, dynamic, inputs, outputs, habits, draw(st.sampled_from([1, 1, 3])))
     return Use(model, input_map, output_map), made
 
@@ -267,7 +283,7 @@ def _array(type_name: str, shape: list[int], random: np.random.Generator) -> NDA
 
 
 def random_dags(count: int, number: int) -> list[Dag]:
-    """``count`` DAGs; the same ``number`` gives the same ones."""
+    """``count`` DAGs, in which each kind of failure has its turn; the same ``number`` gives the same ones."""
     found: list[Dag] = []
 
     @seed(number)
@@ -278,9 +294,9 @@ def random_dags(count: int, number: int) -> list[Dag]:
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @given(dags())
-    def collect(dag: Dag) -> None:
-        found.append(dag)
+    @given(st.data())
+    def collect(data: st.DataObject) -> None:
+        found.append(data.draw(dags(FAILING[len(found) % len(FAILING)])))
 
     collect()
     return found[1:]  # the first example of hypothesis is always the smallest

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 from triton_ensembles.check.repository import Model
 from triton_ensembles.spelling import nearest
@@ -98,13 +99,29 @@ class Dataflow:
                         done += self._provide(name, lacking)
         return found
 
-    def _settle(self, done: deque[int], waiting: set[int], lacking: list[set[str]]) -> None:
-        """Go on with the steps that have all their tensors, until no other has."""
+    @cached_property
+    def beside(self) -> tuple[int, int] | None:
+        """Two steps that do not wait for each other, if there are any in a flow that Triton loads.
+
+        In any order in which the steps can run, two neighbors without a tensor between them have no path between
+        them either.
+        """
+        lacking = [set(reads.difference(self.inputs)) for reads in self.reads]
+        waiting = set(range(len(self.reads)))
+        order = self._settle(deque(step for step in waiting if not lacking[step]), waiting, lacking)
+        wrong = waiting or any(len(uses) > 1 for uses in self.writers.values())
+        pairs = () if wrong else pairwise(order)
+        return next((pair for pair in pairs if self.writes[pair[0]].isdisjoint(self.reads[pair[1]])), None)
+
+    def _settle(self, done: deque[int], waiting: set[int], lacking: list[set[str]]) -> list[int]:
+        """Go on with the steps that have all their tensors, until no other has. In the order in which they can run."""
+        order = []
         while done:
-            step = done.popleft()
+            order.append(step := done.popleft())
             waiting.discard(step)
             for name in self.writes[step]:
                 done += self._provide(name, lacking)
+        return order
 
     def _provide(self, name: str, lacking: list[set[str]]) -> list[int]:
         """The steps that lacked nothing but ``name``."""

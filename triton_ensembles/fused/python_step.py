@@ -103,15 +103,15 @@ class PythonStep:
 
 
 def text_of(error: BaseException) -> str:
-    """An exception as pybind11 describes it: the deepest frame first, down to the step's own function."""
-    lines = [f"{type(error).__name__}: {error}"]
-    frames, trace = [], error.__traceback__
-    while trace is not None:
-        if _OWN_CODE not in trace.tb_frame.f_code.co_filename:
-            code = trace.tb_frame.f_code
-            frames.append(f"  {code.co_filename}({trace.tb_lineno}): {code.co_name}\n")
+    """An exception as pybind11 describes it: its deepest frame, and those that called that, up to the step's own."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return lines[0] + ("\n\nAt:\n" + "".join(reversed(frames)) if frames else "")
+    frame, frames = trace.tb_frame if trace else None, ""
+    while frame is not None and _OWN_CODE not in frame.f_code.co_filename:
+        frames += f"  {frame.f_code.co_filename}({frame.f_lineno}): {frame.f_code.co_name}\n"
+        frame = frame.f_back
+    return f"{type(error).__name__}: {error}" + (f"\n\nAt:\n{frames}" if frames else "")
 
 
 def _code_of(error: Any) -> str:

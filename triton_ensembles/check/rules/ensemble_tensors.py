@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from triton_ensembles.check.examples import SCALE, ensemble, io_tensor, step
+from triton_ensembles.check.examples import IDENTITY, SCALE, X, ensemble, io_tensor, python_model, step
 from triton_ensembles.check.fault import Finding, Place, Severity
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rule import Example, rule
 from triton_ensembles.check.rules.ensemble_models import Step, steps
 from triton_ensembles.check.rules.tensors import VARIABLE, enumerated, same_shape, tensors, type_name
 from triton_ensembles.check.text.unknown import UnknownValueError
@@ -178,11 +178,19 @@ def ensemble_batch_of_one(model: Model) -> Iterator[Finding]:
     "Fixed shapes agree even where the ensemble's own tensor has a variable length",
     source=f"{SOURCE}: each is compared only with the first declaration, here the -1; measured on tritonserver 2.51.0",
     severity=Severity.WARNING,
-    bad=ensemble(
-        step("scale", {"X": "X"}, {"Y": "T"}),
-        step("pair-sum", {"PAIR": "X"}, {"SUM": "Z"}),
-        inputs=_ANY,
-        outputs=f"{io_tensor('T')}, {io_tensor('Z', dims='1')}",
+    bad=Example(
+        ensemble(
+            step("scale", {"X": "X"}, {"Y": "T"}),
+            step("pair-join", {"PAIR": "X", "X": "T"}, {"SUM": "Y"}),
+            inputs=_ANY,
+            outputs=io_tensor("Y", dims="1"),
+        ),
+        beside={
+            "pair-join/config.pbtxt": python_model(
+                inputs=f"{io_tensor('PAIR', dims='2')}, {X}", outputs=io_tensor("SUM", dims="1")
+            ),
+            "pair-join/1/model.py": IDENTITY,
+        },
     ),
 )
 def ensemble_shape_clash_hidden(model: Model) -> Iterator[Finding]:
