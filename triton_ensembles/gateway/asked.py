@@ -152,7 +152,9 @@ def _find(table: Table, name: str | None, version: str | None) -> Model:
         raise Refused(400, "modelname is missing", models=[*table.by_name])
     versions = table.by_name.get(name, ())
     if not versions:
-        raise Refused(404, f"there is no model {name[:100]!r}; there are {', '.join(table.by_name)}", models=[*table.by_name])
+        raise Refused(
+            404, f"there is no model {name[:100]!r}; there are {', '.join(table.by_name)}", models=[*table.by_name]
+        )
     for each in versions:
         if not version or each.version == version:
             return each
