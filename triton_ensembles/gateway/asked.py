@@ -155,8 +155,10 @@ def _find(table: Table, name: str | None, version: str | None) -> Model:
         raise Refused(
             404, f"there is no model {name[:100]!r}; there are {', '.join(table.by_name)}", models=[*table.by_name]
         )
+    if not version:
+        return versions[0]
     for each in versions:
-        if not version or each.version == version:
+        if each.version == version:
             return each
     known = [each.version for each in versions]
     raise Refused(404, f"{name} has no version {version[:100]!r}; it has {', '.join(known)}", versions=known)
