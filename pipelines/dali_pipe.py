@@ -15,8 +15,8 @@ values 127.5, scale 127.5). The ImageNet mean and deviation of the AWS example b
 
 imagenet_256 and imagenet_232, for the two versions of resnet:
 
-    resize         the shorter side to 256 or 232 pixels, triangular filter
-    crop           the 224 x 224 pixels in the middle
+    resize         the shorter side to 256 or 232 pixels, triangular filter; the longer side to 8192 at most
+    crop           the 224 x 224 pixels in the middle, with the mean of ImageNet where a strip has fewer
     normalise      float32 [3, 224, 224] (value / 255 - mean) / deviation of ImageNet; channels, rows, columns
     DALI_OUTPUT_0
 
@@ -64,6 +64,7 @@ IMAGENET: dict[str, Any] = {
     "std": [0.229 * 255, 0.224 * 255, 0.225 * 255],
 }
 CROP = 224
+LONGEST = 8192  # pixels of a resized side: a strip of 1 x 65535 pixels, 8 kB as a file, would become 13 GB
 LETTERBOX, GREY = 640, 114
 
 Device = Literal["cpu", "mixed"]
@@ -76,9 +77,17 @@ def _decoded(device: Device) -> Any:
 
 
 def imagenet_preprocessing(device: Device, *, shorter: int) -> Any:
-    size = (shorter, shorter)
-    images = fn.resize(_decoded(device), size=size, mode="not_smaller", interp_type=types.INTERP_LINEAR, antialias=True)
-    return fn.crop_mirror_normalize(images, dtype=types.FLOAT, output_layout="CHW", crop=(CROP, CROP), **IMAGENET)
+    images = fn.resize(
+        _decoded(device),
+        size=(shorter, shorter),
+        max_size=LONGEST,
+        mode="not_smaller",
+        interp_type=types.INTERP_LINEAR,
+        antialias=True,
+    )
+    return fn.crop_mirror_normalize(
+        images, dtype=types.FLOAT, output_layout="CHW", crop=(CROP, CROP), out_of_bounds_policy="pad", **IMAGENET
+    )
 
 
 def letterbox(device: Device) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ import tensorflow as tf
 import tritonclient.grpc as triton
 
 from tests.backends.embedding import TABLE, WIDTH, config, embedding, ids, parameter
+from triton_ensembles.processes import descendants
 
 if TYPE_CHECKING:
     from tests.backends.conftest import Array, ModelServer
@@ -147,6 +149,29 @@ def test_what_a_build_makes_loads(model_server: ModelServer, own_format: dict[st
     model_server.load("own", own_config("own"), own_format)
     given = ids(4, 2, 5)
     np.testing.assert_array_equal(model_server.infer("own", ["VECTORS"], IDS=given)["VECTORS"], TABLE[given])
+
+
+def test_weights_that_are_packed_are_not_in_memory_once_more(model_server: ModelServer, tmp_path: Path) -> None:
+    """Otherwise an archive would take its size again, of the pages that the load has read."""
+    kernel = np.random.default_rng(3).standard_normal((1500, 1500)).astype(np.float32)
+    given = ov.opset8.parameter([-1, 1500], np.float32, name="input")
+    scores = ov.opset8.matmul(given, ov.opset8.constant(kernel), transpose_a=False, transpose_b=False)
+    given.output(0).set_names({"input"})
+    scores.output(0).set_names({"scores"})
+    ov.save_model(ov.Model([scores], [given]), tmp_path / "model.xml", compress_to_fp16=False)
+    text = graph_config("large", "scores").replace("model.graphdef", "model.xml").replace("[ 4 ]", "[ 1500 ]")
+    files = {f"1/{name}": (tmp_path / name).read_bytes() for name in ("model.xml", "model.bin")}
+    model_server.load("large", text.replace("[ 3 ]", "[ 1500 ]"), files)
+    weights = str(model_server.repository.resolve() / "large" / "1" / "model.bin")
+    resident = []
+    for pid in descendants(os.getpid()):
+        _, found, rest = Path(f"/proc/{pid}/smaps").read_text().partition(f"{weights}\n")
+        if found:
+            resident.append(int(rest.partition("Rss:")[2].split()[0]) << 10)
+    assert resident and max(resident) < kernel.nbytes / 4
+    rows = np.random.default_rng(4).standard_normal((2, 1500)).astype(np.float32)
+    answer = model_server.infer("large", ["scores"], input=rows)["scores"]
+    np.testing.assert_allclose(answer, rows @ kernel, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,13 @@ from __future__ import annotations
 import base64
 import io
 import json
+import math
+import struct
+import urllib.error
 import urllib.request
+import zlib
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,21 +21,24 @@ import numpy.typing as npt
 import pytest
 import torch
 import tritonclient.http as http
-from PIL import Image
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+from PIL import Image, ImageOps
 from tritonclient.utils import InferenceServerException
 
 from checkout import ROOT
 from pipelines.dali_pipe import preprocess
 from tests.ensembles.clients import PHOTOGRAPHS
-from tests.ensembles.small import BERT, BERT_OPTIONS, BLOCKS, RESNET, RESNET_SEEDS, YOLO, YOLO_OPTIONS
+from tests.ensembles.small import BERT, BERT_OPTIONS, BLOCKS, NAMES, RESNET, RESNET_SEEDS, YOLO, YOLO_OPTIONS
 from triton_ensembles.archive.clones import clone
 from triton_ensembles.artifacts.masked_lm_onnx import fill as fill_bert
 from triton_ensembles.artifacts.resnet50 import ResNet50
 from triton_ensembles.artifacts.resnet50_torchscript import fill as fill_resnet
 from triton_ensembles.artifacts.yolo_onnx import fill as fill_yolox
 from triton_ensembles.artifacts.yolox import Yolox
+from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built, choose
-from triton_ensembles.building.gateway import stage_gateway
+from triton_ensembles.building.gateway import ensembles_of, stage_gateway
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.errors import EnsembleError
@@ -143,7 +151,10 @@ def expected_objects(predictions: Array, sizes: Array, *, decoded: bool) -> list
     (height, width, _), (rows_, columns, _) = sizes.tolist()
     cells = [(x, y, 640 // side) for side in (80, 40, 20) for y in range(side) for x in range(side)]
     found = []
-    for number, row in enumerate(torch.from_numpy(predictions).double().tolist()):
+    for number in np.flatnonzero(predictions[:, 4]):
+        row = predictions[number].astype(np.float64).tolist()
+        if not all(map(math.isfinite, row)):
+            continue
         kind = max(range(80), key=lambda index: row[5 + index])
         score = row[4] * row[5 + kind]
         if score < SCORE:
@@ -171,7 +182,8 @@ def overlap(one: list[float], other: list[float]) -> float:
     wide = max(0.0, min(one[2], other[2]) - max(one[0], other[0]))
     high = max(0.0, min(one[3], other[3]) - max(one[1], other[1]))
     areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (one, other)]
-    return wide * high / (sum(areas) - wide * high)
+    both = sum(areas) - wide * high
+    return wide * high / both if both else 0.0
 
 
 def assert_objects(found: dict[str, Array], number: int, expected: list[tuple[float, int, list[float]]]) -> None:
@@ -199,8 +211,6 @@ def test_yolo_finds_what_torch_finds(small_client: Any, yolox: Yolox, names: lis
         pixels = preprocess(SHOTS[name], "cpu", "letterbox")
         with torch.inference_mode():
             (predictions,) = yolox(torch.from_numpy(pixels[::-1].copy()[None])).numpy()  # BGR
-        from PIL import ImageOps
-
         upright = ImageOps.exif_transpose(Image.open(io.BytesIO(SHOTS[name])))
         scale = 640 / max(upright.size)
         sizes = np.array(
@@ -217,13 +227,51 @@ def test_the_step_takes_both_heads(small_client: Any, cells: int, decoded: bool)
     generator = np.random.default_rng(cells)
     predictions = generator.random((2, cells, 85), dtype=np.float32)
     predictions[..., :4] = predictions[..., :4] * 600 + 5 if decoded else predictions[..., :4] * 2
-    predictions[..., 4] *= generator.random((2, cells)) < 0.02
+    predictions[..., 4] *= generator.random((2, cells)) < 0.2  # more than a thousand candidates
     predictions[1, :, 4] = 0  # nothing in the second image
     sizes = np.array([[[1200, 800, 3], [640, 427, 3]], [[10, 2000, 3], [3, 640, 3]]], np.int32)
     found = ask(small_client, f"{YOLO}.postprocess", {"PREDICTIONS": predictions, "SIZES": sizes})
     for number in range(2):
         assert_objects(found, number, expected_objects(predictions[number], sizes[number], decoded=decoded))
     assert found["COUNT"].tolist()[1] == [0]
+
+
+# Exact in half and single precision, so that no rounding decides which of two equal scores is first.
+SHARES = some.sampled_from([0.25, 0.5, 0.75, 1.0])
+BROKEN = some.sampled_from([math.nan, math.inf])
+
+
+@some.composite
+def detections(draw: some.DrawFn, cells: int) -> Array:
+    """A few objects close to each other, of few classes and scores; some rows are broken, as of an overflow."""
+    rows_ = np.zeros((1, cells, 85), np.float32)
+    for cell in draw(some.lists(some.integers(0, cells - 1), max_size=9, unique=True)):
+        row = rows_[0, cell]
+        if cells == 8400:  # the same box from cells of any stride, or one around the cell
+            x, y = draw(some.sampled_from([(0.5, 0.5), (-70.0, 3.0)]))
+            row[:4] = x, y, draw(some.sampled_from([-2.0, 1.5, 200.0])), 2
+        else:
+            row[:4] = [draw(some.integers(-2, 12)) * 60 for _ in "xy"] + [draw(some.integers(0, 4)) * 30 for _ in "wh"]
+        row[4] = draw(SHARES)
+        for kind in draw(some.sets(some.sampled_from([0, 1, 79]), min_size=1)):
+            row[5 + kind] = draw(SHARES)
+        if draw(some.integers(0, 5)) == 0:
+            row[draw(some.sampled_from([0, 3, 4, 5, 84]))] = draw(BROKEN)
+    return rows_
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=some.data(), width=some.integers(1, 2001), height=some.integers(1, 2001))
+def test_ties_broken_rows_and_boxes_outside_of_the_picture(
+    small_client: Any, data: some.DataObject, width: int, height: int
+) -> None:
+    cells = data.draw(some.sampled_from([8400, 25200]))
+    predictions = data.draw(detections(cells))
+    longer = max(width, height)
+    sizes = np.array([[[height, width, 3], [max(1, round(each * 640 / longer)) for each in (height, width)] + [3]]])
+    inputs = {"PREDICTIONS": predictions, "SIZES": sizes.astype(np.int32)}
+    found = ask(small_client, f"{YOLO}.postprocess", inputs)
+    assert_objects(found, 0, expected_objects(predictions[0], sizes[0], decoded=cells == 25200))
 
 
 def test_an_image_without_objects_and_a_wrong_head_are_answered(small_client: Any) -> None:
@@ -329,6 +377,116 @@ def test_objects_and_words_are_answered_as_lists(small_server: GatewayServer, sm
     assert [each["token"].encode() for each in words] == direct["TOKENS"][0].tolist()
 
 
+def saved(picture: Image.Image, kind: str, **options: Any) -> bytes:
+    stream = io.BytesIO()
+    picture.save(stream, kind, **options)
+    return stream.getvalue()
+
+
+def png(width: int, height: int, lines: bytes, *, bits: int = 8, interlaced: bool = False) -> bytes:
+    """RGB, as Pillow does not write it."""
+    head = struct.pack(">IIBBBBB", width, height, bits, 2, 0, 0, interlaced)
+    chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(lines)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+        for name, content in chunks
+    )
+
+
+def unfiltered(pixels: Array) -> bytes:
+    return b"".join(b"\0" + line.tobytes() for line in pixels)
+
+
+def pictures() -> list[tuple[str, bytes, Image.Image | None]]:
+    """What clients send as an image, and the pixels that it stands for; None for what is refused."""
+    given = Image.open(PHOTOGRAPHS[0]).convert("RGB").resize((321, 215))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    gray, palette, clear = given.convert("L"), given.convert("P"), given.convert("RGBA")
+    clear.putalpha(128)
+    jpeg = saved(given, "JPEG", quality=95)
+    pixels, passes = np.asarray(given), ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4))
+    adam7 = b"".join(
+        unfiltered(pixels[y::down, x::right]) for x, y, right, down in (*passes, (1, 0, 2, 2), (0, 1, 1, 2))
+    )
+    strip = Image.effect_noise((2, 65535), 50).convert("RGB")  # resized as others are, it would be 6 GB
+    good = {
+        "gray JPEG": (saved(gray, "JPEG", quality=95), gray),
+        "CMYK JPEG": (saved(given.convert("CMYK"), "JPEG", quality=95), given),
+        "progressive JPEG": (saved(given, "JPEG", quality=95, progressive=True), given),
+        "JPEG on its side": (saved(given, "JPEG", quality=95, exif=exif), given.transpose(Image.Transpose.ROTATE_270)),
+        "JPEG with more after it": (jpeg + b"more", given),
+        "PNG with a palette": (saved(palette, "PNG"), palette),
+        "PNG with alpha": (saved(clear, "PNG"), given),
+        "PNG of 16 bits": (png(*given.size, unfiltered(pixels.astype(">u2") * 257), bits=16), given),
+        "interlaced PNG": (png(*given.size, adam7, interlaced=True), given),
+        "WebP": (saved(given, "WEBP", lossless=True), given),
+        "BMP": (saved(given, "BMP"), given),
+        "TIFF": (saved(given, "TIFF", compression="tiff_lzw"), given),
+        "one pixel": (saved(given.resize((1, 1)), "PNG"), given.resize((1, 1))),
+        "a strip": (saved(strip, "PNG"), strip),
+    }
+    bad = {
+        "cut off": jpeg[: len(jpeg) // 2],
+        "GIF": saved(given, "GIF"),
+        "text": b"no image",
+        "a bomb": png(20_000, 20_000, b""),
+    }
+    return [(name, *each) for name, each in good.items()] + [(name, each, None) for name, each in bad.items()]
+
+
+def answered(server: GatewayServer, body: bytes, kind: str, name: str) -> tuple[int, Any]:
+    headers = {"Content-Type": kind, "X-Amzn-SageMaker-Custom-Attributes": f"modelname={name}"}
+    request = urllib.request.Request(f"http://{server.sagemaker_url}/invocations", body, headers)
+    try:
+        with urllib.request.urlopen(request, timeout=300) as answer:
+            return answer.status, json.loads(answer.read())["result"]
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())["error"]
+
+
+def test_every_kind_of_image_is_read_or_refused_and_none_harms_another(small_server: GatewayServer) -> None:
+    """All at a time, so that the good and the bad ones meet in batches."""
+    sent = [(name, RESNET, body, meant) for name, body, meant in pictures()]
+    detected = ("a strip", "one pixel", "interlaced PNG", "cut off", "a bomb")
+    sent += [(name, YOLO, *rest) for name, _, *rest in sent if name in detected]
+    with ThreadPoolExecutor(len(sent)) as pool:
+        answers = list(pool.map(lambda each: answered(small_server, each[2], "image/any", each[1]), sent))
+    for (name, model, _, meant), (status, found) in zip(sent, answers, strict=True):
+        if meant is None:
+            assert status == 400 and found.startswith(f"payload.img cannot be used by {model} version "), (name, found)
+            continue
+        assert status == 200, (name, found)
+        _, expected = answered(small_server, saved(meant.convert("RGB"), "PNG"), "image/png", model)
+        if model == RESNET:
+            scores = {each["label"]: each["score"] for each in expected}
+            assert found[0]["label"] in scores, name
+            assert found[0]["score"] == pytest.approx(scores[found[0]["label"]], rel=0.15), name
+        else:
+            assert [each["class"] for each in found] == [each["class"] for each in expected], name
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("no mask", "has 0 times [MASK], and must have it once"),
+        ("[MASK] or [MASK]", "has 2 times [MASK]"),
+        ("[MASK]" + " word" * 510, "has 513 tokens, and BERT takes 512"),
+        ("  ", "has 0 times [MASK]"),
+        ("\U0001f600 שלום\0 [MASK] e\u0301", ""),
+        ("[MASK]" + " word" * 509, ""),
+    ],
+)
+def test_texts_are_answered_or_refused_with_the_field(small_server: GatewayServer, text: str, reason: str) -> None:
+    status, found = answered(small_server, text.encode(), "text/plain", BERT)
+    if reason:
+        assert (
+            status == 400 and found.startswith(f"payload.text cannot be used by {BERT} version 1") and reason in found
+        )
+    else:
+        assert status == 200 and len(found) == 5
+
+
 def test_a_version_that_no_step_has_is_refused_by_its_place(
     small: dict[str, Built], small_places: Places, tmp_path: Path
 ) -> None:
@@ -338,6 +496,27 @@ def test_a_version_that_no_step_has_is_refused_by_its_place(
     )
     with pytest.raises(EnsembleError, match="resnet version 1: no step of resnet has a version 7"):
         stage_gateway(list(small.values()), read_table(path), path, replace(small_places, build=tmp_path), CPU)
+
+
+def test_fused_answers_as_drawn_with_the_locked_packages(small_places: Places, small_server: GatewayServer) -> None:
+    target, path = fused(), small_places.root / "fused.toml"
+    text = (ROOT / "gateway" / "models.toml").read_text()
+    with pytest.raises(EnsembleError, match=r"resnet version 1 has a steps_version, and a fused .*; use --target cpu"):
+        ensembles_of(read_table(ROOT / "gateway" / "models.toml"), NAMES, path, target)
+    path.write_text(f"[[models]]{text.rpartition('[[models]]')[2]}")
+    built = build(
+        small_places.ensembles / BERT, target, small_places, allow_random=True, progress=print, keep_locks=True
+    )
+    folder = stage_gateway([built], read_table(path), path, small_places, target)
+    with GatewayServer(folder, log=small_places.build / "fused.log") as server:
+        for text in (*TEXTS, "no mask"):
+            fused_status, fused_answer = answered(server, text.encode(), "text/plain", BERT)
+            status, answer = answered(small_server, text.encode(), "text/plain", BERT)
+            assert fused_status == status
+            if status == 200:
+                assert [each["token"] for each in fused_answer] == [each["token"] for each in answer]
+            else:
+                assert fused_answer == answer
 
 
 def test_they_are_built_by_name_only(places: Places) -> None:

@@ -56,6 +56,7 @@ _NUMBERS = """        x = self.get(request, "X")
 """
 _WORDS = """        words = self.get(request, "TEXT")[0].decode().split()
         size = self.get(request, "FILE").size
+        print(len(words), "words", flush=True)
         lengths = [len(word) for word in words]
         shares = [length / size if size > 1 else np.nan for length in lengths]
         return [

@@ -17,9 +17,15 @@ SERVICE = "test.Service"
 ANY = {"grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(scope="module", autouse=True)
+async def one_loop(anyio_backend: str) -> AsyncIterator[None]:
+    """For all tests: gRPC has one thread for all servers, which may still call the event loop of the one before."""
+    yield
 
 
 class Service(grpc.GenericRpcHandler):

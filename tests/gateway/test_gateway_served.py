@@ -72,6 +72,8 @@ def asks(name: str, payload: object, **more: object) -> dict[str, Any]:
             {"modelname": "size", "version": "1", "result": [[4]]},
         ),
         (asks("size", {"img": "_-8=\n"}), {"modelname": "size", "version": "1", "result": [[2]]}),
+        (asks("size", {"img": "DATA:;BASE64,Zm91cg"}), {"modelname": "size", "version": "1", "result": [[4]]}),
+        (b'{"modelname": "words", "modelname": "numbers", "payload": {"x": [1]}}', {**NUMBERS, "result": [2]}),
         (b"\xef\xbb\xbf" + json.dumps(asks("numbers", {"x": []})).encode(), {**NUMBERS, "result": []}),
         (
             asks("words", {"text": "a süß word", "img": base64.b64encode(b"four").decode()}),
@@ -98,9 +100,18 @@ def test_a_number_that_json_does_not_have_is_null(gateway: GatewayServer) -> Non
     assert answer["result"] == [{"word": "word", "length": 4, "share": None}]
 
 
-@pytest.mark.parametrize("kind", ["image/jpeg", "image/png", "application/octet-stream"])
-def test_raw_bytes_are_the_payload_and_a_header_names_the_model(gateway: GatewayServer, kind: str) -> None:
-    status, answer, _ = send(gateway, b"\xff\xd8\xff12345", kind, "modelname=s%69ze; version=1; trace=7")
+@pytest.mark.parametrize(
+    ("kind", "attributes"),
+    [
+        ("image/jpeg", "modelname=s%69ze; version=1; trace=7"),
+        ("image/png", "MODELNAME = size ,, Version=, c000b4f9-df62-4c85"),
+        ("application/octet-stream", 'modelname="size";version="1";modelname=size'),
+    ],
+)
+def test_raw_bytes_are_the_payload_and_a_header_names_the_model(
+    gateway: GatewayServer, kind: str, attributes: str
+) -> None:
+    status, answer, _ = send(gateway, b"\xff\xd8\xff12345", kind, attributes)
     assert (status, answer["result"]) == (200, [[8]])
 
 
@@ -110,6 +121,8 @@ def test_kserve_bodies_pass_through_in_json_and_binary(gateway: GatewayServer) -
     status, answer, _ = send(gateway, {"id": "7", "inputs": [{**tensor, "data": [1, 2]}]}, attributes=named)
     assert status == 200 and answer["id"] == "7" and answer["model_version"] == "2"
     assert answer["outputs"][0]["data"] == [10, 20]
+    named_inside = {"modelname": "numbers", "version": 1, "inputs": [{**tensor, "data": [1, 2]}]}
+    assert send(gateway, named_inside)[1]["outputs"][0]["data"] == [2, 3]
 
     content = np.array([1, 2], np.float32).tobytes()
     head = json.dumps(
@@ -128,8 +141,13 @@ def test_kserve_bodies_pass_through_in_json_and_binary(gateway: GatewayServer) -
 @pytest.mark.parametrize(
     ("body", "kind", "attributes", "status", "error"),
     [
-        (asks("nobody", {}), "application/json", "", 404, "there is no model 'nobody'"),
+        (asks("nobody", {}), "application/json", "", 404, "there is no model 'nobody'; there are numbers, w"),
         (asks("numbers", {"x": [1]}, version="9"), "application/json", "", 404, "numbers has no version '9'"),
+        (asks("numbers", {"x": [1]}, version="01"), "application/json", "", 404, "no version '01'; it has 1, 2-beta"),
+        (asks("numbers", {"x": [1]}, version=-1), "application/json", "", 404, "numbers has no version '-1'"),
+        (asks("numbers", {"x": [1]}, version=1.0), "application/json", "", 400, "version must be a string or an int"),
+        (asks("numbers", {"x": [1]}, version=True), "application/json", "", 400, "version must be a string or an int"),
+        ({"modelname": ["size"], "payload": {}}, "application/json", "", 400, "modelname must be a string"),
         ({"payload": {}}, "application/json", "", 400, "modelname is missing"),
         (
             {"modelname": "numbers", "payload": 1},
@@ -156,6 +174,9 @@ def test_kserve_bodies_pass_through_in_json_and_binary(gateway: GatewayServer) -
         (b"", "application/json", "", 400, "the body is empty"),
         (asks("size", {"img": ["AAAA"]}), "application/json", "", 400, "payload.img must be a string"),
         (asks("size", {"img": "~~"}), "application/json", "", 400, "payload.img is not base64"),
+        (asks("size", {"img": "data:image/png,x"}), "application/json", "", 400, "payload.img is not base64"),
+        (asks("waits", {"path": "\ud800"}), "application/json", "", 400, "the body is not JSON in UTF-8"),
+        (asks("waits", {"path": 5}), "application/json", "", 400, "payload.path must be a string"),
         (asks("size", {"img": ""}), "application/json", "", 400, "payload.img is empty"),
         (asks("size", {"img": 7}), "application/json", "", 400, "payload.img must be a string"),
         (asks("numbers", {"x": [-1]}), "application/json", "", 500, "a negative number"),
@@ -250,6 +271,43 @@ def test_other_requests_are_answered_as_http_has_it(
         said = client.makefile("rb").read()
     assert int(said.split()[1]) == status
     assert answer in said
+
+
+OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
+
+
+def spoken(head: bytes, body: bytes) -> bytes:
+    return b"POST /invocations HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n" + body
+
+
+def test_a_body_is_read_however_http_frames_it(gateway: GatewayServer) -> None:
+    """Pipelined over one connection: chunked, with an offer of HTTP/2 , after errors."""
+    bodies = [json.dumps(asks("numbers", {"x": [number]})).encode() for number in range(8)]
+    lengths = [b"Content-Length: %d\r\n" % len(body) for body in bodies]
+    chunked = b"Transfer-Encoding: chunked\r\n"
+    pieces = [b"".join(b"1;a=b\r\n%c\r\n" % letter for letter in body) + b"0\r\nX: y\r\n\r\n" for body in bodies]
+    sent = [
+        spoken(lengths[0], bodies[0]),
+        spoken(OFFER + lengths[1], bodies[1]),
+        b"GET /ping HTTP/1.1\r\nHost: x\r\n" + OFFER + b"\r\n",
+        spoken(chunked, pieces[2]),
+        spoken(OFFER + chunked, pieces[3]),
+        spoken(b"Content-Length: 1\r\n", b"{"),
+        b"PUT /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}",
+        spoken(OFFER + b"Connection: close\r\n" + lengths[4], bodies[4]),
+    ]
+    with socket.create_connection(("127.0.0.1", gateway.ports.sagemaker)) as client:
+        for piece in (b"".join(sent)[start : start + 700] for start in range(0, sum(map(len, sent)), 700)):
+            client.sendall(piece)
+        said = client.makefile("rb").read()
+    assert [int(part[:3]) for part in said.split(b"HTTP/1.1 ")[1:]] == [200, 200, 200, 200, 200, 400, 405, 200]
+    assert [json.loads(b"[" + part.partition(b"]")[0] + b"]") for part in said.split(b'"result":[')[1:]] == [
+        [1.0],
+        [2.0],
+        [3.0],
+        [4.0],
+        [5.0],
+    ]
 
 
 def metrics(server: GatewayServer) -> str:

@@ -31,6 +31,7 @@ BINARY = "application/vnd.sagemaker-triton.binary+json"
 _KEYS = ("modelname", "version", "payload")
 _SEPARATORS = re.compile(r"[;,]")
 _CHARSET = re.compile(r"""\bcharset\s*=\s*["']?([^\s;"']{1,40})""", re.IGNORECASE)
+_QUOTED = re.compile(r'^"(.*)"$')
 _HEADER_SIZE = re.compile(r"json-header-size=(\d{1,9})")
 
 
@@ -71,7 +72,7 @@ def read_request(table: Table, headers: Mapping[str, str], body: bytes) -> Asked
     Raises:
         Refused: 400 for what cannot be read, 404 for unknown models, 415 for other media types and compressed bodies.
     """
-    if (coding := headers.get("content-encoding", "identity").strip().lower()) != "identity":
+    if (coding := headers.get("content-encoding", "").strip().lower()) not in ("", "identity"):
         raise Refused(415, f"Content-Encoding {coding!r} is not taken: send the body as it is")
     kind, _, parameters = headers.get("content-type", "").partition(";")
     kind, attributes = kind.strip().lower(), _attributes(headers.get(ATTRIBUTES.lower(), ""))
@@ -97,15 +98,14 @@ def _read_json(table: Table, attributes: Mapping[str, str], body: bytes) -> Aske
     given = _json(body, "the body")
     if "inputs" in given and "payload" not in given:
         _require_inputs(given)
-        return Asked(_named_in(attributes, table), KServe(body, None))
+        return Asked(_named_in({**attributes, **_named(given)}, table), KServe(body, None))
     for key in given:
         if key not in _KEYS:
             meant = nearest(key, _KEYS)
             raise Refused(400, f"unknown key {key[:100]!r}" + (f"; did you mean {meant!r}?" if meant else ""))
     payload = given.get("payload")
-    model = _find(
-        table, given.get("modelname", attributes.get("modelname")), given.get("version", attributes.get("version"))
-    )
+    named = {**attributes, **_named(given)}
+    model = _find(table, named.get("modelname"), named.get("version"))
     if not isinstance(payload, dict):
         raise Refused(400, "payload must be an object, such as " + _example(model))
     return Asked(model, Fields(payload))
@@ -135,29 +135,42 @@ def _named_in(attributes: Mapping[str, str], table: Table) -> Model:
     return _find(table, attributes["modelname"], attributes.get("version"))
 
 
-def _find(table: Table, name: object, version: object) -> Model:
+def _named(given: Mapping[str, Any]) -> Mapping[str, str]:
+    """The name and version of a body; clients send versions as numbers, too."""
+    found: dict[str, str] = {}
+    for key, kinds, what in (("modelname", str, "a string"), ("version", str | int, "a string or an integer")):
+        value = given.get(key)
+        if isinstance(value, bool) or not isinstance(value, kinds | None):
+            raise Refused(400, f"{key} must be {what}")
+        if value is not None:
+            found[key] = str(value)
+    return found
+
+
+def _find(table: Table, name: str | None, version: str | None) -> Model:
     if name is None:
         raise Refused(400, "modelname is missing", models=[*table.by_name])
-    versions = table.by_name.get(name, ()) if isinstance(name, str) else ()
+    versions = table.by_name.get(name, ())
     if not versions:
-        raise Refused(404, f"there is no model {str(name)[:100]!r}", models=[*table.by_name])
-    if version is None or version == "":
+        raise Refused(
+            404, f"there is no model {name[:100]!r}; there are {', '.join(table.by_name)}", models=[*table.by_name]
+        )
+    if not version:
         return versions[0]
-    wanted = str(version) if isinstance(version, str | int) and not isinstance(version, bool) else None
     for each in versions:
-        if each.version == wanted:
+        if each.version == version:
             return each
     known = [each.version for each in versions]
-    raise Refused(404, f"{name} has no version {str(version)[:100]!r}", versions=known)
+    raise Refused(404, f"{name} has no version {version[:100]!r}; it has {', '.join(known)}", versions=known)
 
 
 @lru_cache(maxsize=256)  # clients send the same again and again
 def _attributes(header: str) -> Mapping[str, str]:
-    """``modelname=resnet;version=1``, percent-encoded where need be; clients may add others of their own."""
+    """``modelname=resnet;version=1``, quoted or percent-encoded where need be; clients may add others of their own."""
     pairs = (part.partition("=") for part in _SEPARATORS.split(header)) if header else ()
     found: dict[str, str] = {}
     for key, _, value in pairs:
-        key, value = key.strip().lower(), unquote(value.strip())
+        key, value = key.strip().lower(), unquote(_QUOTED.sub(r"\1", value.strip()))
         if value and key in ("modelname", "version") and found.setdefault(key, value) != value:
             raise Refused(400, f"{ATTRIBUTES} names two of {key}: {found[key][:100]!r} and {value[:100]!r}")
     return found

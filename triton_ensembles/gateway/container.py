@@ -15,6 +15,7 @@ import uvicorn
 import uvloop
 
 from triton_ensembles.gateway.application import Gateway
+from triton_ensembles.gateway.http1 import Http1
 from triton_ensembles.gateway.table import Table
 from triton_ensembles.gateway.triton import Triton
 from triton_ensembles.processes import die_with_parent
@@ -59,6 +60,7 @@ class Container:
         server = uvicorn.Server(
             uvicorn.Config(
                 Gateway(self.table, triton),
+                http=Http1,
                 lifespan="off",
                 ws="none",
                 proxy_headers=False,

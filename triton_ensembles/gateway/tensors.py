@@ -1,5 +1,6 @@
 """Payloads to tensors, and tensors to results, as the table declares them. No model's numerics are here."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -122,14 +123,16 @@ _JSON_KINDS = {
     "U": "strings",
     "O": "null, objects, and numbers of more than 64 bits",
 }
+_DATA_URL = re.compile(r"\s*data:[^,]{0,200};base64,", re.IGNORECASE)
 _OTHER_BASE64 = str.maketrans("-_", "+/", " \t\r\n")
 
 
 def _encode_file(value: object, source: Input, tensor: Tensor) -> Encoded:
     if isinstance(value, str):
-        _, comma, encoded = value.partition("base64,") if value.startswith("data:") else ("", "", value)
+        if found := _DATA_URL.match(value):
+            value = value[found.end() :]
         try:
-            value = _decoded(encoded if comma else value)
+            value = _decoded(value)
         except ValueError as error:  # binascii.Error is one
             raise Refused(400, f"payload.{source.field} is not base64: {error}") from None
     return _encode_bytes(value, source, tensor)

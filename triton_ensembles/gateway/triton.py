@@ -93,7 +93,10 @@ class Triton:
             return await self._ask("ModelInfer", request, kserve.ModelInferResponse)
         except RpcError as error:
             await _wait_if_lost(error)
-            raise Refused(_STATUS.get(error.status, 500), f"{model}: {error}") from None
+            status, what = _STATUS.get(error.status, 500), str(model)
+            if status == 400 and len(fields := [f"payload.{each.field}" for each in model.inputs.values()]) == 1:
+                what = f"{fields[0]} cannot be used by {model}"
+            raise Refused(status, f"{what}: {error}") from None
 
     async def forward(self, model: Model, body: KServe) -> tuple[int, str, bytes]:
         """Send a body of KServe v2 as it is. Returns the status, the media type and the body of Triton's answer."""

@@ -14,6 +14,7 @@ import triton_python_backend_utils as pb_utils
 
 from triton_ensembles.backends.common.batching import Array, BadInputError, Request, Result, run_batch
 from triton_ensembles.backends.common.instance_engine import InstanceEngine
+from triton_ensembles.backends.common.mapped_pages import let_go
 from triton_ensembles.backends.common.model_instance import LoadError, ModelInstance
 from triton_ensembles.backends.common.padding import run_padded
 from triton_ensembles.backends.openvino.tensors import read, reason, variable_axes
@@ -45,6 +46,7 @@ class CompiledModel:
             self._engines = InstanceEngine(model, partial(_request, core, graph, _options(core, model)), _THREADS)
         except RuntimeError as error:
             raise LoadError(f"OpenVINO cannot compile {model.file.name}: {reason(error)}") from error
+        let_go(model.file.with_suffix(".bin"))
 
     def answer(self, requests: Sequence[Request]) -> list[Result]:
         with self._engines.engine(len(requests)) as request:

@@ -44,6 +44,7 @@ class Container:
         gateway: whether it is the gateway's container, with its table in the repository.
 
     Attributes:
+        name: of what is started, for messages.
         on_death: called with the reason whenever the server ends by itself. Its models are gone then.
         on_restart: called whenever the server is ready again after that.
         stuck: the server is doing something that cannot be canceled, so ``stop`` kills it instead of waiting.
@@ -64,6 +65,7 @@ class Container:
         self._startup_seconds = startup_seconds
         self._python = python
         self._kind = GatewayServer if gateway else SageMakerServer
+        self.name = "the gateway's container" if gateway else "tritonserver"
         self._sizes = EnvironmentSizes()
         self._processes = ModelProcesses()
         self._looking = threading.Lock()
@@ -215,7 +217,7 @@ class Container:
         self._api.close()
         found = os.waitid(os.P_PID, self._server.pid, os.WEXITED | os.WNOWAIT)
         how = f"signal {found.si_status}" if found and found.si_code != os.CLD_EXITED else "exiting"
-        self.on_death(f"tritonserver ended by {how}")
+        self.on_death(f"{self.name} ended by {how}")
         self._restarting = asyncio.get_running_loop().create_task(self._restart())
 
     async def _restart(self) -> None:
@@ -225,7 +227,7 @@ class Container:
             try:
                 await self.start()
             except (EnsembleError, OSError) as error:
-                self.on_death(f"tritonserver does not start again: {error}")
+                self.on_death(f"{self.name} does not start again: {error}")
                 pause = min(_LONGEST_PAUSE, pause * 2 + 1)
                 await asyncio.sleep(pause)
             else:

@@ -183,7 +183,8 @@ class Instance:
 
     def _started(self) -> None:
         self._models.container_started()
-        self._report.event("instance-started", f"tritonserver is ready (process {self._container.server.pid})")
+        ready = f"{self._container.name} is ready (process {self._container.server.pid})"
+        self._report.event("instance-started", ready)
 
     def _died(self, reason: str) -> None:
         self._disk.environment_bytes = 0  # they are removed before the next server starts

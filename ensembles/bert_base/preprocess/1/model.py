@@ -29,7 +29,7 @@ class TritonPythonModel:
         try:
             rows = [self.tokenized(number, text) for number, text in enumerate(texts)]
         except ValueError as error:
-            return pb_utils.InferenceResponse([], pb_utils.TritonError(str(error)))
+            return pb_utils.InferenceResponse(error=pb_utils.TritonError(str(error), pb_utils.TritonError.INVALID_ARG))
         ids = np.zeros((len(rows), max(map(len, rows))), np.int32)  # [PAD] is token 0
         mask = np.zeros_like(ids)
         for number, row in enumerate(rows):

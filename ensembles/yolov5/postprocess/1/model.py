@@ -67,7 +67,8 @@ class TritonPythonModel:
         """Boxes [n, 4], scores [n] and classes [n] of one image, best first."""
         kinds = rows[:, 5:].argmax(axis=1)
         scores = rows[:, 4] * np.take_along_axis(rows[:, 5:], kinds[:, None], axis=1)[:, 0]
-        chosen = np.flatnonzero(scores >= self.score)
+        sound = np.isfinite(rows[:, :4]).all(axis=1) & np.isfinite(scores)  # half precision may overflow
+        chosen = np.flatnonzero(sound & (scores >= self.score))
         chosen = chosen[np.argsort(-scores[chosen], kind="stable")[:CANDIDATES]]
         boxes = corners(self.decode(rows, chosen))
         kept = best(boxes, kinds[chosen], self.iou)[: self.most]
