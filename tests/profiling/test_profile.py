@@ -38,7 +38,7 @@ def profiles(draw: st.DrawFn) -> Profile:
 
     def answers(concurrency: int, batch: int) -> Answers:
         p50, p95, p99 = sorted(draw(st.tuples(above_0, above_0, above_0)))
-        return Answers(concurrency, batch, draw(above_0), p50, p95, p99, draw(_SECONDS))
+        return Answers(concurrency, batch, draw(above_0), p50, p95, p99, draw(_SECONDS), draw(_SECONDS))
 
     return Profile(
         archive=draw(st.text(min_size=1, max_size=20).map(lambda text: text.encode(errors="replace").decode())),
@@ -53,6 +53,8 @@ def profiles(draw: st.DrawFn) -> Profile:
         unpack_core_seconds=draw(_SECONDS),
         load_seconds=draw(above_0),
         load_core_seconds=draw(_SECONDS),
+        first_seconds=draw(_SECONDS),
+        in_turn_seconds=draw(_SECONDS),
         unload_seconds=draw(_SECONDS),
         server=draw(_MEMORY),
         loaded=tuple(Loaded(count, draw(_MEMORY)) for count in counts),
@@ -76,10 +78,15 @@ PROFILE = Profile(
     unpack_core_seconds=0.1,
     load_seconds=1.0,
     load_core_seconds=0.5,
+    first_seconds=0.05,
+    in_turn_seconds=0.02,
     unload_seconds=0.2,
     server=MEMORY,
     loaded=(Loaded(1, MEMORY), Loaded(4, MEMORY)),
-    answers=(Answers(1, 1, 100.0, 0.01, 0.02, 0.03, 0.005), Answers(4, 1, 150.0, 0.02, 0.03, 0.04, 0.005)),
+    answers=(
+        Answers(1, 1, 100.0, 0.01, 0.02, 0.03, 0.005, 0.009),
+        Answers(4, 1, 150.0, 0.02, 0.03, 0.04, 0.005, 0.019),
+    ),
     machine=Machine("any", 2, 1 << 34),
     versions=Versions("2.51.0", "0.2.0", "3.11"),
 )
@@ -107,7 +114,7 @@ def _set(*keys: str | int, to: object) -> Callable[[Any], None]:
     [
         (_set("sha256", to="f" * 64), "this is the profile of another archive, of sha256 ffffffffffff…"),
         (_set("sha256", to="F" * 64), "'sha256' is"),
-        (_set("schema", to=2), "this profile has schema 2, and 1 is known here"),
+        (_set("schema", to=1), "this profile has schema 1, and 2 is known here"),
         (_set("schema", to=True), "this profile has schema true"),
         (lambda value: value.pop("schema"), "it has no 'schema'"),
         (lambda value: value.pop("unload_seconds"), "it has no 'unload_seconds'"),
