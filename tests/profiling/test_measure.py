@@ -39,7 +39,7 @@ def test_an_archive_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     archive = _archive(tmp_path, "pair", files)
 
     result = _profile(archive)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 0, f"{result.output}{result.exception}"
     (found,) = json.loads(result.stdout)["profiles"]
     measured = read_profile(Path(found["file"]), file_digest(archive))
     assert (found["measured"], measured.archive, measured.ensemble, measured.form) == (
