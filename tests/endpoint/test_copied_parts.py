@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.endpoint.conftest import BUCKET
 
@@ -50,3 +52,19 @@ def test_an_object_is_made_of_parts_of_others(s3: Any, copy: Any) -> None:
 def test_what_s3_refuses_is_refused(copy: Any, refused: Any, request_of: dict[str, Any], code: str) -> None:
     """Otherwise an upload that works here would end halfway on AWS."""
     assert refused(copy, number=1, **request_of)[0] == code
+
+
+def test_of_several_programs_that_complete_an_upload_one_does(s3: Any, copy: Any) -> None:
+    """As on AWS: the others find no such upload any more, and the object. Two runs of ``upload`` may fill the same."""
+    parts = [copy(number) for number in range(1, 5)]
+
+    def complete(_: int) -> str:
+        try:
+            s3.complete_multipart_upload(**copy.where, MultipartUpload={"Parts": parts})
+        except ClientError as error:
+            assert s3.head_object(Bucket=BUCKET, Key="copied")["ContentLength"] == 4 * len(BYTES)
+            return str(error.response["Error"]["Code"])
+        return "complete"
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(complete, range(4))) == ["NoSuchUpload"] * 3 + ["complete"]
