@@ -19,7 +19,6 @@ def profile(
     load_cores: float = 0.5,
     unload: float = 0.0,
     first: float = 0.0,
-    in_turn: float = 0.0,
     unpack: float = 0.5,
     answer: float = 0.01,
     core: float = 0.01,
@@ -36,7 +35,6 @@ def profile(
             p95_seconds=answer * max(1, number / lanes),
             p99_seconds=answer * max(1, number / lanes),
             core_seconds=core,
-            server_seconds=answer,
         )
         for number in (1, 2, 4, 8)
     )
@@ -54,7 +52,6 @@ def profile(
         load_seconds=load,
         load_core_seconds=load_cores,
         first_seconds=max(first, answer),
-        in_turn_seconds=max(in_turn, answer),
         unload_seconds=unload,
         server=Memory(anonymous_bytes=int(server * MIB), mapped_bytes=0),
         loaded=tuple(

@@ -141,15 +141,6 @@ def test_the_first_answer_after_a_load_is_part_of_a_cold_start() -> None:
         assert max(closed.warm.p50, found.warm.p50) < 0.02
 
 
-def test_answers_take_as_long_as_those_of_models_that_have_rested() -> None:
-    """One model asked without a pause is faster than a thousand asked in turn, which is what is planned."""
-    traffic, host = zipf(10, 1.1, 4), Host("x", 8, 8 * GIB)
-    profiles = [(profile(answer=0.01, core=0.005, in_turn=0.014), 1.0)]
-    closed, found = predict(profiles, traffic, host), simulated(profiles, traffic, host, 1, 5_000)
-    assert closed.warm and found.warm
-    assert closed.warm.p50 == pytest.approx(0.014, rel=0.1) == pytest.approx(found.warm.p50, rel=0.1)
-
-
 def test_a_model_asked_more_often_than_it_answers_has_an_endless_queue() -> None:
     """Its one instance group answers 100 a second, whatever other cores are idle."""
     one = profile(memory=10, answer=0.01, core=0.005)

@@ -38,7 +38,7 @@ def profiles(draw: st.DrawFn) -> Profile:
 
     def answers(concurrency: int, batch: int) -> Answers:
         p50, p95, p99 = sorted(draw(st.tuples(above_0, above_0, above_0)))
-        return Answers(concurrency, batch, draw(above_0), p50, p95, p99, draw(_SECONDS), draw(_SECONDS))
+        return Answers(concurrency, batch, draw(above_0), p50, p95, p99, draw(_SECONDS))
 
     return Profile(
         archive=draw(st.text(min_size=1, max_size=20).map(lambda text: text.encode(errors="replace").decode())),
@@ -54,7 +54,6 @@ def profiles(draw: st.DrawFn) -> Profile:
         load_seconds=draw(above_0),
         load_core_seconds=draw(_SECONDS),
         first_seconds=draw(_SECONDS),
-        in_turn_seconds=draw(_SECONDS),
         unload_seconds=draw(_SECONDS),
         server=draw(_MEMORY),
         loaded=tuple(Loaded(count, draw(_MEMORY)) for count in counts),
@@ -79,14 +78,10 @@ PROFILE = Profile(
     load_seconds=1.0,
     load_core_seconds=0.5,
     first_seconds=0.05,
-    in_turn_seconds=0.02,
     unload_seconds=0.2,
     server=MEMORY,
     loaded=(Loaded(1, MEMORY), Loaded(4, MEMORY)),
-    answers=(
-        Answers(1, 1, 100.0, 0.01, 0.02, 0.03, 0.005, 0.009),
-        Answers(4, 1, 150.0, 0.02, 0.03, 0.04, 0.005, 0.019),
-    ),
+    answers=(Answers(1, 1, 100.0, 0.01, 0.02, 0.03, 0.005), Answers(4, 1, 150.0, 0.02, 0.03, 0.04, 0.005)),
     machine=Machine("any", 2, 1 << 34),
     versions=Versions("2.51.0", "0.2.0", "3.11"),
 )

@@ -99,10 +99,9 @@ def profile(
     """Measure what an archive takes of this machine, in the server that a multi-model endpoint runs: for `plan`.
 
     Bytes packed, unpacked and left in /tmp; seconds and processor time of unpacking and loading; memory of 1, 4 and 16
-    loaded copies under names of their own, as an endpoint of many variants has them; the first answer after a load, and
-    those of copies that are asked in turn; latency and processor time of the answers of one, by concurrency and rows.
-    Arguments are those of serve: ensembles of the project are built, repositories
-    packed, archives taken as they are.
+    loaded copies under names of their own, as an endpoint of many variants has them; the first answer after a load;
+    latency and processor time of its answers, by concurrency and rows. Arguments are those of serve: ensembles of the
+    project are built, repositories packed, archives taken as they are.
 
     \b
       profile bert_trt --target fused       what one of a thousand fused ones takes

@@ -69,9 +69,7 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, quantiles: int = 64)
         EnsembleError: no request of this batch was measured.
     """
     answers = _answers(profile, batch)
-    # Single answers were measured of the fewest rows. Of models that are asked in turn, all are as slow as those.
-    alone, least = answers[0], _answers(profile, 0)[0]
-    later = max(0.0, profile.in_turn_seconds - least.server_seconds)
+    alone, least = answers[0], _answers(profile, 0)[0]  # the first answer that was measured is of the fewest rows
     memory = [(each.models, float(each.memory.bytes)) for each in profile.loaded]
     (_, first), (count, last) = memory[0], memory[-1]
     slope = (last - first) / (count - 1) if count > 1 else first
@@ -87,10 +85,10 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, quantiles: int = 64)
         fetch_core_seconds=profile.unpack_core_seconds,
         load_seconds=max(profile.load_seconds, profile.unpacked_bytes / rate),
         load_core_seconds=profile.load_core_seconds,
-        first_seconds=max(0.0, profile.first_seconds - least.server_seconds - later),
+        first_seconds=max(0.0, profile.first_seconds - least.concurrency / least.requests_per_second),
         read_bytes=float(profile.unpacked_bytes),
         unload_seconds=profile.unload_seconds,
-        answer_seconds=_quantiles(alone, quantiles) + later,
+        answer_seconds=_quantiles(alone, quantiles),
         answer_core_seconds=alone.core_seconds,
         lanes=_lanes(answers, profile.machine.cores, host.cores),
     )

@@ -127,11 +127,10 @@ class Asked:
             spent = read_counters(client, generator.model) - before
         if spent.failures:
             raise EnsembleError(f"{spent.failures} of {spent.requests} requests were answered with an error")
-        core_seconds, server_seconds = used / max(1, spent.requests), spent.average_ms("success") / 1000
-        return _answers(times, generator.rows, core_seconds, server_seconds), seconds
+        return _answers(times, generator.rows, used / max(1, spent.requests)), seconds
 
 
-def _answers(times: ClientTimes, batch: int, core_seconds: float, server_seconds: float) -> Answers:
+def _answers(times: ClientTimes, batch: int, core_seconds: float) -> Answers:
     return Answers(
         concurrency=times.concurrency,
         batch=batch,
@@ -140,5 +139,4 @@ def _answers(times: ClientTimes, batch: int, core_seconds: float, server_seconds
         p95_seconds=times.p95_ms / 1000,
         p99_seconds=times.p99_ms / 1000,
         core_seconds=core_seconds,
-        server_seconds=server_seconds,
     )

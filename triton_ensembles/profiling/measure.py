@@ -2,9 +2,7 @@
 
 The first loads the archive, then clones of it under names of their own, as a multi-model endpoint would load them: from
 files of their own, each with a first few requests. The memory of 1, 4 and 16 of them says what one more takes, which
-is less than what the first one does. Then each is asked once more, in turn: a model that has rested while others
-answered takes longer than one that is asked without a pause, because its memory is in no cache of the processor any
-more. They are unloaded at the end. The second has the archive alone, under load.
+is less than what the first one does. They are unloaded at the end. The second has the archive alone, under load.
 """
 
 import asyncio
@@ -36,7 +34,6 @@ from triton_ensembles.triton.home import VERSION, server_python
 
 COPIES = (1, 4, 16)
 _FIRST_ANSWERS = 4  # of so many copies
-_IN_TURN = 4  # answers at least: of every copy one, or more of few
 _CURE = f"make it load first: {COMMAND} check and {COMMAND} serve take the same argument"
 
 
@@ -72,7 +69,6 @@ class _Copies:
     unpacks: list[Cost] = field(default_factory=list)
     loads: list[Cost] = field(default_factory=list)
     firsts: list[float] = field(default_factory=list)
-    in_turn: list[float] = field(default_factory=list)
     unloads: list[float] = field(default_factory=list)
 
 
@@ -121,7 +117,6 @@ def measure(
         load_seconds=median(each.seconds for each in loads),
         load_core_seconds=median(each.core_seconds for each in loads),
         first_seconds=median(firsts),
-        in_turn_seconds=median(found.in_turn),
         unload_seconds=median(found.unloads) if found.unloads else 0.0,
         server=found.server,
         loaded=tuple(found.loaded),
@@ -167,9 +162,6 @@ async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: 
                 found.loaded.append(Loaded(len(models), _less(after, before)))
                 size = found.loaded[-1].memory.bytes / 2**20
                 progress(f"{len(models)} loaded: {size:.0f} MiB, each loaded in {loaded.seconds:.2f} s")
-        for number in range(max(len(models), _IN_TURN)):
-            target_model = models[number % len(models)].target_model
-            found.in_turn.append(await asyncio.to_thread(asked.once, target_model))
         await _unload(host, models, found)
     return found
 

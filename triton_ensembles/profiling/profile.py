@@ -86,7 +86,6 @@ class Answers:
         requests_per_second: requests, not rows.
         p50_seconds, p95_seconds, p99_seconds: from sending a request to its whole answer.
         core_seconds: processor time of the server and its processes for one request, without that of the client.
-        server_seconds: the part of an answer's time that Triton counts, on average.
     """
 
     concurrency: Count
@@ -96,7 +95,6 @@ class Answers:
     p95_seconds: SomeSeconds
     p99_seconds: SomeSeconds
     core_seconds: Seconds
-    server_seconds: Seconds
 
     @model_validator(mode="after")
     def _percentiles_ascend(self) -> Self:
@@ -141,7 +139,6 @@ class Profile:
             before; the median of several.
         load_core_seconds: processor time of the server and its processes for that.
         first_seconds: of the first answer after a load, of one row, as Triton counts it; the median of several.
-        in_turn_seconds: of an answer of one row where copies are asked in turn, with pauses; as the one before.
         unload_seconds: until its memory is free.
         server: the memory of the server with nothing loaded.
         loaded: by ascending numbers of copies, 1 first.
@@ -161,7 +158,6 @@ class Profile:
     load_seconds: SomeSeconds
     load_core_seconds: Seconds
     first_seconds: Seconds
-    in_turn_seconds: Seconds
     unload_seconds: Seconds
     server: Memory
     loaded: Annotated[tuple[Loaded, ...], Field(min_length=1)]

@@ -16,7 +16,6 @@ def table(profile: Profile) -> str:
         ["left in /tmp", _mib(profile.temporary_bytes), "", ""],
         ["loaded", _mib(profile.loaded[0].memory.bytes), *_times(profile.load_seconds, profile.load_core_seconds)],
         ["first answer", "", f"{profile.first_seconds:.3f}", ""],
-        ["answer in turn", "", f"{profile.in_turn_seconds:.3f}", ""],
         ["unloaded", "", f"{profile.unload_seconds:.2f}", ""],
     ]
     memory = [["loaded", "MiB", "anonymous", "mapped", "each more"]]
