@@ -192,7 +192,7 @@ def plan(
 
 def _traffic(text: str, models: int | None, rate: float | None, day: str | None, *, allow_gaps: bool) -> Traffic:
     kind, colon, exponent = text.partition(":")
-    if kind == "uniform" or (kind == "zipf" and colon):
+    if text == "uniform" or (kind == "zipf" and colon):
         if models is None or rate is None:
             raise click.UsageError(f"--traffic {text} needs --models and --rate")
         curve = read_day(day) if day else ()
