@@ -110,8 +110,8 @@ def compare_variants(archive: Path, table: Path, rounds: int) -> str:
         )
     for other in ("floor", "cp -r"):
         pairs = list(zip(figures["clone --variants"], figures[other], strict=True))
-        wall, processor = (median(clone[column] / least[column] for clone, least in pairs) for column in (0, 2))
-        lines.append(f"clone takes {wall:.1f} times as long as {other}, and {processor:.1f} times the processor")
+        wall, cores = (median(clone[column] / least[column] for clone, least in pairs) for column in (0, 2))
+        lines.append(f"clone takes {wall:.1f} times as long as {other}, and {cores:.1f} times the processor")
     return "\n".join(lines)
 
 
