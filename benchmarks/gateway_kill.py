@@ -24,16 +24,15 @@ from pathlib import Path
 
 import aiohttp
 
+from benchmarks.contenders.local_endpoint import NAME, PREFIX, serving
 from benchmarks.gateway_model import answer_to, gateway_archive, request_of
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.processes import children, command_line, descendants
 from triton_ensembles.progress import Progress
 
-_NAME = "gateway"
 _LONGEST = 300.0  # seconds that an answer may take: a container starts meanwhile
 _IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/triton-ensembles-gateway:1"
-_ROLE = "arn:aws:iam::000000000000:role/execution-role"
 
 
 @dataclass
@@ -72,18 +71,7 @@ class Tally:
 def running_gateway(folder: Path) -> Iterator[LocalEndpoint]:
     """An endpoint whose one container is the gateway's."""
     archive = gateway_archive(folder)
-    with LocalEndpoint(folder / "root") as local:
-        s3, sagemaker = local.client("s3"), local.client("sagemaker")
-        s3.create_bucket(Bucket=_NAME)
-        s3.upload_file(str(archive), _NAME, archive.name)
-        container = {"Image": _IMAGE, "ModelDataUrl": f"s3://{_NAME}/{archive.name}"}
-        sagemaker.create_model(ModelName=_NAME, ExecutionRoleArn=_ROLE, PrimaryContainer=container)
-        variant = {"VariantName": "AllTraffic", "ModelName": _NAME, "InstanceType": "ml.c5.xlarge"}
-        sagemaker.create_endpoint_config(
-            EndpointConfigName=_NAME, ProductionVariants=[{**variant, "InitialInstanceCount": 1}]
-        )
-        sagemaker.create_endpoint(EndpointName=_NAME, EndpointConfigName=_NAME)
-        sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=_NAME)
+    with serving(folder, [archive], {"Image": _IMAGE, "ModelDataUrl": PREFIX + archive.name}) as local:
         yield local
 
 
@@ -93,7 +81,7 @@ async def measure(
     """Send ``requests`` over ``connections``, with ``kills`` among them."""
     tally, numbers = Tally(), iter(range(requests))
     moments = sorted(random.Random(seed).sample(range(requests // 50, requests), kills), reverse=True)
-    url, headers = f"{local.url}/endpoints/{_NAME}/invocations", {"Content-Type": "application/json"}
+    url, headers = f"{local.url}/endpoints/{NAME}/invocations", {"Content-Type": "application/json"}
 
     async def client(session: aiohttp.ClientSession) -> None:
         for number in numbers:

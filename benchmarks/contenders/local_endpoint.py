@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from benchmarks.http_load import HttpTarget, post
 from checkout import DIST
@@ -19,7 +20,7 @@ _ROLE = "arn:aws:iam::000000000000:role/execution-role"
 def running_endpoint(
     folder: Path, archives: Iterable[Path], *arguments: str, flags: str = ""
 ) -> Iterator[LocalEndpoint]:
-    """An endpoint with these archives, in service.
+    """A multi-model endpoint with these archives, in service.
 
     Args:
         folder: its working folder.
@@ -27,21 +28,30 @@ def running_endpoint(
         arguments: of the command ``endpoint``, such as its budgets.
         flags: of tritonserver.
     """
+    container = {
+        "Image": "sagemaker-tritonserver",
+        "Mode": "MultiModel",
+        "ModelDataUrl": PREFIX,
+        # SageMaker's default is a line in the log for each step of each request; production switches it off.
+        "Environment": {
+            "SAGEMAKER_TRITON_LOG_VERBOSE": "false",
+            **({"SAGEMAKER_TRITON_ADDITIONAL_ARGS": flags} if flags else {}),
+        },
+    }
+    with serving(folder, archives, container, *arguments) as local:
+        yield local
+
+
+@contextmanager
+def serving(
+    folder: Path, archives: Iterable[Path], container: dict[str, Any], *arguments: str
+) -> Iterator[LocalEndpoint]:
+    """An endpoint of one instance of ``container``, in service, with these archives below PREFIX."""
     with LocalEndpoint(folder / "root", *arguments) as local:
         s3, sagemaker = local.client("s3"), local.client("sagemaker")
         s3.create_bucket(Bucket=NAME)
         for path in archives:
             s3.upload_file(str(path), NAME, f"models/{path.name}")
-        container = {
-            "Image": "sagemaker-tritonserver",
-            "Mode": "MultiModel",
-            "ModelDataUrl": PREFIX,
-            # SageMaker's default is a line in the log for each step of each request; production switches it off.
-            "Environment": {
-                "SAGEMAKER_TRITON_LOG_VERBOSE": "false",
-                **({"SAGEMAKER_TRITON_ADDITIONAL_ARGS": flags} if flags else {}),
-            },
-        }
         sagemaker.create_model(ModelName=NAME, ExecutionRoleArn=_ROLE, PrimaryContainer=container)
         variant = {"VariantName": "AllTraffic", "ModelName": NAME, "InstanceType": "ml.c5.xlarge"}
         sagemaker.create_endpoint_config(

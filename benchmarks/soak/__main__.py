@@ -9,23 +9,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import benchmarks.soak
+from benchmarks.contenders.local_endpoint import NAME, running_endpoint
 from benchmarks.process_usage import memory_of
 from benchmarks.soak.models import write_models
 from benchmarks.soak.traffic import Clients, zipf
 from benchmarks.soak.verdict import faults, figures
 from benchmarks.soak.watch import Sample, Watch
-from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.progress import Progress
 
-NAME = "soak"
-_ROLE = "arn:aws:iam::000000000000:role/execution-role"
+_FLAGS = "--disable-auto-complete-config"
 _SAMPLE_MODELS = (2, 6)  # loaded for the measurement of what one takes
 _SHARE = 10  # the budget is for one in so many
 _REPORT_SECONDS = 30.0
@@ -55,7 +52,7 @@ def soak(folder: Path, plan: Plan, progress: Progress) -> Found:
     archives = list(write_models(plan.models, folder / "archives"))
     budget = memory_for(folder, archives[: _SAMPLE_MODELS[1]], plan.models / _SHARE)
     progress(f"the budget for {plan.models / _SHARE:g} of them: {budget / 2**20:.0f} MiB")
-    with endpoint(folder / "root", archives, budget) as local:
+    with running_endpoint(folder, archives, "--memory-budget", str(budget), flags=_FLAGS) as local:
         progress(f"in service with {plan.models} archives")
         watch = Watch(local, NAME)
         asking = Clients(local, NAME, zipf(plan.models, plan.requests), plan.clients)
@@ -88,7 +85,7 @@ def _looks(watch: Watch, asking: Clients, began: float, seconds: float, progress
 
 def memory_for(folder: Path, archives: list[Path], models: float) -> int:
     """Bytes that the container needs for so many of them, from what the first few take."""
-    with endpoint(folder / "measured", archives, 64 << 30) as local:
+    with running_endpoint(folder / "measured", archives, "--memory-budget", "64G", flags=_FLAGS) as local:
         server = Watch(local, NAME).server
         runtime = local.client("sagemaker-runtime")
         sizes = []
@@ -100,33 +97,6 @@ def memory_for(folder: Path, archives: list[Path], models: float) -> int:
     few, many = _SAMPLE_MODELS
     each = (sizes[1] - sizes[0]) / (many - few)
     return int(sizes[1] + (models - many) * each)
-
-
-@contextmanager
-def endpoint(root: Path, archives: list[Path], budget: int) -> Iterator[LocalEndpoint]:
-    """A local endpoint with these archives, in service."""
-    with LocalEndpoint(root, "--memory-budget", str(budget)) as local:
-        s3, sagemaker = local.client("s3"), local.client("sagemaker")
-        s3.create_bucket(Bucket=NAME)
-        for path in archives:
-            s3.upload_file(str(path), NAME, path.name)
-        container: dict[str, Any] = {
-            "Image": "sagemaker-tritonserver:local",
-            "Mode": "MultiModel",
-            "ModelDataUrl": f"s3://{NAME}/",
-            "Environment": {
-                "SAGEMAKER_TRITON_LOG_VERBOSE": "false",
-                "SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--disable-auto-complete-config",
-            },
-        }
-        sagemaker.create_model(ModelName=NAME, ExecutionRoleArn=_ROLE, PrimaryContainer=container)
-        variant = {"VariantName": "AllTraffic", "ModelName": NAME, "InstanceType": "ml.c7i.xlarge"}
-        sagemaker.create_endpoint_config(
-            EndpointConfigName=NAME, ProductionVariants=[{**variant, "InitialInstanceCount": 1}]
-        )
-        sagemaker.create_endpoint(EndpointName=NAME, EndpointConfigName=NAME)
-        sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=NAME)
-        yield local
 
 
 def main() -> None:

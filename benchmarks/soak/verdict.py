@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from benchmarks.soak.traffic import Traffic
 from benchmarks.soak.watch import ROLES, Sample
 
 SLOWEST_CALL = 0.3  # seconds: the control plane, the status page and /metrics
 _SETTLED = 0.25  # of the run: by then every popular model has been loaded, and its metrics have their series
-_GROWTH = 0.1  # of memory, from the second to the last quarter of the run
+_FEWEST = 12  # looks after that: with fewer, growth cannot be told from chance
+_GROWTH = 0.1  # of memory
 _SLACK = 32 << 20  # bytes that memory may move up and down, whatever its size
-_LOADED = 10  # models that growth of tritonserver is reckoned for: it has some thirty threads for each
 _MORE = 8  # open files or threads: connections and pools come and go
 
 
@@ -29,33 +30,42 @@ def faults(traffic: Traffic, samples: Sequence[Sample], budget: int, requests: i
         most = max(each.container for each in over) - budget
         yield f"over the memory budget in {len(over)} of {len(samples)} looks, by up to {most / 2**20:.1f} MiB"
     yield from _growth(samples)
+    for name in samples[0].calls:
+        if (usual := statistics.median(each.calls[name] for each in samples)) > SLOWEST_CALL:
+            yield f"{name} took {usual:.2f} s, and {SLOWEST_CALL} s is the most"
 
 
 def _growth(samples: Sequence[Sample]) -> Iterator[str]:
-    """The second quarter of the run against the last, by the medians."""
-    quarter = int(len(samples) * _SETTLED)
-    before, after = samples[quarter : 2 * quarter], samples[-quarter:]
-    if not quarter:
+    """From the end of the first quarter of the run to its end."""
+    settled = samples[int(len(samples) * _SETTLED) :]
+    if len(settled) < _FEWEST:
         return
-
-    def medians(value: Callable[[Sample], float]) -> tuple[float, float]:
-        return statistics.median(map(value, before)), statistics.median(map(value, after))
-
-    for role in set(ROLES) - {"stubs"}:  # of stubs there are as many as are loaded
-        first, last = medians(partial(_of, "resident", role))
+    for role in ROLES:
+        first, last = _grown(settled, [each.resident[role] for each in settled])
         if last > first * (1 + _GROWTH) + _SLACK:
             yield f"the memory of {role} grew from {first / 2**20:.0f} to {last / 2**20:.0f} MiB"
         for what in ("files", "threads", "processes"):
-            first, last = medians(partial(_of, what, role))
+            if (what, role) == ("processes", "stubs"):
+                continue  # there are as many as models are loaded
+            first, last = _grown(settled, [getattr(each, what)[role] for each in settled])
             if last > first + _MORE:
                 yield f"the {what} of {role} grew from {first:.0f} to {last:.0f}"
 
 
-def _of(what: str, role: str, sample: Sample) -> float:
-    """How much there is; of what tritonserver has for each loaded model, as much as if always as many were loaded."""
-    found: dict[str, float] = getattr(sample, what)
-    per_model = role == "tritonserver" and what != "processes"
-    return found[role] * (_LOADED / max(sample.processes["stubs"], 1) if per_model else 1)
+def _grown(samples: Sequence[Sample], values: Sequence[float]) -> tuple[float, float]:
+    """How much there would have been at the first look and at the last, had always as many models been loaded.
+
+    By least squares: so much for each loaded model, which tritonserver has some thirty threads for, and so much more
+    every second.
+    """
+    loaded, passed = (
+        np.array(column, dtype=float)
+        for column in zip(*((each.processes["stubs"], each.seconds) for each in samples), strict=True)
+    )
+    columns = np.column_stack([np.ones(len(values)), loaded - loaded.mean(), passed - passed.mean()])
+    scale = np.maximum(np.abs(columns).max(axis=0), 1e-9)
+    level, _, slope = np.linalg.lstsq(columns / scale, np.array(values, dtype=float), rcond=1e-6)[0] / scale
+    return float(level + slope * (passed[0] - passed.mean())), float(level + slope * (passed[-1] - passed.mean()))
 
 
 def figures(traffic: Traffic, samples: Sequence[Sample], budget: int, seconds: float) -> Iterator[str]:

@@ -6,13 +6,17 @@ import hashlib
 import json
 import subprocess
 import tarfile
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from triton_ensembles.archive import clone_texts
 from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.cli import main
@@ -89,6 +93,30 @@ def test_a_clone_has_names_of_its_own(tmp_path: Path) -> None:
     assert step.parameters["EXECUTION_ENV_PATH"].string_value == "$$TRITON_MODEL_DIRECTORY/../tenant_7.step/environment"
     manifest = json.loads(found["manifest.json"] or b"")
     assert (manifest["ensemble"], manifest["clone_of"], manifest["weights"]) == ("tenant_7", "pair", "pretrained")
+
+
+def test_what_clones_have_in_common_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Configs and tar headers differ in names alone: of a thousand clones, they were most of the work."""
+    made: Counter[str] = Counter()
+
+    def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            made[name] += 1
+            return function(*arguments)
+
+        return call
+
+    monkeypatch.setattr(clone_texts, "format_config", counted("config", clone_texts.format_config))
+    monkeypatch.setattr(tarfile.TarInfo, "tobuf", counted("header", tarfile.TarInfo.tobuf))
+    original, found = archive(tmp_path), []
+    for count in (2, 12):
+        made.clear()
+        list(clone(original, clone_names("tenant", count), tmp_path))
+        found.append(dict(made))
+    few, many = found
+    assert few["config"] == many["config"] == 2
+    # Those of the manifest and of the configs, whose sizes differ, and of the path that is too long for one block.
+    assert many["header"] - few["header"] == 10 * 5
 
 
 def test_gnu_tar_reads_a_clone(tmp_path: Path) -> None:

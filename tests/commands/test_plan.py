@@ -174,6 +174,7 @@ CSV = "time,model\n" + "".join(f"{number},m{number % 7}\n" for number in range(4
         ((*SMALL, "--traffic", "zipf:-1"), "zipf:-1 is not a kind of traffic"),
         ((*SMALL, "--traffic", "zipf:nan"), "zipf:nan is not a kind of traffic"),
         ((*SMALL, "--traffic", "zipf:x"), "'zipf:x' is not a kind of traffic"),
+        ((*SMALL, "--traffic", "uniform:2"), "'uniform:2' is not a kind of traffic"),
         (
             (*SMALL, "--traffic", "nowhere.csv"),
             "'nowhere.csv' is not a kind of traffic: write zipf:1.1, uniform or the name of a",

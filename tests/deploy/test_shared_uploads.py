@@ -96,6 +96,17 @@ def test_a_changed_clone_and_other_archives_are_sent_beside_them(
     assert hashes(aws, place) == wanted(mixed)
 
 
+@pytest.mark.parametrize("small", [0, 60_000])
+def test_much_that_cannot_be_copied_is_said_with_the_cure(
+    aws: Aws, clones: Clones, lines: list[str], small: int
+) -> None:
+    """An environment of a thousand small files costs 8 MB for each clone, and people would wonder why."""
+    archives = clones(3, weights=7 * MIB, **{f"z{number:02}": small for number in range(20)})
+    plan_upload(aws, S3Prefix("some-bucket", "triton-ensembles"), archives, lines.append)
+    said = [line for line in lines if line.startswith("note: 2 archives") and "clone --common-environments" in line]
+    assert len(said) == bool(small)
+
+
 def refuse(aws: Aws, monkeypatch: pytest.MonkeyPatch, code: str, status: int) -> None:
     def answer(**_: Any) -> Any:
         error = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}

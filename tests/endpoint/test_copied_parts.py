@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.endpoint.conftest import BUCKET
+from triton_ensembles.endpoint.s3 import disk
 
 BYTES = bytes(range(256)) * (6 << 12)  # 6 MiB
 SOURCE = {"Bucket": BUCKET, "Key": "sources/a b+ü"}
@@ -50,3 +55,28 @@ def test_an_object_is_made_of_parts_of_others(s3: Any, copy: Any) -> None:
 def test_what_s3_refuses_is_refused(copy: Any, refused: Any, request_of: dict[str, Any], code: str) -> None:
     """Otherwise an upload that works here would end halfway on AWS."""
     assert refused(copy, number=1, **request_of)[0] == code
+
+
+def test_of_several_programs_that_complete_an_upload_one_does() -> None:
+    """As on AWS: the others find no such upload any more, and the object. Two runs of ``upload`` may fill the same."""
+    backend = disk.models.S3Backend("us-east-1", "123456789012")
+    uploads = {"1": disk.DiskMultipart("key", {}, "123456789012", "us-east-1")}
+    backend.get_bucket = lambda _: SimpleNamespace(multiparts=uploads)
+    order, begun = list[str](), threading.Event()
+
+    def complete(_: Any, bucket: str, upload: str) -> str:
+        uploads[upload]  # KeyError: there is none any more
+        begun.set()
+        time.sleep(0.1)  # in which the others begin
+        order.append("complete")
+        del uploads[upload]
+        return upload
+
+    in_turn = disk._one_after_the_other(complete)
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(in_turn, backend, "bucket", "1")
+        begun.wait()
+        others = [pool.submit(in_turn, backend, "bucket", "1") for _ in range(2)]
+        assert first.result() == "1"
+        assert [type(each.exception()) for each in others] == [KeyError, KeyError]
+    assert order == ["complete"]

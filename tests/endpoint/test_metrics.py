@@ -15,7 +15,7 @@ from tests.endpoint.conftest import SOON, Deployer
 from tests.endpoint.hosting import archives
 from tests.triton.test_server import wait_until
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.endpoint.metrics import cloudwatch
+from triton_ensembles.endpoint.metrics import cloudwatch, prometheus, triton
 from triton_ensembles.endpoint.metrics.cloudwatch import MinuteStatistics
 from triton_ensembles.endpoint.metrics.latency import percentiles
 from triton_ensembles.endpoint.metrics.record import Metrics
@@ -238,6 +238,46 @@ def test_a_thousand_models_that_come_and_go_do_not_fill_the_page() -> None:
     assert len(text) < 1 << 20
     assert 'target_model="m989"' not in text
     assert 'sagemaker_Invocations_total{endpoint="e",target_model="m999",variant="v"} 1000.0' in text
+
+
+def test_a_scrape_puts_only_those_lines_together_that_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred loaded models have twelve thousand lines: all of them at every scrape is what makes it slow."""
+    metrics, told = Metrics(), 0
+    for number in range(100):
+        for name in ("ModelLatency", "OverheadLatency", "ModelLoadingTime", "ModelCacheHit", "Invocations"):
+            metrics.record(name, 1000, "e", "v", f"m{number}")
+    before = metrics.prometheus.text().decode().splitlines()
+    metrics.record("ModelLatency", 70, "e", "v", "m7")
+
+    def lines(series: prometheus._Spread, of: Callable[..., Any] = prometheus._Spread._lines) -> Any:
+        nonlocal told
+        told += 1
+        return of(series)
+
+    monkeypatch.setattr(prometheus._Spread, "_lines", lines)
+    after = metrics.prometheus.text().decode().splitlines()
+    assert (told, len(after)) == (1, len(before))
+    changed = [line for old, line in zip(before, after, strict=True) if old != line]
+    assert len(changed) == 23 and all('target_model="m7"' in line for line in changed)
+    assert changed[0].endswith('le="100.0",target_model="m7",variant="v"} 1.0')
+    assert changed[-1] == 'sagemaker_ModelLatency_microseconds_sum{endpoint="e",target_model="m7",variant="v"} 1070.0'
+
+
+def test_the_labels_of_a_model_are_put_together_once_for_all_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes = {f"{number:032x}": f"m{number}" for number in range(50)}
+    given = [f'model="step",namespace="/root/models/{each}/model",version="1"' for each in hashes]
+    lines = [f"nv_{name}{{{labels}}} 1" for name in "abcdefgh" for labels in given]
+    asked: list[str] = []
+
+    def labels_of(source: triton.Source, labels: str, of: Callable[..., Any] = triton._labels) -> Any:
+        asked.append(labels)
+        return of(source, labels)
+
+    monkeypatch.setattr(triton, "_labels", labels_of)
+    source = triton.Source("", {"endpoint": "e"}, hashes, frozenset(), single=False)
+    merged = triton._merged([source], ["\n".join(lines)], ("",)).splitlines()
+    assert asked == given
+    assert len(merged) == len(lines) and 'nv_h{endpoint="e",target_model="m49",model="step"' in merged[-1]
 
 
 def test_values_count_for_the_minute_in_which_they_came(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ def profile(
     load: float = 1.0,
     load_cores: float = 0.5,
     unload: float = 0.0,
+    first: float = 0.0,
     unpack: float = 0.5,
     answer: float = 0.01,
     core: float = 0.01,
@@ -50,6 +51,7 @@ def profile(
         unpack_core_seconds=unpack,
         load_seconds=load,
         load_core_seconds=load_cores,
+        first_seconds=max(first, answer),
         unload_seconds=unload,
         server=Memory(anonymous_bytes=int(server * MIB), mapped_bytes=0),
         loaded=tuple(

@@ -129,6 +129,18 @@ def test_waits_for_cores_are_those_of_a_queue() -> None:
     assert closed.cores == pytest.approx(0.8, abs=0.01)
 
 
+def test_the_first_answer_after_a_load_is_part_of_a_cold_start() -> None:
+    """A network is planned at it, so that it may take longer than the load: both have it in cold requests' times."""
+    traffic, host = zipf(100, 1.1, 4), Host("x", 8, 8 * GIB)
+    for first in (0.01, 2.0):
+        profiles = [(profile(load=1, load_cores=0.3, answer=0.01, core=0.005, first=first), 1.0)]
+        closed, found = predict(profiles, traffic, host), simulated(profiles, traffic, host, 1, 20_000)
+        assert closed.cold > 0.1 and closed.every and found.every and closed.warm and found.warm
+        assert closed.every.p95 == pytest.approx(1.0 + first, abs=0.15)
+        assert found.every.p95 == pytest.approx(1.0 + first, abs=0.15)
+        assert max(closed.warm.p50, found.warm.p50) < 0.02
+
+
 def test_a_model_asked_more_often_than_it_answers_has_an_endless_queue() -> None:
     """Its one instance group answers 100 a second, whatever other cores are idle."""
     one = profile(memory=10, answer=0.01, core=0.005)

@@ -34,11 +34,12 @@ def test_an_archive_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """As many copies as there is room for, each loaded beside the others; then one under load; then no more."""
     free = iter((1 << 40, 0))
     monkeypatch.setattr(room, "available_memory", lambda: next(free))
-    files = archives.ensemble("pair", "one", "two") | archives.model("one") | archives.model("two")
+    slow_first = "if not hasattr(self, 'warm'): import time; self.warm = time.sleep(0.3)"
+    files = archives.ensemble("pair", "one", "two") | archives.model("one", execute=slow_first) | archives.model("two")
     archive = _archive(tmp_path, "pair", files)
 
     result = _profile(archive)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 0, f"{result.output}{result.exception}"
     (found,) = json.loads(result.stdout)["profiles"]
     measured = read_profile(Path(found["file"]), file_digest(archive))
     assert (found["measured"], measured.archive, measured.ensemble, measured.form) == (
@@ -50,6 +51,7 @@ def test_an_archive_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert measured.packed_bytes == archive.stat().st_size
     assert measured.unpacked_bytes > sum(map(len, files.values()))
     assert measured.load_core_seconds > 0
+    assert measured.first_seconds > 0.3 > measured.answers[0].p50_seconds
     one, two = (each.memory for each in measured.loaded)  # of two steps each, which are processes
     assert [each.models for each in measured.loaded] == [1, 2]
     assert two.anonymous_bytes > 1.5 * one.anonymous_bytes > 1 << 20

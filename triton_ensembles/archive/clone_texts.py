@@ -70,6 +70,9 @@ class CloneTexts:
         self._configs = {
             path: parse_config(content.decode(), path) for path, content in originals.items() if is_config(path)
         }
+        # A name that nothing in the archive has: a text with it is that of any clone, once its name stands there.
+        self._anybody = "x" + hashlib.sha256(b"".join(originals.values())).hexdigest()
+        self._templates: dict[str, bytes] = {}
 
     @property
     def steps(self) -> list[str]:
@@ -87,7 +90,13 @@ class CloneTexts:
         texts = {path: _plan(path, content, changes) for path, content in self.originals.items() if is_plan(path)}
         digests = {path.partition("/")[0]: hashlib.sha256(plan).hexdigest() for path, plan in texts.items()}
         for path, config in self._configs.items():
-            texts[path] = self._config(path.rpartition("/")[0], config, changes, digests)
+            folder = path.rpartition("/")[0]
+            if folder in digests or folder in changes.parameters:
+                texts[path] = self._config(folder, config, changes, digests)
+                continue
+            if path not in self._templates:
+                self._templates[path] = self._config(folder, config, Changes(self._anybody), {})
+            texts[path] = self._templates[path].replace(self._anybody.encode(), changes.name.encode())
         if MANIFEST in self.originals:
             texts[MANIFEST] = _manifest(self.originals[MANIFEST], changes, self._names)
         return texts

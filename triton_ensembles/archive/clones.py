@@ -17,7 +17,6 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +27,7 @@ from triton_ensembles.archive.clone_texts import Changes, CloneTexts, Replacemen
 from triton_ensembles.archive.common_environments import common_environments
 from triton_ensembles.archive.gzip_stream import GzipStream
 from triton_ensembles.archive.model_names import ModelNames, model_names
+from triton_ensembles.archive.renamed_header import RenamedHeader
 from triton_ensembles.archive.tar import safe_path, unsafe_because
 from triton_ensembles.archive.tar_stream import Member, TarStream
 from triton_ensembles.archive.write import BLOCK, GzipMember
@@ -131,6 +131,10 @@ class Original:
         kept = ((info.name, content) for info, content in self.members if isinstance(content, bytes))
         return CloneTexts({path: content for path, content in kept if differs(path)}, self.names)
 
+    @cached_property
+    def _headers(self) -> Sequence[RenamedHeader]:
+        return [RenamedHeader(info) for info, _ in self.members]
+
     @property
     def files(self) -> list[str]:
         """The paths of its files."""
@@ -180,19 +184,19 @@ class Original:
         files that are read."""
         texts = self.texts.of(changes)
         pending = bytearray()
-        for original, content in self.members:
+        for header, (original, content) in zip(self._headers, self.members, strict=True):
             if original.name in changes.left_out:
                 continue
-            info = copy(original)
-            info.name = self.renamed(original.name, changes.name, is_folder=original.isdir())
+            name = self.renamed(original.name, changes.name, is_folder=original.isdir())
             if replacement := changes.files.get(original.name):
-                info.size = replacement.size
+                pending += header.of(name, replacement.size)
             elif isinstance(content, bytes):
                 content = texts.get(original.name, content)
-                info.size = len(content)
-                pending += info.tobuf(tarfile.PAX_FORMAT) + content + bytes(-len(content) % tarfile.BLOCKSIZE)
+                pending += header.of(name, len(content)) + content + bytes(-len(content) % tarfile.BLOCKSIZE)
                 continue
-            yield bytes(pending) + info.tobuf(tarfile.PAX_FORMAT)
+            else:
+                pending += header.of(name, original.size)
+            yield bytes(pending)
             pending.clear()
             yield replacement or content
         yield bytes(pending) + bytes(2 * tarfile.BLOCKSIZE)  # two empty blocks end a tar
@@ -260,8 +264,8 @@ def _replace(replacement: Replacement, output: BinaryIO) -> None:
         while block := file.read(BLOCK):
             digest.update(block)
             taken += len(block)
-            member.write(block)
-        member.write(bytes(-taken % tarfile.BLOCKSIZE))
+            # Padding belongs to the last block, which alone is short.
+            member.write(block + bytes(-len(block) % tarfile.BLOCKSIZE))
     if taken != replacement.size or digest.hexdigest() != replacement.sha256:
         raise EnsembleError("this file has changed while it was read", path=replacement.path, cure="run it again")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from triton_ensembles.commands import options, output, plan_options
+from triton_ensembles.commands import option_values, options, output
 from triton_ensembles.commands.builds import timed_progress
 from triton_ensembles.deploy.aws import Aws
 from triton_ensembles.deploy.price import hosting_price
@@ -51,24 +51,24 @@ _PICTURES = (".png", ".svg", ".pdf")
     multiple=True,
     help="An instance type, such as ml.c7i.2xlarge; may be repeated.",
 )
-@click.option(
+@option_values.option(
     "--count",
     "counts",
     metavar="NUMBERS",
     default="1..8",
-    callback=plan_options.option_of(plan_options.counts),
+    read=option_values.counts,
     help="Numbers of instances: 2, 1..8 or 1,2,4.",
 )
-@click.option(
+@option_values.option(
     "--p99",
     metavar="TIME",
-    callback=plan_options.option_of(plan_options.seconds),
+    read=option_values.seconds,
     help="The most that the p99 latency of loaded models may be, such as 300ms.",
 )
-@click.option(
+@option_values.option(
     "--cold",
     metavar="PERCENT",
-    callback=plan_options.option_of(plan_options.share),
+    read=option_values.share,
     help="The most requests that may find their model not loaded, such as 1%.",
 )
 @click.option("--batch", type=click.IntRange(1), help="Rows in a request.  [default: the least that was profiled]")
@@ -78,23 +78,23 @@ _PICTURES = (".png", ".svg", ".pdf")
     type=click.IntRange(0, 10_000_000),
     help="How many to simulate for each choice; 0: closed form only.",
 )
-@click.option(
+@option_values.option(
     "--burst",
     metavar="FACTORxTIME",
-    callback=plan_options.option_of(plan_options.burst),
+    read=option_values.burst,
     help="Simulate a burst with the cheapest choice: 10x60s is ten times the requests for a minute.",
 )
-@click.option(
+@option_values.option(
     "--slack",
     metavar="PERCENT",
     default=f"{SLACK * 100:g}%",
-    callback=plan_options.option_of(plan_options.share),
+    read=option_values.share,
     help="Memory of an instance that models may not use.",
 )
-@click.option(
+@option_values.option(
     "--disk",
     metavar="SIZE",
-    callback=plan_options.option_of(plan_options.size),
+    read=option_values.size,
     help="Disk of an instance for unpacked archives, such as 200G.  [default: its own drives, or as much as needed]",
 )
 @click.option("--prices", type=options.FILE, help="A CSV with the columns instance, per_hour, currency and region.")
@@ -111,7 +111,7 @@ _PICTURES = (".png", ".svg", ".pdf")
     "--hours",
     default=3.0,
     type=click.FloatRange(0.05, 360),
-    callback=plan_options.finite,
+    callback=option_values.finite,
     help="Of CloudWatch's metrics.",
 )
 @output.quiet
@@ -192,7 +192,7 @@ def plan(
 
 def _traffic(text: str, models: int | None, rate: float | None, day: str | None, *, allow_gaps: bool) -> Traffic:
     kind, colon, exponent = text.partition(":")
-    if kind == "uniform" or (kind == "zipf" and colon):
+    if text == "uniform" or (kind == "zipf" and colon):
         if models is None or rate is None:
             raise click.UsageError(f"--traffic {text} needs --models and --rate")
         curve = read_day(day) if day else ()

@@ -1,6 +1,5 @@
 """``profile``"""
 
-import math
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ import click
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.building.built import choose
 from triton_ensembles.building.served import Served
-from triton_ensembles.commands import options
+from triton_ensembles.commands import option_values, options
 from triton_ensembles.commands import output as output_of
 from triton_ensembles.commands.arguments import Chosen, argument, chosen
 from triton_ensembles.commands.builds import timed_progress
@@ -34,26 +33,6 @@ from triton_ensembles.system_errors import explained
 from triton_ensembles.triton.targets import Target
 
 
-def _numbers(most: int) -> Any:
-    def numbers(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
-        try:
-            found = tuple(int(part) for part in text.split(","))
-        except ValueError:
-            found = ()
-        if not found or min(found) < 1 or max(found) > most:
-            raise click.BadParameter(f"{text!r} is not a list such as 1,2,4, of at most {most}", context, parameter)
-        return found
-
-    return numbers
-
-
-def _finite(context: click.Context, parameter: click.Parameter, number: float) -> float:
-    """A range lets "nan" pass."""
-    if not math.isfinite(number):
-        raise click.BadParameter(f"{number} is not a number of seconds", context, parameter)
-    return number
-
-
 def _listed(values: Sequence[int]) -> str:
     return ",".join(map(str, values))
 
@@ -64,34 +43,34 @@ def _listed(values: Sequence[int]) -> str:
 @output_of.quiet
 @output_of.json_format
 @click.option("--fresh", is_flag=True, help="Measure again, though the archive has not changed since the last time.")
-@click.option(
+@option_values.option(
     "--copies",
     metavar="NUMBERS",
     default=_listed(COPIES),
-    callback=_numbers(1000),
+    read=option_values.numbers(1000),
     help="Numbers of loaded copies at which memory is read. It ends with those that the machine has room for.",
 )
-@click.option(
+@option_values.option(
     "--concurrency",
     "concurrencies",
     metavar="NUMBERS",
     default=_listed(Load.concurrencies),
-    callback=_numbers(1024),
+    read=option_values.numbers(1024),
     help="Numbers of concurrent requests, each with each --batch; 1 is always one of them.",
 )
-@click.option(
+@option_values.option(
     "--batch",
     "batches",
     metavar="NUMBERS",
     default=_listed(Load.batches),
-    callback=_numbers(65536),
+    read=option_values.numbers(65536),
     help="Numbers of rows in a request; those that the model does not take are left out.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0.3, max=3600),
     default=Load.seconds,
-    callback=_finite,
+    callback=option_values.finite,
     help="Duration of a measurement of answers.",
 )
 @input_data_option
@@ -120,9 +99,9 @@ def profile(
     """Measure what an archive takes of this machine, in the server that a multi-model endpoint runs: for `plan`.
 
     Bytes packed, unpacked and left in /tmp; seconds and processor time of unpacking and loading; memory of 1, 4 and 16
-    loaded copies under names of their own, as an endpoint of many variants has them; latency and processor time of its
-    answers, by concurrency and rows. Arguments are those of serve: ensembles of the project are built, repositories
-    packed, archives taken as they are.
+    loaded copies under names of their own, as an endpoint of many variants has them; the first answer after a load;
+    latency and processor time of its answers, by concurrency and rows. Arguments are those of serve: ensembles of the
+    project are built, repositories packed, archives taken as they are.
 
     \b
       profile bert_trt --target fused       what one of a thousand fused ones takes

@@ -29,6 +29,7 @@ from triton_ensembles.errors import EnsembleError
 
 AT_ONCE = 8  # archives, and parts of them; botocore keeps ten connections
 _REPORT_SECONDS = 2.0
+_MUCH = 1 << 20  # bytes that an archive sends beside what is copied
 _CHANGED = ("PreconditionFailed", "412", "NoSuchKey", "404", "InvalidRange")
 
 
@@ -96,6 +97,12 @@ def plan_upload(aws: Aws, place: S3Prefix, archives: Sequence[Archive], progress
                 etags[archive.key] = etag
                 progress(f"{place.url}{archive.key}  already uploaded")
             shared.add(archive, members)
+    copied = [sent(each.pieces) for each in missing if each.is_copied]
+    if sum(copied) > _MUCH * len(copied):
+        progress(
+            f"note: {len(copied)} archives that share much with others send {sum(copied) / 1e6:.1f} MB, which is "
+            "theirs alone or in pieces of less than 5 MiB; clone --common-environments joins environments of clones"
+        )
     return Plan(etags, missing)
 
 

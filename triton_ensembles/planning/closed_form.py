@@ -113,7 +113,8 @@ def _solve(work: Workload, host: Host, latencies: Mixture) -> _Instance:
         busy = np.minimum(work.rates * means * slow, lanes * _CROWDED)
         variation = np.array([_variation(each) for each in work.demands])[work.kinds]
         seconds = means * slow * (1 + variation) / 2 / (lanes - busy)
-        loads = cache.delay(slow, turn, np.zeros_like(fetched)), cache.fetch * slow, fetched
+        ready = cache.delay(slow, turn, np.zeros_like(fetched)) + slow * work.of("first_seconds")
+        loads = ready, cache.fetch * slow, fetched
         latencies.instance(work, sharing, (waiting(lanes, busy), seconds), found, loads)
     memory = float((cache.sizes * found.held).sum()) + work.overhead_bytes
     return _Instance(found, found.loads * fetched, use, possible, overload, memory)
@@ -189,7 +190,8 @@ def _not_on_disk(work: Workload, host: Host) -> Floats:
 def _use(work: Workload, host: Host, found: Residency, fetched: Floats) -> tuple[_Use, float]:
     per_second = work.rates * found.loads
     answers = float((work.rates * work.of("answer_core_seconds")).sum())
-    core = work.of("load_core_seconds") + fetched * work.of("fetch_core_seconds")
+    first = work.of("first_seconds") * work.of("answer_core_seconds") / work.of("mean_seconds")
+    core = work.of("load_core_seconds") + first + fetched * work.of("fetch_core_seconds")
     turns = most_loads(host.cores)
     disk = (1 + fetched) * work.of("read_bytes") / host.disk_rate if host.disk_rate else np.zeros_like(core)
     held = work.of("load_seconds") + work.of("unload_seconds")

@@ -26,6 +26,7 @@ class Demand:
         disk_bytes: of each copy on the disk.
         fetch_seconds, fetch_core_seconds: to download and unpack it.
         load_seconds, load_core_seconds: to load it from the disk.
+        first_seconds: by how much the first answer after a load takes longer than others.
         read_bytes: what a load reads from the disk.
         unload_seconds: until its memory is free.
         answer_seconds: quantiles of the time of an answer, evenly spaced.
@@ -41,6 +42,7 @@ class Demand:
     fetch_core_seconds: float
     load_seconds: float
     load_core_seconds: float
+    first_seconds: float
     read_bytes: float
     unload_seconds: float
     answer_seconds: Floats
@@ -67,7 +69,7 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, quantiles: int = 64)
         EnsembleError: no request of this batch was measured.
     """
     answers = _answers(profile, batch)
-    alone = answers[0]
+    alone, least = answers[0], _answers(profile, 0)[0]  # the first answer that was measured is of the fewest rows
     memory = [(each.models, float(each.memory.bytes)) for each in profile.loaded]
     (_, first), (count, last) = memory[0], memory[-1]
     slope = (last - first) / (count - 1) if count > 1 else first
@@ -83,6 +85,7 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, quantiles: int = 64)
         fetch_core_seconds=profile.unpack_core_seconds,
         load_seconds=max(profile.load_seconds, profile.unpacked_bytes / rate),
         load_core_seconds=profile.load_core_seconds,
+        first_seconds=max(0.0, profile.first_seconds - least.concurrency / least.requests_per_second),
         read_bytes=float(profile.unpacked_bytes),
         unload_seconds=profile.unload_seconds,
         answer_seconds=_quantiles(alone, quantiles),

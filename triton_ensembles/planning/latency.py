@@ -51,7 +51,8 @@ class Mixture:
         Args:
             sharing: factors by which answers are slowed down, and the chance of each.
             waits: by model, the share of requests that wait for others of it, and how long on average.
-            loads: by model, seconds from a miss until it is loaded, seconds more with a download, the share with one.
+            loads: by model, seconds from a miss until it answers as fast as ever, seconds more with a download, the
+                share with one.
         """
         chance, seconds = waits
         delay, fetch, fetched = loads

@@ -35,7 +35,7 @@ def workload_for(profiles: Shares, traffic: Traffic, host: Host, count: int = 1,
             raise EnsembleError(
                 f"one {profile.archive} ({least / 2**20:.0f} MiB with the server) does not fit into the "
                 f"{host.memory_bytes / 2**20:.0f} MiB for models of {host.name}",
-                cure="choose an instance with more memory",
+                cure="choose an instance with more memory, or leave less of it unused with --slack",
             )
         if host.disk_bytes is not None and demand.disk_bytes > host.disk_bytes:
             raise EnsembleError(

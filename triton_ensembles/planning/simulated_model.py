@@ -13,6 +13,7 @@ class SimulatedModel:
         state, in_use, last_use: as there.
         known: whether it has been loaded on this instance before, so that its size is known.
         loading: whether it is being fetched or loaded.
+        is_fresh: whether it has begun no answer since it was loaded.
         waiting: requests that wait for the load.
         busy: requests that are being answered; ``line``: those that wait for one of these.
     """
@@ -22,6 +23,7 @@ class SimulatedModel:
         "demand",
         "in_use",
         "index",
+        "is_fresh",
         "kind",
         "known",
         "last_use",
@@ -39,7 +41,7 @@ class SimulatedModel:
         self.in_use = 0
         self.last_use = 0.0
         self.known = False
-        self.loading = False
+        self.loading = self.is_fresh = False
         self.waiting: list[int] = []
         self.busy = 0
         self.line: deque[int] = deque()

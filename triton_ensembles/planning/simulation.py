@@ -151,6 +151,7 @@ class _Run:
         elif job.kind == LOAD:
             instance.has_loaded(model)
             waiting, model.waiting = model.waiting, []
+            model.is_fresh = True
             for request in waiting:
                 if now - self._arrived[request] <= _PATIENCE:
                     self._answer(instance, model, request)
@@ -173,6 +174,9 @@ class _Run:
 
     def _begin(self, instance: SimulatedInstance, model: SimulatedModel, request: int) -> None:
         seconds = self._services[request]
+        if model.is_fresh:
+            model.is_fresh = False
+            seconds += model.demand.first_seconds
         instance.begin(ANSWER, model, seconds, seconds * self._parts[model.kind], request)
 
 

@@ -51,11 +51,21 @@ class Asked:
         self._host, self._examples, self._user = host, examples, user
         self._folder = Path(tempfile.mkdtemp(dir=folder))
 
+    def once(self, target_model: str) -> float:
+        """Send one request of one row, alone; the seconds that Triton counts. Raises as ``warm_up`` does."""
+        with http.InferenceServerClient(self._host.server.http_url) as client:
+            before = read_counters(client, target_model)
+            self._send(target_model, 1, 1)
+            return (read_counters(client, target_model) - before).average_ms("success") / 1000
+
     def warm_up(self, target_model: str, concurrency: int = 1) -> None:
         """Send it its first requests, one row each. Raises :class:`EnsembleError` when it answers with an error."""
+        self._send(target_model, concurrency, _FEW)
+
+    def _send(self, target_model: str, concurrency: int, most: int) -> None:
         generator, inputs = self._generator(target_model, 1)
         try:
-            generator.warm_up(concurrency, max(2 * concurrency, min(_FEW, inputs.entries)))
+            generator.warm_up(concurrency, min(most, max(2 * concurrency, inputs.entries)))
         except EnsembleError as error:
             cure = error.cure or f"send what it answers, with --input-data FILE: these were {inputs.about}"
             raise EnsembleError(error.message, cure=cure) from error

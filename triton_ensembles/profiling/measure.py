@@ -33,6 +33,7 @@ from triton_ensembles.progress import Progress
 from triton_ensembles.triton.home import VERSION, server_python
 
 COPIES = (1, 4, 16)
+_FIRST_ANSWERS = 4  # of so many copies
 _CURE = f"make it load first: {COMMAND} check and {COMMAND} serve take the same argument"
 
 
@@ -67,6 +68,7 @@ class _Copies:
     loaded: list[Loaded] = field(default_factory=list)
     unpacks: list[Cost] = field(default_factory=list)
     loads: list[Cost] = field(default_factory=list)
+    firsts: list[float] = field(default_factory=list)
     unloads: list[float] = field(default_factory=list)
 
 
@@ -100,7 +102,7 @@ def measure(
         raise
     facts = machine()
     # The first load brings in what all share, such as the backend's library.
-    loads = found.loads[1:] or found.loads
+    loads, firsts = found.loads[1:] or found.loads, found.firsts[1:] or found.firsts
     return Profile(
         archive=subject.archive.name,
         sha256=sha256,
@@ -114,6 +116,7 @@ def measure(
         unpack_core_seconds=median(each.core_seconds for each in found.unpacks),
         load_seconds=median(each.seconds for each in loads),
         load_core_seconds=median(each.core_seconds for each in loads),
+        first_seconds=median(firsts),
         unload_seconds=median(found.unloads) if found.unloads else 0.0,
         server=found.server,
         loaded=tuple(found.loaded),
@@ -141,6 +144,8 @@ async def _copies(subject: Subject, scratch: Path, counts: Sequence[int], load: 
                 archive, target_model = await asyncio.to_thread(next, archives)
                 model, unpacked = await host.unpack(archive, target_model)
                 loaded = await host.load(model)
+                if len(models) < _FIRST_ANSWERS:
+                    found.firsts.append(await asyncio.to_thread(asked.once, target_model))
                 await asyncio.to_thread(asked.warm_up, target_model)
             except (EnsembleError, OSError) as error:
                 if not models:

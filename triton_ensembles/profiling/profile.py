@@ -22,7 +22,7 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import parse_json, read_bytes, write_whole
 from triton_ensembles.paths import COMMAND
 
-SCHEMA = 1
+SCHEMA = 2
 """Raised whenever a profile of before cannot be read as one of now."""
 
 _LONGEST = 1 << 20  # bytes of a file
@@ -138,6 +138,7 @@ class Profile:
         load_seconds: from the request to load it to the container's answer, the archive's files having been read
             before; the median of several.
         load_core_seconds: processor time of the server and its processes for that.
+        first_seconds: of the first answer after a load, of one row, as Triton counts it; the median of several.
         unload_seconds: until its memory is free.
         server: the memory of the server with nothing loaded.
         loaded: by ascending numbers of copies, 1 first.
@@ -156,6 +157,7 @@ class Profile:
     unpack_core_seconds: Seconds
     load_seconds: SomeSeconds
     load_core_seconds: Seconds
+    first_seconds: Seconds
     unload_seconds: Seconds
     server: Memory
     loaded: Annotated[tuple[Loaded, ...], Field(min_length=1)]

@@ -15,6 +15,7 @@ def table(profile: Profile) -> str:
         ["unpacked", _mib(profile.unpacked_bytes), *_times(profile.unpack_seconds, profile.unpack_core_seconds)],
         ["left in /tmp", _mib(profile.temporary_bytes), "", ""],
         ["loaded", _mib(profile.loaded[0].memory.bytes), *_times(profile.load_seconds, profile.load_core_seconds)],
+        ["first answer", "", f"{profile.first_seconds:.3f}", ""],
         ["unloaded", "", f"{profile.unload_seconds:.2f}", ""],
     ]
     memory = [["loaded", "MiB", "anonymous", "mapped", "each more"]]

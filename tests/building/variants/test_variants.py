@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tarfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from triton_ensembles.archive.clone_texts import Changes, Replacement
 from triton_ensembles.archive.clones import read_original
 from triton_ensembles.building.variants.archive_places import ArchivePlaces
 from triton_ensembles.building.variants.checked import Checks
+from triton_ensembles.building.variants.own_files import _Bucket
 from triton_ensembles.building.variants.table import read_table
 from triton_ensembles.building.variants.written import write_variants
 from triton_ensembles.check import check
@@ -232,6 +234,28 @@ def test_files_come_from_a_bucket(variants: Variants, networks: Networks, monkey
         assert content_of(variants.output / "a.tar.gz", f"a.{MODEL}") == networks(2)
     finally:
         server.stop()
+
+
+def test_rows_of_a_bucket_are_fetched_several_at_a_time(
+    variants: Variants, networks: Networks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them waits for the first byte of an answer, one after the other otherwise."""
+    together = threading.Barrier(4, timeout=30)
+
+    def fetched(_: object, inner: str, scratch: Path) -> Path:
+        together.wait()
+        scratch.mkdir()
+        (scratch / "model.onnx").write_bytes(networks(1))
+        return scratch / "model.onnx"
+
+    monkeypatch.setattr(_Bucket, "listed", lambda _: iter([(MODEL, (len(networks(1)), "etag"))]))
+    monkeypatch.setattr(_Bucket, "fetched", fetched)
+    variants.rows = [f"v_{number},s3://models/{number}/" for number in range(4)]
+    assert variants.cloned()["written"] == 4
+    assert sorted(path.name for path in variants.output.iterdir()) == [
+        ".digits.variants.json",
+        *(f"v_{number}.tar.gz" for number in range(4)),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from threading import Lock
 from typing import Any, Protocol
 
 from triton_ensembles.errors import EnsembleError
@@ -16,6 +17,7 @@ from triton_ensembles.extras import missing_extra
 
 S3 = "s3://"
 _OF_TOOLS = frozenset({".DS_Store", ".gitkeep", ".gitignore", "Thumbs.db", "__pycache__", ".git", ".ipynb_checkpoints"})
+_CONNECTIONS = 32
 
 Identity = tuple[str | int, ...]
 """What changes with the content of a file, and costs no reading of it."""
@@ -30,23 +32,28 @@ class OwnFiles(Protocol):
 
 
 class Buckets:
-    """The client of S3, made when it is needed."""
+    """The client of S3, made when it is needed, for any thread."""
+
+    def __init__(self) -> None:
+        self._making = Lock()
 
     @cached_property
-    def client(self) -> Any:
+    def _client(self) -> Any:
         """With the credentials, the region and the AWS_ENDPOINT_URL that boto3 finds."""
         try:
             import boto3
             from botocore.config import Config
         except ModuleNotFoundError as error:
             raise missing_extra(error, "an s3:// source") or error from error
-        config = Config(connect_timeout=10, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 3})
+        retries = {"mode": "standard", "total_max_attempts": 3}
+        config = Config(connect_timeout=10, read_timeout=60, retries=retries, max_pool_connections=_CONNECTIONS)
         return boto3.Session().client("s3", config=config)
 
     @contextmanager
     def reading(self, address: str) -> Iterator[Any]:
         """The client; what fails is told as :class:`EnsembleError`."""
-        client = self.client
+        with self._making:
+            client = self._client
         from boto3.exceptions import Boto3Error
         from botocore.exceptions import BotoCoreError, ClientError
 
@@ -122,6 +129,7 @@ class _Bucket:
                         yield inner, (each["Size"], each["ETag"])
 
     def fetched(self, inner: str, scratch: Path) -> Path:
+        scratch.mkdir(exist_ok=True)
         path = scratch / inner.replace("/", "%2F")
         with self.buckets.reading(self._address) as client:
             client.download_file(self.bucket, self.prefix + inner, str(path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ class VariantsState:
         row = self._rows.get(name, {})
         return (row.get("inputs"), row.get("archive")) == (inputs, _stamp(archive))
 
-    def note(self, name: str, inputs: str, archive: Path, files: dict[str, tuple[Identity, str]]) -> None:
+    def note(self, name: str, inputs: str, archive: Path, files: Mapping[str, tuple[Identity, str]]) -> None:
         self._rows[name] = {
             "inputs": inputs,
             "archive": _stamp(archive),

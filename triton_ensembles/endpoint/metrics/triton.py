@@ -10,13 +10,15 @@ counters of a model whose process was killed, so those of models that are not lo
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
-_SAMPLE = re.compile(r"(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
+from triton_ensembles.endpoint.metrics.prometheus import escaped
+
+_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _NAMESPACE = re.compile(r'namespace="[^"]*/models/(?P<hash>[0-9A-Za-z._]+)/model"')
 _MODEL = re.compile(r'(?:^|,)model="(?P<name>[^"]*)"')
 _SUFFIX = re.compile(r"_(sum|count|bucket)$")
@@ -27,7 +29,7 @@ _FUSED = "fused_step_"
 _REQUESTS = ("nv_inference_request_success", "fused_step_requests")
 _DURATIONS = ("nv_inference_request_duration_us", "fused_step_duration_us")
 _QUANTILE = "nv_inference_request_summary_us"
-STEP_TIMES = (*_REQUESTS, *_DURATIONS, _QUANTILE)  # what step_times reads
+_STEP_TIMES = (*_REQUESTS, *_DURATIONS, _QUANTILE)  # what step_times reads
 
 
 @dataclass(frozen=True)
@@ -69,18 +71,16 @@ class StepTimes:
 _Families = dict[str, dict[str, None]]  # by name: its lines, each once, so that instances share the first ones
 
 
-async def scrape(session: aiohttp.ClientSession, sources: Iterable[Source], names: tuple[str, ...] = ("",)) -> str:
-    """One exposition with the metrics of all instances that answer.
+async def scrape(session: aiohttp.ClientSession, sources: Iterable[Source]) -> str:
+    """One exposition with the metrics of all instances that answer."""
+    sources, texts = await _read_all(session, sources)
+    return await asyncio.to_thread(_merged, sources, texts, ("",))
 
-    Args:
-        names: what the names of the metrics begin with.
-    """
-    sources = list(sources)
-    texts = await asyncio.gather(*(_read(session, source.url) for source in sources))
-    families: _Families = {}
-    for source, text in zip(sources, texts, strict=True):
-        _merge(families, source, text, names)
-    return "".join(f"{line}\n" for family in families.values() for line in family)
+
+async def scrape_step_times(session: aiohttp.ClientSession, sources: Iterable[Source]) -> dict[str, list[StepTimes]]:
+    """:func:`step_times` of all instances that answer."""
+    sources, texts = await _read_all(session, sources)
+    return await asyncio.to_thread(lambda: step_times(_merged(sources, texts, _STEP_TIMES)))
 
 
 def step_times(exposition: str) -> dict[str, list[StepTimes]]:
@@ -116,36 +116,63 @@ def step_times(exposition: str) -> dict[str, list[StepTimes]]:
     return times
 
 
+async def _read_all(session: aiohttp.ClientSession, sources: Iterable[Source]) -> tuple[list[Source], list[str]]:
+    sources = list(sources)
+    return sources, await asyncio.gather(*(_read(session, source.url) for source in sources))
+
+
 async def _read(session: aiohttp.ClientSession, url: str) -> str:
     try:
         timeout = aiohttp.ClientTimeout(total=_SECONDS)
         async with session.get(f"http://{url}/metrics", timeout=timeout) as reply:
-            return await reply.text()
+            return (await reply.read()).decode(errors="replace")
     except (aiohttp.ClientError, TimeoutError):
         return ""  # it is being restarted
 
 
+def _merged(sources: Sequence[Source], texts: Sequence[str], names: tuple[str, ...]) -> str:
+    """One exposition of those metrics whose names begin with one of ``names``.
+
+    For a thread: a hundred models have ten thousand lines, and the event loop has requests to pass on meanwhile.
+    """
+    families: _Families = {}
+    for source, text in zip(sources, texts, strict=True):
+        _merge(families, source, text, names)
+    return "".join(f"{line}\n" for family in families.values() for line in family)
+
+
 def _merge(families: _Families, source: Source, text: str, names: tuple[str, ...]) -> None:
+    known: dict[str, tuple[str, str]] = {}  # a model has the same labels in many lines
+    of: dict[str, dict[str, None]] = {}
     for line in text.splitlines():
         if line.startswith("# "):
             _, _, name, *_ = line.split(" ", 3)
             families.setdefault(name, {})[line] = None
-        elif line.startswith(names) and (sample := _SAMPLE.fullmatch(line)):
-            name = sample["name"]
-            family = families.get(_SUFFIX.sub("", name)) or families.setdefault(name, {})
-            target = _target_model(source, sample["labels"] or "")
-            if name.startswith(_FUSED) and not target:
-                continue
-            labels = ",".join(_labels(source, target, sample["labels"] or ""))
-            family[f"{name}{{{labels}}} {sample['value']}"] = None
+        elif line.startswith(names) and (sample := _split(line)):
+            name, given, value = sample
+            if name not in of:
+                of[name] = families.get(_SUFFIX.sub("", name)) or families.setdefault(name, {})
+            if given not in known:
+                known[given] = _labels(source, given)
+            target, labels = known[given]
+            if target or not name.startswith(_FUSED):
+                of[name][f"{name}{{{labels}}} {value}"] = None
 
 
-def _labels(source: Source, target_model: str, given: str) -> Iterator[str]:
-    for name, value in source.labels.items():
-        yield f'{name}="{_escaped(value)}"'
-    yield f'target_model="{_escaped(target_model)}"'
-    if given:
-        yield given
+def _split(line: str) -> tuple[str, str, str] | None:
+    """The name, the labels and the value of a sample. A label may have any character in it, but a value has none."""
+    before, _, value = line.rpartition(" ")
+    name, brace, labels = before.partition("{")
+    if not _NAME.fullmatch(name) or (brace and not labels.endswith("}")):
+        return None
+    return name, labels[:-1], value
+
+
+def _labels(source: Source, given: str) -> tuple[str, str]:
+    """The target model of a line with the labels ``given``, and all labels that it gets."""
+    target = _target_model(source, given)
+    added = [f'{name}="{escaped(value)}"' for name, value in (*source.labels.items(), ("target_model", target))]
+    return target, ",".join([*added, given] if given else added)
 
 
 def _target_model(source: Source, given: str) -> str:
@@ -156,7 +183,3 @@ def _target_model(source: Source, given: str) -> str:
     if found and source.single:
         return next(iter(source.target_models.values()), "")
     return found["name"] if found and found["name"] in source.loaded else ""
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

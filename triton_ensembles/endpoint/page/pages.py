@@ -14,7 +14,7 @@ from aiohttp import web
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.metrics.record import Metrics
-from triton_ensembles.endpoint.metrics.triton import STEP_TIMES, Source, StepTimes, scrape, step_times
+from triton_ensembles.endpoint.metrics.triton import Source, StepTimes, scrape, scrape_step_times
 from triton_ensembles.endpoint.page.choice import FOLDED, Choice
 from triton_ensembles.endpoint.page.formats import ago, identifier, milliseconds, size
 from triton_ensembles.endpoint.page.rows import Order
@@ -154,7 +154,7 @@ class Pages:
         }
         try:
             async with asyncio.timeout(_STEPS_SECONDS):
-                visit.steps = step_times(await scrape(self._session, self._sources(shown), STEP_TIMES))
+                visit.steps = await scrape_step_times(self._session, self._sources(shown))
         except TimeoutError:
             return
 

@@ -11,7 +11,8 @@ import hashlib
 import io
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from threading import RLock
 from typing import Any
 
 from moto.s3 import models
@@ -81,7 +82,19 @@ class DiskKey(_Key):  # type: ignore[misc]
 
 
 class DiskMultipart(_Multipart):  # type: ignore[misc]
-    """moto's multipart upload, assembled on disk."""
+    """moto's multipart upload, assembled on disk.
+
+    Attributes:
+        changing: held by the request that stores a part or completes it: several programs may fill the same upload.
+    """
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.changing = RLock()
+
+    def set_part(self, part_id: int, value: bytes) -> Any:
+        with self.changing:
+            return super().set_part(part_id, value)
 
     def complete(self, body: Iterator[tuple[int, str]]) -> tuple[Any, str, tuple[str, str, int] | None]:
         """The value, its ETag (MD5 of the parts' MD5s, and their number), and its checksum's type, text and parts."""
@@ -125,7 +138,18 @@ class DiskMultipart(_Multipart):  # type: ignore[misc]
 def install() -> None:
     """Make moto use these classes in this process."""
     models.FakeKey, models.FakeMultipart = DiskKey, DiskMultipart
+    models.S3Backend.complete_multipart_upload = _one_after_the_other(models.S3Backend.complete_multipart_upload)
     checksums.install(_buffer)
+
+
+def _one_after_the_other(complete: Callable[..., Any]) -> Callable[..., Any]:
+    """Of two programs that complete the same upload, the second finds that there is none any more, but the object."""
+
+    def complete_in_turn(backend: Any, bucket_name: str, multipart_id: str, *rest: Any, **more: Any) -> Any:
+        with backend.get_bucket(bucket_name).multiparts[multipart_id].changing:
+            return complete(backend, bucket_name, multipart_id, *rest, **more)
+
+    return complete_in_turn
 
 
 def _buffer(value: Any) -> Any:

@@ -1,22 +1,23 @@
-"""What the options of ``plan`` mean: times, shares, sizes, counts, bursts."""
+"""What the options of ``plan`` and ``profile`` mean: times, shares, sizes, numbers, bursts."""
 
 import math
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 _SIZES = {"M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _MOST_INSTANCES = 1000
-Value = TypeVar("Value")
 
 
-def option_of(read: Callable[[str], Value]) -> Callable[[click.Context, click.Parameter, str | None], Value | None]:
-    """A callback of an option that ``read`` reads, which raises ValueError with what is wrong."""
+def option(
+    *names: str, metavar: str, read: Callable[[str], object], help: str, default: str | None = None
+) -> Callable[[Callable[..., object]], Callable[..., object]]:
+    """An option whose text ``read`` reads, which raises ValueError with what is wrong."""
 
-    def callback(context: click.Context, parameter: click.Parameter, text: str | None) -> Value | None:
+    def callback(context: click.Context, parameter: click.Parameter, text: str | None) -> object:
         if text is None:
             return None
         try:
@@ -24,7 +25,7 @@ def option_of(read: Callable[[str], Value]) -> Callable[[click.Context, click.Pa
         except ValueError as error:
             raise click.BadParameter(str(error), context, parameter) from None
 
-    return callback
+    return click.option(*names, metavar=metavar, default=default, callback=callback, help=help)
 
 
 def seconds(text: str) -> float:
@@ -60,6 +61,21 @@ def counts(text: str) -> tuple[int, ...]:
     if not numbers or min(numbers) < 1 or max(numbers) > _MOST_INSTANCES:
         raise ValueError(f"{text!r} is not a number of instances from 1 to {_MOST_INSTANCES}, such as 2, 1..8 or 1,2,4")
     return tuple(sorted(set(numbers)))
+
+
+def numbers(most: int) -> Callable[[str], tuple[int, ...]]:
+    """Reads a list such as 1,2,4."""
+
+    def read(text: str) -> tuple[int, ...]:
+        try:
+            found = tuple(int(part) for part in text.split(","))
+        except ValueError:
+            found = ()
+        if not found or min(found) < 1 or max(found) > most:
+            raise ValueError(f"{text!r} is not a list such as 1,2,4, of at most {most}")
+        return found
+
+    return read
 
 
 def burst(text: str) -> tuple[float, float]:

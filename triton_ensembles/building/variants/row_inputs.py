@@ -1,0 +1,177 @@
+"""What the archive of each row is made from. Files of a bucket are fetched for several rows ahead."""
+
+from __future__ import annotations
+
+import shutil
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from triton_ensembles.archive.clone_texts import Replacement
+from triton_ensembles.building.variants.archive_places import ArchivePlaces
+from triton_ensembles.building.variants.own_files import S3, Buckets, Identity, OwnFiles, own_files
+from triton_ensembles.building.variants.state import VariantsState
+from triton_ensembles.building.variants.table import Row, Table
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.files import digest, file_digest
+
+_AHEAD = 8  # rows: a bucket takes longer to begin an answer than to give a file of some kilobytes
+
+
+@dataclass(frozen=True)
+class RowInputs:
+    """Of one row.
+
+    Attributes:
+        digest: of everything that decides the bytes of the archive.
+        parameters: those that the row sets, by step.
+        known: the identity and the sha256 of each file, by its path in the row's folder.
+        replaced: the paths in the archive of what the files replace.
+        files: the files themselves, by these paths; none where the archive is there as it was written from them.
+    """
+
+    digest: str
+    parameters: Mapping[str, Mapping[str, str]]
+    known: Mapping[str, tuple[Identity, str]]
+    replaced: frozenset[str]
+    files: Mapping[str, Replacement]
+    is_current: bool
+
+
+class RowReader:
+    """Reads the rows of one table.
+
+    Args:
+        common: what decides the bytes of every archive.
+        path: of the archive of a row.
+        scratch: a folder for downloads.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        places: ArchivePlaces,
+        state: VariantsState,
+        common: Sequence[str],
+        path: Callable[[Row], Path],
+        scratch: Path,
+    ) -> None:
+        self._table, self._places, self._state, self._common = table, places, state, common
+        self._path, self._scratch = path, scratch
+        self._buckets = Buckets()
+        self._columns = {column: self._step_and_key(column) for column in table.columns}
+
+    def rows(self) -> Generator[tuple[Row, Callable[[], RowInputs]], None, None]:
+        """Each row, with a function that gives its inputs or raises :class:`EnsembleError`. Files that are downloaded
+        are there until the next row is asked for."""
+        with _pool() as pool:
+            for row, inputs in self._begun(pool):
+                yield row, inputs
+                shutil.rmtree(self._downloads(row), ignore_errors=True)
+
+    def _begun(self, pool: ThreadPoolExecutor) -> Iterator[tuple[Row, Callable[[], RowInputs]]]:
+        waiting: deque[tuple[Row, Callable[[], RowInputs]]] = deque()
+        for row in self._table.rows:
+            waiting.append((row, self._begin(pool, row)))
+            if len(waiting) > _AHEAD:
+                yield waiting.popleft()
+        yield from waiting
+
+    def _begin(self, pool: ThreadPoolExecutor, row: Row) -> Callable[[], RowInputs]:
+        if row.files.startswith(S3) and not row.fault:
+            begun: Future[RowInputs] = pool.submit(self._read, row)
+            return begun.result
+        return partial(self._read, row)
+
+    def _read(self, row: Row) -> RowInputs:
+        """Raises :class:`EnsembleError`: the row's files cannot be used."""
+        place = own_files(row.files, self._table.path, self._buckets) if row.files else None
+        own = self._own(row, place) if place else []
+        parameters = self._parameters(row)
+        inputs = digest([*self._common, row.name, {each.path: each.sha256 for each in own}, parameters])
+        is_current = self._state.is_current(row.name, inputs, self._path(row))
+        return RowInputs(
+            inputs,
+            parameters,
+            {each.inner: (each.identity, each.sha256) for each in own},
+            frozenset(each.path for each in own),
+            {} if is_current else {each.path: each.replacement(self._downloads(row)) for each in own},
+            is_current,
+        )
+
+    def _own(self, row: Row, place: OwnFiles) -> list[_Own]:
+        found: dict[str, _Own] = {}
+        for inner, identity in place.listed():
+            path, fetched = self._places.file(inner), None
+            if path in found:
+                raise EnsembleError(f"{inner!r} and {found[path].inner!r} are the same file", cure="remove one")
+            sha256 = self._state.known_digest(row.name, inner, identity)
+            if sha256 is None:
+                fetched = place.fetched(inner, self._downloads(row))
+                sha256 = _digest(fetched)
+            found[path] = _Own(place, inner, identity, path, sha256, fetched)
+        if not found:
+            raise EnsembleError(
+                f"there is no file in {row.files!r}", cure="put the files there, in folders as those of the archive"
+            )
+        return list(found.values())
+
+    def _parameters(self, row: Row) -> dict[str, dict[str, str]]:
+        """By step, those that the row sets."""
+        found: dict[str, dict[str, str]] = {}
+        for column, value in row.parameters.items():
+            step, key = self._columns[column]
+            found.setdefault(step, {})[key] = value
+        return found
+
+    def _step_and_key(self, column: str) -> tuple[str, str]:
+        try:
+            return self._places.parameter(column)
+        except EnsembleError as error:
+            raise EnsembleError(error.message, path=self._table.path, line=1, cure=error.cure) from None
+
+    def _downloads(self, row: Row) -> Path:
+        return self._scratch / str(row.line)
+
+
+@dataclass(frozen=True)
+class _Own:
+    """A file of a row.
+
+    Attributes:
+        inner: its path in the row's folder.
+        path: of the one in the archive that it replaces.
+        fetched: where it is on this machine, if it was needed already.
+    """
+
+    place: OwnFiles
+    inner: str
+    identity: Identity
+    path: str
+    sha256: str
+    fetched: Path | None
+
+    def replacement(self, downloads: Path) -> Replacement:
+        path = self.fetched or self.place.fetched(self.inner, downloads)
+        return Replacement(path, int(self.identity[0]), self.sha256)
+
+
+@contextmanager
+def _pool() -> Iterator[ThreadPoolExecutor]:
+    """What has not begun when it is left, by Ctrl-C, does not begin any more."""
+    pool = ThreadPoolExecutor(_AHEAD)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _digest(path: Path) -> str:
+    try:
+        return file_digest(path)
+    except OSError as error:
+        raise EnsembleError(f"this cannot be read: {error.strerror}", path=path) from error
