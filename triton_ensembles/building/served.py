@@ -30,7 +30,7 @@ from triton_ensembles.check.environments import environment_of, has_stub
 from triton_ensembles.check.repository import Repository, find_repositories, is_repository
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.files import parse_json
+from triton_ensembles.files import read_json
 from triton_ensembles.progress import Progress
 from triton_ensembles.project import ENSEMBLES
 from triton_ensembles.recipe.places import RECIPE
@@ -210,7 +210,7 @@ def _is_model(folder: Path) -> bool:
 def _manifest(repository: Path) -> dict[str, Any]:
     """The manifest.json of an archive; empty without one, and where the file is something else."""
     try:
-        found = parse_json((repository / MANIFEST).read_bytes())
+        found = read_json(repository / MANIFEST)
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
