@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.chain import NAME, write_chain
+from tests.check.packing import MODEL_PY, python_step, write
 from tests.commands.projects import run_in
 from tests.work import calls_of
 from triton_ensembles.building.lock import Lock
+from triton_ensembles.building.served import served
 from triton_ensembles.check import check
 from triton_ensembles.check.baseline import Baseline
 from triton_ensembles.errors import EnsembleError
@@ -140,3 +142,33 @@ def test_a_path_that_no_system_takes_is_a_fault_of_the_recipe(tmp_path: Path) ->
     found = check([folder])
     assert found.errors == 1
     assert any("this path is longer than 2000 bytes" in fault.message for fault in found.faults)
+
+
+def test_a_manifest_that_never_ends_keeps_no_server_waiting(tmp_path: Path) -> None:
+    """Otherwise `serve` of a folder waits for ever, without a word."""
+    for name, content in {"m/config.pbtxt": python_step(), "m/1/model.py": MODEL_PY}.items():
+        (tmp_path / "models" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "models" / name).write_text(content)
+    os.mkfifo(tmp_path / "models" / "manifest.json")
+    assert served(tmp_path / "models", tmp_path).models == ("m",)
+
+
+def test_what_is_served_is_read_once(tmp_path: Path) -> None:
+    """Otherwise a repository of a hundred thousand files is read three times before the server starts."""
+    files = {f"m/1/f{number}.bin": "" for number in range(500)}
+    for name, content in {"m/config.pbtxt": python_step(), "m/1/model.py": MODEL_PY, **files}.items():
+        (tmp_path / "models" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "models" / name).write_text(content)
+    path = tmp_path / "models"
+    assert calls_of(lambda: served(path, tmp_path)) < 1.5 * calls_of(lambda: check([path]))
+
+
+def test_a_table_of_many_wrong_rows_is_not_read_to_its_end(tmp_path: Path) -> None:
+    """Otherwise `clone` of a table that a script got wrong goes on for minutes."""
+    archive = write(tmp_path / "a.tar.gz", {"m/config.pbtxt": python_step(), "m/1/model.py": MODEL_PY})
+    table = tmp_path / "variants.csv"
+    table.write_text("name,files\n" + "a b,x\n" * 10_005)
+    done = run_in(tmp_path, "clone", archive, "--variants", table, "--output", tmp_path / "out")
+    assert done.exit_code == 1
+    assert "variants.csv:10001: 10,000 rows have faults, so those below were not looked at" in done.stderr
+    assert len(done.stderr.splitlines()) < 30
