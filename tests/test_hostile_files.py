@@ -144,11 +144,16 @@ def test_a_path_that_no_system_takes_is_a_fault_of_the_recipe(tmp_path: Path) ->
     assert any("this path is longer than 2000 bytes" in fault.message for fault in found.faults)
 
 
+def _lay(models: Path, files: dict[str, str]) -> None:
+    """A repository of one Python model, with more files."""
+    for name, content in {"m/config.pbtxt": python_step(), "m/1/model.py": MODEL_PY, **files}.items():
+        (models / name).parent.mkdir(parents=True, exist_ok=True)
+        (models / name).write_text(content)
+
+
 def test_a_manifest_that_never_ends_keeps_no_server_waiting(tmp_path: Path) -> None:
     """Otherwise `serve` of a folder waits for ever, without a word."""
-    for name, content in {"m/config.pbtxt": python_step(), "m/1/model.py": MODEL_PY}.items():
-        (tmp_path / "models" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "models" / name).write_text(content)
+    _lay(tmp_path / "models", {})
     os.mkfifo(tmp_path / "models" / "manifest.json")
     assert served(tmp_path / "models", tmp_path).models == ("m",)
 
@@ -156,9 +161,7 @@ def test_a_manifest_that_never_ends_keeps_no_server_waiting(tmp_path: Path) -> N
 def test_what_is_served_is_read_once(tmp_path: Path) -> None:
     """Otherwise a repository of a hundred thousand files is read three times before the server starts."""
     files = {f"m/1/f{number}.bin": "" for number in range(500)}
-    for name, content in {"m/config.pbtxt": python_step(), "m/1/model.py": MODEL_PY, **files}.items():
-        (tmp_path / "models" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "models" / name).write_text(content)
+    _lay(tmp_path / "models", files)
     path = tmp_path / "models"
     assert calls_of(lambda: served(path, tmp_path)) < 1.5 * calls_of(lambda: check([path]))
 
@@ -172,3 +175,14 @@ def test_a_table_of_many_wrong_rows_is_not_read_to_its_end(tmp_path: Path) -> No
     assert done.exit_code == 1
     assert "variants.csv:10001: 10,000 rows have faults, so those below were not looked at" in done.stderr
     assert len(done.stderr.splitlines()) < 30
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["a pipe", "a device"])
+def test_what_never_ends_is_not_packed(make: Callable[[Path], None], tmp_path: Path) -> None:
+    """Otherwise `build` of a repository copies a device until the disk is full."""
+    write_chain(tmp_path)
+    _lay(tmp_path / "models", {})
+    make(tmp_path / "models" / "m" / "1" / "weights.bin")
+    done = run_in(tmp_path, "build", f"{tmp_path}/models")
+    assert done.exit_code == 1
+    assert "weights.bin: this is a device or a pipe, not a file; remove it" in done.stderr
