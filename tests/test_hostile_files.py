@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.chain import NAME, write_chain
+from tests.check.packing import MODEL_PY, python_step, write
 from tests.commands.projects import run_in
 from tests.work import calls_of
 from triton_ensembles.building.lock import Lock
+from triton_ensembles.building.served import served
 from triton_ensembles.check import check
 from triton_ensembles.check.baseline import Baseline
 from triton_ensembles.errors import EnsembleError
@@ -140,3 +142,55 @@ def test_a_path_that_no_system_takes_is_a_fault_of_the_recipe(tmp_path: Path) ->
     found = check([folder])
     assert found.errors == 1
     assert any("this path is longer than 2000 bytes" in fault.message for fault in found.faults)
+
+
+def _lay(models: Path, files: dict[str, str]) -> None:
+    """A repository of one Python model, with more files."""
+    for name, content in {"m/config.pbtxt": python_step(), "m/1/model.py": MODEL_PY, **files}.items():
+        (models / name).parent.mkdir(parents=True, exist_ok=True)
+        (models / name).write_text(content)
+
+
+def test_a_manifest_that_never_ends_keeps_no_server_waiting(tmp_path: Path) -> None:
+    """Otherwise `serve` of a folder waits for ever, without a word."""
+    _lay(tmp_path / "models", {})
+    os.mkfifo(tmp_path / "models" / "manifest.json")
+    assert served(tmp_path / "models", tmp_path).models == ("m",)
+
+
+def test_what_is_served_is_read_once(tmp_path: Path) -> None:
+    """Otherwise a repository of a hundred thousand files is read three times before the server starts."""
+    files = {f"m/1/f{number}.bin": "" for number in range(500)}
+    _lay(tmp_path / "models", files)
+    path = tmp_path / "models"
+    assert calls_of(lambda: served(path, tmp_path)) < 1.5 * calls_of(lambda: check([path]))
+
+
+def test_a_table_of_many_wrong_rows_is_not_read_to_its_end(tmp_path: Path) -> None:
+    """Otherwise `clone` of a table that a script got wrong goes on for minutes."""
+    archive = write(tmp_path / "a.tar.gz", {"m/config.pbtxt": python_step(), "m/1/model.py": MODEL_PY})
+    table = tmp_path / "variants.csv"
+    table.write_text("name,files\n" + "a b,x\n" * 10_005)
+    done = run_in(tmp_path, "clone", archive, "--variants", table, "--output", tmp_path / "out")
+    assert done.exit_code == 1
+    assert "variants.csv:10001: 10,000 rows have faults, so those below were not looked at" in done.stderr
+    assert len(done.stderr.splitlines()) < 30
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["a pipe", "a device"])
+def test_what_never_ends_is_not_packed(make: Callable[[Path], None], tmp_path: Path) -> None:
+    """Otherwise `build` of a repository copies a device until the disk is full."""
+    write_chain(tmp_path)
+    _lay(tmp_path / "models", {})
+    make(tmp_path / "models" / "m" / "1" / "weights.bin")
+    done = run_in(tmp_path, "build", f"{tmp_path}/models")
+    assert done.exit_code == 1
+    assert "weights.bin: this is a device or a pipe, not a file; remove it" in done.stderr
+
+
+def test_an_environment_that_never_ends_is_a_fault(tmp_path: Path) -> None:
+    """Otherwise the load of the model never ends."""
+    _lay(tmp_path / "models", {"m/config.pbtxt": python_step("$$TRITON_MODEL_DIRECTORY/env.tar.gz")})
+    os.mkfifo(tmp_path / "models" / "m" / "env.tar.gz")
+    (fault,) = check([tmp_path / "models"]).faults
+    assert (fault.rule, fault.message[:24]) == ("environment-format", "this is a device or pipe")

@@ -83,6 +83,16 @@ def _inputs(count: int) -> dict[str, Content]:
     return {"m/config.pbtxt": f'backend: "python"\ninput [ {inputs} ]\n{IO}', "m/1/model.py": MODEL_PY}
 
 
+def _accepted(count: int) -> dict[str, Content]:
+    comment = "# check: ignore[tensor-dims-missing] they come with the next training\n"
+    return {"m/config.pbtxt": python_step() + comment * count, "m/1/model.py": MODEL_PY + comment * count}
+
+
+def _torch(count: int) -> dict[str, Content]:
+    inputs = ", ".join(f'{{ name: "i{number}", data_type: TYPE_FP32, dims: [ 4 ] }}' for number in range(count))
+    return {"m/config.pbtxt": f'platform: "pytorch_libtorch"\ninput [ {inputs} ]\n{IO}', "m/1/model.pt": ""}
+
+
 def _versions(count: int) -> dict[str, Content]:
     numbers = ", ".join(map(str, range(count)))
     files: dict[str, Content] = {f"m/{number}/model.py": MODEL_PY for number in range(count)}
@@ -129,7 +139,7 @@ def _write_empty(path: Path, names: list[str]) -> Path:
 
 
 _MADE = [_models, _ensembles, _nested, _ring, _missing, _environments]
-_LARGE = [_chain, _chain_backwards, _fan, _inputs, _versions, _links]
+_LARGE = [_chain, _chain_backwards, _fan, _inputs, _accepted, _torch, _versions, _links]
 
 
 @pytest.mark.parametrize("made", _MADE, ids=lambda made: made.__name__.strip("_"))
@@ -169,3 +179,23 @@ def test_of_many_models_nothing_is_concluded_and_one_line_says_why(tmp_path: Pat
     """Otherwise a step's model seems to be missing that was only not read."""
     (fault,) = check([write(tmp_path / "a.tar.gz", _nested(2500))]).faults
     assert (fault.rule, fault.severity) == ("repository-too-large", Severity.WARNING)
+
+
+@pytest.mark.parametrize("item", ["{}", "[],", "0x1,:"])
+def test_a_config_of_many_brackets_is_not_read(item: str, tmp_path: Path) -> None:
+    """Otherwise a megabyte of empty groups, each of which becomes an object that every rule looks at, takes seconds."""
+    (tmp_path / "m" / "1").mkdir(parents=True)
+    (tmp_path / "m" / "config.pbtxt").write_text(f"{python_step()}input [ {item * 160_000} ]")
+    archive = write(tmp_path / "a.tar.gz", {"m/config.pbtxt": (tmp_path / "m" / "config.pbtxt").read_text()})
+    for path in (tmp_path, archive):
+        (fault,) = check([path]).faults
+        assert (fault.rule, fault.severity) == ("repository-too-large", Severity.WARNING)
+        assert "brackets" in fault.message
+
+
+def test_a_name_of_a_megabyte_is_cut(tmp_path: Path) -> None:
+    """Otherwise a line of the report is a megabyte long."""
+    files: dict[str, Content] = {"m/config.pbtxt": python_step().replace('"X"', f'"{"x" * 900_000}"')}
+    found = check([write(tmp_path / "a.tar.gz", files | {"m/1/model.py": MODEL_PY})]).faults
+    assert found
+    assert max(len(fault.message) for fault in found) < 3000

@@ -90,6 +90,8 @@ def test_pauses_that_come_by_chance_are_no_holes(tmp_path: Path) -> None:
         (["1,a"] * 30, "time,model", "all its requests have the same time"),
         (["1,a"] * 30, "1,a", r"csv:1: its first line does not name the columns time and model"),
         (["[1]"], '{"time": 1, "model": "a"}', r"csv:2: it is not a JSON object"),
+        (["1," + "a" * 200_000], "time,model", r"csv:2: this is not a CSV: field larger"),
+        (["1,a", "", "9" * 100_000], "time,model", r"csv:4: it has no model|csv:4: '9{60}' is not a time"),
     ],
 )
 def test_a_file_that_is_no_log_is_refused(tmp_path: Path, lines: list[str], header: str, message: str) -> None:

@@ -60,6 +60,7 @@ def test_without_a_price_there_is_no_sum(instance: str, region: str, message: st
         ("ml.c5.xlarge,0.2,,us-east-1", r":2: it has to have 4 values"),
         ("ml.c5.xlarge,0.2", r":2: it has to have 4 values"),
         ("ml.c5.xlarge,0.2,USD,us-east-1\nml.c5.xlarge,0.3,USD,us-east-1", r":3: it has two prices"),
+        ("ml.c5.xlarge," + "9" * 200_000, "this is not a CSV: field larger"),
     ],
 )
 def test_a_price_file_is_read_strictly(tmp_path: Path, rows: str, message: str) -> None:

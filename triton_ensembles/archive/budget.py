@@ -9,7 +9,9 @@ MOST_ENTRIES = 100_000  # files and folders; an environment with PyTorch has 20 
 _MOST_NAMES = 64 << 20  # bytes of all paths, those of folders that are only implied by others included
 _MOST_HEADERS = 128 << 20  # bytes of pax headers and the like, with their padding
 MOST_CONFIGS = 2 << 20  # bytes of all configs; parsing them takes most of the time of `check`
+MOST_MARKS = 300_000  # in all configs: what a config of empty groups costs to check depends on these, not on its length
 _MOST_TEXTS = 64 << 20  # bytes of all other texts that are kept
+_NO_MARKS = bytes(set(range(256)) - set(b"{}[]<>:=,;#-"))
 
 
 class ArchiveError(Exception):
@@ -28,6 +30,7 @@ class Budget:
     names: int = _MOST_NAMES
     headers: int = _MOST_HEADERS
     configs: int = MOST_CONFIGS
+    marks: int = MOST_MARKS
     texts: int = _MOST_TEXTS
     taken: int = 0
     made: int = 0
@@ -60,6 +63,13 @@ class Budget:
             return False
         self.texts -= size
         return True
+
+    def take_config(self, data: bytes) -> None:
+        """Count what the text of a config is made of."""
+        self.marks -= len(data.translate(None, _NO_MARKS))
+        if self.marks < 0:
+            message = f"the configs in it have more than {MOST_MARKS:,} brackets, colons and commas together"
+            raise ArchiveError("repository-too-large", message)
 
     def count(self, made: int) -> None:
         """Count unpacked bytes. ``taken`` are those of the file on disk so far."""

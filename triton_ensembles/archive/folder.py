@@ -65,6 +65,8 @@ def _read(item: os.DirEntry[str], path: str, budget: Budget) -> Entry:
         return entry
     with Path(item.path).open("rb") as file:
         data = file.read(entry.size)  # it may grow, and files of /proc have no size
+    if path.endswith(CONFIG_SUFFIX):
+        budget.take_config(data)
     return replace(entry, data=data, size=len(data))
 
 

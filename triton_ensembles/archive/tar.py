@@ -93,10 +93,11 @@ class _Reader:
             self._count(path, member.name, folders)
             data = summary = None
             if member.is_file and path:
-                if is_text(path, member.size) and self._budget.take_text(
-                    member.size, is_config=path.endswith(CONFIG_SUFFIX)
-                ):
+                is_config = path.endswith(CONFIG_SUFFIX)
+                if is_text(path, member.size) and self._budget.take_text(member.size, is_config=is_config):
                     data = stream.content(member)
+                    if is_config:
+                        self._budget.take_config(data)
                 elif is_archive(path) and depth < _DEEPEST:
                     inner[path] = self._nested(stream, member, depth + 1)
                 elif self._summarize and not depth and member.segments is None:

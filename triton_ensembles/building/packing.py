@@ -73,6 +73,8 @@ def _content(found: Served) -> Iterator[tuple[str, Path]]:
                 continue
             if not path.exists():
                 raise EnsembleError("this link leads to nothing", path=path, cure="remove it, or put the file there")
+            if not (path.is_dir() or path.is_file()):  # copying one may never end
+                raise EnsembleError("this is a device or a pipe, not a file", path=path, cure="remove it")
             yield inner, path
             if path.is_dir():
                 waiting.append((inner, (*above, real)))

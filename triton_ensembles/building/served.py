@@ -13,6 +13,7 @@ the server on this machine, would refuse is refused before with the faults that 
 """
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,10 +27,10 @@ from triton_ensembles.building.laid_out import linked, name_of, unpacked
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.refusal import refuse_faults
 from triton_ensembles.check.environments import environment_of, has_stub
-from triton_ensembles.check.repository import find_repositories, is_repository
+from triton_ensembles.check.repository import Repository, find_repositories, is_repository
 from triton_ensembles.check.text.unknown import UnknownValueError
 from triton_ensembles.errors import EnsembleError, shown
-from triton_ensembles.files import parse_json
+from triton_ensembles.files import read_json
 from triton_ensembles.progress import Progress
 from triton_ensembles.project import ENSEMBLES
 from triton_ensembles.recipe.places import RECIPE
@@ -82,17 +83,18 @@ def served(path: Path, scratch: Path, progress: Progress = lambda _: None) -> Se
     if (path / RECIPE).is_file():
         return of_built(built_of(path, progress), path)
     refuse_no_repository(path)
-    refuse_faults(path, here(), f"this cannot be served, because check finds faults in {shown(path)}")
+    repositories = list(find_repositories(path))  # once: there may be a hundred thousand files
+    refuse_faults(
+        path, here(), f"this cannot be served, because check finds faults in {shown(path)}", repositories=repositories
+    )
     name = name_of(path)
     folder = Path(tempfile.mkdtemp(dir=scratch))
     if path.is_file():
         progress(f"unpacking {shown(path)}")
         repository = unpacked(path, folder)
-    elif next(find_repositories(path)).is_one_model:
-        return _served(name, path, linked(path, folder), path)
     else:
-        repository = path
-    return _served(name, path, repository)
+        repository = linked(path, folder) if repositories[0].is_one_model else path
+    return _served(name, path, repository, repositories)
 
 
 def of_built(built: Built, folder: Path) -> Served:
@@ -175,9 +177,9 @@ def built_of(folder: Path, progress: Progress) -> Built:
     return build(folder, CPU, Places.of(folder.parents[1]), allow_random=True, progress=progress)
 
 
-def _served(name: str, path: Path, repository: Path, environments: Path | None = None) -> Served:
-    """``environments``: where packed environments are looked for, unless a manifest says which Python is needed."""
-    folders = [each for each in sorted(repository.iterdir()) if each.is_dir() and _is_model(each)]
+def _served(name: str, path: Path, repository: Path, read: Sequence[Repository] | None = None) -> Served:
+    """``read``: what packed environments are looked for in, unless a manifest says which Python is needed."""
+    folders = [repository / each for each in _folders(repository) if _is_model(repository / each)]
     configs = [read_config(each / CONFIG) for each in folders if (each / CONFIG).is_file()]
     steps = {step.model_name for config in configs for step in config.ensemble_scheduling.step}
     models = tuple(each.name for each in folders)
@@ -189,28 +191,35 @@ def _served(name: str, path: Path, repository: Path, environments: Path | None =
         repository,
         models,
         tops=tuple(model for model in models if model not in steps) or models,
-        python=python if isinstance(python, str) and python else _python_of_environments(environments or repository),
+        python=python
+        if isinstance(python, str) and python
+        else _python_of_environments(list(find_repositories(repository)) if read is None else read),
         is_complete=manifest.keys() >= FACTS,
     )
 
 
+def _folders(path: Path) -> list[str]:
+    with os.scandir(path) as children:
+        return sorted(each.name for each in children if each.is_dir())
+
+
 def _is_model(folder: Path) -> bool:
-    return (folder / CONFIG).is_file() or any(each.name.isdecimal() and each.is_dir() for each in folder.iterdir())
+    return (folder / CONFIG).is_file() or any(name.isdecimal() for name in _folders(folder))
 
 
 def _manifest(repository: Path) -> dict[str, Any]:
     """The manifest.json of an archive; empty without one, and where the file is something else."""
     try:
-        found = parse_json((repository / MANIFEST).read_bytes())
+        found = read_json(repository / MANIFEST)
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def _python_of_environments(path: Path) -> str:
+def _python_of_environments(repositories: Sequence[Repository]) -> str:
     """The Python of the packed environments, for steps that bring no stub; "" without any, or if they differ."""
     found = set()
-    for model in (model for repository in find_repositories(path) for model in repository.models_read):
+    for model in (model for repository in repositories for model in repository.models_read):
         with contextlib.suppress(UnknownValueError):
             environment = None if has_stub(model) else environment_of(model)
             if environment and len(environment.pythons) == 1:

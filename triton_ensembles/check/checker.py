@@ -23,6 +23,7 @@ from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import CONFIG
 
 _MOST_FAULTS = 50  # of one rule in one model
+_LONGEST_TEXT = 2000  # characters of a fault's message, effect or cure: a name may be a megabyte long
 
 
 def check(paths: Sequence[Path], destination: Destination = ANYWHERE) -> Report:
@@ -167,5 +168,9 @@ def _with_loss(fault: Fault, subject: Model) -> Fault:
 
 def _printable(fault: Fault) -> Fault:
     """Names in an archive may be anything."""
-    message, effect, cure = map(escaped, (fault.message, fault.effect, fault.cure))
+    message, effect, cure = (escaped(_cut(text)) for text in (fault.message, fault.effect, fault.cure))
     return replace(fault, message=message, effect=effect, cure=cure)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"

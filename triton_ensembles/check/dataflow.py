@@ -86,17 +86,18 @@ class Dataflow:
         ready = {*self.inputs, *self.never_written}
         lacking = [set(reads - ready) for reads in self.reads]
         waiting = set(range(len(self.reads)))
+        provided: set[str] = set()
         found: list[list[int]] = []
         done = deque(step for step in waiting if not lacking[step])
         for start in range(len(self.reads)):
             while True:
-                self._settle(done, waiting, lacking)
+                self._settle(done, waiting, lacking, provided)
                 if start not in waiting or len(found) == _MOST_CYCLES:
                     break
                 found.append(self._cycle(start, waiting, lacking))
                 for step in found[-1]:  # treated as done, so that its consequences are not reported
                     for name in list(lacking[step]):
-                        done += self._provide(name, lacking)
+                        done += self._provide(name, lacking, provided)
         return found
 
     @cached_property
@@ -108,23 +109,26 @@ class Dataflow:
         """
         lacking = [set(reads.difference(self.inputs)) for reads in self.reads]
         waiting = set(range(len(self.reads)))
-        order = self._settle(deque(step for step in waiting if not lacking[step]), waiting, lacking)
+        order = self._settle(deque(step for step in waiting if not lacking[step]), waiting, lacking, set())
         wrong = waiting or any(len(uses) > 1 for uses in self.writers.values())
         pairs = () if wrong else pairwise(order)
         return next((pair for pair in pairs if self.writes[pair[0]].isdisjoint(self.reads[pair[1]])), None)
 
-    def _settle(self, done: deque[int], waiting: set[int], lacking: list[set[str]]) -> list[int]:
+    def _settle(self, done: deque[int], waiting: set[int], lacking: list[set[str]], provided: set[str]) -> list[int]:
         """Go on with the steps that have all their tensors, until no other has. In the order in which they can run."""
         order = []
         while done:
             order.append(step := done.popleft())
             waiting.discard(step)
             for name in self.writes[step]:
-                done += self._provide(name, lacking)
+                done += self._provide(name, lacking, provided)
         return order
 
-    def _provide(self, name: str, lacking: list[set[str]]) -> list[int]:
-        """The steps that lacked nothing but ``name``."""
+    def _provide(self, name: str, lacking: list[set[str]], provided: set[str]) -> list[int]:
+        """The steps that lacked nothing but ``name``; none when it was ``provided`` before: many may write it."""
+        if name in provided:
+            return []
+        provided.add(name)
         readers = {use.step for use in self.readers.get(name, ()) if name in lacking[use.step]}
         for step in readers:
             lacking[step].discard(name)

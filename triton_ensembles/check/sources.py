@@ -5,6 +5,7 @@ from functools import cached_property
 
 from triton_ensembles.archive.tree import Entry
 from triton_ensembles.check.fault import Place
+from triton_ensembles.check.python.budget import PythonBudget
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.suppression.comments import MARK
 from triton_ensembles.recipe.places import RECIPE
@@ -31,11 +32,14 @@ class Sources:
         return lines[place.line - 1].strip() if place.line <= len(lines) else ""
 
     def commented(self) -> Iterator[tuple[str, str]]:
-        """Path and text of each file whose comments may accept faults."""
+        """Path and text of each file whose comments may accept faults; of Python, as much as rules read of it."""
+        budget = PythonBudget()
         for path, entry in self._entries.items():
             name = entry.path.rpartition("/")[2]
-            readable = name in (CONFIG, RECIPE) or (name.endswith(".py") and _ENVIRONMENT not in path)
-            if readable and entry.data and MARK.encode() in entry.data:
+            is_python = name.endswith(".py") and _ENVIRONMENT not in path
+            if not (is_python or name in (CONFIG, RECIPE)) or not entry.data or MARK.encode() not in entry.data:
+                continue
+            if not is_python or budget.may_parse(entry.data):
                 yield path, entry.text or ""
 
     @cached_property

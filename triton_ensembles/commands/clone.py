@@ -19,6 +19,8 @@ from triton_ensembles.paths import COMMAND
 
 _REPORT_SECONDS = 2.0
 _MOST_SHOWN = 20  # rows with faults
+_MOST_FAILED = 10_000
+_MOST_FAILED = 10_000  # rows with faults, after which the others are not looked at
 
 
 @click.command()
@@ -131,6 +133,9 @@ def _own(archive: Path, csv: Path, folder: Path) -> _Done:
             if each.fault:
                 done.failed.append({"line": each.row.line, "name": each.row.name, "error": each.fault})
                 _complain(len(done.failed), f"{shown(csv)}:{each.row.line}: error: {each.fault}")
+                if len(done.failed) == _MOST_FAILED:
+                    message = f"{_MOST_FAILED:,} rows have faults, so those below were not looked at"
+                    raise EnsembleError(message, path=csv, line=each.row.line, cure="correct what wrote the table")
             else:
                 done.archives += 1
                 done.written += each.changed

@@ -6,6 +6,8 @@ InvokeEndpoint has to write it.
 
 import csv
 import json
+import re
+from array import array
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +21,8 @@ from triton_ensembles.planning.traffic import Recorded, Traffic
 TIMES = ("time", "timestamp", "@timestamp")
 MODELS = ("model", "target_model", "TargetModel")
 
-_LONGEST = 1 << 30  # bytes of a file
+_LONGEST = 64 << 20  # bytes of a file: some million requests
+_LINE = re.compile(r"[^\n]+")
 _LEAST = 10  # requests
 _GAP_SHARE = 0.05  # of the time: a pause that long may be a hole
 _GAP_REQUESTS = 50  # that would have come in it
@@ -37,54 +40,80 @@ def read_invocations(path: Path, *, allow_gaps: bool = False) -> Traffic:
     Raises:
         EnsembleError: with the line that has no time or no model, or with the gap.
     """
-    lines = read_text(path, _LONGEST).splitlines()
-    first = next((line.strip() for line in lines if line.strip()), "")
-    rows = list(_json_rows(path, lines) if first.startswith("{") else _csv_rows(path, lines))
-    if len(rows) < _LEAST:
+    text = read_text(path, _LONGEST).replace("\r\n", "\n").replace("\r", "\n")
+    seconds, asked, known = array("d"), array("q"), dict[str, int]()
+    for time, name in _json_rows(path, text) if text.lstrip().startswith("{") else _csv_rows(path, text):
+        seconds.append(time)
+        asked.append(known.setdefault(name, len(known)))
+    if len(asked) < _LEAST:
         raise EnsembleError(
-            f"it has {len(rows)} requests, from which no rate follows", path=path, cure="give a longer log"
+            f"it has {len(asked)} requests, from which no rate follows", path=path, cure="give a longer log"
         )
-    rows.sort(key=lambda row: row[0])
-    times = np.array([time for time, _ in rows])
-    times -= times[0]
+    sequence = np.argsort(np.array(seconds), kind="stable")
+    times = np.array(seconds)[sequence]
+    start = float(times[0])
+    times -= start
     span = float(times[-1])
     if span <= 0:
         raise EnsembleError("all its requests have the same time", path=path, cure="log times with their seconds")
     if not allow_gaps:
-        _refuse_gaps(path, times, rows[0][0])
-    names, places = np.unique(np.array([name for _, name in rows]), return_inverse=True)
+        _refuse_gaps(path, times, start)
+    names = sorted(known)
+    ranks = {name: rank for rank, name in enumerate(names)}
+    places = np.array([ranks[name] for name in known])[np.array(asked)[sequence]]
     counts = np.bincount(places, minlength=len(names))
     order = np.argsort(-counts, kind="stable")
     position = np.empty_like(order)
     position[order] = np.arange(len(order))
-    rates = counts[order] / (span * len(rows) / (len(rows) - 1))
-    text = f"{len(names)} models, {len(rows)} requests of {path.name} in {_duration(span)}"
+    rates = counts[order] / (span * len(asked) / (len(asked) - 1))
     return Traffic(
-        rates, tuple(str(names[each]) for each in order), recorded=Recorded(times, position[places]), text=text
+        rates,
+        tuple(names[each] for each in order),
+        recorded=Recorded(times, position[places]),
+        text=f"{len(names)} models, {len(asked)} requests of {path.name} in {_duration(span)}",
     )
 
 
-def _csv_rows(path: Path, lines: list[str]) -> Iterator[tuple[float, str]]:
-    numbers = [number for number, line in enumerate(lines, 1) if line.strip()]
-    table = csv.reader(lines[number - 1] for number in numbers)
-    header = [word.strip().lstrip("\ufeff") for word in next(table, [])]
-    columns = [next((header.index(name) for name in names if name in header), -1) for names in (TIMES, MODELS)]
-    if min(columns) < 0:
-        raise EnsembleError(
-            "its first line does not name the columns time and model",
-            path=path,
-            line=numbers[0] if numbers else 1,
-            cure="write time,model above the values",
-        )
-    for number, row in zip(numbers[1:], table, strict=False):
-        time, model = (row[column].strip() if column < len(row) else "" for column in columns)
-        yield _row(path, number, time, model)
+class _Lines:
+    """The lines that are not empty, one at a time: a list of them would be several times the text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.number = 1  # of the latest line
+
+    def __iter__(self) -> Iterator[str]:
+        end = 0
+        for found in _LINE.finditer(self._text):
+            self.number += self._text.count("\n", end, found.start())
+            end = found.start()
+            if not found[0].isspace():
+                yield found[0]
 
 
-def _json_rows(path: Path, lines: list[str]) -> Iterator[tuple[float, str]]:
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
+def _csv_rows(path: Path, text: str) -> Iterator[tuple[float, str]]:
+    lines = _Lines(text)
+    table = csv.reader(lines)
+    try:
+        header = [word.strip().lstrip("\ufeff") for word in next(table, [])]
+        columns = [next((header.index(name) for name in names if name in header), -1) for names in (TIMES, MODELS)]
+        if min(columns) < 0:
+            raise EnsembleError(
+                "its first line does not name the columns time and model",
+                path=path,
+                line=lines.number,
+                cure="write time,model above the values",
+            )
+        for row in table:
+            time, model = (row[column].strip() if column < len(row) else "" for column in columns)
+            yield _row(path, lines.number, time, model)
+    except csv.Error as error:
+        raise EnsembleError(f"this is not a CSV: {error}", path=path, line=lines.number) from None
+
+
+def _json_rows(path: Path, text: str) -> Iterator[tuple[float, str]]:
+    lines = _Lines(text)
+    for line in lines:
+        number = lines.number
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
@@ -98,7 +127,7 @@ def _json_rows(path: Path, lines: list[str]) -> Iterator[tuple[float, str]]:
 def _row(path: Path, line: int, time: object, model: str) -> tuple[float, str]:
     seconds = _seconds(time)
     if seconds is None:
-        what = f"'{time}' is not a time" if time not in ("", None) else "it has no time"
+        what = f"'{str(time)[:60]}' is not a time" if time not in ("", None) else "it has no time"
         raise EnsembleError(
             what, path=path, line=line, cure="write ISO 8601 or seconds, or leave the line out if nobody asked"
         )

@@ -117,13 +117,18 @@ def _rows(path: Path) -> list[tuple[str, float, str, str, int]]:
     lines = read_text(path, _LONGEST).splitlines()
     found: list[tuple[str, float, str, str, int]] = []
     numbers = [number for number, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
-    table = csv.reader(lines[number - 1] for number in numbers)
-    header = tuple(word.strip().lower() for word in next(table, []))
+    try:
+        table = list(csv.reader(lines[number - 1] for number in numbers))
+    except csv.Error as error:
+        raise EnsembleError(
+            f"this is not a CSV: {error}", path=path, cure=f"begin it with {','.join(_COLUMNS)}"
+        ) from None
+    header = tuple(word.strip().lower() for word in (table[0] if table else ()))
     if header != _COLUMNS:
         raise EnsembleError(
             f"its first line is not {','.join(_COLUMNS)}", path=path, line=numbers[0] if numbers else 1, cure="write it"
         )
-    for number, row in zip(numbers[1:], table, strict=True):
+    for number, row in zip(numbers[1:], table[1:], strict=False):
         cells = [cell.strip() for cell in row]
         if len(cells) != len(_COLUMNS) or not all(cells):
             raise EnsembleError(f"it has to have {len(_COLUMNS)} values", path=path, line=number, cure="complete it")

@@ -14,6 +14,7 @@ from triton_ensembles.starter.copying import SKIPPED
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, read_config
 from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 
+_LONGEST = 1 << 20  # bytes that are looked at of a config.pbtxt that cannot be read
 _DEEPEST = 6  # folders between the one that is named and the repository in it
 _MOST_FOLDERS = 20_000
 _NO_REPOSITORIES = frozenset({"node_modules", "site-packages", "venv", ".venv"})
@@ -146,7 +147,7 @@ def _read(folder: Path, name: str) -> Found:
         try:
             config = read_config(path)
         except EnsembleError as error:  # `check` explains it
-            if path.is_file() and ENSEMBLE.search(path.read_text("utf-8", errors="replace")):
+            if path.is_file() and ENSEMBLE.search(_beginning(path)):
                 config.platform = "ensemble"
                 faults[key or name] = error
         configs[key or config.name or name] = config
@@ -163,3 +164,8 @@ def _folders(path: Path) -> list[Path]:
     with os.scandir(path) as children:
         found = (Path(child.path) for child in children if child.is_dir() and child.name not in SKIPPED)
         return sorted(each for each in found if not each.name.startswith("."))
+
+
+def _beginning(config: Path) -> str:
+    with config.open("rb") as file:
+        return file.read(_LONGEST).decode(errors="replace")

@@ -9,11 +9,13 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from triton_ensembles.check.python.budget import PythonBudget
 from triton_ensembles.check.repository import Repository
 from triton_ensembles.check.rule import ANYWHERE
 from triton_ensembles.check.rules.environment_imports import PROVIDERS
 from triton_ensembles.check.rules.step_imports import missing_imports
 from triton_ensembles.check.text.unknown import UnknownValueError
+from triton_ensembles.files import read_bytes
 
 # Packages that are installed under the name by which they are imported. Any other name may be a module of the author's
 # own, and what an index has under it somebody else's.
@@ -93,10 +95,12 @@ def requirements_near(folder: Path, highest: Path) -> Required:
 
 def called_models(step: Path) -> Iterator[str]:
     """The models that the Python files of a step call by a name that they spell out (BLS)."""
+    budget = PythonBudget()
     for path in sorted(step.rglob("*.py")):
         try:
-            tree = ast.parse(path.read_bytes())
-        except (SyntaxError, ValueError, RecursionError):
+            content = read_bytes(path, _LARGEST)
+            tree = ast.parse(content) if budget.may_parse(content) else ast.Module([], [])
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and _is_request(node.func):

@@ -30,6 +30,8 @@ from triton_ensembles.triton.backends import ENSEMBLE
 from triton_ensembles.triton.model_config import ModelConfig
 from triton_ensembles.triton.targets import CPU
 
+_LONGEST = 1 << 20  # bytes that are looked at of a step's code
+
 _MOST_WEIGHTS = 20  # lines
 
 
@@ -131,7 +133,7 @@ def _add_example(inner: Path, configs: dict[str, ModelConfig], notes: Notes) -> 
     folder = examples_folder(inner)
     if any(folder.glob("*.json")):
         return
-    code = (path.read_bytes() for path in sorted(inner.glob("*/*/*")) if path.suffix in (".py", ".dali"))
+    code = (_beginning(path) for path in sorted(inner.glob("*/*/*")) if path.suffix in (".py", ".dali"))
     place = f"{folder.parent.name}/{folder.name}"
     if write_example(folder, configs[folder.parent.name], code):
         notes.assumed.append(
@@ -147,3 +149,11 @@ def _add_engines(backends: set[str], notes: Notes) -> None:
             f"{CPU.server} has no backend {backend!r}: build for an image that has it (--target gpu --image RELEASE), "
             "or add a model file of another format to the recipe, as an artifact"
         )
+
+
+def _beginning(path: Path) -> bytes:
+    """What may be said of the requests; such a file may be anything."""
+    if not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(_LONGEST)

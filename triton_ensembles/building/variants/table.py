@@ -16,7 +16,7 @@ from triton_ensembles.spelling import nearest
 NAME, FILES = "name", "files"
 _DELIMITERS = (",", ";", "\t")  # what spreadsheets write, by country
 _MOST_BYTES = 64 << 20
-_MOST_ROWS = 1_000_000
+_MOST_ROWS = 200_000
 _COLUMNS = f"the columns are {NAME}, {FILES}, and STEP.PARAMETER for each parameter of a step's config.pbtxt"
 
 
@@ -90,6 +90,7 @@ def _records(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _refuse_header(path: Path, columns: Sequence[str]) -> None:
+    seen: set[str] = set()
     for column in columns:
         if column and column not in (NAME, FILES) and not _is_parameter(column):
             meant = nearest(column, (NAME, FILES))
@@ -99,8 +100,9 @@ def _refuse_header(path: Path, columns: Sequence[str]) -> None:
                 line=1,
                 cure=f"did you mean {meant}" if meant else "",
             )
-        if column and columns.count(column) > 1:
+        if column in seen:
             raise EnsembleError(f"the column {column!r} is there twice", path=path, line=1, cure="remove one")
+        seen |= {column} - {""}
     if NAME not in columns:
         raise EnsembleError(f"there is no column {NAME!r}: {_COLUMNS}", path=path, line=1, cure="begin with a header")
     if not any(column not in (NAME, "") for column in columns):

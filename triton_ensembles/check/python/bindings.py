@@ -43,7 +43,7 @@ def binding_of(flow: Flow, name: ast.Name) -> Binding | None:
             if found or known:
                 return found
             if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef):
-                if child not in parent.body:
+                if not flow.in_body(child, parent):
                     return None
                 return _of_function(flow, parent, name)
     return None
@@ -63,13 +63,13 @@ def _before(flow: Flow, parent: ast.AST, child: ast.AST, name: ast.Name) -> tupl
         if isinstance(statement, ast.AnnAssign) and statement.value and _is(statement.target, name):
             return Binding(statement.value), True
         return None, True
-    if isinstance(parent, ast.For) and child in parent.body and flow.names(parent.target, name.id):
+    if isinstance(parent, ast.For) and flow.in_body(child, parent) and flow.names(parent.target, name.id):
         return Binding(parent.iter, parent.target), True
     if isinstance(parent, ast.If):
         return None, _binds(flow, parent.test, name)
     if isinstance(parent, ast.With | ast.AsyncWith):
         return None, any(_binds(flow, item, name) for item in parent.items)
-    if isinstance(parent, ast.Try | ast.TryStar) and child in parent.body:
+    if isinstance(parent, ast.Try | ast.TryStar) and flow.in_body(child, parent):
         return None, False
     if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
         return None, isinstance(parent, ast.Module)
@@ -102,4 +102,4 @@ def _is(target: ast.expr, name: ast.Name) -> bool:
 
 
 def _binds(flow: Flow, below: ast.AST, name: ast.Name) -> bool:
-    return bool(flow.binders(name.id, below))
+    return flow.binds(name.id, below)

@@ -89,22 +89,37 @@ class Flow:
                     self._blocks[each] = (block or [], place)
         return self._blocks.get(statement)
 
+    def in_body(self, child: ast.AST, parent: ast.AST) -> bool:
+        """``child in parent.body`` at once: a function may have a hundred thousand lines."""
+        found = self.block_of(child)
+        return found is not None and found[0] is getattr(parent, "body", None)
+
     def binders(self, name: str, below: ast.AST) -> list[ast.AST]:
         """What binds a name in a node: assignments, loops, imports, definitions, ``except … as``."""
         if not self._spans:
             self._note_binders()
-        return self._bound_within(name, *self._spans.get(below, (0, 0)))
+        found, first, last = self._bound_within(name, *self._spans.get(below, (0, 0)))
+        return found[first:last]
+
+    def binds(self, name: str, below: ast.AST) -> bool:
+        """Whether :meth:`binders` has any, without a list of them."""
+        if not self._spans:
+            self._note_binders()
+        _, first, last = self._bound_within(name, *self._spans.get(below, (0, 0)))
+        return first < last
 
     def binder_before(self, name: str, block: list[ast.AST], statement: ast.AST) -> ast.AST | None:
         """The one of the binders in the statements of ``block`` before this one that is nearest to it."""
         if not self._spans:
             self._note_binders()
-        return next(iter(self._bound_within(name, self._spans[statement][1], self._spans[block[0]][1])), None)
+        found, first, last = self._bound_within(name, self._spans[statement][1], self._spans[block[0]][1])
+        return found[first] if first < last else None
 
-    def _bound_within(self, name: str, start: int, end: int) -> list[ast.AST]:
+    def _bound_within(self, name: str, start: int, end: int) -> tuple[list[ast.AST], int, int]:
+        """The binders of a name, and the places in that list from and up to which they begin in this span."""
         found = self._binders.get(name, [])
         first, last = (bisect_left(found, each, key=lambda node: self._spans[node][0]) for each in (start, end))
-        return found[first:last]
+        return found, first, last
 
     def _note_binders(self) -> None:
         """Number all nodes, what stands later in a block first, and list binders in that order."""
@@ -127,7 +142,7 @@ class Flow:
 
     def is_builtin(self, node: ast.expr) -> bool:
         """Whether a name is Python's own: the file never binds it."""
-        return isinstance(node, ast.Name) and not self.binders(node.id, self.module)
+        return isinstance(node, ast.Name) and not self.binds(node.id, self.module)
 
     def calls_of(self, function: Function) -> list[ast.Call] | None:
         """All calls of a helper; None when others may call it as well, or get it as a value."""
@@ -150,7 +165,9 @@ class Flow:
         classes: list[str] = []
         for parent, child in self.above(node):
             if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef):
-                if child in parent.body:  # defaults, decorators and annotations run where the function is defined
+                if self.in_body(
+                    child, parent
+                ):  # defaults, decorators and annotations run where the function is defined
                     functions.append(parent)
             elif isinstance(parent, ast.Lambda):
                 return When.PERHAPS

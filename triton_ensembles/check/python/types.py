@@ -1,7 +1,7 @@
 """What an expression of model.py surely is: Triton's objects, followed through names, loops, helpers and attributes."""
 
 import ast
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from triton_ensembles.check.python.arrays import kind_of_call, kind_of_method
 from triton_ensembles.check.python.bindings import binding_of
@@ -297,9 +297,10 @@ class Types:
     def attribute(self, node: ast.Attribute) -> ast.expr | None:
         """What ``self.name`` is, where the file binds it once."""
         values = self._attributes.get(node.attr, [])
-        own = isinstance(node.value, ast.Name) and node.value.id == "self" and self._is_whole()
+        own = isinstance(node.value, ast.Name) and node.value.id == "self" and self._is_whole
         return values[0] if own and len(values) == 1 else None
 
+    @cached_property
     def _is_whole(self) -> bool:
         """Whether all that the model is stands in this file."""
         lineage = self._flow.lineage

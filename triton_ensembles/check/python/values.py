@@ -99,7 +99,11 @@ class Values:
 
     def _of_name(self, node: ast.Name, depth: int) -> list[Value] | None:
         for parent, child in self._flow.above(node):
-            if isinstance(parent, ast.For) and child in parent.body and self._flow.names(parent.target, node.id):
+            if (
+                isinstance(parent, ast.For)
+                and self._flow.in_body(child, parent)
+                and self._flow.names(parent.target, node.id)
+            ):
                 stored = sum(isinstance(each.ctx, ast.Store) for each in self._flow.names(parent, node.id))
                 return self._each(parent.target, parent.iter, node.id, depth) if stored == 1 else None
             if isinstance(parent, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):

@@ -36,13 +36,17 @@ class Step(NamedTuple):
         return self.model if self.model is not None and self.model.has_config else None
 
 
-def steps(model: Model) -> list[Step]:
+def steps(model: Model) -> tuple[Step, ...]:
     """The steps whose model_name is known."""
-    found = []
-    for number, item in enumerate(model.config.ensemble_scheduling.step):
-        with suppress(UnknownValueError):
-            found.append(Step(number, item, model.repository.model(item.model_name)))
-    return found
+    cache, key = model.repository.cache, f"steps of {model.root}"
+    if key not in cache:
+        found = []
+        for number, item in enumerate(model.config.ensemble_scheduling.step):
+            with suppress(UnknownValueError):
+                found.append(Step(number, item, model.repository.model(item.model_name)))
+        cache[key] = tuple(found)
+    known: tuple[Step, ...] = cache[key]
+    return known
 
 
 def step_names(repository: Repository) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from triton_ensembles.archive.tree import is_archive
+from triton_ensembles.archive.tree import Kind, is_archive
 from triton_ensembles.check.environments import (
     MODEL_FOLDER,
     PARAMETER,
@@ -150,6 +150,15 @@ def environment_format(model: Model) -> Iterator[Finding]:
     tree = model.repository.tree
     entry = tree.get(found.path)
     if entry is None or entry.is_folder:
+        return
+    if entry.kind is Kind.OTHER:
+        if model.repository.form is not Form.ARCHIVE:  # where sagemaker-device says it
+            yield Finding(
+                model.repository.place(found.path),
+                "this is a device or pipe, and it should be the packed environment",
+                "reading it never ends, and neither does the load",
+                "pack the environment: conda-pack -o env.tar.gz",
+            )
         return
     if found.path.endswith(_WRONG_SUFFIXES):
         yield Finding(

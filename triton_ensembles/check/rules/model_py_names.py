@@ -252,7 +252,7 @@ def is_expected(file: PythonFile, node: ast.AST) -> bool:
                 return True
         if isinstance(parent, ast.With | ast.AsyncWith) and flow_of(file).suppresses(parent):
             return True
-        if isinstance(parent, ast.Try | ast.TryStar) and child in parent.body:
+        if isinstance(parent, ast.Try | ast.TryStar) and flow_of(file).in_body(child, parent):
             caught = {getattr(each, "id", "") for one in parent.handlers if one.type for each in ast.walk(one.type)}
             if caught & {"AttributeError", "TypeError"} or any(one.type is None for one in parent.handlers):
                 return True

@@ -60,10 +60,9 @@ def pytorch_tensor_order(model: Model) -> Iterator[Finding]:
         if named_indexes([tensor.name for tensor in named]) is not None or _by_argument(model, kind, named):
             continue
         numbers = [re.search(r"_([0-9]+)\Z", tensor.name) for tensor in named]
+        in_some_order = sorted(int(each[1][:9]) if each else -1 for each in numbers) == [*range(len(named))]
         for index, number in enumerate(numbers):
-            certain = "__" in named[index].name or sorted(int(each[1]) if each else -1 for each in numbers) == [
-                *range(len(named))
-            ]
+            certain = "__" in named[index].name or in_some_order
             if number and certain and int(number[1][:9]) != index:
                 odd = next((each.name for each in named if named_indexes([each.name]) is None), named[index].name)
                 yield Finding(
@@ -88,9 +87,10 @@ def pytorch_tensor_number_twice(model: Model) -> Iterator[Finding]:
         indexes = named_indexes([tensor.name for tensor in named]) or []
         if _by_argument(model, kind, named):
             continue
+        firsts: dict[int, int] = {}
         for index, number in enumerate(indexes):
-            if number in indexes[:index]:
-                first = named[indexes.index(number)].name
+            if firsts.setdefault(number, index) != index:
+                first = named[firsts[number]].name
                 yield Finding(
                     model.at(kind, index, "name"),
                     f"'{first}' and '{named[index].name}' are both {kind} {number} of the model",

@@ -46,14 +46,15 @@ def suppressions(path: str, text: str) -> Iterator[Suppression]:
     if MARK not in text:
         return
     text = text.removeprefix("\ufeff")  # a byte order mark, with which editors on Windows begin files
+    lines = _Lines(text)
     for line, column, comment in _comments(path, text):
         found = _COMMENT.match(comment.rstrip())
         if found is None:
             continue
         rules = tuple(dict.fromkeys(re.findall(r"[^\s,]+", found["rules"] or "")))
         reason = (found["reason"] or "").strip(" \t:-–—")
-        lines = () if found["file"] else _lines_of(text, line, column)
-        yield Suppression(path, line, column, rules, reason, lines)
+        about = () if found["file"] else lines.about(line, column)
+        yield Suppression(path, line, column, rules, reason, about)
 
 
 def carried(*configs: Path) -> str:
@@ -83,13 +84,21 @@ def _comments(path: str, text: str) -> Iterator[tuple[int, int, str]]:
             yield line, match.start() - text.rfind("\n", 0, match.start()), match["comment"]
 
 
-def _lines_of(text: str, line: int, column: int) -> tuple[int, ...]:
-    """Its own line; of a comment that stands alone also the next line with anything but a comment."""
-    lines = text.split("\n")
-    if lines[line - 1][: column - 1].strip():
-        return (line,)
-    for number in range(line, len(lines)):
-        content = lines[number].strip()
-        if content and not content.startswith("#"):
-            return (line, number + 1)
-    return (line,)
+class _Lines:
+    """The lines of a text, and for each the next one with anything but a comment, found once for all comments."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.split("\n")
+        self._next = [0] * len(self._lines)  # from 1; 0 for none
+        found = 0
+        for index in range(len(self._lines) - 1, -1, -1):
+            self._next[index] = found
+            content = self._lines[index].strip()
+            if content and not content.startswith("#"):
+                found = index + 1
+
+    def about(self, line: int, column: int) -> tuple[int, ...]:
+        """Those that a comment is about: its own, and of one that stands alone the next with anything but a comment."""
+        following = self._next[line - 1]
+        alone = not self._lines[line - 1][: column - 1].strip()
+        return (line, following) if alone and following else (line,)

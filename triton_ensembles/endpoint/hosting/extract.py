@@ -80,7 +80,7 @@ def _extract(file: IO[bytes], folder: Path, reserve: Callable[[int], None]) -> i
         reserve(needed)
         size += needed
         try:
-            _place(tar, member, folder / path)
+            _place(tar, member, f"{folder}/{path}")
         except (FileExistsError, NotADirectoryError, IsADirectoryError):
             raise _refused("sagemaker-unsafe-member", f"'{member.name}' is both a file and a folder") from None
         except OSError as error:
@@ -116,12 +116,14 @@ def _checked(member: Member) -> str:
     return name
 
 
-def _place(tar: TarStream, member: Member, target: Path) -> None:
+def _place(tar: TarStream, member: Member, target: str) -> None:
     if member.is_folder:
-        target.mkdir(parents=True, exist_ok=True)
+        os.makedirs(target, exist_ok=True)  # noqa: PTH103  # of a hundred thousand paths, objects take seconds
         return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with target.open("wb") as file:
+    parent = target.rpartition("/")[0]
+    if not os.path.isdir(parent):  # noqa: PTH112
+        os.makedirs(parent, exist_ok=True)  # noqa: PTH103
+    with open(target, "wb") as file:  # noqa: PTH123
         for offset, length in member.segments or [(0, member.size)]:
             file.seek(offset)
             while length:
@@ -129,7 +131,7 @@ def _place(tar: TarStream, member: Member, target: Path) -> None:
                 length -= len(chunk)
                 file.write(chunk)
         file.truncate(member.size)
-    target.chmod(0o755 if member.mode & 0o100 else 0o644)
+        os.fchmod(file.fileno(), 0o755 if member.mode & 0o100 else 0o644)
     # By this time Triton recognizes that a packed environment has changed (pb_env.cc).
     os.utime(target, (member.mtime, member.mtime))
 
