@@ -7,8 +7,9 @@ from triton_ensembles.paths import IS_CHECKOUT, SETUP
 
 MODULES = {
     "serve": (
-        *("aiohttp", "boto3", "botocore", "flask", "grpc", "jinja2", "matplotlib", "moto", "multidict", "numpy"),
-        *("prometheus_client", "pybase64", "regex", "tritonclient", "urllib3", "uvicorn", "uvloop", "werkzeug", "yarl"),
+        *("aiohttp", "boto3", "botocore", "flask", "grpc", "httptools", "jinja2", "matplotlib", "moto", "multidict"),
+        *("numpy", "prometheus_client", "pybase64", "regex", "tritonclient", "urllib3", "uvicorn", "uvloop"),
+        *("werkzeug", "yarl"),
     ),
     "build": (
         *("PIL", "conda_pack", "huggingface_hub", "keras", "numpy", "nvidia", "onnx", "onnxruntime", "onnxscript"),

@@ -79,7 +79,7 @@ def test_a_step_that_batches_in_an_ensemble_that_does_not(server: ModelLoader) -
     assert "outputs" in ask(server, "no-batching", [4])
 
 
-@pytest.mark.parametrize(("length", "step"), [(4, "pair-sum"), (2, "scale")])
+@pytest.mark.parametrize(("length", "step"), [(4, "pair-join"), (2, "scale")])
 def test_a_hidden_shape_clash_refuses_every_request(server: ModelLoader, length: int, step: str) -> None:
     """Otherwise the checker warns of an ensemble that works."""
     said = ask(server, "ensemble-shape-clash-hidden", [1, length])
