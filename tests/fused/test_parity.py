@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import tritonclient.grpc as grpc
@@ -32,35 +32,49 @@ BATCH_HABITS = {
 """What fails, or changes, all requests of an execution, so that it depends on which ones came together."""
 
 
+class Running(NamedTuple):
+    stack: ExitStack
+    server: TritonServer
+    client: grpc.InferenceServerClient
+
+
 class Served:
     """The same DAGs in two servers."""
 
     def __init__(self, dags: list[Dag], folder: Path) -> None:
-        self.dags, self._folder, self._stack = dags, folder, ExitStack()
+        self.dags, self._folder = dags, folder
         forms = Forms(folder / "drawn", folder / "fused")
         for number, dag in enumerate(dags):
             dag.write(folder / "written" / f"dag{number}")
             stage_both(folder / "written" / f"dag{number}", forms)
-        # The strategy also makes DAGs that 24.10 refuses to load.
-        arguments = ["--exit-on-error=false", "--strict-readiness=false"]
-        self._clients = []
-        for form in (forms.drawn, forms.fused):
-            server = TritonServer([form], log=folder / f"{form.name}.log", arguments=arguments)
-            self._stack.enter_context(server)
-            self._clients.append(self._stack.enter_context(grpc.InferenceServerClient(server.grpc_url)))
-        drawn = self._clients[0]
-        self.loaded = [number for number in range(len(dags)) if drawn.is_model_ready(f"dag{number}")]
+        self._repository = forms.drawn
+        self._drawn, self._fused = self._start(forms.drawn), self._start(forms.fused)
+        self.loaded = [number for number in range(len(dags)) if self._drawn.client.is_model_ready(f"dag{number}")]
 
     def close(self) -> None:
-        self._stack.close()
+        self._drawn.stack.close()
+        self._fused.stack.close()
 
-    def answers(self, number: int, request: int) -> tuple[Any, Any]:
-        asked = self.dags[number].requests[request]
-        drawn, fused = (answer(client, f"dag{number}", asked) for client in self._clients)
-        return drawn, fused
+    def start_drawn_again(self) -> None:
+        self._drawn.stack.close()
+        self._drawn = self._start(self._repository)
+
+    def _start(self, form: Path) -> Running:
+        # The strategy also makes DAGs that 24.10 refuses to load.
+        arguments = ["--exit-on-error=false", "--strict-readiness=false"]
+        with ExitStack() as stack:
+            server = stack.enter_context(TritonServer([form], log=form.with_suffix(".log"), arguments=arguments))
+            client = stack.enter_context(grpc.InferenceServerClient(server.grpc_url))
+            return Running(stack.pop_all(), server, client)
+
+    def drawn(self, number: int, request: int) -> Any:
+        """None when the server hangs, or has died of it."""
+        found = answer(self._drawn.client, f"dag{number}", self.dags[number].requests[request])
+        hangs = isinstance(found, tuple) and found[0] == "StatusCode.DEADLINE_EXCEEDED"
+        return None if hangs or not self._drawn.server.alive() else found
 
     def fused(self, number: int, request: int) -> Any:
-        return answer(self._clients[1], f"dag{number}", self.dags[number].requests[request])
+        return answer(self._fused.client, f"dag{number}", self.dags[number].requests[request])
 
     def described(self, number: int) -> str:
         files = sorted((self._folder / "written" / f"dag{number}").rglob("config.pbtxt"))
@@ -105,7 +119,10 @@ def test_fused_dags_answer_as_drawn(served: Served) -> None:
     assert len(served.loaded) > COUNT / 2
     for number in served.loaded:
         for request in range(len(served.dags[number].requests)):
-            drawn, fused = served.answers(number, request)
+            drawn, fused = served.drawn(number, request), served.fused(number, request)
+            if drawn is None:  # a request that fails can lock 24.10: the rule ensemble-branch of check
+                served.start_drawn_again()
+                continue
             assert agree(drawn, fused), f"{drawn}\n\n{fused}\n\n{served.described(number)}"
 
 
