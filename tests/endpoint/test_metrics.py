@@ -265,7 +265,7 @@ def test_a_scrape_puts_only_those_lines_together_that_have_changed(monkeypatch: 
 
 def test_the_labels_of_a_model_are_put_together_once_for_all_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     hashes = {f"{number:032x}": f"m{number}" for number in range(50)}
-    given = [f'model="step",namespace="/root/models/{each}/model",version="1"' for each in hashes]
+    given = [f'model="step",namespace="/opt/ml/models/{each}/model",version="1"' for each in hashes]
     lines = [f"nv_{name}{{{labels}}} 1" for name in "abcdefgh" for labels in given]
     asked: list[str] = []
 
