@@ -27,6 +27,8 @@ def faults(traffic: Traffic, samples: Sequence[Sample], budget: int, requests: i
         yield f"{count} requests failed: {why}"
     if traffic.wrong:
         yield f"{traffic.wrong} answers are those of another model"
+    if len({each.server for each in samples}) > 1:
+        yield "tritonserver ended, and was started again"
     if over := [each for each in samples if each.container > budget * (1 + _ERROR)]:
         most = max(each.container for each in over) - budget
         yield f"over the memory budget in {len(over)} of {len(samples)} looks, by up to {most / 2**20:.1f} MiB"

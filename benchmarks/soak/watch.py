@@ -22,12 +22,14 @@ class Sample:
     """One look: ``seconds`` since the beginning; by role, how much there is.
 
     Attributes:
+        server: process id of tritonserver, 0 while there is none.
         container: bytes (PSS) of tritonserver and its stubs, which is what the budget is for.
         resident: bytes that belong to processes of a role alone (anonymous memory).
     """
 
     seconds: float
     answered: int
+    server: int
     container: int
     resident: dict[str, int]
     files: dict[str, int]
@@ -51,11 +53,12 @@ class Watch:
         }
 
     def look(self, answered: int) -> Sample:
-        roles = self._roles()
+        roles, server = self._roles(), self.server
         return Sample(
             seconds=time.monotonic() - self._began,
             answered=answered,
-            container=memory_of(self.server).pss,
+            server=server,
+            container=memory_of(server).pss if server else 0,
             resident={role: sum(map(_anonymous, pids)) for role, pids in roles.items()},
             files={role: sum(_count(pid, "fd") for pid in pids) for role, pids in roles.items()},
             threads={role: sum(_count(pid, "task") for pid in pids) for role, pids in roles.items()},
@@ -65,8 +68,8 @@ class Watch:
 
     @property
     def server(self) -> int:
-        """The process id of its tritonserver."""
-        return next(pid for pid in descendants(self._local.pid) if "/tritonserver" in _program(pid))
+        """The process id of its tritonserver, 0 while there is none."""
+        return next((pid for pid in descendants(self._local.pid) if "/tritonserver" in _program(pid)), 0)
 
     def _roles(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {role: [] for role in ROLES}

@@ -24,7 +24,7 @@ def looks(leak: float, loaded: Callable[[int], int]) -> list[Sample]:
         threads = {"tritonserver": 12 + 30 * models + int(leak * number), "stubs": 3 * models}
         counts = dict.fromkeys(ROLES, 1) | {"stubs": models}
         none = dict.fromkeys(ROLES, 0)
-        return Sample(float(number), number, 0, none | memory, none, none | threads, counts, {})
+        return Sample(float(number), number, 1, 0, none | memory, none, none | threads, counts, {})
 
     return [look(number) for number in range(100)]
 

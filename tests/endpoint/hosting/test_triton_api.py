@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -84,17 +85,24 @@ async def container(anyio_backend: object) -> AsyncIterator[Container]:
 
 
 @pytest.fixture
-async def api(container: Container) -> AsyncIterator[TritonApi]:
-    made = TritonApi(f"127.0.0.1:{container.port}")
+def log(tmp_path: Path) -> Path:
+    """A container's log in which nothing stands."""
+    (path := tmp_path / "log").touch()
+    return path
+
+
+@pytest.fixture
+async def api(container: Container, log: Path) -> AsyncIterator[TritonApi]:
+    made = TritonApi(f"127.0.0.1:{container.port}", log)
     yield made
     made.close()
 
 
 @pytest.fixture
-async def peer(anyio_backend: object) -> AsyncIterator[tuple[Peer, TritonApi]]:
+async def peer(anyio_backend: object, log: Path) -> AsyncIterator[tuple[Peer, TritonApi]]:
     made = Peer()
     server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
-    api = TritonApi(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    api = TritonApi(f"127.0.0.1:{server.sockets[0].getsockname()[1]}", log)
     yield made, api
     api.close()
     server.close()

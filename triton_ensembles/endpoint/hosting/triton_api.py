@@ -10,19 +10,25 @@ import contextlib
 import json
 import time
 import weakref
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import aiohttp
 from yarl import URL
 
 from triton_ensembles.endpoint.hosting.request import Invocation, Pieces, Reply
+from triton_ensembles.endpoint.hosting.turns import Turns
+from triton_ensembles.triton.log import read_log
 
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
 _WHOLE = 64 << 10  # bytes; replies up to this size are read at once
 _CONNECT_SECONDS = 10.0
 _END_SECONDS = 5.0
 _POLL_SECONDS = 0.02
+_BEGIN_SECONDS = 0.5  # how long a load or unload takes to begin at most, should the log not say it
+_LOG_SECONDS = 0.005  # between looks at it
+
+Turn = contextlib.AbstractAsyncContextManager[Callable[[], None]]
 
 
 class ContainerDied(Exception):  # noqa: N818
@@ -47,12 +53,18 @@ class TritonApi:
     Make it on the event loop that uses it. ``close`` ends its connections, and every later call raises ContainerDied:
     the next server at this port is a different one, and knows nothing of what this one had loaded.
 
+    Args:
+        url: host and port.
+        log: what the server writes its log to.
+
     Attributes:
         closed: whether this server has ended. What it had loaded is gone with it.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, log: Path) -> None:
         self._url = f"http://{url}"
+        self._log = log
+        self._turns = Turns()
         self._session = _session()
         # The server loads and unloads in the thread of the connection, and leaves the other connections of that thread
         # waiting. A new connection goes to a thread that is free: for each load and unload, and for what is asked
@@ -64,11 +76,13 @@ class TritonApi:
 
     async def load(self, hash: str, folder: Path, target_model: str) -> None:
         """Raises ContainerAnswered or ContainerDied."""
-        await self._control("POST", "/models", target_model, json.dumps({"model_name": hash, "url": str(folder)}))
+        body = json.dumps({"model_name": hash, "url": str(folder)})
+        await self._control(self._turns.load(), f'"loading: {folder}::', "POST", "/models", target_model, body)
 
     async def unload(self, hash: str, target_model: str) -> None:
         """Raises ContainerAnswered or ContainerDied."""
-        await self._control("DELETE", f"/models/{hash}", target_model, "")
+        logged = f"::{target_model}' version "
+        await self._control(self._turns.unload(), logged, "DELETE", f"/models/{hash}", target_model, "")
 
     async def invoke(self, path: str, request: Invocation, seconds: float) -> Reply:
         """POST the body to ``path`` and return the answer.
@@ -79,16 +93,21 @@ class TritonApi:
         """
         started = time.perf_counter()
         async with asyncio.timeout(seconds):
-            with _died_if_broken():
+            with self._turns.request() as begin, _died_if_broken():
+                body = request.body
+                if isinstance(body, bytes):
+                    await begin()
+                else:
+                    body = _before_the_last(body, begin)
                 session = self._new_connections if self._busy else self._session
-                answer = await self._request(session, "POST", path, _headers(request), request.body)
+                answer = await self._request(session, "POST", path, _headers(request), body)
                 if answer.status >= 400:
                     raise ContainerAnswered(answer.status, _message(await answer.read()))
                 length = answer.content_length
                 small = length is not None and length <= _WHOLE
-                body = await answer.read() if small else Pieces(answer, seconds)
+                reply = await answer.read() if small else Pieces(answer, seconds)
         headers = {"Content-Type": content_type} if (content_type := answer.headers.get("Content-Type")) else {}
-        return Reply(answer.status, headers, body, length, time.perf_counter() - started)
+        return Reply(answer.status, headers, reply, length, time.perf_counter() - started)
 
     async def has_ended(self) -> bool:
         """Whether the server has ended, or does so in a moment: its connections close a little earlier."""
@@ -106,17 +125,27 @@ class TritonApi:
             answer.close()  # its reader would otherwise wait until its time is over
         self._closing = asyncio.gather(self._session.close(), self._new_connections.close(), return_exceptions=True)
 
-    async def _control(self, method: str, path: str, target_model: str, body: str) -> None:
+    async def _control(self, turn: Turn, logged: str, method: str, path: str, target_model: str, body: str) -> None:
+        """``logged``: what the log says when the load or unload has begun."""
         headers = {TARGET_MODEL: target_model}
-        self._busy += 1
-        try:
-            with _died_if_broken():
-                answer = await self._request(self._new_connections, method, path, headers, body.encode())
-                message = _message(await answer.read())
-        finally:
-            self._busy -= 1
+        async with turn as begun:
+            self._busy += 1
+            watch = asyncio.create_task(self._watch_log(logged, begun))
+            try:
+                with _died_if_broken():
+                    answer = await self._request(self._new_connections, method, path, headers, body.encode())
+                    message = _message(await answer.read())
+            finally:
+                watch.cancel()
+                self._busy -= 1
         if answer.status >= 400:
             raise ContainerAnswered(answer.status, message)
+
+    async def _watch_log(self, text: str, found: Callable[[], None]) -> None:
+        start, limit = self._log.stat().st_size, time.monotonic() + _BEGIN_SECONDS
+        while time.monotonic() < limit and text not in read_log(self._log, start):
+            await asyncio.sleep(_LOG_SECONDS)
+        found()
 
     async def _request(
         self,
@@ -154,6 +183,17 @@ def _died_if_broken() -> Iterator[None]:
         raise NeverSent(str(error)) from error
     except aiohttp.ClientError as error:
         raise ContainerDied(str(error) or type(error).__name__) from error
+
+
+async def _before_the_last(pieces: AsyncIterator[bytes], begin: Callable[[], Awaitable[None]]) -> AsyncIterator[bytes]:
+    """The pieces, with ``begin`` awaited before the last one."""
+    last = b""
+    async for piece in pieces:
+        if last:
+            yield last
+        last = piece
+    await begin()
+    yield last
 
 
 def _headers(request: Invocation) -> dict[str, str]:
