@@ -1,11 +1,11 @@
 """Keeps apart what tritonserver 2.51.0 must not do at the same time when it is SageMaker's.
 
 - A request looks its model up in a map that every load and unload replaces, and takes no lock (core r24.10,
-  model_repository_manager.cc: FindModelIdentifier and LoadUnloadModels). A lookup that meets that is answered with 400
+  model_repository_manager.cc: FindModelIdentifier and LoadUnloadModels). A lookup that meets one is answered with 400
   "Request for unknown model", or ends the server.
 - An unload reads the list of all repositories, also without a lock (RepositoryIndex). Each load adds to that list, and
-  each unload takes its own from it at its end. When the reading fails, the server ends (sagemaker_server.cc:
-  SageMakerMMECheckUnloadedModelIsUnavailable), or it goes on without a thread that holds a lock.
+  each unload takes its own away at its end. Where the reading fails, the server dies of a null pointer
+  (sagemaker_server.cc: SageMakerMMECheckUnloadedModelIsUnavailable), or hangs in the handler of that signal.
 - A load or unload keeps its thread busy. The server gives a new connection to a thread that is idle, which may be the
   one that it has just given another.
 
