@@ -136,7 +136,7 @@ def instance_group_profile_number(model: Model) -> Iterator[Finding]:
 @rule(
     "An instance group of a Python model has no blanks, quotes or other syntax of a shell in its name",
     source='python_backend r24.10 stub_launcher.cc: bash -c "exec <stub> … <name>"; measured on 2.51.0',
-    bad=_group('name: "on the cpu; small", count: 1, kind: KIND_CPU'),
+    bad=_group('name: "cpu;small", count: 1, kind: KIND_CPU'),
     good=_group('name: "on-the-cpu", count: 1, kind: KIND_CPU'),
     server=Server.DIES,
 )
