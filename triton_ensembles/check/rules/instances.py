@@ -147,8 +147,8 @@ def instance_group_name(model: Model) -> Iterator[Finding]:
             yield Finding(
                 model.at("instance_group", index, "name"),
                 f"the name of this instance group contains {match.group()!r}",
-                "Triton starts a stub by a shell command that has the name in it: tritonserver refuses the model, waits "
-                "for it forever, or ends",
+                "Triton starts a stub by a shell command that has the name in it: tritonserver refuses the model, "
+                "waits for it forever, or ends",
                 "delete name, or use letters, digits, '.', '-' and '_'",
             )
 
