@@ -44,6 +44,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelLoader]:
         "tensors-missing",
         "ensemble-input-optional",
         "state-input-name-missing",
+        "state-data-type-missing",
+        "state-dim-invalid",
+        "instance-groups-passive",
     ):
         example = BY_ID[rule].bad
         assert example
@@ -104,6 +107,12 @@ def test_what_loads_and_refuses_every_such_request(server: ModelLoader, model: s
     assert words in ask(server, model, [1, 4])
 
 
+@pytest.mark.parametrize("model", ["state-data-type-missing", "state-dim-invalid"])
+def test_a_state_that_ends_the_process_of_its_model(server: ModelLoader, model: str) -> None:
+    """Otherwise the checker refuses a model that works."""
+    assert "is not healthy" in ask(server, model, [1, 4], sequence=1)
+
+
 def test_an_input_that_a_step_overwrites_hangs_every_request(server: ModelLoader) -> None:
     """Otherwise the checker refuses an ensemble that works. This test is the last because it kills the server."""
     try:
@@ -113,8 +122,11 @@ def test_an_input_that_a_step_overwrites_hangs_every_request(server: ModelLoader
         server.kill()
 
 
-def test_a_state_without_an_input_name_ends_the_server(server: ModelLoader) -> None:
+@pytest.mark.parametrize(("model", "sequence"), [("state-input-name-missing", 1), ("instance-groups-passive", 0)])
+def test_a_request_that_ends_the_server(server: ModelLoader, model: str, sequence: int) -> None:
     """Otherwise the checker refuses a model that works, or passes one that takes all others with it."""
-    with pytest.raises((OSError, HTTPException)):
-        ask(server, "state-input-name-missing", [1, 4], sequence=1)
-    server.kill()
+    try:
+        with pytest.raises((OSError, HTTPException)):
+            ask(server, model, [1, 4], sequence=sequence)
+    finally:
+        server.kill()

@@ -31,6 +31,11 @@ def _class(body: str) -> str:
         ("from base import *\n", []),
         ("class M:\n    def execute(self, requests): ...\n\n\nTritonPythonModel = M\n", []),
         ("class M:\n    def execute(self, requests): ...\n", [("model-py-no-class", 1)]),
+        (
+            'if __name__ == "__main__":\n    class TritonPythonModel:\n        def execute(self, requests): ...\n',
+            [("model-py-no-class", 1)],
+        ),
+        ('if __name__ == "__main__":\n    pass\nelse:\n    from base import TritonPythonModel\n', []),
         ("class TritonPythonmodel:\n    def execute(self, requests): ...\n", [("model-py-no-class", 1)]),
         (_class("    def execute(self, requests)\n        return 1\n"), [("model-py-syntax", 5)]),
         (_class("    def exectue(self, requests): ...\n"), [("model-py-no-execute", 4)]),
@@ -252,3 +257,31 @@ def test_parameters_of_responses_by_release(image: str, found: bool, tmp_path: P
     path = write(tmp_path / "a.tar.gz", {**members("a"), "a.step/1/model.py": code})
     rules = [each.rule for each in faults(path, image=image)]
     assert ("model-py-call-arguments" in rules) is found
+
+
+@pytest.mark.parametrize(
+    ("lines", "raises"),
+    [
+        (["raise ValueError"], True),
+        (["assert False, 'not ready'"], True),
+        (["self.fail()"], True),
+        (["if args:", "    return", "raise ValueError"], False),
+        (["for each in args:", "    raise ValueError"], False),
+        (["try:", "    raise ValueError", "except ValueError: ..."], False),
+        (["assert args"], False),
+        (["yield 1", "raise ValueError"], False),
+    ],
+)
+def test_what_raises_at_every_load(lines: list[str], raises: bool, tmp_path: Path) -> None:
+    """Otherwise a model that never loads passes, or one that reports what is wrong with its machine is refused."""
+    body = "".join(f"        {line}\n" for line in lines)
+    code = f"    def initialize(self, args):\n{body}\n    def fail(self):\n        raise ValueError\n"
+    found = [rule for rule, _ in _found(tmp_path, _class(code))]
+    assert ("model-py-raises" in found) == raises
+
+
+def test_a_base_class_that_is_abstract_raises_nothing(tmp_path: Path) -> None:
+    """Otherwise what TritonPythonModel overrides is refused."""
+    code = "class Base:\n    def initialize(self, args):\n        raise NotImplementedError\n\n\n"
+    own = "class TritonPythonModel(Base):\n    def initialize(self, args):\n        pass\n"
+    assert "model-py-raises" not in {rule for rule, _ in _found(tmp_path, code + own)}

@@ -14,6 +14,9 @@ from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.model_config import ModelInstanceGroup
 
 SOURCE = "core r24.10 model_config_utils.cc ValidateInstanceGroup"
+# What bash does not take as it stands in the last argument of a command; variables and redirections do no harm there.
+_SHELL_SYNTAX = re.compile(r"""[ \t\n'"`&;|()]|\A\#""")
+_QUOTED = re.compile(r"""'[^']*'|"[^"$`\\]*\"""")
 CPU, GPU, WHOLE = ModelInstanceGroup.KIND_CPU, ModelInstanceGroup.KIND_GPU, ModelInstanceGroup.KIND_MODEL
 
 
@@ -128,3 +131,39 @@ def instance_group_profile_number(model: Model) -> Iterator[Finding]:
                     f"Triton refuses it: unable to parse '{profile}', or specifies invalid profile",
                     'write profile: [ "0" ]',
                 )
+
+
+@rule(
+    "An instance group of a Python model has no blanks, quotes or other syntax of a shell in its name",
+    source='python_backend r24.10 stub_launcher.cc: bash -c "exec <stub> … <name>"; measured on 2.51.0',
+    bad=_group('name: "cpu;small", count: 1, kind: KIND_CPU'),
+    good=_group('name: "on-the-cpu", count: 1, kind: KIND_CPU'),
+    server=Server.DIES,
+)
+def instance_group_name(model: Model) -> Iterator[Finding]:
+    for index, group in _groups(model):
+        match = _SHELL_SYNTAX.search(_QUOTED.sub("quoted", group.name))
+        if match and backend_of(model).name == "python":
+            yield Finding(
+                model.at("instance_group", index, "name"),
+                f"the name of this instance group contains {match.group()!r}",
+                "Triton starts a stub by a shell command that has the name in it: tritonserver refuses the model, "
+                "waits for it forever, or ends",
+                "delete name, or use letters, digits, '.', '-' and '_'",
+            )
+
+
+@rule(
+    "A model has an instance group that is not passive",
+    source="common r24.10 model_config.proto, passive; measured on tritonserver 2.51.0",
+    bad=_group("count: 1, kind: KIND_CPU, passive: true"),
+)
+def instance_groups_passive(model: Model) -> Iterator[Finding]:
+    groups = [group for _, group in _groups(model)]
+    if groups and all(group.passive for group in groups):
+        yield Finding(
+            model.at("instance_group", 0, "passive"),
+            "every instance of this model is passive, and such instances run no requests",
+            "Triton loads it, and the first request ends tritonserver",
+            "delete passive: true",
+        )

@@ -313,11 +313,23 @@ def _is_complete(node: ast.ClassDef) -> bool:
     return not bases and not node.keywords and not node.decorator_list
 
 
+def _is_main_guard(test: ast.expr) -> bool:
+    """Whether this is ``__name__ == "__main__"``."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq) or len(test.ops) > 1:
+        return False
+    sides = (test.left, test.comparators[0])
+    names = [each.id for each in sides if isinstance(each, ast.Name)]
+    return names == ["__name__"] and any(isinstance(each, ast.Constant) and each.value == "__main__" for each in sides)
+
+
 def _binds(top: ast.Module | ast.ClassDef, name: str) -> bool:
     """Whether the name may be bound in this scope, also below ``if`` and ``try`` and by ``import *``."""
     waiting: list[ast.AST] = list(top.body)
     while waiting:
         node = waiting.pop()
+        if isinstance(node, ast.If) and _is_main_guard(node.test):
+            waiting += node.orelse  # Triton imports the file, so that its name is another one
+            continue
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             if node.name == name or (isinstance(top, ast.Module) and node.name == "__getattr__"):
                 return True

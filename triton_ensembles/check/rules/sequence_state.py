@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from triton_ensembles.check.backend import backend_of
 from triton_ensembles.check.examples import IDENTITY, python_model
 from triton_ensembles.check.fault import Finding, Place
 from triton_ensembles.check.repository import Model
@@ -68,6 +69,43 @@ def state_input_name_missing(model: Model) -> Iterator[Finding]:
                 "this state has no input_name",
                 "Triton loads it, and the first request ends tritonserver",
                 'write input_name: "…", the name under which the model reads the state',
+            )
+
+
+@rule(
+    "A state of a Python model has a data_type",
+    source="measured on tritonserver 2.51.0",
+    bad=_state("", "[ 1 ]").replace("data_type: TYPE_FP32, dims: [ 1 ]", "dims: [ 1 ]"),
+    good=_state("", "[ 1 ]"),
+    server=Server.ACCEPTS,
+)
+def state_data_type_missing(model: Model) -> Iterator[Finding]:
+    for index, state in enumerate(model.config.sequence_batching.state):
+        if state.data_type == DataType.TYPE_INVALID and not state.initial_state and backend_of(model).name == "python":
+            yield Finding(
+                model.at("sequence_batching", "state", index),
+                f"state '{state.input_name}' has no data_type",
+                "Triton loads it, and the first request ends the process of the model: Stub process is not healthy",
+                "write data_type: TYPE_FP32, or whatever type the state has",
+            )
+
+
+@rule(
+    "A dimension of a state of a Python model is at least 0, or -1 for one of variable size",
+    source="measured on tritonserver 2.51.0",
+    bad=_state("", "[ -2 ]"),
+    good=_state("", "[ -1 ]"),
+    server=Server.ACCEPTS,
+)
+def state_dim_invalid(model: Model) -> Iterator[Finding]:
+    for index, state in enumerate(model.config.sequence_batching.state):
+        wrong = next((number for number, dim in enumerate(state.dims) if dim < -1), None)
+        if wrong is not None and not state.initial_state and backend_of(model).name == "python":
+            yield Finding(
+                model.at("sequence_batching", "state", index, "dims", wrong),
+                f"state '{state.input_name}' has a dimension of {state.dims[wrong]}",
+                "Triton loads it, and the first request ends the process of the model: Stub process is not healthy",
+                "write the size of this axis, or -1",
             )
 
 
