@@ -184,3 +184,21 @@ def test_environments_lie_where_all_clones_have_them(tmp_path: Path) -> None:
     assert {"environment/bin/activate", "environment_2/bin/activate"} <= found.keys()
     for step, folder in {"a": "environment", "b": "environment", "c": "environment_2"}.items():
         assert f'"{here}/../{folder}"'.encode() in (found[f"tenant.{step}/config.pbtxt"] or b"")
+
+
+@pytest.mark.parametrize("line", ["# caf\xe9", 'parameters { key: "at" value { string_value: "caf\xe9" } }'])
+def test_an_encoding_other_than_utf_8_is_taken_in_a_comment_and_refused_in_a_value(line: str, tmp_path: Path) -> None:
+    original = archive(tmp_path)
+    (tmp_path / "tree" / "pair.step" / "config.pbtxt").write_bytes(f"{line}\n{STEP}".encode("latin-1"))
+    write_archive(tmp_path / "tree", original)
+    if line.startswith("#"):
+        assert len(list(clone(original, ["a"], tmp_path / "clones"))) == 1
+        return
+    with pytest.raises(EnsembleError, match=r"a value in this config is not text in UTF-8"):
+        list(clone(original, ["a"], tmp_path / "clones"))
+
+
+def test_a_number_of_clones_whose_names_fill_the_memory_is_refused(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["clone", str(archive(tmp_path)), "--count", "9999999999", "--prefix", "a"])
+    assert result.exit_code == 2
+    assert "1<=x<=1000000" in result.output

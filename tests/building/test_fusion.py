@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from triton_ensembles.building import plan
 from triton_ensembles.building.fusion import Fusion, fuse
 from triton_ensembles.building.plan import plan_build
+from triton_ensembles.examples import place
+from triton_ensembles.triton.model_config import read_config
 from triton_ensembles.triton.targets import fused
 
 TENSOR = '{{ name: "{}" data_type: TYPE_FP32 dims: [ 1 ] {} }}'
@@ -75,3 +79,24 @@ def test_a_version_that_the_dag_names_is_the_one_that_runs(tmp_path: Path) -> No
     config = folder / "ensemble" / "config.pbtxt"
     config.write_text(config.read_text().replace('"b" model_version: -1', '"b" model_version: 1'))
     assert [step.version for step in fuse(plan_build(folder, fused())).steps] == ["1", "1", "1"]
+
+
+def test_many_steps_of_one_model_cost_no_more_reading_than_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the configs are read again for each step, and a DAG of 2,000 steps takes minutes."""
+    folder = tmp_path / "chain"
+    chain(folder, {})
+    names = ["X", *(f"t{number}" for number in range(199)), "Z"]
+    uses = ", ".join(
+        f'{{ model_name: "a" model_version: -1 input_map {{ key: "X" value: "{one}" }} '
+        f'output_map {{ key: "Y" value: "{other}" }} }}'
+        for one, other in pairwise(names)
+    )
+    config = folder / "ensemble" / "config.pbtxt"
+    config.write_text(
+        f"{config.read_text().partition('ensemble_scheduling')[0]}ensemble_scheduling {{ step [ {uses} ] }}"
+    )
+    read: list[Path] = []
+    for module in (plan, place):
+        monkeypatch.setattr(module, "read_config", lambda path: read.append(path) or read_config(path))
+    assert len(fuse(plan_build(folder, fused())).steps) == 200
+    assert len(read) < 20

@@ -188,3 +188,10 @@ def test_files_that_only_this_machine_could_have_are_missed(tmp_path: Path) -> N
     assert recipe_faults(mine) == []
     (mine / "ensemble.toml").write_text(recipe.replace('"weights" },', '"nowhere" }, { url = "s3://bucket/" },'))
     assert recipe_faults(mine) == []
+
+
+def test_of_a_recipe_that_is_too_long_to_be_read_nothing_is_said_to_be_missing(tmp_path: Path) -> None:
+    (tmp_path / "long" / "scale").mkdir(parents=True)
+    (tmp_path / "long" / "ensemble.toml").write_text('description = "x"\n' + "# long\n" * 100_000)
+    (fault,) = (each for each in check([tmp_path / "long"]).faults if each.rule == "recipe-unreadable")
+    assert "longer than a recipe may be" in fault.message

@@ -86,3 +86,9 @@ def test_the_weights_of_several_archives(make_archive: MakeArchive) -> None:
     assert common_weights([provided, random]) == "random"
     assert common_weights([pretrained, unknown]) == ""
     assert common_weights([pretrained, unknown, random]) == "random"
+
+
+def test_a_folder_is_not_called_an_archive_that_does_not_exist(tmp_path: Path) -> None:
+    (tmp_path / "a.tar.gz").mkdir()
+    with pytest.raises(EnsembleError, match="this is not an archive"):
+        read_archive(tmp_path / "a.tar.gz")

@@ -11,6 +11,7 @@ from typing import Any
 
 from triton_ensembles.archive.manifest import MANIFEST
 from triton_ensembles.archive.model_names import ModelNames
+from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import parse_json
 from triton_ensembles.fused.plan import DIGEST, PLAN
 from triton_ensembles.triton.model_config import CONFIG, ModelConfig, format_config, parse_config
@@ -67,9 +68,7 @@ class CloneTexts:
 
     def __init__(self, originals: Mapping[str, bytes], names: ModelNames) -> None:
         self.originals, self._names = originals, names
-        self._configs = {
-            path: parse_config(content.decode(), path) for path, content in originals.items() if is_config(path)
-        }
+        self._configs = {path: _parsed_config(content, path) for path, content in originals.items() if is_config(path)}
         # A name that nothing in the archive has: a text with it is that of any clone, once its name stands there.
         self._anybody = "x" + hashlib.sha256(b"".join(originals.values())).hexdigest()
         self._templates: dict[str, bytes] = {}
@@ -110,6 +109,17 @@ class CloneTexts:
         if folder in plans and DIGEST in config.parameters:  # reading a missing key of a protobuf map would add it
             config.parameters[DIGEST].string_value = plans[folder]
         return format_config(config).encode()
+
+
+def _parsed_config(content: bytes, path: str) -> ModelConfig:
+    """Triton takes comments in any encoding, and clones have none; a value in another one would not stay the same."""
+    try:
+        return parse_config(content.decode(), path)
+    except UnicodeDecodeError:
+        config = parse_config(content.decode(errors="replace"), path)
+    if "\ufffd" in format_config(config):
+        raise EnsembleError("a value in this config is not text in UTF-8", path=path, cure="save it as UTF-8")
+    return config
 
 
 def _manifest(content: bytes, changes: Changes, names: ModelNames) -> bytes:

@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 
 from triton_ensembles.backends import ENGINES
 from triton_ensembles.building.model_selection import written_backend
-from triton_ensembles.building.plan import BuildPlan, find_ensemble, version_of, versions_of
+from triton_ensembles.building.plan import BuildPlan, find_ensemble, version_of
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.fused.plan import DIGEST, STEPS, StepPlan
 from triton_ensembles.triton.model_config import ModelConfig, ModelInstanceGroup
@@ -48,14 +48,13 @@ def fuse(plan: BuildPlan) -> Fusion:
     """The one model for a plan whose target fuses. Raises :class:`EnsembleError` for a step that cannot be fused."""
     ensemble = find_ensemble(plan.folder, plan.configs)
     config = plan.configs[ensemble]
-    folders = {model.name: folder for folder, model in plan.configs.items()}
-    uses = [(folders[use.model_name], use) for use in _in_order(config)]
+    uses = [(plan.folders[use.model_name], use) for use in _in_order(config)]
     instances = max(_instances(plan.configs[folder]) for folder, _ in uses)
-    version = max(versions_of(plan, ensemble) or {1})
+    version = max(plan.versions[ensemble] or {1})
     return Fusion(
         ensemble,
         str(version),
-        _config(config, [(plan.configs[folder], use) for folder, use in uses], folders, instances, version),
+        _config(config, [(plan.configs[folder], use) for folder, use in uses], plan.folders, instances, version),
         tuple(_step(plan, folder, use, instances) for folder, use in uses),
     )
 

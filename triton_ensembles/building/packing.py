@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_ensembles.archive.budget import ArchiveError, Budget
 from triton_ensembles.archive.write import write_archive
 from triton_ensembles.building.proof import prove
 from triton_ensembles.building.refusal import refuse_faults
 from triton_ensembles.building.served import Served, here
 from triton_ensembles.building.staging import place
+from triton_ensembles.check.repository import MOST_MODELS
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.examples.place import FOLDER as EXAMPLES
 from triton_ensembles.files import file_digest
@@ -37,14 +39,16 @@ def pack(found: Served, archive: Path, progress: Progress, *, proof_log: Path | 
         proof_log: load the archive once, with the server's log in this file; None: do not.
 
     Raises:
-        EnsembleError: ``check`` finds errors in the archive, or it does not load. A previous one is unchanged.
+        EnsembleError: there is more than an archive may hold, ``check`` finds errors in it, or it does not load. A
+            previous one is unchanged.
     """
+    content = list(_content(found))
     before = file_digest(archive) if archive.is_file() else ""
     archive.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=archive.parent, prefix=f".{archive.name}.") as scratch:
         staged, new = Path(scratch) / "staged", Path(scratch) / archive.name
         staged.mkdir()
-        for inner, path in _content(found):
+        for inner, path in content:
             if path.is_dir():
                 (staged / inner).mkdir(parents=True, exist_ok=True)
             else:
@@ -61,20 +65,42 @@ def pack(found: Served, archive: Path, progress: Progress, *, proof_log: Path | 
 def _content(found: Served) -> Iterator[tuple[str, Path]]:
     """Each file and folder that is packed, by its path in the archive; the folder of a folder comes before it."""
     examples = {f"{top}/{EXAMPLES}" for top in found.tops}
-    waiting: list[tuple[str, tuple[str, ...]]] = [("", ())]
+    budget = Budget()
+    waiting: list[tuple[str, str, tuple[str, ...]]] = [("", os.path.realpath(found.repository), ())]
     while waiting:
-        folder, above = waiting.pop()
-        real = os.path.realpath(found.repository / folder)
+        folder, real, above = waiting.pop()
         if real in above:
             raise EnsembleError("this link leads to a folder that it is in", path=found.repository / folder)
-        for path in sorted((found.repository / folder).iterdir()):
-            inner = f"{folder}/{path.name}" if folder else path.name
-            if path.name in _LEFT_OUT or path.suffix == ".pyc" or inner in examples:
+        with os.scandir(real) as items:
+            children = sorted(items, key=lambda each: each.name)
+        if not folder:
+            _refuse_many_models(found, sum(each.is_dir() for each in children))
+        for child in children:
+            inner = f"{folder}/{child.name}" if folder else child.name
+            if child.name in _LEFT_OUT or child.name.endswith(".pyc") or inner in examples:
                 continue
+            path, shown_path = Path(child.path), found.repository / inner
             if not path.exists():
-                raise EnsembleError("this link leads to nothing", path=path, cure="remove it, or put the file there")
+                cure = "remove it, or put the file there"
+                raise EnsembleError("this link leads to nothing", path=shown_path, cure=cure)
             if not (path.is_dir() or path.is_file()):  # copying one may never end
-                raise EnsembleError("this is a device or a pipe, not a file", path=path, cure="remove it")
+                raise EnsembleError("this is a device or a pipe, not a file", path=shown_path, cure="remove it")
+            try:
+                budget.take_entry(inner)  # before any is copied: links can make a few folders into any number
+            except ArchiveError as error:
+                message = f"this cannot be an archive: {error.message}"
+                raise EnsembleError(message, path=found.path, cure="remove what the models do not need") from None
             yield inner, path
             if path.is_dir():
-                waiting.append((inner, (*above, real)))
+                below = os.path.realpath(path) if child.is_symlink() else child.path
+                waiting.append((inner, below, (*above, real)))
+
+
+def _refuse_many_models(found: Served, folders: int) -> None:
+    if folders > MOST_MODELS:
+        raise EnsembleError(
+            f"there are {folders} folders here, each of which is a model, and an archive with more than {MOST_MODELS} "
+            "cannot be checked",
+            path=found.path,
+            cure="pack each ensemble by itself, with its steps",
+        )

@@ -5,6 +5,7 @@ It is read from the folder of an ensemble as people write it: ensembles/NAME, a 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from triton_ensembles.building.config_rewrite import rewrite_configs
 from triton_ensembles.building.environment_forms import kind_for
 from triton_ensembles.building.model_selection import SelectedModel, select_models
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.examples.place import FOLDER as EXAMPLES
 from triton_ensembles.examples.place import examples_folder
 from triton_ensembles.recipe.artifact import Artifact
 from triton_ensembles.recipe.places import RECIPE
@@ -46,6 +48,26 @@ class BuildPlan:
     @property
     def name(self) -> str:
         return self.folder.name
+
+    @cached_property
+    def folders(self) -> dict[str, str]:
+        """The folder in git of each model, by its name as Triton will read it."""
+        return {model.name: folder for folder, model in self.configs.items()}
+
+    @cached_property
+    def versions(self) -> dict[str, set[int]]:
+        """The version folders of each model, by its name in git: those in git, and those that artifacts are made for.
+
+        A DAG may have thousands of steps of one model, so they are looked for once.
+        """
+        found = {
+            name: {int(each.name) for each in (self.folder / name).iterdir() if each.name.isdecimal() and each.is_dir()}
+            for name in self.configs
+        }
+        for artifact in self.artifacts:
+            if artifact.step in found and artifact.version.isdecimal():
+                found[artifact.step].add(int(artifact.version))
+        return found
 
     def descriptions(self) -> Iterator[str]:
         """What the target decided: the backend and the file of each step with a model file, and what is not as the
@@ -84,9 +106,8 @@ def plan_build(folder: Path, target: Target, root: Path | None = None) -> BuildP
 
 def _of_the_dag(plan: BuildPlan, ensemble: str) -> Iterator[Artifact]:
     """The artifacts of a fused ensemble, which holds one version of each step: the one that its DAG runs."""
-    folders = {model.name: folder for folder, model in plan.configs.items()}
     uses = plan.configs[ensemble].ensemble_scheduling.step
-    run = {(folders[use.model_name], version_of(plan, use)) for use in uses if use.model_name in folders}
+    run = {(plan.folders[use.model_name], version_of(plan, use)) for use in uses if use.model_name in plan.folders}
     steps = {step for step, _ in run}
     for artifact in plan.artifacts:
         if not artifact.version or artifact.step not in steps or (artifact.step, int(artifact.version)) in run:
@@ -95,17 +116,8 @@ def _of_the_dag(plan: BuildPlan, ensemble: str) -> Iterator[Artifact]:
 
 def version_of(plan: BuildPlan, use: Any) -> int:
     """The version of a model that a step of the DAG runs: the one that it names, or the latest."""
-    folder = next(folder for folder, model in plan.configs.items() if model.name == use.model_name)
-    found = versions_of(plan, folder)
+    found = plan.versions[plan.folders[use.model_name]]
     return use.model_version if use.model_version in found else max(found, default=1)
-
-
-def versions_of(plan: BuildPlan, folder: str) -> set[int]:
-    """The version folders of a model: those in git, and those that artifacts are made for."""
-    paths = [path.relative_to(plan.folder / folder) for path in written_paths(plan.folder, folder)]
-    first = {path.parts[0] for path in paths if len(path.parts) > 1 or (plan.folder / folder / path).is_dir()}
-    made = {artifact.version for artifact in plan.artifacts if artifact.step == folder}
-    return {int(name) for name in first | made if name.isdecimal()}
 
 
 def _refuse_unknown_steps(folder: Path, recipe: Recipe, configs: Mapping[str, ModelConfig]) -> None:
@@ -152,7 +164,8 @@ def written_paths(folder: Path, model: str = "") -> list[Path]:
 
     Bytecode and the example requests (``examples/`` beside the config.pbtxt of the ensemble) are left out.
     """
-    examples = examples_folder(folder)
+    # It reads the configs of all models, and most models have no examples.
+    examples = None if model and not (folder / model / EXAMPLES).exists() else examples_folder(folder)
     return [
         path
         for path in sorted((folder / model).rglob("*"))

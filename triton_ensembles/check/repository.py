@@ -257,7 +257,7 @@ class Repository:
     def recipe(self) -> SourceRecipe | None:
         """What ensemble.toml says, for a folder of ensembles/."""
         entry = self.tree.get(RECIPE)
-        return read_source_recipe(entry.text or "") if self.form is Form.SOURCE and entry else None
+        return read_source_recipe(entry.text) if self.form is Form.SOURCE and entry else None
 
     def recipe_place(self, name: str) -> Place:
         """The line of ensemble.toml that has ``name``."""

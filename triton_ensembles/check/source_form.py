@@ -75,8 +75,11 @@ class SourceRecipe:
         return any(self.recipe.model_for(model, backend) for backend in backends)
 
 
-def read_source_recipe(text: str) -> SourceRecipe:
-    """The recipe in ``text``, valid or not."""
+def read_source_recipe(text: str | None) -> SourceRecipe:
+    """The recipe in ``text``, valid or not; None is one that was not kept, about which nothing else can be said."""
+    if text is None:
+        message = "this recipe cannot be read: it is not a file, or longer than a recipe may be"
+        return SourceRecipe(None, (EnsembleError(message, cure="write it as a text file, and shorten it"),))
     from triton_ensembles.recipe.reader import recipe_and_faults  # pydantic; most repositories have no recipe
 
     recipe, faults = recipe_and_faults(text, Path(RECIPE))

@@ -19,7 +19,7 @@ from triton_ensembles.paths import COMMAND
 
 _REPORT_SECONDS = 2.0
 _MOST_SHOWN = 20  # rows with faults
-_MOST_FAILED = 10_000
+_MOST_CLONES = 1_000_000
 _MOST_FAILED = 10_000  # rows with faults, after which the others are not looked at
 
 
@@ -28,7 +28,7 @@ _MOST_FAILED = 10_000  # rows with faults, after which the others are not looked
 @options.target
 @output_of.quiet
 @output_of.json_format
-@click.option("--count", type=click.IntRange(min=1), help="The number of equal archives.")
+@click.option("--count", type=click.IntRange(1, _MOST_CLONES), help="The number of equal archives.")
 @click.option("--prefix", help="With --count, the beginning of their names: PREFIX_0000.tar.gz and so on.")
 @click.option(
     "--common-environments",
@@ -184,7 +184,7 @@ def _report(done: _Done, folder: Path, seconds: float) -> None:
 
 def _archive_of(ensemble: str, target: str) -> tuple[Path, bool]:
     """The archive that the user names by its path or by its ensemble, and whether it has random weights."""
-    if ensemble.endswith(".tar.gz") or Path(ensemble).is_file():
+    if "/" in ensemble or ensemble.endswith(".tar.gz") or Path(ensemble).is_file():
         from triton_ensembles.deploy.archives import read_archive  # imports the rules of check
 
         return Path(ensemble), read_archive(Path(ensemble)).weights == "random"

@@ -64,6 +64,8 @@ def read_archive(path: Path) -> Archive:
     Raises:
         EnsembleError: the file does not exist, its name does not end with .tar.gz, or it cannot be read.
     """
+    if path.exists() and not path.is_file():
+        raise EnsembleError("this is not an archive", path=path, cure=f"name a file *{SUFFIX}, which build writes")
     if not path.is_file():
         raise EnsembleError("this archive does not exist", path=path, cure=f"run: {COMMAND} build")
     if not path.name.endswith(SUFFIX):
