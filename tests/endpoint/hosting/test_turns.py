@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.endpoint.hosting.archives import CONFIG, body, ensemble, model, values
+from tests.endpoint.hosting.conftest import Host
 from triton_ensembles.endpoint.hosting.request import Invocation
 from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, TritonApi
 from triton_ensembles.endpoint.hosting.turns import Turns
@@ -121,3 +122,16 @@ async def test_a_model_that_takes_long_to_end_holds_up_no_other(anyio_backend: o
         for turn in (turns.unload, turns.load, turns.unload, turns.load):
             (await stack.enter_async_context(turn()))()
             await asyncio.sleep(0.3)
+
+
+async def test_a_request_is_sent_once_more_when_its_loaded_model_is_said_to_be_unknown(
+    host: Host, tmp_path: Path
+) -> None:
+    """On a slow machine, its lookup may meet a load after all. Here the model says what the server would say."""
+    flag, message = str(tmp_path / "asked"), "Request for unknown model: 'one.tar.gz' is not found"
+    error = f"pb_utils.InferenceResponse(error=pb_utils.TritonError({message!r}))"
+    once = f"if not os.path.exists({flag!r}): open({flag!r}, 'w').close(); answers.append({error}); continue"
+    host.put("one.tar.gz", model(execute=once))
+    await host.start()
+    assert await host.ask("one.tar.gz", 7) == [7]
+    assert Path(flag).exists()

@@ -18,6 +18,7 @@ from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, Cont
 from triton_ensembles.errors import EnsembleError
 
 _ENDED_STUB = " is not healthy."  # Stub process '…' …: python_backend r24.10 python_be.cc
+_NOT_FOUND = "Request for unknown model: '{}' is not found"  # core r24.10 model_repository_manager.cc
 _MOST_CONTAINERS = 3  # that may die one after the other before a request leaves
 InstanceModels = ModelCache | SingleModel  # an instance of a multi-model endpoint, or of a single-model one
 
@@ -172,10 +173,15 @@ class Instance:
         try:
             return await api.invoke(model.invoke_path, request, seconds)
         except ContainerAnswered as answer:
-            retry = answer.status == faults.OUT_OF_RESOURCES and isinstance(request.body, bytes)
-            if not (retry and await self._models.evict_other(model)):
+            if not (isinstance(request.body, bytes) and await self._may_send_again(model, answer)):
                 raise
         return await api.invoke(model.invoke_path, request, seconds)
+
+    async def _may_send_again(self, model: Model, answer: ContainerAnswered) -> bool:
+        if answer.status == faults.OUT_OF_RESOURCES:
+            return await self._models.evict_other(model)
+        # On a slow machine, its lookup may still meet a load (turns.py); nothing was executed then.
+        return model.loaded and answer.message == _NOT_FOUND.format(model.target_model)
 
     def _done(self, model: Model) -> None:
         self.in_flight -= 1

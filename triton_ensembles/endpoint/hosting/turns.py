@@ -20,7 +20,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
-_LOOKUP_SECONDS = 0.1  # after which a request has been looked up, though it may not have been answered
+_LOOKUP_SECONDS = 0.25  # after which a request has been looked up, though it may not have been answered
 _READ_SECONDS = 0.1  # after which an unload that has begun has read the list
 _JOIN_SECONDS = 0.25  # for which others may begin after the first unload
 _END_SECONDS = 1.0  # after which the last of them has ended, unless its model takes long
