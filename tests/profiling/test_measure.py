@@ -66,7 +66,7 @@ def test_an_archive_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        (archives.model(initialize="raise ValueError('out of luck')"), "ValueError: out of luck"),
+        (archives.model(initialize="int('out of luck')"), "'out of luck'"),
         (archives.model(execute="raise ValueError('not today')"), "ValueError: not today"),
     ],
     ids=["does not load", "answers with errors"],
