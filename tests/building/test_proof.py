@@ -30,9 +30,7 @@ def test_what_does_not_load_is_refused_with_the_reason_and_dist_stays_as_it_was(
     assert make(tmp_path, again).proven
     assert not [line for line in again if "proving" in line]
     step = tmp_path / "ensembles" / NAME / "second" / "1" / "model.py"
-    step.write_text(
-        step.read_text() + "\n    def initialize(self, args):\n        int('no such license')\n"
-    )
+    step.write_text(step.read_text() + "\n    def initialize(self, args):\n        int('no such license')\n")
     before = {path: path.read_bytes() for path in (tmp_path / "dist").rglob("*") if path.is_file()}
     with pytest.raises(EnsembleError, match="does not load") as caught:
         make(tmp_path, [])

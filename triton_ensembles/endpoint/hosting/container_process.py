@@ -203,7 +203,8 @@ class Container:
         return self._meter.look([self.server.pid, *descendants(self.server.pid)] if self._up.is_set() else [])
 
     def _environment_bytes(self) -> int:
-        return self._sizes.total(self.server.note_environments(again=False)) if self._up.is_set() else 0
+        # An earlier look, while it was being unpacked, may have missed the newest one.
+        return self._sizes.total(self.server.note_environments()) if self._up.is_set() else 0
 
     def _pids(self, hash: str) -> list[int]:
         with self._looking:
