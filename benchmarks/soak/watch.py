@@ -69,7 +69,8 @@ class Watch:
     @property
     def server(self) -> int:
         """The process id of its tritonserver, 0 while there is none."""
-        return next((pid for pid in descendants(self._local.pid) if "/tritonserver" in _program(pid)), 0)
+        servers = [pid for pid in descendants(self._local.pid) if "/tritonserver" in _program(pid)]
+        return max(servers, key=lambda pid: len(descendants(pid)), default=0)  # a stub has its program, too, at first
 
     def _roles(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {role: [] for role in ROLES}
