@@ -3,7 +3,8 @@
 Both serve the same three models with the same weights, and get the same requests over HTTP. First each is started
 alone, in turn: until it has answered a request for each model, which it does as the reference does, and then under a
 short load, after which its memory is read. Then all are up, and for one model and number of connections after the other
-each is measured; all of that is one round. What the engine alone computes is the bound of whatever is in front of it.
+each is measured, and the project's Triton without the gateway in front of it; all of that is one round. What the engine
+alone computes is the bound of whatever is in front of it.
 """
 
 import time
@@ -14,12 +15,12 @@ from statistics import median
 from typing import Any
 
 from benchmarks.cells import Cell, Measurement, percentiles, rate, spread
-from benchmarks.contenders.contender import AWS_GATEWAY, ENGINE, GATEWAY
+from benchmarks.contenders.contender import AWS_GATEWAY, DIRECT, ENGINE, GATEWAY
 from benchmarks.contenders.gateway import GatewayContender, Running
 from benchmarks.gateway_contenders import gateway_contenders
 from benchmarks.gateway_engines import Engines
 from benchmarks.gateway_requests import MODELS, difference, results_of, target_of
-from benchmarks.http_load import run_load, run_load_until_answered
+from benchmarks.http_load import HttpTarget, run_load, run_load_until_answered
 from benchmarks.loads import Load
 from benchmarks.process_usage import Memory
 from benchmarks.results import Results, ratio_of
@@ -130,21 +131,30 @@ def _round(
     for model in MODELS:
         rates: dict[str, float] = {}
         for connections in CONNECTIONS:
-            for name in (each.name for each in contenders if model in each.models):
-                cell = _measured(running[name], model, connections, seconds, rates.get(name))
-                rates[name] = cell.throughput
-                yield name, Load(model, 1, connections), cell
+            for contender in (each for each in contenders if model in each.models):
+                for name, target in _targets(contender.name, running[contender.name], model):
+                    cell = _measured(running[contender.name], target, model, connections, seconds, rates.get(name))
+                    rates[name] = cell.throughput
+                    yield name, Load(model, 1, connections), cell
         for rows, cell in engines.cells(model, seconds / 2):
             yield ENGINE, Load(model, rows, 0), cell
 
 
-def _measured(running: Running, model: str, connections: int, seconds: float, rate_before: float | None) -> Cell:
+def _targets(name: str, running: Running, model: str) -> Iterator[tuple[str, HttpTarget]]:
+    """What is measured of a contender: itself, and of the project's as it is in git also the Triton behind it."""
+    yield name, target_of(model, running.port)
+    if name == GATEWAY and running.direct:
+        yield DIRECT, running.direct(model)
+
+
+def _measured(
+    running: Running, target: HttpTarget, model: str, connections: int, seconds: float, rate_before: float | None
+) -> Cell:
     """Warmed up until about as many requests are answered as there are connections, and for twice that at least.
 
     Args:
         rate_before: requests per second with fewer connections.
     """
-    target = target_of(model, running.port)
     turn = connections / rate_before if rate_before else 0.0
     warm_up, seconds = max(seconds / 4, turn), max(seconds, 2 * turn)
     while True:

@@ -10,7 +10,6 @@ the gateway's client of it is measured likewise, beside gRPC's own. Processor ti
 """
 
 import argparse
-import asyncio
 import base64
 import json
 import socket
@@ -28,14 +27,13 @@ import grpc.aio
 import uvloop
 from tritonclient.grpc import service_pb2 as kserve
 
+from benchmarks.gateway_direct import binary_headers, infer_path, infer_request, over_http
 from benchmarks.gateway_model import gateway_repository
 from benchmarks.http_load import post
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.gateway.asked import ATTRIBUTES, BINARY, Fields
+from triton_ensembles.gateway.asked import ATTRIBUTES, BINARY
 from triton_ensembles.gateway.channel import Channel
 from triton_ensembles.gateway.table import Model, read_table
-from triton_ensembles.gateway.tensors import encode
-from triton_ensembles.gateway.triton import Triton
 from triton_ensembles.triton.gateway_server import TABLE, GatewayServer
 
 _SERVICE = "inference.GRPCInferenceService"
@@ -95,7 +93,7 @@ def payloads(model: Model) -> dict[str, dict[str, bytes]]:
 
 def measure(server: GatewayServer, model: Model, what: str, fields: Mapping[str, bytes], rounds: int) -> None:
     """Print the medians for one payload."""
-    request = asyncio.run(_encoded(server, model, fields))
+    request = infer_request(server, model, fields)
     forms = _forms(server, model, fields, request)
     try:
         measured = in_turn(forms, server.pid, rounds)
@@ -138,11 +136,10 @@ def _forms(
     given = {field: value.decode() if text else base64.b64encode(value).decode() for field, value in fields.items()}
     asked = json.dumps({"modelname": model.name, "version": model.version, "payload": given}).encode()
     named = {ATTRIBUTES: f"modelname={model.name};version={model.version}"}
-    head, body = _over_http(request)
-    binary = {"Content-Type": "application/octet-stream", "Inference-Header-Content-Length": len(head)}
-    ports, version = server.ports, f"/versions/{model.model_version}" if model.model_version else ""
+    head, body = over_http(request)
+    ports = server.ports
     return {
-        "Triton, HTTP": Connection(ports.http, f"/v2/models/{model.model}{version}/infer", binary, body),
+        _DIRECT: Connection(ports.http, infer_path(model), binary_headers(head), body),
         "gateway, JSON": Connection(ports.sagemaker, "/invocations", {"Content-Type": "application/json"}, asked),
         "gateway, raw bytes": Connection(
             ports.sagemaker,
@@ -155,32 +152,6 @@ def _forms(
         ),
         "gateway, the server alone": Connection(ports.sagemaker, "/none", {}, b"", 404),
     }
-
-
-def _over_http(request: kserve.ModelInferRequest) -> tuple[bytes, bytes]:
-    """The JSON part of the same request with binary tensors, and the whole body."""
-    inputs = [
-        {
-            "name": each.name,
-            "datatype": each.datatype,
-            "shape": list(each.shape),
-            "parameters": {"binary_data_size": len(content)},
-        }
-        for each, content in zip(request.inputs, request.raw_input_contents, strict=True)
-    ]
-    outputs = [{"name": each.name, "parameters": {"binary_data": True}} for each in request.outputs]
-    head = json.dumps({"inputs": inputs, "outputs": outputs}).encode()
-    return head, head + b"".join(request.raw_input_contents)
-
-
-async def _encoded(server: GatewayServer, model: Model, fields: Mapping[str, bytes]) -> kserve.ModelInferRequest:
-    triton = Triton(f"127.0.0.1:{server.ports.grpc}", server.http_url)
-    try:
-        text = next(iter(model.inputs.values())).form == "text"
-        values = {field: value.decode() if text else value for field, value in fields.items()}
-        return encode(model, await triton.signature(model), Fields(values))
-    finally:
-        await triton.close()
 
 
 async def _clients(server: GatewayServer, message: bytes, rounds: int) -> dict[str, Measured]:

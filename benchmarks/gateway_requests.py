@@ -21,11 +21,12 @@ PIXELS = 2.0
 def target_of(model: str, port: int) -> HttpTarget:
     """Where the requests for one model go: the photographs or the texts of its examples, in turn."""
     headers = {"Content-Type": "application/json"}
-    bodies = [json.dumps({"modelname": model, "payload": each}).encode() for each in _payloads(model)]
+    bodies = [json.dumps({"modelname": model, "payload": each}).encode() for each in payloads_of(model)]
     return HttpTarget(LOOPBACK, port, [post(LOOPBACK, port, "/invocations", headers, body) for body in bodies])
 
 
-def _payloads(model: str) -> list[dict[str, str]]:
+def payloads_of(model: str) -> list[dict[str, str]]:
+    """The ``payload`` of each request."""
     if MODELS[model] == "texts":
         return [{"text": text} for text in texts_of_bert()]
     folder = examples_folder(ENSEMBLES / model)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from benchmarks.contenders.contender import (
     AWS_GATEWAY,
+    DIRECT,
     DRAWN,
     ENGINE,
     ENGINE_BF16,
@@ -145,6 +146,7 @@ SPEED: Mapping[str, SpeedGoal] = {
     "bf16_engine": SpeedGoal(BATCH, 0.95, _ENGINE_BF16, FUSED_BF16),
     "gateway_resnet": _beside_aws("resnet"),
     "gateway_bert_base": _beside_aws("bert_base"),
+    "gateway_direct": SpeedGoal(Load("resnet", 1, 8), 0.95, _served("the Triton behind it", DIRECT), GATEWAY),
     "bf16_peer": SpeedGoal(BATCH, 1.9, _PEER, FUSED_BF16),
 }
 _MIB, _MB, _S = " MiB", " MB", " s"

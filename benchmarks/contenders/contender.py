@@ -20,6 +20,7 @@ FUSED_BF16 = "fused in bf16"
 DRAWN = "drawn"
 REFERENCE = "reference"
 GATEWAY = "gateway"
+DIRECT = "Triton behind the gateway"
 GATEWAY_BF16 = "gateway, resnet in bf16"
 AWS_GATEWAY = "reference, gateway"
 PEER_NAMES = tuple(peer.name for peer in PEERS)

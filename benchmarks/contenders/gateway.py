@@ -7,19 +7,26 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.aws_gateway.server import AwsGateway, Place
+from benchmarks.gateway_direct import direct_target
 from benchmarks.gateway_requests import MODELS
+from benchmarks.http_load import HttpTarget
 from benchmarks.process_usage import Memory, memory_of, seconds_by_process
+from triton_ensembles.gateway.table import read_table
 from triton_ensembles.processes import command_line, descendants
-from triton_ensembles.triton.gateway_server import GatewayServer
+from triton_ensembles.triton.gateway_server import TABLE, GatewayServer
 
 
 @dataclass(frozen=True)
 class Running:
-    """A gateway that listens on ``port``. ``front`` are the processes before Triton; ``triton`` is tritonserver's."""
+    """A gateway that listens on ``port``. ``front`` are the processes before Triton; ``triton`` is tritonserver's.
+
+    ``direct`` has the same requests for Triton itself, by model; of the project's gateway only.
+    """
 
     port: int
     front: tuple[int, ...]
     triton: int
+    direct: Callable[[str], HttpTarget] | None = None
 
     def memory(self) -> tuple[Memory, Memory]:
         """Of all processes, and of tritonserver's alone."""
@@ -69,7 +76,10 @@ def aws_gateway(name: str, about: str, place: Place) -> GatewayContender:
 def _own(folder: Path) -> Iterator[Running]:
     with GatewayServer(folder) as server:
         triton = next(each for each in descendants(server.pid) if "bin/tritonserver" in command_line(each))
-        yield Running(server.ports.sagemaker, (server.pid,), triton)
+        models = read_table(folder / TABLE).by_name
+        yield Running(
+            server.ports.sagemaker, (server.pid,), triton, lambda name: direct_target(server, models[name][0])
+        )
 
 
 @contextmanager

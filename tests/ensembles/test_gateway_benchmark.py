@@ -12,7 +12,7 @@ from benchmarks.aws_gateway.environment import FOLDER
 from benchmarks.aws_gateway.models import write_models
 from benchmarks.aws_gateway.nginx import unpacked_nginx
 from benchmarks.aws_gateway.server import Place
-from benchmarks.contenders.contender import AWS_GATEWAY, ENGINE, GATEWAY
+from benchmarks.contenders.contender import AWS_GATEWAY, DIRECT, ENGINE, GATEWAY
 from benchmarks.contenders.gateway import GatewayContender, aws_gateway, own_gateway
 from benchmarks.gateway import load_all
 from benchmarks.gateway_engines import Engines
@@ -50,7 +50,7 @@ def test_the_gateways_are_loaded_in_turn(
     results = Results(FACTS)
     results.measured += load_all(contenders, Engines({"resnet": small["resnet"].repository}), 1, 0.2, print)
     for load in (Load(model, 1, 2) for model in MODELS):
-        assert results.names(load) == [each.name for each in contenders]
+        assert results.names(load) == [*(each.name for each in contenders), DIRECT]
         for name in results.names(load):
             (cell,) = results.cells(name, load).values()
             assert cell.throughput > 0 and cell.core_seconds > 0
