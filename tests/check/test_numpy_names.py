@@ -11,7 +11,7 @@ from tests.check.packing import MODEL_PY, Content, faults, members, write
 from tests.check.served import ModelLoader
 from triton_ensembles.check.examples import python_model, with_environment
 from triton_ensembles.check.fault import Severity
-from triton_ensembles.check.python import numpy_names
+from triton_ensembles.check.python.name_table import NUMPY
 from triton_ensembles.check.staging_example import stage
 
 ABOUT = {"model-py-numpy-name", "model-py-numpy-version"}
@@ -82,10 +82,10 @@ def test_the_numpy_of_the_image_decides(image: str, warned: bool, tmp_path: Path
 
 def test_the_table_has_the_names_of_this_numpy() -> None:
     """Otherwise a name that numpy has is refused."""
-    version = numpy_names.numpy_version(np.__version__)
+    version = NUMPY.version(np.__version__)
     assert version
     named = {name for name in dir(np) if not name.startswith("_")}
-    assert not [name for name in named if not numpy_names.has("numpy", name, version)]
+    assert not [name for name in named if not NUMPY.has("numpy", name, version)]
 
 
 def test_an_archive_is_checked_too(tmp_path: Path) -> None:

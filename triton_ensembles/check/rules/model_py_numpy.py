@@ -8,11 +8,11 @@ from triton_ensembles.check.environments import environment_of, reference
 from triton_ensembles.check.examples import script_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.packages import packages_of
-from triton_ensembles.check.python import numpy_names
 from triton_ensembles.check.python.flow import CLASS, When, flow_of
 from triton_ensembles.check.python.kinds import ARRAY
-from triton_ensembles.check.python.numpy_names import DTYPES, Version
+from triton_ensembles.check.python.name_table import DTYPES, NUMPY, Version
 from triton_ensembles.check.python.source import PythonFile, argument, every_file
+from triton_ensembles.check.python.taken_names import taken_names
 from triton_ensembles.check.python.types import types_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import rule
@@ -38,12 +38,12 @@ GOOD = script_model(f"import numpy as np\n\n\nclass {CLASS}:\n    ONES = np.ones
 )
 def model_py_numpy_name(model: Model) -> Iterator[Finding]:
     written = _version(model)
-    own = numpy_names.numpy_version(written)
+    own = NUMPY.version(written)
     for file in every_file(model) if own or not written else ():
         for node, module, name in _taken(file):
             when = flow_of(file).when(node, loops_run=True)
-            gone = bool(own) and when in FAILS and not numpy_names.has(module, name, own or ())
-            if (gone or not numpy_names.spans(module, name)) and when is not When.PERHAPS:
+            gone = bool(own) and when in FAILS and not NUMPY.has(module, name, own or ())
+            if (gone or not NUMPY.spans(module, name)) and when is not When.PERHAPS:
                 yield _finding(file, node, module, name, when, own)
 
 
@@ -61,8 +61,8 @@ def model_py_numpy_version(model: Model, destination: Destination) -> Iterator[F
     for file in every_file(model):
         for node, module, name in _taken(file):
             when = flow_of(file).when(node, loops_run=True)
-            known = numpy_names.spans(module, name)
-            if known and when in FAILS and not any(numpy_names.has(module, name, each) for each in possible):
+            known = NUMPY.spans(module, name)
+            if known and when in FAILS and not any(NUMPY.has(module, name, each) for each in possible):
                 yield _finding(file, node, module, name, when, None)
 
 
@@ -73,8 +73,8 @@ def _version(model: Model) -> str:
 
 
 def _finding(file: PythonFile, node: ast.AST, module: str, name: str, when: When, own: Version | None) -> Finding:
-    known = numpy_names.spans(module, name)
-    meant = nearest(name, (each for each in numpy_names.current(module) if each[0].lower() == name[0].lower()))
+    known = NUMPY.spans(module, name)
+    meant = nearest(name, (each for each in NUMPY.names(module, NUMPY.newest) if each[0].lower() == name[0].lower()))
     if module == DTYPES:
         return Finding(
             file.place(node),
@@ -100,21 +100,14 @@ def _text(number: Version | None) -> str:
 
 def _taken(file: PythonFile) -> Iterator[tuple[ast.AST, str, str]]:
     """What the file takes from numpy: the node, the module of numpy (or :data:`DTYPES`) and the name."""
-    if b"numpy" not in file.data or file.module is None or _is_changed(file):
+    if b"numpy" not in file.data:
         return
-    modules = numpy_names.modules()
-    for node in file.nodes:
-        if isinstance(node, ast.Attribute):
-            module = file.full_name(node.value)
-            asked = module in modules and not node.attr.startswith("_")
-            if asked and not is_expected(file, node) and not _is_annotation(file, node):
-                yield node, module, node.attr
-        elif isinstance(node, ast.ImportFrom) and node.module in modules and not node.level:
-            named = (each.name for each in node.names if each.name != "*" and not each.name.startswith("_"))
-            yield from ((node, node.module or "", name) for name in named)
-    for call, name in file.calls():
-        written = _dtype(file, call, name)
-        if written and _WORD.fullmatch(written) and not numpy_names.spans(DTYPES, written):
+    for node, module, name in taken_names(file, NUMPY):
+        if not is_expected(file, node):
+            yield node, module, name
+    for call, called in file.calls():
+        written = _dtype(file, call, called)
+        if written and _WORD.fullmatch(written) and not NUMPY.spans(DTYPES, written):
             yield call, DTYPES, written
 
 
@@ -127,30 +120,3 @@ def _dtype(file: PythonFile, call: ast.Call, name: str) -> str:
         found = types_of(file).kind(call.func.value)
         node = argument(call, 0, "dtype") if found and found.name == ARRAY else None
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-
-
-def _is_changed(file: PythonFile) -> bool:
-    """Whether a name of numpy is also a name of something else, or the file puts names into numpy, or asks for them."""
-    flow = flow_of(file)
-    bound = [name for name, full in file.names.items() if full == "numpy" or full.startswith("numpy.")]
-    if any(len(flow.binders(name, flow.module)) > 1 for name in bound):
-        return True
-    if any(isinstance(node, ast.arg) and node.arg in bound for node in file.nodes):
-        return True
-    put = (node for node in file.nodes if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load))
-    if any(file.full_name(node.value).startswith("numpy") for node in put):
-        return True
-    called = (call for call, name in file.calls() if name in ("setattr", "hasattr", "getattr") and call.args)
-    return any(file.full_name(call.args[0]).startswith("numpy") for call in called)
-
-
-def _is_annotation(file: PythonFile, node: ast.AST) -> bool:
-    """Whether it stands in an annotation, which may never be evaluated."""
-    for parent, child in flow_of(file).above(node):
-        if isinstance(parent, ast.arg) or child is getattr(parent, "returns", None):
-            return True
-        if child is getattr(parent, "annotation", None):
-            return True
-        if isinstance(parent, ast.stmt):
-            return False
-    return False

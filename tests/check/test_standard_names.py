@@ -1,0 +1,98 @@
+"""Names of the standard library in model.py that the step's Python does not have; the real server is the judge."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+from pathlib import Path
+
+import pytest
+
+from tests.check.packing import MODEL_PY, Content, faults, members, write
+from tests.check.served import ModelLoader
+from triton_ensembles.check.examples import python_model, with_environment
+from triton_ensembles.check.python.name_table import STANDARD
+from triton_ensembles.check.staging_example import stage
+
+RULE = "model-py-standard-name"
+# Lines at the import, whether the server loads them, and a part of the cure ("" for no fault).
+LINES = {
+    "moved": ("from collections import Mapping, deque", False, "collections.abc"),
+    "moved-attribute": ("import collections as c\nc.Mapping", False, "collections.abc"),
+    "removed": ("import inspect\ninspect.getargspec(len)", False, "another Python"),
+    "misspelt": ("from json import JSONDecoderError", False, "'JSONDecodeError'"),
+    "class-body": ("import time\nclass A:\n    began = time.clock()", False, "the name"),
+    "submodule": ("from concurrent import futures\nfutures.ThreadPoolExecuter", False, "'ThreadPoolExecutor'"),
+    "right": ("import os.path\nfrom datetime import UTC\nimport datetime\nos.path.join('a'), datetime.UTC, os.O_RDONLY",
+              True, ""),
+    "caught": ("try:\n    from collections import Mapping\nexcept ImportError:\n    Mapping = dict", True, ""),
+    "asked": ("import time\nX = time.clock() if hasattr(time, 'clock') else 0", True, ""),
+    "by-version": ("import sys, time\nif sys.version_info < (3, 8):\n    time.clock()", True, ""),
+    "put": ("import collections, collections.abc\ncollections.Mapping = collections.abc.Mapping\ncollections.Mapping",
+            True, ""),
+    "other": ("import time\ntime = 'now'\ntime.upper()", True, ""),
+    "argument": ("import queue\ndef f(queue):\n    return queue.push(1)\nclass Q:\n    push = id\nf(Q)", True, ""),
+    "never-imported": ("string = 'abc'\nstring.upper()", True, ""),
+    "never-called": ("import time\ndef f():\n    return time.clock()", True, ""),
+    "annotation": ("import time\ndef f(x: 'time.Clock'):\n    y: time.Clock = 1", True, ""),
+}  # fmt: skip
+
+
+def test_the_server_agrees_on_names(tmp_path: Path) -> None:
+    """Otherwise an import of a laptop's Python is found by the load, or a name that there is is refused."""
+    models = tmp_path / "models"
+    for name, (line, _, _) in LINES.items():
+        (models / name / "1").mkdir(parents=True)
+        (models / name / "config.pbtxt").write_text(python_model())
+        (models / name / "1/model.py").write_text(f"{line}\n{MODEL_PY}")
+    cures = {each.place.path.split("/")[-3]: each.cure for each in faults(models) if each.rule == RULE}
+    assert cures.keys() == {name for name, (_, loads, _) in LINES.items() if not loads}
+    assert all(LINES[name][2] in cure for name, cure in cures.items()), cures
+    with ModelLoader(models, tmp_path) as server:
+        results = server.load_all(list(LINES))
+    assert {name: result.loaded for name, result in results.items()} == {n: loads for n, (_, loads, _) in LINES.items()}
+
+
+def test_a_module_of_the_models_own_is_not_pythons(tmp_path: Path) -> None:
+    """Otherwise a step with a file queue.py beside its model.py is refused."""
+    (tmp_path / "m/1").mkdir(parents=True)
+    (tmp_path / "m/config.pbtxt").write_text(python_model())
+    (tmp_path / "m/1/queue.py").write_text("def push(): pass\n")
+    (tmp_path / "m/1/model.py").write_text(f"from queue import push\n{MODEL_PY}")
+    assert RULE not in {each.rule for each in faults(tmp_path)}
+
+
+@pytest.mark.parametrize(
+    ("image", "words"), [("24.09", "Python 3.10, which runs the step"), ("24.12", ""), ("mine:1", "")]
+)
+def test_the_python_of_the_image_decides(image: str, words: str, tmp_path: Path) -> None:
+    """Otherwise what a laptop's Python 3.12 has dies on SageMaker, whose image has 3.10."""
+    stage(with_environment(), tmp_path, "m")
+    (tmp_path / "m/config.pbtxt").write_text(python_model())
+    (tmp_path / "m/1/model.py").write_text(f"from itertools import batched\n{MODEL_PY}")
+    found = [each.message for each in faults(tmp_path, image=image) if each.rule == RULE]
+    assert [words in each for each in found] == ([True] if words else [])
+
+
+def test_the_python_of_the_environment_decides(tmp_path: Path) -> None:
+    """Otherwise code for the packed Python is judged by the image's."""
+    stage(with_environment(imports="from typing import override\n"), tmp_path, "m")
+    cures = [each.cure for each in faults(tmp_path, image="24.12") if each.rule == RULE]
+    assert len(cures) == 1 and "typing_extensions" in cures[0]
+
+
+def test_an_archive_is_checked_too(tmp_path: Path) -> None:
+    files: dict[str, Content] = members("a", model_py=f"from json import JSONDecoderError\n{MODEL_PY}")
+    assert RULE in {each.rule for each in faults(write(tmp_path / "a.tar.gz", files))}
+
+
+@pytest.mark.parametrize("module", sorted(STANDARD.modules))
+def test_the_table_has_the_names_of_this_python(module: str) -> None:
+    """Otherwise a name that Python has is refused."""
+    version = STANDARD.version(platform.python_version())
+    assert version
+    try:
+        named = {name for name in dir(importlib.import_module(module)) if not name.startswith("_")}
+    except ModuleNotFoundError:
+        pytest.skip(f"this Python has no {module}")
+    assert not [name for name in named if not STANDARD.has(module, name, version)]

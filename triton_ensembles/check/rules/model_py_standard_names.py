@@ -1,0 +1,106 @@
+"""Names that model.py takes from the standard library: whether the Python that runs the step has them."""
+
+import ast
+from collections.abc import Iterator
+
+from triton_ensembles.check.environments import environment_of, has_stub, reference
+from triton_ensembles.check.examples import script_model
+from triton_ensembles.check.fault import Finding
+from triton_ensembles.check.python.flow import CLASS, flow_of
+from triton_ensembles.check.python.name_table import STANDARD, Version
+from triton_ensembles.check.python.source import PythonFile, adds_folders, all_files, is_deeper, is_local, model_files
+from triton_ensembles.check.python.taken_names import taken_names
+from triton_ensembles.check.repository import Model
+from triton_ensembles.check.rule import rule
+from triton_ensembles.check.rules.environment_imports import environment_files
+from triton_ensembles.check.rules.environment_wheels import python_of
+from triton_ensembles.check.rules.model_py import EXECUTE
+from triton_ensembles.check.rules.model_py_names import FAILS, is_expected
+from triton_ensembles.spelling import nearest
+from triton_ensembles.triton.destination import Destination
+from triton_ensembles.triton.releases import image_of
+
+SOURCE = "CPython 3.8 to 3.13, asked for their names: standard_names.txt"
+GOOD = script_model(f"from collections.abc import Mapping\n\n\nclass {CLASS}:\n    KIND = Mapping\n\n{EXECUTE}")
+_OF_THE_PLATFORM = frozenset({"os", "time"})  # whose constants depend on the system
+
+
+@rule(
+    "Python's standard library has the names that model.py takes from it",
+    bad=script_model(f"from collections import Mapping\n\n\nclass {CLASS}:\n    KIND = Mapping\n\n{EXECUTE}"),
+    words="cannot import name 'Mapping' from 'collections'",
+)
+def model_py_standard_name(model: Model, destination: Destination) -> Iterator[Finding]:
+    python = _python(model, destination)
+    version = STANDARD.version(python)
+    if not version:
+        return
+    for first in model_files(model):
+        files = all_files(model, first)
+        elsewhere = adds_folders(files)
+        for file in files:
+            for node, module, name in taken_names(file, STANDARD):
+                package = module.partition(".")[0]
+                own = is_local(model, first, package) or (elsewhere and is_deeper(model, package))
+                if not own and _is_missing(file, node, module, name, version):
+                    yield _finding(file, node, module, name, python, version)
+
+
+def _python(model: Model, destination: Destination) -> str:
+    """The version of Python that runs the step, such as 3.10; "" if it is not known."""
+    if reference(model):
+        packed = environment_of(model)
+        return packed.pythons[0] if packed and len(packed.pythons) == 1 else ""
+    if has_stub(model) or (destination.image and not image_of(destination)):
+        return ""
+    for _, spec, steps in environment_files(model.repository):
+        if model.folder in steps and spec.python:
+            return spec.python
+    return python_of(model.repository, destination)[0]
+
+
+def _is_missing(file: PythonFile, node: ast.AST, module: str, name: str, version: Version) -> bool:
+    if STANDARD.has(module, name, version) or (module in _OF_THE_PLATFORM and name.isupper()):
+        return False
+    return flow_of(file).when(node, loops_run=True) in FAILS and not is_expected(file, node)
+
+
+def _finding(file: PythonFile, node: ast.AST, module: str, name: str, python: str, version: Version) -> Finding:
+    if isinstance(node, ast.ImportFrom):
+        error = f"ImportError: cannot import name '{name}' from '{module}'"
+    else:
+        error = f"AttributeError: module '{module}' has no attribute '{name}'"
+    return Finding(
+        file.place(node),
+        _message(module, name, python, version),
+        f"{FAILS[flow_of(file).when(node, loops_run=True)]}: {error}",
+        _cure(module, name, version),
+    )
+
+
+def _message(module: str, name: str, python: str, version: Version) -> str:
+    spans = STANDARD.spans(module, name)
+    if not spans:
+        return f"no Python from {_text(STANDARD.oldest)} to {_text(STANDARD.newest)} has '{module}.{name}'"
+    if later := [first for first, _ in spans if first > version]:
+        return (
+            f"Python {python}, which runs the step, does not have '{module}.{name}': it came with {_text(min(later))}"
+        )
+    return f"Python {python}, which runs the step, does not have '{module}.{name}': {_text(spans[-1][1])} was the last"
+
+
+def _cure(module: str, name: str, version: Version) -> str:
+    package = module.partition(".")[0]
+    below = (each for each in sorted(STANDARD.modules) if each.startswith(f"{package}.") and each != module)
+    if moved := next((each for each in below if STANDARD.has(each, name, version)), ""):
+        return f"take it from {moved}"
+    if not STANDARD.spans(module, name):
+        meant = nearest(name, (each for each in STANDARD.names(module, version) if each.isupper() == name.isupper()))
+        return f"did you mean '{meant}'?" if meant else "correct the name, or import what has it"
+    if module == "typing" and not STANDARD.has(module, name, STANDARD.oldest):
+        return "take it from typing_extensions, in an environment of the step"
+    return "write it with what both have, or give the step an environment with another Python"
+
+
+def _text(version: Version) -> str:
+    return ".".join(map(str, version))
