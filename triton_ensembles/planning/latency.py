@@ -91,7 +91,7 @@ def _spread(seconds: Floats, factors: Floats, chances: Floats) -> Floats:
     """Values of the product of two independent ones, at _PLACES of their distribution."""
     values = np.outer(seconds, factors).ravel()
     weights = np.outer(np.full(len(seconds), 1 / len(seconds)), chances).ravel()
-    order = np.argsort(values)
+    order = np.argsort(values, kind="stable")  # equal values in the same order on every processor
     places = np.cumsum(weights[order]) - weights[order] / 2
     return np.interp(_PLACES, places, values[order])
 
