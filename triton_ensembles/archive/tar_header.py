@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import lru_cache
+from zlib import adler32
 
 from triton_ensembles.archive.budget import ArchiveError, Budget
 
@@ -41,7 +43,7 @@ def parse_header(block: bytes) -> Header:
         raise BadHeaderError("a header breaks off")
     name, mode, size, mtime, checksum, type, target, magic, prefix = _FIELDS.unpack(block)
     written = number(checksum)
-    if written != sum(block) - sum(checksum) + 256:  # its own eight bytes count as blanks
+    if written != _sum(block) - sum(checksum) + 256:  # its own eight bytes count as blanks
         signed = sum(each - 256 if each > 127 else each for each in block[:148] + block[156:]) + 256
         if written != signed:
             raise BadHeaderError("bad checksum")
@@ -91,6 +93,7 @@ def text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
+@lru_cache(maxsize=1024)  # modes and times are those of many members
 def number(field: bytes) -> int:
     """A number of a header: octal digits, or GNU tar's binary form. Raises :class:`BadHeaderError`."""
     if field[0] in (0x80, 0xFF):
@@ -100,6 +103,12 @@ def number(field: bytes) -> int:
         return int(digits, 8) if digits else 0
     except ValueError:
         raise BadHeaderError("invalid header") from None
+
+
+def _sum(block: bytes) -> int:
+    """The sum of its bytes: Adler-32 has that of 256 of them in its lower half, and takes a tenth of the time."""
+    half = BLOCK // 2
+    return (adler32(block[:half], 0) & 0xFFFF) + (adler32(block[half:], 0) & 0xFFFF)
 
 
 def _until_nul(field: bytes) -> bytes:
