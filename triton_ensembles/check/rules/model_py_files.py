@@ -9,7 +9,7 @@ from triton_ensembles.check.examples import python_model
 from triton_ensembles.check.fault import Finding, Severity
 from triton_ensembles.check.python.file_reads import read_path
 from triton_ensembles.check.python.flow import CLASS, When, flow_of
-from triton_ensembles.check.python.source import PythonFile, every_file
+from triton_ensembles.check.python.source import PythonFile, every_file, model_files
 from triton_ensembles.check.python.values import text_of
 from triton_ensembles.check.repository import Model
 from triton_ensembles.check.rule import Example, rule
@@ -57,19 +57,37 @@ def model_py_relative_file_elsewhere(model: Model) -> Iterator[Finding]:
     words="No module named '1.utils'",
 )
 def model_py_relative_import(model: Model) -> Iterator[Finding]:
+    first = {file.path for file in model_files(model)}
     for file in every_file(model):
         for node in file.nodes:
-            if not isinstance(node, ast.ImportFrom) or node.level != 1 or not node.module:
+            if not isinstance(node, ast.ImportFrom) or flow_of(file).when(node) not in (When.LOAD, When.REQUEST):
                 continue
-            name, folder = node.module.partition(".")[0], file.path.rpartition("/")[0]
-            there = {each.partition(".")[0] for each in model.children(folder)}
-            if name not in there and flow_of(file).when(node) in (When.LOAD, When.REQUEST):
+            if node.level > 1 and file.path in first:
+                yield Finding(
+                    file.place(node),
+                    f"{'.' * node.level} leads out of the version folder, which is the topmost package",
+                    "ImportError: attempted relative import beyond top-level package, and Triton does not load the "
+                    "model",
+                    "write the import without the dots: the model's folder is in sys.path as well",
+                )
+            folder = file.path.rpartition("/")[0]
+            for name in _missing(model, folder, node) if node.level == 1 else ():
                 yield Finding(
                     file.place(node),
                     f"there is no '{name}' in the folder '{folder}'",
-                    "ModuleNotFoundError, and Triton does not load the model",
+                    f"{'ModuleNotFoundError' if node.module else 'ImportError'}, and Triton does not load the model",
                     f"add {name}.py to the folder, or correct the name",
                 )
+
+
+def _missing(model: Model, folder: str, node: ast.ImportFrom) -> list[str]:
+    """What ``from .NAME import …`` or ``from . import NAME, …`` names and the folder does not have."""
+    there = {each.partition(".")[0] for each in model.children(folder)}
+    if node.module:
+        names = [node.module.partition(".")[0]]
+    else:  # what __init__.py defines is not known
+        names = [] if "__init__" in there else [each.name for each in node.names if each.name != "*"]
+    return [name for name in names if name not in there]
 
 
 def _finding(file: PythonFile, call: ast.Call, name: str) -> Finding:
