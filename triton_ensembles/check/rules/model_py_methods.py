@@ -125,7 +125,7 @@ def _fits(function: Function, call: ast.Call, own: int) -> bool:
 def model_py_super(model: Model) -> Iterator[Finding]:
     for file in model_files(model):
         flow = flow_of(file)
-        if not flow.lineage or not _has_plain_bases(file):
+        if not flow.lineage or not has_plain_bases(file):
             continue
         for call, _ in file.calls(flow.lineage[0]):
             name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
@@ -193,9 +193,9 @@ def _is_whole(file: PythonFile) -> bool:
     parents = flow_of(file).parents
     selves = (parents.get(node) for node in file.nodes if isinstance(node, ast.Name) and node.id == "self")
     passed = any(not isinstance(parent, ast.Attribute) for parent in selves)  # somebody else may set attributes
-    return _has_plain_bases(file) and not decorated and not passed and not any(word in file.data for word in hidden)
+    return has_plain_bases(file) and not decorated and not passed and not any(word in file.data for word in hidden)
 
 
-def _has_plain_bases(file: PythonFile) -> bool:
+def has_plain_bases(file: PythonFile) -> bool:
     last = flow_of(file).lineage[-1]
     return all(isinstance(base, ast.Name) and base.id in ("object", "ABC") for base in last.bases)
