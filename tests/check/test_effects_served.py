@@ -38,6 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelLoader]:
     stage(Example(over), folder / "models", "overwritten")
     for rule in (
         "ensemble-batch-of-one",
+        "ensemble-batch-too-large",
         "ensemble-shape-clash-hidden",
         "input-name-twice",
         "enum-number-unknown",
@@ -80,6 +81,11 @@ def test_a_batch_of_one_is_the_largest(server: ModelLoader, rows: int, refused: 
 def test_a_step_that_batches_in_an_ensemble_that_does_not(server: ModelLoader) -> None:
     """Otherwise such an ensemble does not work, and the checker does not report it."""
     assert "outputs" in ask(server, "no-batching", [4])
+
+
+def test_more_rows_than_a_step_takes(server: ModelLoader) -> None:
+    """Otherwise the checker refuses an ensemble that works."""
+    assert "batch-size must be <= 8" in ask(server, "ensemble-batch-too-large", [16, 4])
 
 
 @pytest.mark.parametrize(("length", "step"), [(4, "pair-join"), (2, "scale")])

@@ -80,7 +80,7 @@ def _records(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
             if any(cell.strip() for cell in cells):
                 count += 1
                 yield begin, cells
-            if count > _MOST_ROWS:
+            if count > _MOST_ROWS + 1:  # the header is one
                 raise EnsembleError(f"this table has more than {_MOST_ROWS} rows", path=path, cure="split it")
             begin = reader.line_num + 1
     except csv.Error as error:

@@ -175,6 +175,30 @@ def ensemble_batch_of_one(model: Model) -> Iterator[Finding]:
 
 
 @rule(
+    "What does not batch gives a step that does no more rows than its max_batch_size",
+    source="core r24.10 infer_request.cc Normalize: the first axis of a step that batches is its batch; "
+    "measured on tritonserver 2.51.0",
+    bad=ensemble(SCALE, inputs=io_tensor("X", dims="16, 4"), outputs=io_tensor("Y", dims="16, 4"), size=0),
+    good=ensemble(SCALE, inputs=io_tensor("X", dims="8, 4"), outputs=io_tensor("Y", dims="8, 4"), size=0),
+)
+def ensemble_batch_too_large(model: Model) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for name, one, other in known_edges(model):
+        batching, fixed = (one, other) if one.batching else (other, one)
+        if not batching.batching or fixed.batching or fixed.reads or not batching.reads or batching.who in seen:
+            continue
+        rows, most = fixed.dims[0], batching.model.config.max_batch_size
+        if rows > most and same_shape(fixed.dims[1:], batching.dims):
+            seen.add(batching.who)
+            yield Finding(
+                batching.at,
+                f"the tensor '{name}' has {rows} rows for {fixed.who}, and {batching.who} takes at most {most}",
+                f"Triton loads it, and refuses every request: inference request batch-size must be <= {most}",
+                f"let {batching.who} take {rows} (max_batch_size), or let {fixed.who} batch",
+            )
+
+
+@rule(
     "Fixed shapes agree even where the ensemble's own tensor has a variable length",
     source=f"{SOURCE}: each is compared only with the first declaration, here the -1; measured on tritonserver 2.51.0",
     severity=Severity.WARNING,
