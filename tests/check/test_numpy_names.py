@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.check.packing import MODEL_PY, Content, faults, members, write
-from tests.check.served import ModelLoader
+from tests.check.taken_lines import assert_agreed
 from triton_ensembles.check.examples import python_model, with_environment
 from triton_ensembles.check.fault import Severity
 from triton_ensembles.check.python.name_table import NUMPY
@@ -36,17 +36,7 @@ LINES = {
 
 def test_the_server_agrees_on_names(tmp_path: Path) -> None:
     """Otherwise a misspelt name is found by the load, or one that numpy has is refused."""
-    models = tmp_path / "models"
-    for name, (line, _, _) in LINES.items():
-        (models / name / "1").mkdir(parents=True)
-        (models / name / "config.pbtxt").write_text(python_model())
-        (models / name / "1/model.py").write_text(f"import numpy as np\n{line}\n{MODEL_PY}")
-    cures = {each.place.path.split("/")[-3]: each.cure for each in faults(models) if each.rule in ABOUT}
-    assert cures.keys() == {name for name, (_, loads, _) in LINES.items() if not loads}
-    assert all(LINES[name][2] in cure for name, cure in cures.items()), cures
-    with ModelLoader(models, tmp_path) as server:
-        results = server.load_all(list(LINES))
-    assert {name: result.loaded for name, result in results.items()} == {n: loads for n, (_, loads, _) in LINES.items()}
+    assert_agreed(LINES, ABOUT, tmp_path, "import numpy as np\n")
 
 
 @pytest.mark.parametrize(

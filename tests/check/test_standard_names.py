@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.check.packing import MODEL_PY, Content, faults, members, write
-from tests.check.served import ModelLoader
+from tests.check.taken_lines import assert_agreed
 from triton_ensembles.check.examples import python_model, with_environment
 from triton_ensembles.check.python.name_table import STANDARD
 from triton_ensembles.check.staging_example import stage
@@ -40,17 +40,7 @@ LINES = {
 
 def test_the_server_agrees_on_names(tmp_path: Path) -> None:
     """Otherwise an import of a laptop's Python is found by the load, or a name that there is is refused."""
-    models = tmp_path / "models"
-    for name, (line, _, _) in LINES.items():
-        (models / name / "1").mkdir(parents=True)
-        (models / name / "config.pbtxt").write_text(python_model())
-        (models / name / "1/model.py").write_text(f"{line}\n{MODEL_PY}")
-    cures = {each.place.path.split("/")[-3]: each.cure for each in faults(models) if each.rule == RULE}
-    assert cures.keys() == {name for name, (_, loads, _) in LINES.items() if not loads}
-    assert all(LINES[name][2] in cure for name, cure in cures.items()), cures
-    with ModelLoader(models, tmp_path) as server:
-        results = server.load_all(list(LINES))
-    assert {name: result.loaded for name, result in results.items()} == {n: loads for n, (_, loads, _) in LINES.items()}
+    assert_agreed(LINES, {RULE}, tmp_path)
 
 
 def test_a_module_of_the_models_own_is_not_pythons(tmp_path: Path) -> None:
