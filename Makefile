@@ -122,5 +122,5 @@ lock: .venv/ready ## Pin the dependencies of pyproject.toml into requirements.tx
 clean: ## Remove what was built (build/, dist/, reports/)
 	rm -rf build dist reports
 
-distclean: clean ## Remove everything that is not in git, the installed .venv and .triton too
-	rm -rf .venv .triton
+distclean: clean ## Remove everything that is not in git, what was installed (.venv, .triton, …) too
+	rm -rf .venv .triton .browser .bench-gateway .bench-peers

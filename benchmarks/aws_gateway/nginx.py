@@ -1,10 +1,10 @@
-"""nginx from the distribution's package, unpacked beside the reference: nothing is installed into the system."""
+"""nginx from the distribution's package, as the example configures it."""
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
+from benchmarks.debian import unpacked
 from triton_ensembles.programs import output_of
 
 _CONFIG = """
@@ -33,12 +33,7 @@ _TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 def unpacked_nginx(folder: Path) -> Path:
     """The program in ``folder``, where it is unpacked if it is not there. Raises ProgramError where apt has none."""
-    program = folder / "usr" / "sbin" / "nginx"
-    if not program.exists():
-        with tempfile.TemporaryDirectory() as scratch:
-            output_of(["apt-get", "download", "nginx"], cwd=Path(scratch))
-            (package,) = Path(scratch).glob("*.deb")
-            output_of(["dpkg-deb", "--extract", package, folder])
+    program = unpacked(folder, "nginx") / "usr" / "sbin" / "nginx"
     output_of([program, "-v"])  # its libraries are here
     return program
 

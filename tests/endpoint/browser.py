@@ -6,6 +6,7 @@ import asyncio
 import base64
 import itertools
 import json
+import os
 import re
 import shutil
 import signal
@@ -18,8 +19,33 @@ from typing import Any
 
 import aiohttp
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+from benchmarks.debian import unpacked
+from checkout import ROOT
+from triton_ensembles.programs import output_of
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_FOLDER = ROOT / ".browser" / "chromium"
 _LISTENING = re.compile(rb"DevTools listening on (?P<url>ws://\S+)")
+
+
+def chromium() -> tuple[Path, dict[str, str]]:
+    """The machine's, or Debian's in .browser/ (100 MB, fetched the first time), and the environment that it needs.
+
+    Raises:
+        ProgramError: there is none here, and Debian's packages cannot be had.
+    """
+    found = next(filter(None, map(shutil.which, _NAMES)), None)
+    if found:
+        return Path(found), dict(os.environ)
+    folder = unpacked(_FOLDER, "chromium", "fonts-dejavu-core")
+    libraries = {str(library.parent) for library in folder.glob("usr/lib/*-linux-gnu/**/*.so*")}
+    environment = os.environ | {
+        "LD_LIBRARY_PATH": ":".join(sorted(libraries)),
+        "XDG_DATA_HOME": str(folder / "usr" / "share"),  # fonts
+    }
+    program = folder / "usr" / "lib" / "chromium" / "chromium"
+    output_of([program, "--version"], environment=environment)
+    return program, environment
 
 
 class Browser:
@@ -32,12 +58,12 @@ class Browser:
         self._tab = ""
 
     def __enter__(self) -> Browser:
-        assert CHROMIUM is not None
+        program, environment = chromium()
         self._profile = tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)
         self._process = subprocess.Popen(
             [
                 *(
-                    CHROMIUM,
+                    program,
                     "--headless=new",
                     "--no-sandbox",
                     "--disable-gpu",
@@ -49,6 +75,7 @@ class Browser:
             ],
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
+            env=environment,
         )
         assert self._process.stderr is not None
         try:

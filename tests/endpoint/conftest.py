@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, WaiterError
 
-from tests.endpoint.browser import CHROMIUM, Browser
+from tests.endpoint.browser import Browser, chromium
 from tests.endpoint.hosting import archives
 from triton_ensembles.endpoint.local import LocalEndpoint
+from triton_ensembles.programs import ProgramError
 
 # It names no release, so the steps run under the Python that runs the tests.
 IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:local"
@@ -140,8 +141,11 @@ def log_of(local: LocalEndpoint) -> Callable[[str], Path]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        warnings.warn("NO CHROMIUM: the status page is NOT TESTED. Install it: apt-get install chromium", stacklevel=1)
-        pytest.skip("no chromium on this machine: the status page is not tested")
+    try:
+        chromium()
+    except ProgramError as error:
+        reason = f"NO CHROMIUM: the status page is NOT TESTED. Install it: apt-get install chromium ({error.reason})"
+        warnings.warn(reason, stacklevel=1)
+        pytest.skip(reason)
     with Browser() as browser:
         yield browser
