@@ -32,7 +32,7 @@ def chromium() -> tuple[Path, dict[str, str]]:
     """The machine's, or Debian's in .browser/ (100 MB, fetched the first time), and the environment that it needs.
 
     Raises:
-        ProgramError: there is none here, and Debian's packages cannot be had.
+        ProgramError: there is none here, and Debian's packages cannot be fetched.
     """
     found = next(filter(None, map(shutil.which, _NAMES)), None)
     if found:
