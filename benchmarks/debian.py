@@ -23,7 +23,7 @@ def unpacked(folder: Path, *packages: str) -> Path:
     with locked(folder.with_name(f"{folder.name}.lock")):
         if not folder.exists():
             with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}-") as scratch:
-                (_unpack(Path(scratch), packages)).rename(folder)
+                _unpack(Path(scratch), packages).rename(folder)
     return folder
 
 
