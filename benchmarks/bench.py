@@ -14,7 +14,8 @@ the floor, fused and drawn (the ensembles in tritonserver, with perf_analyzer as
 reference (an ensemble as AWS's example has it), peers (infinity-emb and FastAPI, which python -m benchmarks.peers
 installs).
 
-Writes PART.json into the output folder; python -m benchmarks.page makes docs/performance.md of all parts there.
+Writes PART.json into the output folder; python -m benchmarks.page makes docs/performance.md of them when all are
+there.
 """
 
 import argparse

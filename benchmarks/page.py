@@ -1,7 +1,7 @@
 """docs/performance.md out of measurements: python -m benchmarks.page
 
-Reads PART.json of python -m benchmarks.bench from reports/bench/, as many parts as there are, and fills the text of
-page.md.
+Reads PART.json of python -m benchmarks.bench from reports/bench/ and fills the text of page.md: all parts, or as many
+as there are for another page (--output).
 """
 
 import argparse
@@ -65,6 +65,10 @@ def main() -> None:
         parts = read_parts(options.reports, ALL_PARTS)
         if not parts:
             raise EnsembleError("the results of the benchmark do not exist", path=options.reports, cure="make bench")
+        if options.output == PAGE and (lost := [part for part in ALL_PARTS if part not in parts]):
+            message = f"{', '.join(lost)} not measured, so docs/performance.md would lose what it says of them"
+            cure = "make bench, or --output FILE for a page of what there is"
+            raise EnsembleError(message, path=options.reports, cure=cure)
         with write_whole(options.output) as partial:
             partial.write_text(page(parts), encoding="utf-8")
     except EnsembleError as error:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.contenders.contender import DRAWN, ECHO, ENGINE, FUSED, PEER_NAMES, REFERENCE
+from benchmarks.page import PAGE
 from benchmarks.parts import BATCHES, ONE
 from benchmarks.results import Results
 from benchmarks.tables import Table
@@ -60,3 +61,14 @@ def test_missing_results_are_one_line(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.strip().endswith("the results of the benchmark do not exist; make bench")
+
+
+def test_a_part_alone_does_not_replace_the_page_of_all(tmp_path: Path) -> None:
+    """Otherwise docs/performance.md loses every figure that was measured before, on this machine or another."""
+    before = PAGE.read_bytes()
+    run_of({(FUSED, ONE): [50.0]}).write(tmp_path / "one.json")
+    command = [sys.executable, "-m", "benchmarks.page", "--reports", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1 and PAGE.read_bytes() == before
+    assert ": many, batch, mix, images, memory, cold, size, bounds, cli, gateway not measured, so " in done.stderr
+    assert done.stderr.endswith("; make bench, or --output FILE for a page of what there is\n")
