@@ -71,7 +71,7 @@ class TritonPythonModel:
         chosen = np.flatnonzero(sound & (scores >= self.score))
         chosen = chosen[np.argsort(-scores[chosen], kind="stable")[:CANDIDATES]]
         boxes = corners(self.decode(rows, chosen))
-        kept = best(boxes, kinds[chosen], self.iou)[: self.most]
+        kept = best(boxes, kinds[chosen], self.iou, self.most)
         # From the letterbox, which begins in the image's corner, to the image.
         (height, width), resized = sizes[0, :2].astype(np.float64), sizes[1, :2]
         scale = np.array([width / resized[1], height / resized[0]] * 2)
@@ -115,14 +115,15 @@ def corners(boxes):
     return np.concatenate((boxes[:, :2] - half, boxes[:, :2] + half), axis=1)
 
 
-def best(boxes, kinds, iou):
-    """The indices of those ``boxes``, best first, that overlap no better one of their class by more than ``iou``.
+def best(boxes, kinds, iou, most):
+    """The indices of the first ``most`` of ``boxes``, best first, that overlap no better one of their class by more
+    than ``iou``.
 
     Non-maximum suppression as torchvision documents batched_nms: a box that goes suppresses none.
     """
     area = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
     left, kept = np.arange(len(boxes)), []
-    while len(left):
+    while len(left) and len(kept) < most:
         first, rest = left[0], left[1:]
         kept.append(first)
         edges = np.maximum(boxes[first, :2], boxes[rest, :2]), np.minimum(boxes[first, 2:], boxes[rest, 2:])
