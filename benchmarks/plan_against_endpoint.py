@@ -10,6 +10,9 @@ of which whole minutes count, after --settle seconds. Predicted are the steady s
 of these very requests, by simulation, which is what has to agree; measured are CloudWatch's metrics of the endpoint and
 the times that a client sees. What other programs take of the machine is in no plan, and so it is measured, too.
 
+With examples that take times far apart, the median is of one kind or of the other: digits answers a PNG in 4 ms and a
+JPEG in 34. --row 0 sends the first one only, and profiles it.
+
 Latencies are the client's. No request says whether its model was loaded; as many of the fastest are taken for warm as
 CloudWatch counts hits, which is exact as long as the slowest warm one is faster than the fastest cold one.
 """
@@ -33,12 +36,13 @@ import numpy as np
 
 from benchmarks.contenders.local_endpoint import NAME, running_endpoint
 from benchmarks.open_load import Outcome, arrivals, send_at
-from benchmarks.row_payloads import row_payloads
+from benchmarks.row_payloads import row_payloads, rows_of
 from checkout import ROOT
 from triton_ensembles.archive.clones import clone, clone_names
 from triton_ensembles.endpoint.hosting.cpu import family_seconds
 from triton_ensembles.endpoint.local import LocalEndpoint
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.perf.inputs import input_data
 from triton_ensembles.planning.demand import demand_of
 from triton_ensembles.planning.host import Host
 from triton_ensembles.planning.predict import predict, workload_for
@@ -96,7 +100,7 @@ class Comparison:
 
 def compare(archive: Path, arguments: argparse.Namespace) -> Comparison:
     """Raises EnsembleError, or RuntimeError when the endpoint answers with errors."""
-    profile = _profiled(archive, fresh=arguments.fresh)
+    profile = _profiled(archive, arguments.row, fresh=arguments.fresh)
     cores = len(os.sched_getaffinity(0))
     demand = demand_of(profile, Host("here", cores, 1 << 60))
     budget = round(demand.server_bytes + demand.shared_bytes + (arguments.resident + 0.5) * demand.memory_bytes)
@@ -109,7 +113,7 @@ def compare(archive: Path, arguments: argparse.Namespace) -> Comparison:
         f"predicted: {prediction.cold:.1%} cold, {prediction.loads_per_second:.2f} loads/s, busiest "
         f"{prediction.busiest:.0%}"
     )
-    payloads = row_payloads(profile.ensemble)
+    payloads = row_payloads(profile.ensemble, arguments.row)
     with tempfile.TemporaryDirectory(prefix="plan-") as folder:
         names = clone_names("model", arguments.models)
         clones = _each(archive, names, Path(folder) / "clones")
@@ -208,9 +212,15 @@ def _rate(profile: Profile, host: Host, arguments: argparse.Namespace) -> float:
     return low
 
 
-def _profiled(archive: Path, *, fresh: bool) -> Profile:
-    command = [sys.executable, "build.py", "profile", str(archive), "--format", "json"] + ["--fresh"] * fresh
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=False, text=True, cwd=ROOT)
+def _profiled(archive: Path, row: int | None, *, fresh: bool) -> Profile:
+    """Of all example rows in turn, or else of one, which is measured each time."""
+    with tempfile.TemporaryDirectory(prefix="plan-") as folder:
+        command = [sys.executable, "build.py", "profile", str(archive), "--format", "json"] + ["--fresh"] * fresh
+        if row is not None:
+            data = Path(folder) / "row.json"
+            data.write_text(input_data(rows_of(archive.name.partition(".")[0], row)))
+            command += ["--input-data", str(data)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=False, text=True, cwd=ROOT)
     found = json.loads(done.stdout)
     if "error" in found:
         raise EnsembleError(found["error"])
@@ -324,6 +334,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=int, default=5, help="that are measured (5)")
     parser.add_argument("--settle", type=int, default=60, help="seconds of traffic before (60)")
     parser.add_argument("--seed", type=int, default=16, help="of the traffic (16)")
+    parser.add_argument("--row", type=int, help="of the examples, which alone is sent (all of them in turn)")
     parser.add_argument("--fresh", action="store_true", help="profile again")
     parser.add_argument("--json", type=Path, help="a file for the comparisons")
     arguments = parser.parse_args()

@@ -21,11 +21,14 @@ def profile(
     first: float = 0.0,
     unpack: float = 0.5,
     answer: float = 0.01,
+    rested: float | None = None,
     core: float = 0.01,
     lanes: int = 1,
     cores: int = 2,
 ) -> Profile:
-    """An archive whose copies take ``memory`` MiB each, which loads in ``load`` and answers in ``answer`` seconds."""
+    """An archive whose copies take ``memory`` MiB each, which loads in ``load`` and answers in ``answer`` seconds,
+    or in ``rested`` when it is asked seldom."""
+    slow = answer if rested is None else rested
     answers = tuple(
         Answers(
             concurrency=number,
@@ -39,6 +42,7 @@ def profile(
         for number in (1, 2, 4, 8)
     )
     return Profile(
+        rested=Answers(1, 1, 1 / slow, slow, slow, slow, core),
         archive=f"{name}.tar.gz",
         sha256="0" * 64,
         ensemble=name,

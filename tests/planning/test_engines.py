@@ -19,7 +19,7 @@ from triton_ensembles.planning.prediction import Prediction
 from triton_ensembles.planning.simulated_instance import SimulatedInstance
 from triton_ensembles.planning.simulated_model import SimulatedModel
 from triton_ensembles.planning.simulation import simulate
-from triton_ensembles.planning.traffic import Traffic, zipf
+from triton_ensembles.planning.traffic import Recorded, Traffic, zipf
 from triton_ensembles.planning.workload import Shares
 
 GIB = 1 << 30
@@ -209,6 +209,58 @@ def test_a_deploy_begins_cold_and_loads_whose_size_is_a_guess_run_alone() -> Non
     assert cold.prediction.fetches * 2_000 == 20
     assert cold.cold[cold.times < 5].mean() > 0.5
     assert not cold.cold[cold.times > 60].any()
+
+
+def answered(
+    models: int, resident: float, asked: list[tuple[float, int]], *, load: float, unload: float
+) -> list[float]:
+    """The seconds that each of these requests takes, of models that have all been asked once before."""
+    host = Host("x", 2, int(resident * 100 * MIB))
+    one = profile(memory=100, unpack=0, load=load, load_cores=0, unload=unload, answer=0.001, core=0.001)
+    work = workload_for([(one, 1.0)], zipf(models, 0, 1), host)
+    once = [(10.0 * index, index) for index in range(models)]
+    moments, indices = zip(*once, *((10.0 * models + at, index) for at, index in asked), strict=True)
+    found = simulate(work, host, 1, Recorded(np.array(moments), np.array(indices)), empty=True).seconds
+    return [float(each) for each in found[models:]]
+
+
+def test_an_unload_waits_for_one_that_began_well_before_it() -> None:
+    """endpoint/hosting/turns.py: a quarter of a second later is too late, and then it waits for a second more.
+    Otherwise the planned p99 lacks what a request takes that meets another's eviction."""
+    near = answered(4, 2.5, [(0.0, 0), (0.2, 1)], load=0.1, unload=3.0)
+    assert near == pytest.approx([3.101, 3.101], abs=0.01)
+    apart = answered(4, 2.5, [(0.0, 0), (0.5, 1)], load=0.1, unload=3.0)
+    assert apart == pytest.approx([3.101, 0.75 + 3.101], abs=0.01)
+    ended = answered(4, 2.5, [(0.0, 0), (0.5, 1)], load=0.1, unload=1.0)
+    assert ended == pytest.approx([1.101, 0.5 + 1.101], abs=0.01)
+
+
+def test_more_loads_wait_for_unloads_than_run_at_a_time() -> None:
+    """As long as they hold little of the memory: their unloads overlap. Otherwise a burst of cold requests is planned
+    to take an unload after the other."""
+    asked = [(0.01 * index, index) for index in range(8)]
+    found = answered(80, 70.5, asked, load=0.5, unload=2.0)
+    assert max(found) < 2.0 + 2 * 0.5 + 0.1
+    assert sorted(found)[3] < 2.0 + 0.5 + 0.1 < sorted(found)[4]  # four loads at a time on two cores
+
+
+def test_models_like_many_before_load_beside_each_other() -> None:
+    """As the endpoint does, once twenty have taken about as much. Otherwise a deploy is planned to take far longer."""
+    host = Host("x", 2, 35 * 254 * MIB)
+    work = workload_for([(profile(load=1.0, load_cores=0.1, unpack=0), 1.0)], zipf(40, 0, 1), host)
+    times = np.array([2.0 * index for index in range(30)] + [100.0] * 4)
+    found = simulate(work, host, 1, Recorded(times, np.arange(34)), empty=True)
+    assert found.seconds[-4:] == pytest.approx([1.01] * 4, abs=0.1)
+
+
+def test_models_that_are_asked_seldom_answer_as_after_a_rest() -> None:
+    """Otherwise the planned p50 of a thousand seldom asked models is that of one which is asked without a pause."""
+    one, host = [(profile(answer=0.01, rested=0.03), 1.0)], Host("x", 4, 200 * GIB)
+    for models, rate, expected in ((300, 30.0, 0.03), (3, 30.0, 0.01)):
+        traffic = zipf(models, 0, rate)
+        for found in (predict(one, traffic, host), simulated(one, traffic, host, 1, 5_000)):
+            assert found.warm is not None
+            assert found.warm.p50 == pytest.approx(expected, rel=0.1)
 
 
 def test_arrivals_follow_the_phases() -> None:

@@ -35,7 +35,10 @@ def test_an_archive_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     free = iter((1 << 40, 0))
     monkeypatch.setattr(room, "available_memory", lambda: next(free))
     slow_first = "if not hasattr(self, 'warm'): import time; self.warm = time.sleep(0.3)"
-    files = archives.ensemble("pair", "one", "two") | archives.model("one", execute=slow_first) | archives.model("two")
+    rested = "time.monotonic() - getattr(self, 'last', 0) > 0.3"
+    slow_after_a_rest = f"import time; time.sleep(0.1 * ({rested})); self.last = time.monotonic()"
+    files = archives.ensemble("pair", "one", "two") | archives.model("one", execute=slow_first)
+    files |= archives.model("two", execute=slow_after_a_rest)
     archive = _archive(tmp_path, "pair", files)
 
     result = _profile(archive)
@@ -51,7 +54,9 @@ def test_an_archive_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert measured.packed_bytes == archive.stat().st_size
     assert measured.unpacked_bytes > sum(map(len, files.values()))
     assert measured.load_core_seconds > 0
-    assert measured.first_seconds > 0.3 > measured.answers[0].p50_seconds
+    assert measured.first_seconds > 0.3
+    assert measured.rested.p50_seconds > 0.1 > measured.answers[0].p50_seconds
+    assert (measured.rested.concurrency, measured.rested.batch) == (1, 1)
     one, two = (each.memory for each in measured.loaded)  # of two steps each, which are processes
     assert [each.models for each in measured.loaded] == [1, 2]
     assert two.anonymous_bytes > 1.5 * one.anonymous_bytes > 1 << 20

@@ -100,8 +100,8 @@ def profile(
 
     Bytes packed, unpacked and left in /tmp; seconds and processor time of unpacking and loading; memory of 1, 4 and 16
     loaded copies under names of their own, as an endpoint of many variants has them; the first answer after a load;
-    latency and processor time of its answers, by concurrency and rows. Arguments are those of serve: ensembles of the
-    project are built, repositories packed, archives taken as they are.
+    latency and processor time of its answers, by concurrency and rows, and of those to requests that come seldom.
+    Arguments are those of serve: ensembles of the project are built, repositories packed, archives taken as they are.
 
     \b
       profile bert_trt --target fused       what one of a thousand fused ones takes
@@ -109,7 +109,7 @@ def profile(
       profile model.tar.gz --shape X:16     random data, for want of example requests
 
     What is sent are example requests: of the ensemble, of the one that the archive was built from, or in examples/ of a
-    repository. Each takes a minute or two, best on a machine that does nothing else. A profile is kept with the
+    repository. Each takes two or three minutes, best on a machine that does nothing else. A profile is kept with the
     archive's sha256, and printed again as long as that stays, unless --fresh, --input-data or --shape are given; plan
     reads it from there.
 

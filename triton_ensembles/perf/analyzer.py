@@ -24,10 +24,10 @@ class NoAnswerError(EnsembleError):
 
 @dataclass(frozen=True)
 class ClientTimes:
-    """What a client sees at one concurrency. Latencies are in milliseconds, from sending a request to its answer.
+    """What a client sees of one load. Latencies are in milliseconds, from sending a request to its answer.
 
     Args:
-        concurrency: the number of concurrent requests.
+        concurrency: the number of concurrent requests; 0 for requests at a fixed rate.
         throughput: inferences (rows, not requests) per second.
         p50_ms, p90_ms, p95_ms, p99_ms: percentiles of the latency.
         avg_ms: the mean latency.
@@ -107,7 +107,8 @@ def read_csv(path: Path) -> ClientTimes:
         with path.open(newline="", encoding="utf-8") as stream:
             (row,) = csv.DictReader(stream)
         times = [float(row[column]) / 1000 for column in _TIMES]
-        return ClientTimes(int(row["Concurrency"]), float(row["Inferences/Second"]), *times)
+        concurrency = 0 if "Request Rate" in row else int(row["Concurrency"])
+        return ClientTimes(concurrency, float(row["Inferences/Second"]), *times)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EnsembleError(f"this is not a report of perf_analyzer with one row: {error!r}", path=path) from error
 

@@ -71,9 +71,13 @@ def inputs_for(config: Mapping[str, Any], examples: Examples, batch: int, folder
     if batch > 1 and len({tuple(values.shape for values in row.values()) for row in rows}) > 1:
         rows = rows[:1]
     path = folder / f"{config['name']}.json"
-    entries = [{name: _entry(values) for name, values in row.items()} for row in rows]
-    path.write_text(json.dumps({"data": entries}), encoding="utf-8")
+    path.write_text(input_data(rows), encoding="utf-8")
     return Inputs(("--input-data", str(path.resolve())), len(rows), _about(rows))
+
+
+def input_data(rows: Sequence[Mapping[str, Array]]) -> str:
+    """These rows in perf_analyzer's format."""
+    return json.dumps({"data": [{name: _entry(values) for name, values in row.items()} for row in rows]})
 
 
 def refuse_unreadable(data: Path) -> None:

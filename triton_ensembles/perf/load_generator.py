@@ -47,24 +47,39 @@ class LoadGenerator:
         Args:
             limit_seconds: how much longer than twice as long it may take.
         """
-        arguments = self.arguments(concurrency, seconds)
-        file = self.folder / arguments[-1]
-        file.unlink(missing_ok=True)
-        run_analyzer(self.home, arguments, self.folder, limit_seconds + 2 * seconds)
-        return read_csv(file)
+        return self._measured(self.arguments(concurrency, seconds), limit_seconds + 2 * seconds)
+
+    def measure_at(self, rate: float, seconds: float, limit_seconds: float = LIMIT_SECONDS) -> ClientTimes:
+        """Send ``rate`` requests a second, whether or not those before were answered, for as long as in ``measure``."""
+        load = ["--request-rate-range", str(rate), "--request-distribution", "constant"]
+        arguments = [*self._target(self.protocol), *load, *self._report(seconds, "rate")]
+        return self._measured(arguments, limit_seconds + 2 * seconds)
 
     def arguments(self, concurrency: int, seconds: float) -> list[str]:
-        """perf_analyzer's arguments for :meth:`measure`; the last one is the name of its CSV file.
+        """perf_analyzer's arguments for :meth:`measure`; the last one is the name of its CSV file."""
+        return [*self._arguments(self.protocol, concurrency), *self._report(seconds, str(concurrency))]
 
-        Always three windows, merged into one result. perf_analyzer reports nothing at all when three windows differ by
-        more than -s, and on a machine that does other work they often do; so -s is set beyond reach, and the reader
-        judges by the spread.
+    def _measured(self, arguments: Sequence[str], limit_seconds: float) -> ClientTimes:
+        file = self.folder / arguments[-1]
+        file.unlink(missing_ok=True)
+        run_analyzer(self.home, arguments, self.folder, limit_seconds)
+        return read_csv(file)
+
+    @staticmethod
+    def _report(seconds: float, name: str) -> list[str]:
+        """Always three windows, merged into one result.
+
+        perf_analyzer reports nothing at all when three windows differ by more than -s, and on a machine that does other
+        work they often do; so -s is set beyond reach, and the reader judges by the spread.
         """
         window = round(seconds * 1000 / WINDOWS)
         windows = ["--measurement-mode", "time_windows", "-p", str(window), "-r", str(WINDOWS), "-s", "1000"]
-        return [*self._arguments(self.protocol, concurrency), *windows, "--verbose-csv", "-f", f"{concurrency}.csv"]
+        return [*windows, "--verbose-csv", "-f", f"{name}.csv"]
 
     def _arguments(self, protocol: str, concurrency: int) -> list[str]:
+        return [*self._target(protocol), "--concurrency-range", str(concurrency)]
+
+    def _target(self, protocol: str) -> list[str]:
         url = self.server.grpc_url if protocol == "grpc" else self.server.http_url
         model = ["-m", self.model, "-i", protocol, "-u", url, "-b", str(self.rows)]
-        return [*model, *self.inputs, "--concurrency-range", str(concurrency)]
+        return [*model, *self.inputs]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from triton_ensembles.endpoint.hosting.loading import most_loads
+from triton_ensembles.endpoint.hosting.turns import END_SECONDS, JOIN_SECONDS
 from triton_ensembles.planning.demand import Demand, Floats
 from triton_ensembles.planning.host import Host
 from triton_ensembles.planning.latency import Mixture
@@ -58,7 +59,7 @@ def closed_form(work: Workload, host: Host, count: int, mixture: Mixture | None 
     for index in range(count):
         models = np.flatnonzero((placed == index) & (work.rates > 0))
         if len(models):
-            part = Workload(work.rates[models], work.kinds[models], work.demands)
+            part = Workload(work.rates[models], work.archives[models], work.demands)
             found.append((part, _solve(part, host, latencies)))
     total = float(work.rates.sum())
     cold = sum(float((part.rates * one.residency.cold).sum()) for part, one in found) / total
@@ -92,6 +93,7 @@ def _share(use: _Use, host: Host) -> float:
 def _solve(work: Workload, host: Host, latencies: Mixture) -> _Instance:
     cache = _Cache(work, host)
     slow, turn, share = 1.0, 0.0, -1.0
+    late = longest = 0.0
     for number in range(_ROUNDS):
         found, fetched = cache.with_loads_of(slow, turn)
         use, possible = _use(work, host, found, fetched)
@@ -101,7 +103,8 @@ def _solve(work: Workload, host: Host, latencies: Mixture) -> _Instance:
         share = now
         fresh = float(np.prod(_sharing(work, found, use, host), axis=0).sum())
         slow = fresh if number == 0 else (slow + fresh) / 2
-        turn = _turn(use, host, now)
+        late, longest = _unload_turn(cache.mean_unload(found), now)
+        turn = _turn(use, host, now) + late * longest / 2
     overload = _overload(work, use, host, slow)
     if overload and use.requests < _CROWDED * host.cores:
         found, fetched = cache.at_their_limit()
@@ -113,9 +116,10 @@ def _solve(work: Workload, host: Host, latencies: Mixture) -> _Instance:
         busy = np.minimum(work.rates * means * slow, lanes * _CROWDED)
         variation = np.array([_variation(each) for each in work.demands])[work.kinds]
         seconds = means * slow * (1 + variation) / 2 / (lanes - busy)
-        ready = cache.delay(slow, turn, np.zeros_like(fetched)) + slow * work.of("first_seconds")
+        soonest = turn - late * longest / 2
+        ready = cache.delay(slow, soonest, np.zeros_like(fetched)) + slow * work.of("first_seconds")
         loads = ready, cache.fetch * slow, fetched
-        latencies.instance(work, sharing, (waiting(lanes, busy), seconds), found, loads)
+        latencies.instance(work, sharing, (waiting(lanes, busy), seconds), found, loads, (late, longest))
     memory = float((cache.sizes * found.held).sum()) + work.overhead_bytes
     return _Instance(found, found.loads * fetched, use, possible, overload, memory)
 
@@ -132,6 +136,11 @@ class _Cache:
     def delay(self, slow: float, turn: float, fetched: Floats) -> Floats:
         """Seconds from a miss until the model is loaded. Before that another is unloaded, and its memory freed."""
         return turn + self._unload + slow * (self._load + fetched * self.fetch)
+
+    def mean_unload(self, found: Residency) -> float:
+        """Seconds."""
+        loads = self._work.rates * found.loads
+        return float((loads * self._unload).sum() / max(float(loads.sum()), 1e-300))
 
     def with_loads_of(self, slow: float, turn: float) -> tuple[Residency, Floats]:
         """By model: what is loaded, and the share of its loads that begin with a download.
@@ -231,6 +240,18 @@ def _turn(use: _Use, host: Host, loads: float) -> float:
         return 0.0
     chance = float(waiting(np.array([float(turns)]), np.array([max(busy, 1e-12)]))[0])
     return chance * (busy / loads) / (turns - busy)
+
+
+def _unload_turn(seconds: float, unloads: float) -> tuple[float, float]:
+    """The chance that an unload comes too late to begin with those under way (``endpoint/hosting/turns.py``), and the
+    most seconds that it then waits for them: it comes at any time of their rest.
+
+    Args:
+        seconds: that one takes.
+        unloads: a second.
+    """
+    longest = max(0.0, min(seconds, JOIN_SECONDS + END_SECONDS) - JOIN_SECONDS)
+    return unloads * longest / (1 + unloads * (JOIN_SECONDS + longest)), longest
 
 
 def _variation(demand: Demand) -> float:

@@ -61,7 +61,7 @@ def over_the_day(work: Workload, host: Host, count: int, day: Sequence[float]) -
     for factor, times in sorted(Counter(day).items()):
         if factor > 0:
             part = Mixture()
-            scaled = Workload(work.rates * factor, work.kinds, work.demands)
+            scaled = Workload(work.rates * factor, work.archives, work.demands)
             found = closed_form(scaled, host, count, part)
             mixture.add(part, times)
             hours.append((times, found))

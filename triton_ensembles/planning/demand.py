@@ -55,7 +55,7 @@ class Demand:
         return float(self.answer_seconds.mean())
 
 
-def demand_of(profile: Profile, host: Host, batch: int = 0, quantiles: int = 64) -> Demand:
+def demand_of(profile: Profile, host: Host, batch: int = 0, quantiles: int = 64, *, rested: bool = False) -> Demand:
     """What the profile's archive demands of ``host``.
 
     Processor time stays as it was measured: a faster core is not known to be one. Time on the clock stays, too; where
@@ -64,12 +64,17 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, quantiles: int = 64)
 
     Args:
         batch: rows in a request; 0: the least that was measured.
+        rested: of a model that is asked seldom, so that its answers take longer.
 
     Raises:
         EnsembleError: no request of this batch was measured.
     """
     answers = _answers(profile, batch)
-    alone, least = answers[0], _answers(profile, 0)[0]  # the first answer that was measured is of the fewest rows
+    alone, least = answers[0], _answers(profile, 0)[0]  # the first answer and rested ones are of the fewest rows
+    seconds = _quantiles(alone, quantiles)
+    if rested:
+        seconds = seconds + np.maximum(0.0, _quantiles(profile.rested, quantiles) - _quantiles(least, quantiles))
+        least = profile.rested
     memory = [(each.models, float(each.memory.bytes)) for each in profile.loaded]
     (_, first), (count, last) = memory[0], memory[-1]
     slope = (last - first) / (count - 1) if count > 1 else first
@@ -88,7 +93,7 @@ def demand_of(profile: Profile, host: Host, batch: int = 0, quantiles: int = 64)
         first_seconds=max(0.0, profile.first_seconds - least.concurrency / least.requests_per_second),
         read_bytes=float(profile.unpacked_bytes),
         unload_seconds=profile.unload_seconds,
-        answer_seconds=_quantiles(alone, quantiles),
+        answer_seconds=seconds,
         answer_core_seconds=alone.core_seconds,
         lanes=_lanes(answers, profile.machine.cores, host.cores),
     )

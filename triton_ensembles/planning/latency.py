@@ -45,6 +45,7 @@ class Mixture:
         waits: tuple[Floats, Floats],
         found: Residency,
         loads: tuple[Floats, Floats, Floats],
+        turns: tuple[float, float],
     ) -> None:
         """Add the requests of one instance.
 
@@ -53,9 +54,12 @@ class Mixture:
             waits: by model, the share of requests that wait for others of it, and how long on average.
             loads: by model, seconds from a miss until it answers as fast as ever, seconds more with a download, the
                 share with one.
+            turns: the chance that a load waits for others' unloads, and for how many seconds at most.
         """
         chance, seconds = waits
         delay, fetch, fetched = loads
+        chance_late, longest = turns
+        late_by = [(1 - chance_late, 0.0), *((chance_late / len(_DELAYS), longest * place) for place in _DELAYS)]
         for kind, demand in enumerate(work.demands):
             of_kind = np.flatnonzero(work.kinds == kind)
             if not len(of_kind):
@@ -82,9 +86,10 @@ class Mixture:
                         continue
                     late = float((part * (delay[models] + extra * fetch[models])).sum()) / loading
                     waiters = float(((cold - missed) * number).sum())
-                    self._every += loading * _later(warm, late)
-                    for place in _DELAYS:
-                        self._every += waiters / len(_DELAYS) * _later(warm, late * place)
+                    for share, more in late_by:
+                        self._every += loading * share * _later(warm, late + more)
+                        for place in _DELAYS:
+                            self._every += waiters * share / len(_DELAYS) * _later(warm, (late + more) * place)
 
 
 def _spread(seconds: Floats, factors: Floats, chances: Floats) -> Floats:

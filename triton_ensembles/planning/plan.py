@@ -179,7 +179,7 @@ def _checked(choice: Choice, traffic: Traffic, goal: Goal, requests: int, progre
         return choice
     progress(f"simulating {choice.count} x {choice.host.name} {choice.form}".rstrip())
     drawn_requests, factor = sample(traffic, requests)
-    work = Workload(choice.work.rates * factor, choice.work.kinds, choice.work.demands)
+    work = Workload(choice.work.rates * factor, choice.work.archives, choice.work.demands)
     simulated = simulate(work, choice.host, choice.count, drawn_requests).prediction
     found = replace(choice, simulated=simulated)
     if found.met and found.differ > DIFFER:
@@ -190,17 +190,17 @@ def _checked(choice: Choice, traffic: Traffic, goal: Goal, requests: int, progre
 def _dedicated(choice: Choice, goal: Goal, day: Sequence[float]) -> Dedicated:
     """As many instances for each model as its busiest hour needs, and one at least."""
     work, host = choice.work, choice.host
-    most = np.array([_most_alone(work, kind, host, goal) for kind in range(len(work.demands))])
-    if float(most[work.kinds].min()) <= 0:
+    most = np.array([_most_alone(work, archive, host, goal) for archive in range(len(work.demands) // 2)])
+    if float(most[work.archives].min()) <= 0:
         return Dedicated(choice.form, host, choice.quote, 0, 0.0)
-    instances = np.maximum(1, np.ceil(work.rates * max(day, default=1.0) / most[work.kinds] - 1e-9))
-    least = float(most[np.unique(work.kinds)].min())
+    instances = np.maximum(1, np.ceil(work.rates * max(day, default=1.0) / most[work.archives] - 1e-9))
+    least = float(most[np.unique(work.archives)].min())
     return Dedicated(choice.form, host, choice.quote, int(instances.sum()), least)
 
 
-def _most_alone(work: Workload, kind: int, host: Host, goal: Goal) -> float:
+def _most_alone(work: Workload, archive: int, host: Host, goal: Goal) -> float:
     """Requests a second of one model that has an instance of its own; no request is cold there."""
-    alone = Workload(np.ones(1), np.array([kind]), work.demands)
+    alone = Workload(np.ones(1), np.array([archive]), work.demands)
     return _search(alone, host, 1, replace(goal, cold=None), ())
 
 
@@ -215,7 +215,7 @@ def _search(work: Workload, host: Host, count: int, goal: Goal, day: Sequence[fl
     peak = max(day, default=1.0)
 
     def meets(factor: float) -> bool:
-        return goal.met(closed_form(Workload(work.rates * factor * peak, work.kinds, work.demands), host, count))
+        return goal.met(closed_form(Workload(work.rates * factor * peak, work.archives, work.demands), host, count))
 
     low, high = 0.0, 1.0
     while high < _MOST_FACTOR and meets(high):

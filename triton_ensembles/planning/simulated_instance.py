@@ -5,23 +5,27 @@ ends when a clock, which runs at that speed, shows a time that is known when the
 
 Loads keep the order of ``endpoint/hosting/admission.py``: the first that waits has its memory reserved, which evicts
 idle models, before the next is looked at; it begins when the unloads have freed what it needs. Who is evicted,
-how many load at a time and what a first load has to leave free are that module's own rules.
+how many load at a time, what a first load has to leave free and which unloads may overlap are the endpoint's own rules.
 """
 
+from bisect import insort
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from triton_ensembles.endpoint.hosting.loading import fits_beside_guesses, most_loads
+from triton_ensembles.endpoint.hosting.loading import fits_beside_guesses, is_crowded, most_loads
 from triton_ensembles.endpoint.hosting.model import ModelState
+from triton_ensembles.endpoint.hosting.model_sizes import are_alike
 from triton_ensembles.endpoint.hosting.policy import evictable
+from triton_ensembles.endpoint.hosting.turns import END_SECONDS, JOIN_SECONDS
 from triton_ensembles.planning.demand import Demand
 from triton_ensembles.planning.host import Host
 from triton_ensembles.planning.simulated_model import SimulatedModel
 
 NEVER = float("inf")
-ANSWER, FETCH, LOAD, UNLOAD = range(4)
+ANSWER, FETCH, LOAD, UNLOAD, TURN = range(5)
+_ROUNDING = 1e-6  # seconds: of the clock
 
 
 class Job(NamedTuple):
@@ -55,7 +59,7 @@ class SimulatedInstance:
         self.loaded_seconds = self.byte_seconds = 0.0  # integrals over time of models loaded, and of bytes in memory
         self._demands = demands
         self._cores = float(host.cores)
-        self._most_loads = most_loads(host.cores)
+        self._host_cores, self._most_loads = host.cores, most_loads(host.cores)
         self._budget = host.memory_bytes - overhead
         self._disk_budget = NEVER if host.disk_bytes is None else float(host.disk_bytes)
         self._rate = host.disk_rate
@@ -67,12 +71,16 @@ class SimulatedInstance:
         self._on_disk: OrderedDict[SimulatedModel, None] = OrderedDict()
         self._queue: deque[SimulatedModel] = deque()  # fetched, not admitted
         self._admitted: OrderedDict[SimulatedModel, float] = OrderedDict()  # loading, with the bytes reserved
-        self._begun = 0.0  # bytes of those that have begun
-        self._pending: list[SimulatedModel] = []  # admitted, and waiting for unloads
+        self._loads_begun = 0
+        self._begun = 0.0  # their bytes
+        self._pending: list[SimulatedModel] = []  # admitted, and waiting for unloads or for others to have loaded
         self._unfetched: deque[SimulatedModel] = deque()  # waiting for space on the disk
         self._loaded_bytes = self._unloading_bytes = self._disk_used = 0.0
         self._unloading = 0
-        self._largest = 0.0
+        self._overlapping = 0  # unloads that have begun
+        self._joined_until = 0.0  # when it is too late to begin with them
+        self._next_unloads: list[SimulatedModel] = []
+        self._sizes: list[float] = []  # of models that have been loaded, ascending
         self._disk_free_at = 0.0
 
     def advance(self, now: float) -> None:
@@ -109,7 +117,7 @@ class SimulatedInstance:
         order[model] = None
         order.move_to_end(model, last=False)
         self._loaded_bytes += size if fits else 0.0
-        self._largest = max(self._largest, size)
+        insort(self._sizes, size)
 
     def find(self, index: int, kind: int) -> SimulatedModel:
         """The model, which is new if it is neither in memory nor on the disk."""
@@ -147,22 +155,31 @@ class SimulatedInstance:
         reserved = self._admitted.pop(model)
         size = model.demand.memory_bytes
         self._begun -= reserved
+        self._loads_begun -= 1
+        if not model.known:
+            insort(self._sizes, size)
         model.state, model.loading, model.known = ModelState.LOADED, False, True
-        self._largest = max(self._largest, size)
         self._loaded[model] = None
         self._loaded_bytes += size
+        self._begin_pending()
 
     def has_unloaded(self, model: SimulatedModel) -> None:
         self._unloading -= 1
+        self._overlapping -= 1
         self._unloading_bytes -= model.demand.memory_bytes
         model.state = ModelState.ON_DISK
         if not model.loading:
             self._on_disk[model] = None
-        waiting, self._pending = self._pending, []
-        for each in waiting:
-            self._begin_load(each)
+        if not self._overlapping:
+            self._begin_next_unloads()
+        self._begin_pending()
         self._fetch()
         self.admit()
+
+    def turn(self) -> None:
+        """Unloads that waited for others may begin, unless these have been followed by later ones."""
+        if self._now >= self._joined_until + END_SECONDS - _ROUNDING:
+            self._begin_next_unloads()
 
     def used(self, model: SimulatedModel) -> None:
         """A request of the model has been answered."""
@@ -176,7 +193,7 @@ class SimulatedInstance:
 
     def admit(self) -> None:
         """Reserve memory for loads that wait, in their order, and evict idle models for them."""
-        while self._queue and len(self._admitted) < self._most_loads:
+        while self._queue and not self._must_wait():
             model = self._queue[0]
             if model.state is ModelState.UNLOADING:
                 return
@@ -192,24 +209,36 @@ class SimulatedInstance:
             model.state = ModelState.LOADING
             self._begin_load(model)
 
+    def _must_wait(self) -> bool:
+        waiting = sum(self._admitted[each] for each in self._pending)
+        crowded = is_crowded(len(self._admitted), int(waiting), int(self._budget), self._host_cores)
+        return crowded or self._loads_begun >= self._most_loads
+
+    def _begin_pending(self) -> None:
+        waiting, self._pending = self._pending, []
+        for each in waiting:
+            self._begin_load(each)
+
     def _begin_load(self, model: SimulatedModel) -> None:
         need = self._admitted[model]
         free = self._budget - self._loaded_bytes - self._unloading_bytes - self._begun
-        if need > free and self._unloading:
+        if (need > free and self._unloading) or self._loads_begun >= self._most_loads:
             self._pending.append(model)
             return
         self._begun += need
+        self._loads_begun += 1
         demand = model.demand
         seconds = self._disk_seconds(demand.read_bytes, demand.load_seconds)
         self.begin(LOAD, model, seconds, demand.load_core_seconds)
 
     def _expected(self, model: SimulatedModel) -> float:
-        return model.demand.memory_bytes if model.known else max(model.demand.disk_bytes, self._largest)
+        return model.demand.memory_bytes if model.known else max([model.demand.disk_bytes, *self._sizes[-1:]])
 
     def _may_guess(self, need: float) -> bool:
         guesses = [int(size) for model, size in self._admitted.items() if not model.known]
-        ample = self._largest > 0 and fits_beside_guesses(int(need), guesses, int(self._budget), int(self._room()))
-        return not guesses or ample
+        if not guesses or are_alike(self._sizes):
+            return True
+        return bool(self._sizes) and fits_beside_guesses(int(need), guesses, int(self._budget), int(self._room()))
 
     def _room(self) -> float:
         """When the unloads and loads in progress have ended."""
@@ -225,8 +254,21 @@ class SimulatedInstance:
         self._unloading_bytes += size
         self._unloading += 1
         victim.state = ModelState.UNLOADING
-        self.begin(UNLOAD, victim, victim.demand.unload_seconds, 0.0)
+        self._next_unloads.append(victim)
+        if not self._overlapping or self._now < self._joined_until:
+            self._begin_next_unloads()
+        else:
+            self.begin(TURN, victim, self._joined_until + END_SECONDS - self._now, 0.0)
         return True
+
+    def _begin_next_unloads(self) -> None:
+        """As ``endpoint/hosting/turns.py`` lets them: soon after each other, or after those before."""
+        if self._next_unloads and (not self._overlapping or self._now >= self._joined_until):
+            self._joined_until = self._now + JOIN_SECONDS
+        unloads, self._next_unloads = self._next_unloads, []
+        for model in unloads:
+            self._overlapping += 1
+            self.begin(UNLOAD, model, model.demand.unload_seconds, 0.0)
 
     def _fetch(self) -> None:
         """Make room on the disk: delete what is not loaded, or else have something unloaded first."""

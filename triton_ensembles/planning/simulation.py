@@ -16,7 +16,7 @@ from triton_ensembles.planning.demand import Floats
 from triton_ensembles.planning.host import Host
 from triton_ensembles.planning.placement import place
 from triton_ensembles.planning.prediction import Latency, Prediction
-from triton_ensembles.planning.simulated_instance import ANSWER, FETCH, LOAD, NEVER, SimulatedInstance
+from triton_ensembles.planning.simulated_instance import ANSWER, FETCH, LOAD, NEVER, UNLOAD, SimulatedInstance
 from triton_ensembles.planning.simulated_model import SimulatedModel
 from triton_ensembles.planning.traffic import Recorded
 from triton_ensembles.planning.workload import Workload
@@ -161,8 +161,10 @@ class _Run:
             instance.admit()
         elif job.kind == FETCH:
             instance.fetched(model)
-        else:
+        elif job.kind == UNLOAD:
             instance.has_unloaded(model)
+        else:
+            instance.turn()
         instance.plan()
 
     def _answer(self, instance: SimulatedInstance, model: SimulatedModel, request: int) -> None:

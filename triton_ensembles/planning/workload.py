@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from triton_ensembles.planning.host import Host
 from triton_ensembles.planning.traffic import Traffic
 from triton_ensembles.profiling.profile import Profile
 
+_OFTEN = 1.0  # requests a second: with fewer, most of them find a model that has rested for half a second and more
 Shares = Sequence[tuple[Profile, float]]
 
 
@@ -20,13 +22,18 @@ class Workload:
 
     Attributes:
         rates: requests a second, by model.
-        kinds: of each model, the index of its archive in ``demands``.
-        demands: what each archive demands of an instance.
+        archives: of each model, the number of its archive.
+        demands: what each archive demands of an instance: of models that are asked often and, after it, seldom.
     """
 
     rates: Floats
-    kinds: NDArray[np.int64]
+    archives: NDArray[np.int64]
     demands: tuple[Demand, ...]
+
+    @cached_property
+    def kinds(self) -> NDArray[np.int64]:
+        """Of each model, the index of what it demands."""
+        return 2 * self.archives + (self.rates < _OFTEN)
 
     def of(self, field: str) -> Floats:
         """A field of Demand, by model."""
@@ -40,12 +47,12 @@ class Workload:
 
 def workload(profiles: Shares, traffic: Traffic, host: Host, batch: int = 0) -> Workload:
     """The models of ``traffic`` as copies of the archives, in their shares."""
-    demands = tuple(demand_of(profile, host, batch) for profile, _ in profiles)
-    kinds = spread([share for _, share in profiles], len(traffic.rates))
+    demands = [demand_of(profile, host, batch, rested=rested) for profile, _ in profiles for rested in (False, True)]
+    archives = spread([share for _, share in profiles], len(traffic.rates))
     if traffic.names:
         known = {name: index for index, (profile, _) in enumerate(profiles) for name in _names(profile)}
-        kinds = np.array([known.get(name, kind) for name, kind in zip(traffic.names, kinds, strict=True)])
-    return Workload(traffic.rates, kinds, demands)
+        archives = np.array([known.get(name, each) for name, each in zip(traffic.names, archives, strict=True)])
+    return Workload(traffic.rates, archives, tuple(demands))
 
 
 def spread(shares: Sequence[float], count: int) -> NDArray[np.int64]:

@@ -1,8 +1,9 @@
 """What one loaded model answers under load, by perf_analyzer, and the processor time of it."""
 
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import tritonclient.http as http
@@ -15,11 +16,12 @@ from triton_ensembles.perf.load_generator import WINDOWS, LoadGenerator
 from triton_ensembles.perf.steps import read_counters
 from triton_ensembles.perf.sweep import LONGEST_WINDOW
 from triton_ensembles.profiling.host import Host
-from triton_ensembles.profiling.profile import Answers
+from triton_ensembles.profiling.profile import RESTED_PER_SECOND, Answers
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.home import find_home
 
 _FEW = 16  # requests that a copy is warmed up with: what a model of many gets in its first minutes
+_RESTED_TIMES = 6  # as long as other measurements, since there are few of these requests
 _PROTOCOL = "http"  # as the SageMaker front end: the same HTTP server, and the same tensors in binary
 
 
@@ -85,7 +87,8 @@ class Asked:
             generator.warm_up(most, max(2 * most, inputs.entries))
             seconds = load.seconds
             for concurrency in sorted(set(load.concurrencies)):
-                answers, seconds = self._point(generator, concurrency, seconds)
+                ask = partial(generator.measure, concurrency)
+                answers, seconds = self._point(generator, ask, seconds)
                 found.append(answers)
                 progress(
                     f"{concurrency} under way, {batch} row{'s' if batch > 1 else ''} each: "
@@ -93,6 +96,23 @@ class Asked:
                     f"p99 {answers.p99_seconds * 1000:.1f} ms, {answers.core_seconds * 1000:.1f} core-ms a request"
                 )
         return tuple(found)
+
+    def rested(self, target_model: str, answers: Sequence[Answers], load: Load, progress: Progress) -> Answers:
+        """Asked seldom. ``answers`` is what :meth:`measure` has found. Raises as that does."""
+        often = min(answers, key=lambda each: (each.batch, each.concurrency))
+        rate = min(RESTED_PER_SECOND, often.requests_per_second / 2)
+        generator, _ = self._generator(target_model, often.batch)
+
+        def ask(seconds: float) -> ClientTimes:
+            times = generator.measure_at(rate, seconds)
+            return replace(times, concurrency=1, throughput=generator.rows * 1000 / times.avg_ms)
+
+        found, _ = self._point(generator, ask, _RESTED_TIMES * load.seconds)
+        progress(
+            f"{rate:.1f} requests/s: p50 {found.p50_seconds * 1000:.1f} ms, p99 {found.p99_seconds * 1000:.1f} ms, "
+            f"{found.core_seconds * 1000:.1f} core-ms a request"
+        )
+        return found
 
     def _generator(self, target_model: str, batch: int) -> tuple[LoadGenerator, Inputs]:
         with http.InferenceServerClient(self._host.server.http_url) as client:
@@ -111,13 +131,15 @@ class Asked:
             raise EnsembleError(f"the model takes at most {most} rows in a request", cure=f"use --batch {most}")
         return taken
 
-    def _point(self, generator: LoadGenerator, concurrency: int, seconds: float) -> tuple[Answers, float]:
+    def _point(
+        self, generator: LoadGenerator, ask: Callable[[float], ClientTimes], seconds: float
+    ) -> tuple[Answers, float]:
         """With windows that are doubled until requests are answered within each; and the seconds that were needed."""
         with http.InferenceServerClient(self._host.server.http_url) as client:
             while True:
                 before, processor = read_counters(client, generator.model), self._host.processor_seconds()
                 try:
-                    times = generator.measure(concurrency, seconds)
+                    times = ask(seconds)
                     break
                 except NoAnswerError:
                     if seconds >= WINDOWS * LONGEST_WINDOW:

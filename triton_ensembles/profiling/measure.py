@@ -34,6 +34,7 @@ from triton_ensembles.triton.home import VERSION, server_python
 
 COPIES = (1, 4, 16)
 _FIRST_ANSWERS = 4  # of so many copies
+_LAST = 8  # loads, and unloads, of so many copies while the others are loaded
 _CURE = f"make it load first: {COMMAND} check and {COMMAND} serve take the same argument"
 
 
@@ -91,7 +92,7 @@ def measure(
     sha256 = file_digest(subject.archive)
     try:
         found = asyncio.run(_copies(subject, scratch, sorted({1, *copies}), load, progress))
-        answers = asyncio.run(_answers(subject, scratch, load, found, progress))
+        rested, answers = asyncio.run(_answers(subject, scratch, load, found, progress))
     except ContainerDied as error:
         raise EnsembleError("tritonserver ended by itself while it was measured", path=subject.archive) from error
     except HostingError as error:  # in the endpoint's words, whose cure is for people who deploy
@@ -101,8 +102,9 @@ def measure(
             error.path = subject.archive
         raise
     facts = machine()
-    # The first load brings in what all share, such as the backend's library.
-    loads, firsts = found.loads[1:] or found.loads, found.firsts[1:] or found.firsts
+    # An endpoint loads and unloads beside many others. The first load brings in what all share, such as the backend's
+    # library.
+    loads, unloads, firsts = found.loads[-_LAST:], found.unloads[:_LAST], found.firsts[1:] or found.firsts
     return Profile(
         archive=subject.archive.name,
         sha256=sha256,
@@ -117,9 +119,10 @@ def measure(
         load_seconds=median(each.seconds for each in loads),
         load_core_seconds=median(each.core_seconds for each in loads),
         first_seconds=median(firsts),
-        unload_seconds=median(found.unloads) if found.unloads else 0.0,
+        unload_seconds=median(unloads) if unloads else 0.0,
         server=found.server,
         loaded=tuple(found.loaded),
+        rested=rested,
         answers=answers,
         machine=Machine(
             facts["processor"] or platform.machine(),
@@ -191,13 +194,15 @@ def _room(scratch: Path, subject: Subject, found: _Copies) -> str:
 
 async def _answers(
     subject: Subject, scratch: Path, load: Load, found: _Copies, progress: Progress
-) -> tuple[Answers, ...]:
+) -> tuple[Answers, tuple[Answers, ...]]:
+    """Asked seldom, and often."""
     async with Host(scratch / "answers", subject.python, completes=subject.completes) as host:
         model, unpacked = await host.unpack(subject.archive, subject.archive.name)
         found.unpacks.append(unpacked)
         await host.load(model)
         asked = Asked(host, subject.examples, load.user, scratch)
-        return await asyncio.to_thread(asked.measure, model.target_model, load, progress)
+        answers = await asyncio.to_thread(asked.measure, model.target_model, load, progress)
+        return await asyncio.to_thread(asked.rested, model.target_model, answers, load, progress), answers
 
 
 def _less(memory: Memory, server: Memory) -> Memory:

@@ -22,8 +22,11 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import parse_json, read_bytes, write_whole
 from triton_ensembles.paths import COMMAND
 
-SCHEMA = 2
+SCHEMA = 3
 """Raised whenever a profile of before cannot be read as one of now."""
+
+RESTED_PER_SECOND = 2.0
+"""Requests a second with which ``rested`` is measured, or half of what one connection would get if that is less."""
 
 _LONGEST = 1 << 20  # bytes of a file
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -136,12 +139,14 @@ class Profile:
         temporary_bytes: what a loaded copy leaves in /tmp: environments that Triton unpacks, and keeps until it ends.
         unpack_seconds, unpack_core_seconds: of unpacking, and its processor time.
         load_seconds: from the request to load it to the container's answer, the archive's files having been read
-            before; the median of several.
+            before, beside as many as were loaded; the median of several.
         load_core_seconds: processor time of the server and its processes for that.
         first_seconds: of the first answer after a load, of one row, as Triton counts it; the median of several.
-        unload_seconds: until its memory is free.
+        unload_seconds: until its memory is free; the median of several.
         server: the memory of the server with nothing loaded.
         loaded: by ascending numbers of copies, 1 first.
+        rested: answers, of the fewest rows, to requests :data:`RESTED_PER_SECOND`: between them the processor and its
+            caches rest, too. One connection would get ``requests_per_second`` of them.
         answers: by concurrency and batch.
     """
 
@@ -161,6 +166,7 @@ class Profile:
     unload_seconds: Seconds
     server: Memory
     loaded: Annotated[tuple[Loaded, ...], Field(min_length=1)]
+    rested: Answers
     answers: Annotated[tuple[Answers, ...], Field(min_length=1)]
     machine: Machine
     versions: Versions

@@ -27,9 +27,11 @@ def table(profile: Profile) -> str:
         memory.append([str(each.models), *size, f"{more:.1f}"])
         before, models = each.memory.bytes, each.models
     answers = [["under way", "rows", "requests/s", "p50 ms", "p95 ms", "p99 ms", "core-ms"]]
-    for point in profile.answers:
+    for point in (profile.rested, *profile.answers):
         times = (point.p50_seconds, point.p95_seconds, point.p99_seconds, point.core_seconds)
         counts = [str(point.concurrency), str(point.batch), f"{point.requests_per_second:.1f}"]
+        if point is profile.rested:
+            counts = ["seldom", str(point.batch), ""]
         answers.append([*counts, *(f"{1000 * seconds:.1f}" for seconds in times)])
     machine = profile.machine
     about = (

@@ -21,17 +21,15 @@ from typing import NamedTuple
 
 from triton_ensembles.endpoint.hosting import faults
 from triton_ensembles.endpoint.hosting.container_process import Container
-from triton_ensembles.endpoint.hosting.loading import fits_beside_guesses, most_loads
+from triton_ensembles.endpoint.hosting.loading import fits_beside_guesses, is_crowded, most_loads
 from triton_ensembles.endpoint.hosting.model import Model
 from triton_ensembles.endpoint.hosting.model_processes import Usage
 from triton_ensembles.endpoint.hosting.model_sizes import ModelSizes
 from triton_ensembles.endpoint.hosting.policy import least_recently_used
 from triton_ensembles.endpoint.hosting.spec import Budgets
 
-_MOST_LOADS = most_loads(os.cpu_count() or 1)
-# More may wait for unloads, each of which takes Triton a second, as long as they hold this share of the budget: what
-# they have evicted is away meanwhile.
-_WAITING_SHARE = 8
+_CORES = os.cpu_count() or 1
+_MOST_LOADS = most_loads(_CORES)
 # Beside others, no load begins that would fill the budget to the last byte: models and the server grow with requests.
 _KEPT_SHARE = 64
 _LEAST_KEPT = 4 << 20  # bytes
@@ -174,9 +172,8 @@ class Admission:
     def _must_wait(self, alone: bool) -> bool:
         loads = self.loading.values()
         waiting = sum(each.bytes for each in loads if not each.begun)
-        crowded = len(loads) >= _MOST_LOADS and waiting * _WAITING_SHARE > self._budget
         return (
-            crowded
+            is_crowded(len(loads), waiting, self._budget, _CORES)
             or any(each.alone for each in loads)
             or self._loads_begun >= _MOST_LOADS
             or (alone and bool(self.loading))

@@ -1,5 +1,7 @@
 """How much memory models take, from what they took before."""
 
+from collections.abc import Sequence
+
 from triton_ensembles.endpoint.hosting.model import Model
 
 _MANY = 20
@@ -19,12 +21,8 @@ class ModelSizes:
 
     @property
     def alike(self) -> bool:
-        """Whether what has been loaded so far is a good guess for what has not: nearly all of many take about as much.
-
-        The first model may be an exception: it makes the server load its backend.
-        """
-        sizes = sorted(self._taken.values())
-        return len(sizes) >= _MANY and sizes[int(_NEARLY_ALL * len(sizes))] <= 2 * sizes[len(sizes) // 2]
+        """Whether what has been loaded so far is a good guess for what has not."""
+        return are_alike(sorted(self._taken.values()))
 
     def known(self, model: Model) -> bool:
         """Whether this model has been loaded before."""
@@ -42,3 +40,13 @@ class ModelSizes:
         """What a loaded model takes now: requests make it grow, which its next load has to reckon with."""
         model.load_bytes = taken
         self._taken[model.hash] = max(taken, self._taken.get(model.hash, 0))
+
+
+def are_alike(sizes: Sequence[float]) -> bool:
+    """Whether nearly all of many models take about as much. The first may be an exception: it makes the server load its
+    backend.
+
+    Args:
+        sizes: ascending.
+    """
+    return len(sizes) >= _MANY and sizes[int(_NEARLY_ALL * len(sizes))] <= 2 * sizes[len(sizes) // 2]

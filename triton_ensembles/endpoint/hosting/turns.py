@@ -22,8 +22,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 _LOOKUP_SECONDS = 0.25  # after which a request has been looked up, though it may not have been answered
 _READ_SECONDS = 0.1  # after which an unload that has begun has read the list
-_JOIN_SECONDS = 0.25  # for which others may begin after the first unload
-_END_SECONDS = 1.0  # after which the last of them has ended, unless its model takes long
+JOIN_SECONDS = 0.25  # for which others may begin after the first unload
+END_SECONDS = 1.0  # after which the last of them has ended, unless its model takes long
 
 
 class Turns:
@@ -72,7 +72,7 @@ class Turns:
         """As :meth:`load`."""
         async with self._beginning(self._seconds_until_unload) as begun:
             if not self._joins():
-                self._joined_until = time.monotonic() + _JOIN_SECONDS
+                self._joined_until = time.monotonic() + JOIN_SECONDS
             self._unloads += 1
 
             def end() -> None:
@@ -94,7 +94,7 @@ class Turns:
         return self._read_at - time.monotonic() if self._unloads else 0
 
     def _seconds_until_unload(self) -> float:
-        return self._joined_until + _END_SECONDS - time.monotonic() if self._unloads and not self._joins() else 0
+        return self._joined_until + END_SECONDS - time.monotonic() if self._unloads and not self._joins() else 0
 
     @contextlib.asynccontextmanager
     async def _beginning(self, seconds: Callable[[], float]) -> AsyncIterator[Callable[[], None]]:
