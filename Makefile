@@ -28,8 +28,9 @@ not-gpu:
 demo: not-gpu .venv/ready ## Build the leading ensembles or ENSEMBLES, serve them, send photographs and sentences, print the answers, stop
 	@$(CLI) demo $(OPTIONS)
 
+# The tests start thousands of processes: Python keeps what it compiles, and OpenBLAS' idle threads do not spin.
 test: .venv/ready ## Run the whole test suite (it starts real servers)
-	@.venv/bin/python -m pytest -n 4 --dist loadfile
+	@env -u PYTHONDONTWRITEBYTECODE OPENBLAS_THREAD_TIMEOUT=4 .venv/bin/python -m pytest -n 4 --dist loadfile
 
 build-ensembles: .venv/ready ## Build dist/TARGET/NAME.tar.gz for the leading ensembles, or those in ENSEMBLES, and load each once
 	@$(CLI) build $(OPTIONS) $(if $(IMAGE)$(filter gpu,$(TARGET)),,--prove) $(if $(ENGINES_FROM),--engines-from "$(ENGINES_FROM)")

@@ -14,7 +14,9 @@ With examples that take times far apart, the median is of one kind or of the oth
 JPEG in 34. --row 0 sends the first one only, and profiles it.
 
 Latencies are the client's. No request says whether its model was loaded; as many of the fastest are taken for warm as
-CloudWatch counts hits, which is exact as long as the slowest warm one is faster than the fastest cold one.
+CloudWatch counts hits, which is exact as long as the slowest warm one is faster than the fastest cold one. A plan is of
+containers, so the warm ones are compared without the median of what the endpoint itself added to them, CloudWatch's
+OverheadLatency; what the client adds stays in.
 """
 
 import argparse
@@ -92,6 +94,7 @@ class Comparison:
     minutes: int
     requests: int
     cold_seconds: tuple[float, float]
+    overhead: float
     not_ready: int
     failed: int
     others: float
@@ -145,6 +148,7 @@ def compare(archive: Path, arguments: argparse.Namespace) -> Comparison:
         minutes=arguments.minutes,
         requests=len(seconds),
         cold_seconds=_cold_means(simulated, start, seconds, measured["ModelCacheHit"]),
+        overhead=measured["OverheadLatency"],
         not_ready=outcome.not_ready,
         failed=len(outcome.failed),
         others=taken,
@@ -170,7 +174,8 @@ def _rows(
             "p50 warm, ms",
             steady.warm.p50 * 1000 if steady.warm else math.inf,
             _milliseconds(times[~cold], 0.5),
-            _milliseconds(np.sort(seconds)[: max(1, round(len(seconds) * measured["ModelCacheHit"]))], 0.5),
+            _milliseconds(np.sort(seconds)[: max(1, round(len(seconds) * measured["ModelCacheHit"]))], 0.5)
+            - measured["OverheadLatency"],
             0.15,
         ),
         Row(
@@ -243,7 +248,8 @@ async def _one_by_one(url: str, models: Sequence[str], payloads: Any, order: Seq
 
 
 def _measured(local: LocalEndpoint, start: float, minutes: int) -> dict[str, float]:
-    """CloudWatch's metrics of whole minutes."""
+    """CloudWatch's metrics of whole minutes: their averages, how many values ``loads`` has, and of OverheadLatency the
+    median in ms of as many of the lowest values as there are hits."""
     cloudwatch = local.client("cloudwatch")
     names = {
         "ModelCacheHit": "AWS/SageMaker",
@@ -253,21 +259,26 @@ def _measured(local: LocalEndpoint, start: float, minutes: int) -> dict[str, flo
         "LoadedModelCount": "/aws/sagemaker/Endpoints",
         "CPUUtilization": "/aws/sagemaker/Endpoints",
     }
+    asked = {
+        "Dimensions": [{"Name": "EndpointName", "Value": NAME}, {"Name": "VariantName", "Value": "AllTraffic"}],
+        "StartTime": datetime.fromtimestamp(round(start), UTC),
+        "EndTime": datetime.fromtimestamp(round(start) + _MINUTE * minutes, UTC),
+        "Period": _MINUTE * minutes,
+    }
     found: dict[str, float] = {}
     for name, namespace in names.items():
-        asked = {
-            "Namespace": namespace,
-            "MetricName": name,
-            "Dimensions": [{"Name": "EndpointName", "Value": NAME}, {"Name": "VariantName", "Value": "AllTraffic"}],
-            "StartTime": datetime.fromtimestamp(round(start), UTC),
-            "EndTime": datetime.fromtimestamp(round(start) + _MINUTE * minutes, UTC),
-            "Period": _MINUTE * minutes,
-        }
-        points = cloudwatch.get_metric_statistics(**asked, Statistics=["Average", "SampleCount"])["Datapoints"]
+        points = cloudwatch.get_metric_statistics(
+            Namespace=namespace, MetricName=name, **asked, Statistics=["Average", "SampleCount"]
+        )["Datapoints"]
         count = sum(point["SampleCount"] for point in points)
         found[name] = sum(point["Average"] * point["SampleCount"] for point in points) / count if count else 0.0
         found[f"{name} count"] = count
     found["loads"] = found["ModelLoadingTime count"]
+    place = f"p{50 * found['ModelCacheHit']:.1f}"
+    (point,) = cloudwatch.get_metric_statistics(
+        Namespace="AWS/SageMaker", MetricName="OverheadLatency", **asked, ExtendedStatistics=[place]
+    )["Datapoints"]
+    found["OverheadLatency"] = point["ExtendedStatistics"][place] / 1000
     _say("measured: " + ", ".join(f"{name} {value:.4g}" for name, value in found.items()))
     return found
 
@@ -302,7 +313,8 @@ def table(found: Comparison) -> str:
         f"{found.form} {found.archive}: {found.models} models, {found.resident:.1f} of them loaded on average, "
         f"{found.rate:.2f} requests/s for {found.minutes} min ({found.requests} requests), {found.not_ready} answers "
         f"of 429, {found.failed} failed; other programs took {found.others:.1f} cores; a cold request took "
-        f"{found.cold_seconds[0]:.2f} s on average as simulated, {found.cold_seconds[1]:.2f} s as measured",
+        f"{found.cold_seconds[0]:.2f} s on average as simulated, {found.cold_seconds[1]:.2f} s as measured; "
+        f"the endpoint itself added {found.overhead:.1f} ms to requests of loaded models (median)",
         "",
         "| | closed form | simulated | measured | off | allowed | |",
         "|---|---|---|---|---|---|---|",

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnxruntime
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import BertConfig, BertForMaskedLM
 
 from triton_ensembles.artifacts import Job, masked_lm_onnx
 from triton_ensembles.errors import EnsembleError
+
+if TYPE_CHECKING:
+    from transformers import BertForMaskedLM
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"word{number}" for number in range(95))]
 
 
 def checkpoint(folder: Path, drop: str = "") -> tuple[BertForMaskedLM, Job]:
     """A small BERT as the hub has BERT-base: norms with their old names gamma and beta."""
+    from transformers import BertConfig, BertForMaskedLM
+
     config = BertConfig(
         vocab_size=100, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64
     )

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import openvino as ov
 import pytest
-import tensorflow as tf
 import tritonclient.grpc as triton
 
 from tests.backends.embedding import TABLE, WIDTH, config, embedding, ids, parameter
@@ -26,6 +25,8 @@ KERNEL = np.random.default_rng(1).standard_normal((4, 3)).astype(np.float32)
 
 def frozen_graph(batch: int | None = None) -> bytes:
     """input [batch, 4] -> scores [batch, 3], and after them shifted [batch, 3]."""
+    import tensorflow as tf
+
     with tf.Graph().as_default() as graph:
         given = tf.compat.v1.placeholder(tf.float32, [batch, 4], name="input")
         scores = tf.matmul(given, KERNEL, name="layer/scores")

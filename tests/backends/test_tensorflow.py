@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import tensorflow as tf
 import tritonclient.grpc as triton
 
 from checkout import ENSEMBLES
@@ -25,6 +24,8 @@ CLASSES = 1001
 
 def frozen_graph(batch: int | None = None) -> bytes:
     """A small graph with the tensors of InceptionV3: the image's 23 x 23 mean colors, one layer, softmax."""
+    import tensorflow as tf
+
     weights = np.random.default_rng(0).standard_normal((13 * 13 * 3, CLASSES)).astype(np.float32) / 10
     with tf.Graph().as_default() as graph:
         images = tf.compat.v1.placeholder(tf.float32, [batch, 299, 299, 3], name="input")
@@ -37,6 +38,8 @@ def frozen_graph(batch: int | None = None) -> bytes:
 @pytest.fixture(scope="module")
 def directly() -> Any:
     """The graph run by TensorFlow without a server."""
+    import tensorflow as tf
+
     definition = tf.compat.v1.GraphDef.FromString(frozen_graph())
     with tf.Graph().as_default() as graph:
         tf.import_graph_def(definition, name="")

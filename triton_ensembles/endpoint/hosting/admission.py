@@ -45,6 +45,7 @@ class Reservation:
         known: whether that is what the model took before; otherwise it is a guess.
         alone: no other load may run at the same time.
         beside: whether another load has run at the same time.
+        used: bytes that the container used when there was room, a moment before the load began.
         begun: whether the load has begun; otherwise it waits for unloads.
     """
 
@@ -52,6 +53,7 @@ class Reservation:
     known: bool
     alone: bool
     beside: bool = False
+    used: int = 0
     begun: bool = False
 
 
@@ -102,14 +104,14 @@ class Admission:
         """
         while True:
             async with self._turn:
-                fits = await self._until_it_fits(model, alone)
+                fits, look = await self._until_it_fits(model, alone)
                 reserved = Reservation(self._sizes.expected(model), self._sizes.known(model), alone)
                 for each in (*self.loading.values(), reserved) if self.loading else ():
                     each.beside = True
                 self.loading[model] = reserved
             try:
-                if not fits or await self._until_room_is_made(model):
-                    reserved.begun = True
+                if not fits or (look := await self._until_room_is_made(model, look)):
+                    reserved.used, reserved.begun = look.usage.total, True
                     return reserved
             except BaseException:
                 self.leave(model)
@@ -135,7 +137,7 @@ class Admission:
                 return False
         return True
 
-    async def _until_it_fits(self, model: Model, alone: bool) -> bool:
+    async def _until_it_fits(self, model: Model, alone: bool) -> tuple[bool, _Look]:
         """Wait until there is room for the model, or will be after the unloads that this begins.
 
         False: there is none, but the load will show whether it fits.
@@ -150,12 +152,12 @@ class Admission:
                     while need > self._room(look) and self.evict(f"'{model.target_model}' needs the memory"):
                         pass
                     if need <= self._room(look):
-                        return True
+                        return True, look
                     if not self.loading and not self.unloading:
                         patience = patience or time.monotonic() + _PATIENCE
                         at_an_end = time.monotonic() >= patience
                         if not any(each.loaded for each in self._models.values()) or (at_an_end and not known):
-                            return False
+                            return False, look
                         if at_an_end:
                             used = look.usage.total + need
                             raise faults.not_enough_room(model.target_model, "memory", used, self._budget, True)
@@ -188,21 +190,28 @@ class Admission:
             async with asyncio.timeout(None if seconds is None else max(0.0, seconds)):
                 await self._changed.wait()
 
-    async def _until_room_is_made(self, model: Model) -> bool:
-        """Wait for the unloads that the load needs, and its turn. False if they have not freed what was expected."""
-        while True:
-            if self._loads_begun >= _MOST_LOADS:
+    async def _until_room_is_made(self, model: Model, look: _Look) -> _Look | None:
+        """Wait for the unloads that the load needs, and its turn. None if they have not freed what was expected.
+
+        Args:
+            look: of a moment ago: each takes long where many models are loaded.
+        """
+        looked_again = False
+        while (turns := self._loads_begun >= _MOST_LOADS) or not self._has_room(model, look):
+            if turns:
                 await self._next_change.wait()
-                continue
-            look = await self._look()
-            if self._loads_begun >= _MOST_LOADS:
-                continue
-            begun = {each: held for each, held in look.loading.items() if held.begun or each is model}
-            if look.usage.total + _reserved(begun, look.usage) <= self._budget - self._kept_free:
-                return True
-            if not self.unloading:
-                return False
-            await asyncio.wait(self.unloading.values(), return_when=asyncio.FIRST_COMPLETED)
+            elif self.unloading:
+                await asyncio.wait(self.unloading.values(), return_when=asyncio.FIRST_COMPLETED)
+            elif looked_again:
+                return None
+            look, looked_again = await self._look(), True
+        return look
+
+    def _has_room(self, model: Model, look: _Look) -> bool:
+        """Whether the load may begin: what others that wait have reserved is still to be freed."""
+        loading = look.loading | self.loading
+        begun = {each: held for each, held in loading.items() if held.begun or each is model}
+        return look.usage.total + _reserved(begun, look.usage) <= self._budget - self._kept_free
 
     async def _look(self) -> _Look:
         """Measure. Loads and unloads that end meanwhile count as if they were still in progress."""

@@ -121,14 +121,13 @@ class MemoryCache:
     async def _load(self, model: Model, reserved: Reservation) -> float:
         """Raises ContainerDied when the server has ended for another reason than this load."""
         model.api = api = await self._container.api()
-        before = await self._container.usage()
         model.state = ModelState.LOADING
         try:
             try:
                 seconds = await self._load_despite_507(model, api, reserved)
             finally:  # Triton keeps what it has unpacked, whatever became of the model
                 self._disk.environment_bytes = await self._container.environment_bytes()
-            await self._stay_within_budget(model, api, before, reserved)
+            await self._stay_within_budget(model, api, reserved)
             await self._settle(model)
             if api.closed:
                 raise ContainerDied
@@ -141,7 +140,7 @@ class MemoryCache:
         self._report_count()
         return seconds
 
-    async def _stay_within_budget(self, model: Model, api: TritonApi, before: Usage, reserved: Reservation) -> None:
+    async def _stay_within_budget(self, model: Model, api: TritonApi, reserved: Reservation) -> None:
         """Note what the model takes, and evict others, or else the model itself, when that is more than was free."""
         budget = self._budgets.memory_bytes
         noted = False
@@ -153,7 +152,7 @@ class MemoryCache:
                 noted = True
                 model.stubs = usage.stubs.get(model.hash, 0)
                 own = usage.of_models.get(model.hash, 0)
-                grown = 0 if reserved.beside else usage.total - before.total  # in the server's process, too
+                grown = 0 if reserved.beside else usage.total - reserved.used  # in the server's process, too
                 self._sizes.note_load(model, max(own, grown))
             if usage.total <= budget:
                 return
