@@ -56,6 +56,11 @@ CASES = {
     "tuple": ("model-py-returns-no-list", f"{EXECUTE}{LOOP}        return (response,)\n", "Expected a list"),
     "generator": ("model-py-returns-no-list", f"{EXECUTE}{LOOP}            yield response\n", "error"),
     "empty": ("model-py-returns-no-list", f"{EXECUTE}{LIST}{LOOP}        return responses\n", "do not match"),
+    "twice": (
+        "model-py-responses-twice",
+        EXECUTE + LIST + LOOP + "            responses.append(response)\n" + END,
+        "do not match",
+    ),
     "tensors": (
         "model-py-returns-no-list",
         f"{EXECUTE}{LIST}{LOOP}            responses.append(y)\n        return responses\n",

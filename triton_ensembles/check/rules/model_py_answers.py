@@ -1,24 +1,24 @@
-"""What execute returns: a list with one InferenceResponse for each request."""
+"""What execute returns: a list of InferenceResponse."""
 
 import ast
 from collections.abc import Iterator
 
 from triton_ensembles.check.examples import script_model
-from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.fault import Finding
 from triton_ensembles.check.python.flow import CLASS, Function, When, flow_of, own_nodes, requests_of
 from triton_ensembles.check.python.kinds import NONE, RESPONSE, TENSOR
 from triton_ensembles.check.python.source import UTILS, PythonFile, all_files, model_files
 from triton_ensembles.check.python.types import types_of
 from triton_ensembles.check.repository import Model
-from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rule import rule
 from triton_ensembles.check.rules.model_py import EXECUTE
 from triton_ensembles.check.rules.sagemaker import for_sagemaker
 from triton_ensembles.triton.destination import Destination
 
 SOURCE = "python_backend r24.10 src/pb_stub.cc ProcessReturnedResponses; measured on 2.51.0"
 GOOD = script_model(f"class {CLASS}:\n{EXECUTE}")
-_HEAD = f"class {CLASS}:\n    def execute(self, requests):\n"
-_LOOP = """\
+HEAD = f"class {CLASS}:\n    def execute(self, requests):\n"
+LOOP = """\
         for request in requests:
             x = pb_utils.get_input_tensor_by_name(request, "X").as_numpy()
             response = pb_utils.InferenceResponse([pb_utils.Tensor("Y", x)])
@@ -34,18 +34,18 @@ _HARMLESS = frozenset(
 
 @rule(
     "execute returns something, or sends responses",
-    bad=script_model(f"{_HEAD}        responses = []\n{_LOOP}            responses.append(response)\n"),
+    bad=script_model(f"{HEAD}        responses = []\n{LOOP}            responses.append(response)\n"),
 )
 def model_py_returns_nothing(model: Model) -> Iterator[Finding]:
     decoupled = model.config.model_transaction_policy.decoupled
-    for file, execute in _executes(model):
+    for file, execute in executes(model):
         returns = [node for node in own_nodes(execute) if isinstance(node, ast.Return)]
         ends = any(isinstance(node, ast.Raise | ast.Yield | ast.YieldFrom) for node in own_nodes(execute))
         valued = any(node.value is not None and not _is_nothing(file, node.value) for node in returns)
         first = next((node for node in execute.body if isinstance(node, ast.Return)), None)
         if first and (first.value is None or _is_none(first.value)) and returns[0] is first:
             valued = False  # nothing after it ever runs
-        if ends or valued or _gives_away(model, file, execute):
+        if ends or valued or gives_away(model, file, execute):
             continue
         yield Finding(
             file.place(returns[0] if returns else execute),
@@ -59,13 +59,13 @@ def model_py_returns_nothing(model: Model) -> Iterator[Finding]:
 
 @rule(
     "execute returns a list of InferenceResponse, or nothing when the model is decoupled",
-    bad=script_model(f"{_HEAD}{_LOOP}        return response\n"),
+    bad=script_model(f"{HEAD}{LOOP}        return response\n"),
 )
 def model_py_returns_no_list(model: Model, destination: Destination) -> Iterator[Finding]:
     decoupled = model.config.model_transaction_policy.decoupled
     if decoupled and for_sagemaker(model.repository, destination):
         return  # sagemaker-decoupled: the policy itself is the fault
-    for file, execute in _executes(model):
+    for file, execute in executes(model):
         flow = flow_of(file)
         for node in own_nodes(execute):
             kind = ""
@@ -75,7 +75,7 @@ def model_py_returns_no_list(model: Model, destination: Destination) -> Iterator
                 kind = _kind(file, execute, node.value)
             if not kind or (kind == "a list" and not decoupled) or (kind.startswith("None") and decoupled):
                 continue
-            if kind.endswith(_NONE) and not decoupled and _gives_away(model, file, execute):
+            if kind.endswith(_NONE) and not decoupled and gives_away(model, file, execute):
                 continue
             yield Finding(
                 file.place(node),
@@ -89,32 +89,7 @@ def model_py_returns_no_list(model: Model, destination: Destination) -> Iterator
             break
 
 
-@rule(
-    "execute returns after the loop over its requests, not in it",
-    source=f"{SOURCE}: the numbers of responses and of requests must be the same",
-    bad=script_model(f"{_HEAD}{_LOOP}            return [response]\n"),
-    severity=Severity.WARNING,
-    server=Server.ACCEPTS,
-)
-def model_py_returns_in_loop(model: Model) -> Iterator[Finding]:
-    if model.config.model_transaction_policy.decoupled:
-        return
-    for file, execute in _executes(model):
-        for loop in own_nodes(execute):
-            if not isinstance(loop, ast.For) or not _is_over(loop.iter, requests_of(execute)):
-                continue
-            for node in loop.body:
-                if isinstance(node, ast.Return) and node.value is not None:
-                    yield Finding(
-                        file.place(node),
-                        "execute returns at its first request",
-                        "when Triton gives it several requests at once, which dynamic batching does, all of them fail: "
-                        "Number of InferenceResponse objects do not match the number of InferenceRequest objects",
-                        "collect the responses in a list, and return it after the loop",
-                    )
-
-
-def _executes(model: Model) -> Iterator[tuple[PythonFile, Function]]:
+def executes(model: Model) -> Iterator[tuple[PythonFile, Function]]:
     """The method execute of each version, if nothing wraps or replaces it."""
     for file in model_files(model):
         flow = flow_of(file)
@@ -143,7 +118,7 @@ def _gives_none(function: Function) -> bool:
     return not valued and not any(isinstance(node, ast.Raise | ast.Yield | ast.YieldFrom) for node in nodes)
 
 
-def _gives_away(model: Model, file: PythonFile, execute: Function) -> bool:
+def gives_away(model: Model, file: PythonFile, execute: Function) -> bool:
     """Whether the requests may be answered elsewhere: by their response senders, or by whoever gets them."""
     for each in all_files(model, file):
         if each.module is None or b"response_sender" in each.data or b"release_flags" in each.data:
@@ -155,7 +130,7 @@ def _passes_on(file: PythonFile, function: Function, requests: str, depth: int) 
     """Whether somebody outside of the file gets ``requests``, an argument of the function, or one of them."""
     given = {requests}
     for node in own_nodes(function):
-        if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and _is_over(node.iter, requests):
+        if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and is_over(node.iter, requests):
             given |= {each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)}
     for node in own_nodes(function):
         if isinstance(node, ast.Call):
@@ -188,9 +163,9 @@ def _plain(node: ast.expr) -> ast.expr:
     return node.value if isinstance(node, ast.Starred) else node
 
 
-def _is_over(iterated: ast.expr, requests: str) -> bool:
+def is_over(iterated: ast.expr, requests: str) -> bool:
     if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.args:
-        return iterated.func.id in ("enumerate", "list", "reversed") and _is_over(iterated.args[0], requests)
+        return iterated.func.id in ("enumerate", "list", "reversed") and is_over(iterated.args[0], requests)
     return isinstance(iterated, ast.Name) and iterated.id == requests
 
 

@@ -1,0 +1,155 @@
+"""How many responses execute returns: one for each request."""
+
+import ast
+from collections.abc import Iterator
+
+from triton_ensembles.check.examples import script_model
+from triton_ensembles.check.fault import Finding, Severity
+from triton_ensembles.check.python.flow import Function, flow_of, own_nodes, requests_of
+from triton_ensembles.check.python.source import PythonFile
+from triton_ensembles.check.repository import Model
+from triton_ensembles.check.rule import Server, rule
+from triton_ensembles.check.rules.model_py_answers import GOOD as GOOD
+from triton_ensembles.check.rules.model_py_answers import HEAD, LOOP, SOURCE, executes, gives_away, is_over
+
+_SOURCE = f"{SOURCE}: the numbers of responses and of requests must be the same"
+_SEVERAL = "when Triton gives it several requests at once, which dynamic batching does, all of them fail: "
+_COMPLAINT = "Number of InferenceResponse objects do not match the number of InferenceRequest objects"
+_LIST = "        responses = []\n"
+_APPEND = "responses.append(response)\n"
+_RETURN = "        return responses\n"
+_BRANCH = """\
+            if x.size == 0:
+                responses.append(pb_utils.InferenceResponse(error=pb_utils.TritonError("it is empty")))
+"""
+
+
+@rule(
+    "execute returns after the loop over its requests, not in it",
+    source=_SOURCE,
+    bad=script_model(f"{HEAD}{LOOP}            return [response]\n"),
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+)
+def model_py_returns_in_loop(model: Model) -> Iterator[Finding]:
+    if model.config.model_transaction_policy.decoupled:
+        return
+    for file, execute in executes(model):
+        for loop in own_nodes(execute):
+            if not isinstance(loop, ast.For) or not is_over(loop.iter, requests_of(execute)):
+                continue
+            for node in loop.body:
+                if isinstance(node, ast.Return) and node.value is not None:
+                    yield Finding(
+                        file.place(node),
+                        "execute returns at its first request",
+                        _SEVERAL + _COMPLAINT,
+                        "collect the responses in a list, and return it after the loop",
+                    )
+
+
+@rule(
+    "execute appends one response for each request",
+    source=_SOURCE,
+    bad=script_model(f"{HEAD}{_LIST}{LOOP}{(' ' * 12 + _APPEND) * 2}{_RETURN}"),
+)
+def model_py_responses_twice(model: Model) -> Iterator[Finding]:
+    for file, execute, appends in _filled(model):
+        for loop in _loops(execute):
+            found = [number for number, statement in enumerate(loop.body) if statement in appends]
+            if len(found) > 1 and not _may_leave(loop.body[found[0] : found[1]]):
+                yield Finding(
+                    file.place(loop.body[found[1]]),
+                    "execute appends a second response for the same request",
+                    f"the model loads, and every request fails: {_COMPLAINT}",
+                    "give one InferenceResponse all the output tensors of its request",
+                )
+
+
+@rule(
+    "A branch of execute that has appended a response goes on with the next request",
+    source=_SOURCE,
+    bad=script_model(f"{HEAD}{_LIST}{LOOP}{_BRANCH}{' ' * 12}{_APPEND}{_RETURN}"),
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+)
+def model_py_response_after_branch(model: Model) -> Iterator[Finding]:
+    for file, execute, appends in _filled(model):
+        for loop in _loops(execute):
+            last = max((number for number, statement in enumerate(loop.body) if statement in appends), default=0)
+            for branch in reversed(loop.body[:last]):
+                blocks = (branch.body, branch.orelse) if isinstance(branch, ast.If) else ()
+                for block in blocks:
+                    found = [statement for statement in block if statement in appends]
+                    if found and not _may_leave(block):
+                        yield Finding(
+                            file.place(found[0]),
+                            f"after this response, line {loop.body[last].lineno} appends a second one for the same "
+                            "request",
+                            f"such a request fails, and all that Triton gives execute with it: {_COMPLAINT}",
+                            "end the branch with continue",
+                        )
+                if _may_leave([branch]):
+                    break
+
+
+@rule(
+    "execute appends its responses in the loop over its requests, not after it",
+    source=_SOURCE,
+    bad=script_model(f"{HEAD}{_LIST}{LOOP}{' ' * 8}{_APPEND}{_RETURN}"),
+    severity=Severity.WARNING,
+    server=Server.ACCEPTS,
+)
+def model_py_responses_after_loop(model: Model) -> Iterator[Finding]:
+    for file, execute, appends in _filled(model):
+        after = [statement for statement in execute.body if statement in appends]
+        if len(after) == len(appends) and any(_loops(execute)):
+            yield Finding(
+                file.place(after[0]),
+                "execute appends no response in the loop over its requests, only outside of it",
+                _SEVERAL + _COMPLAINT,
+                "append the response of each request in the loop: indent the line",
+            )
+
+
+def _filled(model: Model) -> Iterator[tuple[PythonFile, Function, set[ast.stmt]]]:
+    """Each execute that returns a list to which nothing happens but that it begins empty and that these statements
+    append to it."""
+    if model.config.model_transaction_policy.decoupled:
+        return
+    for file, execute in executes(model):
+        returns = [node for node in own_nodes(execute) if isinstance(node, ast.Return)]
+        if len(returns) != 1 or not isinstance(returns[0].value, ast.Name) or gives_away(model, file, execute):
+            continue
+        uses = [_use(file, node) for node in flow_of(file).names(execute, returns[0].value.id)]
+        appends: set[ast.stmt] = {each for each in uses if isinstance(each, ast.Expr)}
+        begins = [each for each in uses if isinstance(each, ast.Assign)]
+        if appends and len(begins) == 1 and begins[0] in execute.body and None not in uses:
+            yield file, execute, appends
+
+
+def _use(file: PythonFile, name: ast.Name) -> ast.stmt | None:
+    """The statement, if it is ``name = []``, ``name.append(…)`` or ``return name``."""
+    parents = flow_of(file).parents
+    parent = parents.get(name)
+    if isinstance(parent, ast.Return):
+        return parent
+    if isinstance(parent, ast.Assign) and parent.targets == [name]:
+        return parent if isinstance(parent.value, ast.List) and not parent.value.elts else None
+    call = parents.get(parent) if isinstance(parent, ast.Attribute) and parent.attr == "append" else None
+    statement = parents.get(call) if isinstance(call, ast.Call) and call.func is parent else None
+    return statement if isinstance(statement, ast.Expr) else None
+
+
+def _loops(execute: Function) -> Iterator[ast.For]:
+    requests = requests_of(execute)
+    return (each for each in execute.body if isinstance(each, ast.For) and is_over(each.iter, requests))
+
+
+def _may_leave(statements: list[ast.stmt]) -> bool:
+    """Whether what follows these statements of a loop may be left out."""
+    return any(
+        isinstance(node, ast.Continue | ast.Break | ast.Return | ast.Raise)
+        for each in statements
+        for node in ast.walk(each)
+    )
