@@ -41,7 +41,7 @@ def files(project: Path) -> dict[str, str]:
     return {
         path.relative_to(project).as_posix(): path.read_text()
         for path in sorted(project.rglob("*"))
-        if path.is_file() and not {"build", "dist", ".ruff_cache", ".pytest_cache"} & {*path.parts}
+        if path.is_file() and not {"build", "dist", ".ruff_cache", ".pytest_cache", "__pycache__"} & {*path.parts}
     }
 
 
