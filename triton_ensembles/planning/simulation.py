@@ -21,6 +21,7 @@ from triton_ensembles.planning.simulated_model import SimulatedModel
 from triton_ensembles.planning.traffic import Recorded
 from triton_ensembles.planning.workload import Workload
 
+Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 _PATIENCE = 60.0  # seconds: endpoint/hosting/spec.py, AWS's own
 _WARM_UP = 0.1  # of the requests, which are not counted
 _BACKLOG = 0.02  # of the requests: with more of them unanswered in the end than in the middle, the queue has no end
@@ -34,12 +35,14 @@ class Simulated:
         prediction: their sums.
         times: when each came, in seconds.
         cold: whether its model was not loaded.
+        loads: whether it began a load; other cold ones wait for one that runs.
         seconds: until its answer; infinite for those that were refused.
     """
 
     prediction: Prediction
     times: Floats
-    cold: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    cold: Flags
+    loads: Flags
     seconds: Floats
 
 
@@ -81,6 +84,7 @@ class _Run:
         self._arrived = requests.times.tolist()
         self.seconds = [NEVER] * len(kinds)
         self.cold = bytearray(len(kinds))
+        self.loads = bytearray(len(kinds))
         self.before: list[tuple[int, int, float, float, float]] = []
         self.backlog = [0, 0]  # in the middle and at the end
 
@@ -108,6 +112,7 @@ class _Run:
                 self.cold[request] = 1
                 model.waiting.append(request)
                 if not model.loading:
+                    self.loads[request] = 1
                     instance.want(model)
             instance.plan()
         self.backlog[1] = sum(each.in_flight for each in instances)
@@ -233,6 +238,7 @@ def _summed(run: _Run, work: Workload, host: Host, first: int) -> Simulated:
         ),
         times,
         cold,
+        np.frombuffer(run.loads, dtype=np.bool_)[first:],
         seconds,
     )
 
