@@ -110,8 +110,9 @@ class Admission:
                     each.beside = True
                 self.loading[model] = reserved
             try:
-                if not fits or (look := await self._until_room_is_made(model, look)):
-                    reserved.used, reserved.begun = look.usage.total, True
+                found = await self._until_room_is_made(model, look) if fits else look
+                if found is not None:
+                    reserved.used, reserved.begun = found.usage.total, True
                     return reserved
             except BaseException:
                 self.leave(model)
