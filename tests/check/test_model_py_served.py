@@ -61,6 +61,11 @@ CASES = {
         EXECUTE + LIST + LOOP + "            responses.append(response)\n" + END,
         "do not match",
     ),
+    "branch": (
+        "",  # a warning: only of requests that go there
+        f"{EXECUTE}{LIST}{LOOP}            if x.size:\n                responses.append(response)\n{END}",
+        "do not match",
+    ),
     "tensors": (
         "model-py-returns-no-list",
         f"{EXECUTE}{LIST}{LOOP}            responses.append(y)\n        return responses\n",
