@@ -13,11 +13,27 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_START = 19  # of the fields of /proc/PID/stat after the name; the state is field 0, the parent field 1
+_ENDED = (b"Z", b"X")
 _LIBC = ctypes.CDLL(None)  # looked up here: a forked child should not import anything
+
+
+class Process(NamedTuple):
+    """A process as the kernel lists it.
+
+    Attributes:
+        id: the kernel gives it to another process later.
+        start: when it started, in ticks after the boot. With the id, no other process has it.
+        ended: whether it has ended, and only its exit status is left (a zombie).
+    """
+
+    id: int
+    start: int
+    ended: bool
 
 
 class StopSignals:
@@ -124,28 +140,43 @@ def wait_for_end(pid: int, seconds: float) -> None:
 
 def children(pid: int) -> list[int]:
     """The process ids of the children of ``pid``; empty when it has ended."""
-    return [family[0] for family in families(pid)]
+    return [family[0].id for family in families(pid)]
 
 
 def descendants(pid: int) -> list[int]:
     """The process ids of all children of ``pid`` and of their children; empty when it has ended."""
-    return [found for family in families(pid) for found in family]
+    return [found.id for family in families(pid) for found in family]
 
 
-def families(pid: int) -> list[list[int]]:
+def is_there(process: Process) -> bool:
+    """Whether it is still listed, though it may have ended."""
+    try:
+        return _listed(process.id)[0].start == process.start
+    except OSError:
+        return False
+
+
+def _listed(pid: int) -> tuple[Process, int]:
+    """The process and the id of its parent. Raises OSError when it is gone."""
+    with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - thousands of them a second under load
+        fields = file.read().rpartition(b")")[2].split(None, _START + 1)
+    return Process(pid, int(fields[_START]), fields[0] in _ENDED), int(fields[1])
+
+
+def families(pid: int) -> list[list[Process]]:
     """Each child of ``pid`` with its own children and theirs, from one look at all processes.
 
     Asking each process for its children means asking each of its threads, and those of a hundred steps are thousands.
     """
-    children: dict[int, list[int]] = {}
+    children: dict[int, list[Process]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - a Path for each would take longer than the rest
         if name.isdecimal():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
-                parent = int(file.read().rpartition(b")")[2].split(None, 2)[1])
-                children.setdefault(parent, []).append(int(name))
+            with contextlib.suppress(OSError):
+                found, parent = _listed(int(name))
+                children.setdefault(parent, []).append(found)
 
-    def family(member: int) -> list[int]:
-        return [member, *(found for child in children.get(member, ()) for found in family(child))]
+    def family(member: Process) -> list[Process]:
+        return [member, *(found for child in children.get(member.id, ()) for found in family(child))]
 
     return [family(child) for child in children.get(pid, ())]
 

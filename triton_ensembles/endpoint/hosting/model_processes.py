@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from triton_ensembles.processes import command_line, families, handles, proportional_set_size, send
+from triton_ensembles.processes import Process, command_line, families, handles, is_there, proportional_set_size, send
 
 _MODEL = re.compile(r"/models/(?P<hash>[0-9a-f]{32})/model/")
 _KEPT_SECONDS = 3.0  # meanwhile only others that share its pages may have come or gone
-_START = 19  # of the fields of /proc/PID/stat after the name: the time of the start
 
 
 @dataclass(frozen=True)
@@ -49,29 +48,43 @@ class ModelProcesses:
     """Finds out which model a process of the server with the id ``server`` belongs to."""
 
     def __init__(self) -> None:
-        self._owners: dict[tuple[int, str], str] = {}
+        self._owners: dict[Process, str] = {}
+        self._stubs: set[Process] = set()
         self._sizes: dict[int, _Size] = {}
 
     def find(self, server: int) -> dict[str, list[int]]:
         """The processes of each model by hash; under "" those that no model is known for. Stubs come first."""
-        found: dict[str, list[int]] = {}
-        owners: dict[tuple[int, str], str] = {}
-        for family in families(server):
-            child = family[0]
-            stub = _MODEL.search(command_line(child))
-            hash = stub["hash"] if stub else self._owners.get((child, _start(child)), "")
-            owners |= {(pid, _start(pid)): hash for pid in family if hash}
-            found.setdefault(hash, []).extend(family)
-        self._owners = owners
-        return found
+        return {hash: [each.id for each in found] for hash, found in self._find(server).items()}
 
     def usage(self, server: int) -> Usage:
-        found = self.find(server)
-        self._sizes = {pid: self._measured(pid) for pids in found.values() for pid in pids}
-        sizes = {hash: sum(self._sizes[pid].bytes for pid in pids) for hash, pids in found.items()}
-        stubs = {hash: sum(map(is_stub, pids)) for hash, pids in found.items() if hash}
+        found = self._find(server)
+        self._sizes = {each.id: self._measured(each.id) for processes in found.values() for each in processes}
+        sizes = {hash: sum(self._sizes[each.id].bytes for each in processes) for hash, processes in found.items()}
+        stubs = {hash: sum(map(self._is_stub, processes)) for hash, processes in found.items() if hash}
         total = sum(sizes.values()) + proportional_set_size([server])
         return Usage(total, {hash: size for hash, size in sizes.items() if hash}, stubs)
+
+    def _find(self, server: int) -> dict[str, list[Process]]:
+        """Command lines are read of processes that are not known yet: with a hundred models they are most of a look."""
+        found: dict[str, list[Process]] = {}
+        owners: dict[Process, str] = {}
+        stubs: set[Process] = set()
+        for family in families(server):
+            child = family[0]
+            hash = self._owners.get(child._replace(ended=False), "")
+            if child in self._stubs:
+                stubs.add(child)
+            elif stub := _MODEL.search(command_line(child.id)):
+                stubs.add(child)
+                hash = stub["hash"]
+            owners |= {each._replace(ended=False): hash for each in family if hash}
+            found.setdefault(hash, []).extend(family)
+        self._owners, self._stubs = owners, stubs
+        return found
+
+    def _is_stub(self, process: Process) -> bool:
+        """Whether it is a running stub."""
+        return process in self._stubs or (not process.ended and is_stub(process.id))
 
     def _measured(self, pid: int) -> _Size:
         """Its size, which is not measured again at once where it has neither taken nor returned a page.
@@ -85,7 +98,7 @@ class ModelProcesses:
 
     def end_orphans(self) -> None:
         """End what is left of the processes of a server that has ended, as far as an earlier look has found them."""
-        with handles(pid for pid, start in self._owners if _start(pid) == start) as left:
+        with handles(each.id for each in self._owners if is_there(each)) as left:
             send(left, signal.SIGKILL)
         self._owners = {}
 
@@ -100,11 +113,3 @@ def _pages(pid: int) -> bytes:
         return Path(f"/proc/{pid}/statm").read_bytes()
     except OSError:
         return b""
-
-
-def _start(pid: int) -> str:
-    """When it started, which tells it from a later process with the same id; "" when it has ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[_START]
-    except OSError:
-        return ""
