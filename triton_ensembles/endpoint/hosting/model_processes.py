@@ -65,7 +65,7 @@ class ModelProcesses:
         return Usage(total, {hash: size for hash, size in sizes.items() if hash}, stubs)
 
     def _find(self, server: int) -> dict[str, list[Process]]:
-        """Command lines are read of processes that are not known yet: with a hundred models they are most of a look."""
+        """As :meth:`find`. Of a known stub that runs, the command line is not read again: there may be hundreds."""
         found: dict[str, list[Process]] = {}
         owners: dict[Process, str] = {}
         stubs: set[Process] = set()
