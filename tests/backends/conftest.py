@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from sklearn.datasets import load_sample_images
 
+from tests.triton.test_server import wait_until
 from triton_ensembles.triton.server import TritonServer
 
 Array = NDArray[Any]
@@ -64,10 +65,14 @@ class ModelServer:
         assert sorted(output.name for output in result.get_response().outputs) == sorted(outputs)
         return {name: result.as_numpy(name) for name in outputs}
 
-    def largest_batch(self, model: str) -> int:
-        """The most rows that one execution of the model has had."""
-        (stats,) = self.client.get_inference_statistics(model).model_stats
-        return max((entry.batch_size for entry in stats.batch_stats), default=0)
+    def wait_for_a_batch(self, model: str, more_than: int) -> None:
+        """Until an execution of the model has had more than so many rows: Triton counts it after its answers."""
+
+        def largest() -> int:
+            (stats,) = self.client.get_inference_statistics(model).model_stats
+            return max((entry.batch_size for entry in stats.batch_stats), default=0)
+
+        wait_until(lambda: largest() > more_than, seconds=60)
 
 
 @pytest.fixture(scope="module")

@@ -82,7 +82,7 @@ def test_answers_are_those_of_torch(model_server: ModelServer, layer: Layer, pac
             expected, _ = layer(torch.from_numpy(request["X__0"]), {"scale": torch.from_numpy(request["SCALE__1"])})
         np.testing.assert_allclose(answer["LAYER__0"], expected.numpy(), rtol=1e-5, atol=1e-6)
         np.testing.assert_array_equal(answer["MINUS__1"], -request["X__0"])
-    assert model_server.largest_batch("layer") > 3
+    model_server.wait_for_a_batch("layer", more_than=3)
 
 
 def test_a_request_with_an_unsupported_shape_fails_alone(model_server: ModelServer, package: bytes) -> None:

@@ -97,7 +97,7 @@ def test_concurrent_images_of_different_sizes_are_one_batch(
     answers = together([lambda row=row: one(server, row) for row in rows])
     for row, answer in zip(rows, answers, strict=True):
         np.testing.assert_array_equal(answer, preprocess(row.tobytes()))
-    assert server.largest_batch("dali") > 1
+    server.wait_for_a_batch("dali", more_than=1)
 
 
 def test_images_of_different_lengths_in_one_request(

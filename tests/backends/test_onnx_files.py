@@ -39,7 +39,7 @@ def test_concurrent_requests_get_their_own_rows(model_server: ModelServer, model
     for given, answer in zip(inputs, answers, strict=True):
         np.testing.assert_array_equal(answer["VECTORS"], TABLE[given])
         np.testing.assert_allclose(answer["SUMS"], TABLE[given].sum(axis=1), atol=1e-6)
-    assert model_server.largest_batch(model) > 3
+    model_server.wait_for_a_batch(model, more_than=3)
 
 
 def test_only_requested_outputs_are_returned(model_server: ModelServer, model: str) -> None:

@@ -137,7 +137,6 @@ def test_requests_are_joined_and_a_bad_one_fails_alone(model_server: ModelServer
         except triton.InferenceServerException as error:
             return str(error)
 
-    before = model_server.largest_batch(model)
     with ThreadPoolExecutor(5) as pool:
         answers = list(pool.map(outcome, given))
     assert answers[2] == "[StatusCode.INTERNAL] PyTorch execute failure: index out of range in self"
@@ -146,7 +145,7 @@ def test_requests_are_joined_and_a_bad_one_fails_alone(model_server: ModelServer
         assert isinstance(answer, dict)
         np.testing.assert_array_equal(answer["VECTORS__0"], TABLE[given[index]])
         np.testing.assert_allclose(answer["SUMS__1"], TABLE[given[index]].sum(1), rtol=1e-5, atol=1e-6)
-    assert model_server.largest_batch(model) > max(before, 2)
+    model_server.wait_for_a_batch(model, more_than=2)
 
 
 def test_only_requested_outputs_are_returned(model_server: ModelServer, model: str) -> None:

@@ -87,7 +87,7 @@ def test_answers_are_those_of_tensorflow(server: ModelServer, directly: Any) -> 
         )
     for given, answer in zip(inputs, answers, strict=True):
         np.testing.assert_allclose(answer, directly(given), atol=1e-6)
-    assert server.largest_batch("inception_graphdef") > 2
+    server.wait_for_a_batch("inception_graphdef", more_than=2)
 
 
 def test_whole_ensemble_on_photographs_of_different_sizes(
@@ -99,7 +99,7 @@ def test_whole_ensemble_on_photographs_of_different_sizes(
         answers = list(pool.map(lambda row: server.infer("ensemble", ["OUTPUT"], INPUT=row[None])["OUTPUT"], rows))
     for row, answer in zip(rows, answers, strict=True):
         np.testing.assert_allclose(answer, directly(preprocess(row.tobytes())[None]), atol=1e-5)
-    assert server.largest_batch("dali") > 1
+    server.wait_for_a_batch("dali", more_than=1)
 
 
 def test_the_ensemble_answers_with_names(
