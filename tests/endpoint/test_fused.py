@@ -97,14 +97,18 @@ def test_the_steps_of_a_single_model_are_its_own(
     assert ("renamed.tar.gz", "second") in rows_of(local, "lone")
 
 
-def test_what_a_killed_process_has_counted_is_left_out() -> None:
-    """Triton keeps it after the model is unloaded; other metrics of steps may name any model, and pass."""
+def test_what_triton_keeps_of_unloaded_models_is_left_out() -> None:
+    """The counters of a killed process, and failures; other metrics of steps may name any model, and pass."""
+    failures = 'nv_inference_request_failure{model="step",namespace="/r/models/%s/model",reason="OTHER",version="1"} 0'
     lines = [
+        failures % 0,
+        failures % 1,
         'fused_step_requests_total{model="gone.tar.gz",step="first",version="1"} 7',
         'fused_step_requests_total{model="here.tar.gz",step="first",version="1"} 5',
         'own_total{model="mine"} 3',
     ]
     assert asyncio.run(scraped("\n".join(lines))).splitlines() == [
+        failures.replace("{", '{endpoint="e",target_model="here.tar.gz",') % 1,
         'fused_step_requests_total{endpoint="e",target_model="here.tar.gz",model="here.tar.gz",step="first",'
         'version="1"} 5',
         'own_total{endpoint="e",target_model="",model="mine"} 3',
@@ -120,6 +124,5 @@ async def scraped(exposition: str) -> str:
     app = web.Application()
     app.router.add_get("/metrics", answer)
     async with TestServer(app) as instance, ClientSession() as session:
-        targets = {"0": "gone.tar.gz", "1": "here.tar.gz"}
-        url, loaded = f"{instance.host}:{instance.port}", frozenset({"here.tar.gz"})
-        return await scrape(session, [Source(url, {"endpoint": "e"}, targets, loaded, single=False)])
+        source = Source(f"{instance.host}:{instance.port}", {"endpoint": "e"}, {"1": "here.tar.gz"}, single=False)
+        return await scrape(session, [source])

@@ -269,12 +269,12 @@ def test_the_labels_of_a_model_are_put_together_once_for_all_its_lines(monkeypat
     lines = [f"nv_{name}{{{labels}}} 1" for name in "abcdefgh" for labels in given]
     asked: list[str] = []
 
-    def labels_of(source: triton.Source, labels: str, of: Callable[..., Any] = triton._labels) -> Any:
-        asked.append(labels)
-        return of(source, labels)
+    def labels_of(labels: triton._Labels, given: str, of: Callable[..., Any] = triton._Labels.__call__) -> Any:
+        asked.append(given.removesuffix("}"))
+        return of(labels, given)
 
-    monkeypatch.setattr(triton, "_labels", labels_of)
-    source = triton.Source("", {"endpoint": "e"}, hashes, frozenset(), single=False)
+    monkeypatch.setattr(triton._Labels, "__call__", labels_of)
+    source = triton.Source("", {"endpoint": "e"}, hashes, single=False)
     merged = triton._merged([source], ["\n".join(lines)], ("",)).splitlines()
     assert asked == given
     assert len(merged) == len(lines) and 'nv_h{endpoint="e",target_model="m49",model="step"' in merged[-1]

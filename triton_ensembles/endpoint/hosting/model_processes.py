@@ -12,10 +12,18 @@ import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
-from triton_ensembles.processes import Process, command_line, families, handles, is_there, proportional_set_size, send
+from triton_ensembles.processes import (
+    Process,
+    command_line,
+    families,
+    handles,
+    is_there,
+    proportional_set_size,
+    send,
+    short_file,
+)
 
 _MODEL = re.compile(r"/models/(?P<hash>[0-9a-f]{32})/model/")
 _KEPT_SECONDS = 3.0  # meanwhile only others that share its pages may have come or gone
@@ -110,6 +118,6 @@ def is_stub(pid: int) -> bool:
 
 def _pages(pid: int) -> bytes:
     try:
-        return Path(f"/proc/{pid}/statm").read_bytes()
+        return short_file(pid, "statm")
     except OSError:
         return b""

@@ -4,8 +4,10 @@ Triton labels a metric with model, version and namespace (the folder of the arch
 archives may have all of these in common, so each line gets the labels endpoint, variant, instance and target_model.
 
 The runtime of a fused ensemble adds counters for its steps (triton_ensembles/fused/counters.py), with the label step
-and without a namespace. A multi-model container calls the only model of an archive by its TargetModel. Triton keeps the
-counters of a model whose process was killed, so those of models that are not loaded are left out here.
+and without a namespace. A multi-model container calls the only model of an archive by its TargetModel.
+
+Triton keeps the counters of a model whose process was killed, and (2.51) nv_inference_request_failure of every model.
+So lines of models that are not loaded are left out here: after an hour there would be thousands.
 """
 
 import asyncio
@@ -39,15 +41,13 @@ class Source:
     Attributes:
         url: "127.0.0.1:PORT" of its metrics.
         labels: added to each line.
-        target_models: of its archives, by hash.
-        loaded: those target models that Triton has loaded.
+        target_models: of the archives that it has loaded, by hash.
         single: whether the one target model is all that it ever has.
     """
 
     url: str
     labels: Mapping[str, str]
     target_models: Mapping[str, str]
-    loaded: frozenset[str]
     single: bool
 
 
@@ -142,44 +142,53 @@ def _merged(sources: Sequence[Source], texts: Sequence[str], names: tuple[str, .
 
 
 def _merge(families: _Families, source: Source, text: str, names: tuple[str, ...]) -> None:
-    known: dict[str, tuple[str, str]] = {}  # a model has the same labels in many lines
-    of: dict[str, dict[str, None]] = {}
+    known: dict[str, tuple[str | None, str]] = {}  # a model has the same labels in many lines
+    of: dict[str, dict[str, None] | None] = {}
+    labels_of = _Labels(source)
     for line in text.splitlines():
         if line.startswith("# "):
             _, _, name, *_ = line.split(" ", 3)
             families.setdefault(name, {})[line] = None
-        elif line.startswith(names) and (sample := _split(line)):
-            name, given, value = sample
+        elif line.startswith(names):
+            before, _, value = line.rpartition(" ")  # a label may have any character in it, but a value has none
+            name, _, given = before.partition("{")
             if name not in of:
-                of[name] = families.get(_SUFFIX.sub("", name)) or families.setdefault(name, {})
+                of[name] = _family(families, name)
             if given not in known:
-                known[given] = _labels(source, given)
-            target, labels = known[given]
-            if target or not name.startswith(_FUSED):
-                of[name][f"{name}{{{labels}}} {value}"] = None
+                known[given] = labels_of(given)
+            family, (target, labels) = of[name], known[given]
+            if family is not None and (target or (target == "" and not name.startswith(_FUSED))):
+                family[f"{name}{{{labels} {value}"] = None
 
 
-def _split(line: str) -> tuple[str, str, str] | None:
-    """The name, the labels and the value of a sample. A label may have any character in it, but a value has none."""
-    before, _, value = line.rpartition(" ")
-    name, brace, labels = before.partition("{")
-    if not _NAME.fullmatch(name) or (brace and not labels.endswith("}")):
+def _family(families: _Families, name: str) -> dict[str, None] | None:
+    """The lines of the metric that a sample with this name belongs to; None if it is not a name."""
+    if not _NAME.fullmatch(name):
         return None
-    return name, labels[:-1], value
+    return families.get(_SUFFIX.sub("", name)) or families.setdefault(name, {})
 
 
-def _labels(source: Source, given: str) -> tuple[str, str]:
-    """The target model of a line with the labels ``given``, and all labels that it gets."""
-    target = _target_model(source, given)
-    added = [f'{name}="{escaped(value)}"' for name, value in (*source.labels.items(), ("target_model", target))]
-    return target, ",".join([*added, given] if given else added)
+class _Labels:
+    """Adds labels to those of the lines of an instance."""
 
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._loaded = frozenset(source.target_models.values())
+        self._added = "".join(f'{name}="{escaped(value)}",' for name, value in source.labels.items())
 
-def _target_model(source: Source, given: str) -> str:
-    """The target model that a line with the labels ``given`` is about; "" if it is about none."""
-    if found := _NAMESPACE.search(given):
-        return source.target_models.get(found["hash"], "")
-    found = _MODEL.search(given)
-    if found and source.single:
-        return next(iter(source.target_models.values()), "")
-    return found["name"] if found and found["name"] in source.loaded else ""
+    def __call__(self, given: str) -> tuple[str | None, str]:
+        """The target model of a line with the labels ``given``, and all labels that it gets, both up to the brace.
+
+        The target model is "" if the line is about none, and None if it is about one that is not loaded.
+        """
+        target = None if given and given[-1] != "}" else self._target_model(given)
+        added = f'{self._added}target_model="{escaped(target or "")}"'
+        return target, f"{added},{given}" if len(given) > 1 else f"{added}}}"
+
+    def _target_model(self, given: str) -> str | None:
+        if found := _NAMESPACE.search(given):
+            return self._source.target_models.get(found["hash"])
+        found = _MODEL.search(given)
+        if found and self._source.single:
+            return next(iter(self._source.target_models.values()), "")
+        return found["name"] if found and found["name"] in self._loaded else ""

@@ -166,11 +166,14 @@ class Pages:
                 wanted = None if only is None else only.get((endpoint.name, running.plan.name), frozenset())
                 for instance in running.snapshot().instances:
                     if instance.metrics_url and instance.ready:
-                        models = [model for model in instance.models if wanted is None or model.target_model in wanted]
+                        loaded = [model for model in instance.models if model.loaded]
                         yield Source(
                             instance.metrics_url,
                             {"endpoint": endpoint.name, "variant": running.plan.name, "instance": str(instance.index)},
-                            {model.hash: model.target_model for model in models},
-                            frozenset(model.target_model for model in models if model.loaded),
+                            {
+                                model.hash: model.target_model
+                                for model in loaded
+                                if wanted is None or model.target_model in wanted
+                            },
                             single,
                         )
