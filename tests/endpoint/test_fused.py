@@ -19,7 +19,7 @@ from tests.triton.test_server import wait_until
 from triton_ensembles.building.built import Built
 from triton_ensembles.deploy.image import PIP_SERVER
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.endpoint.metrics.triton import Source, scrape
+from triton_ensembles.endpoint.metrics.triton import Source, TritonMetrics
 
 BODY = json.dumps({"inputs": [{"name": "X", "shape": [2, 3], "datatype": "FP32", "data": [1, 2, 3, 4, 5, 6]}]})
 
@@ -64,6 +64,9 @@ def test_steps_are_counted_by_archive_and_shown_on_the_page(
             labels = {"target_model": key, "variant": "AllTraffic", "instance": "0", "step": step, "version": "1"}
             wait_until(lambda: one(samples(local, "fused"), "fused_step_requests_total", **labels) == times)  # noqa: B023
             wait_until(lambda: one(samples(local, "fused"), "fused_step_rows_total", **labels) == 2 * times)  # noqa: B023
+    wait_until(
+        lambda: len(rows_of(local, "fused")) >= len(asked) * (len(chain.STEPS) + 1)
+    )  # Triton may not answer at once
     shown = rows_of(local, "fused")
     for key, times in asked.items():
         for step in chain.STEPS:
@@ -94,7 +97,7 @@ def test_the_steps_of_a_single_model_are_its_own(
     ask(runtime, "lone")
     labels = {"target_model": "renamed.tar.gz", "step": "second"}
     wait_until(lambda: one(samples(local, "lone"), "fused_step_requests_total", **labels) == 1)
-    assert ("renamed.tar.gz", "second") in rows_of(local, "lone")
+    wait_until(lambda: ("renamed.tar.gz", "second") in rows_of(local, "lone"))
 
 
 def test_what_triton_keeps_of_unloaded_models_is_left_out() -> None:
@@ -125,4 +128,4 @@ async def scraped(exposition: str) -> str:
     app.router.add_get("/metrics", answer)
     async with TestServer(app) as instance, ClientSession() as session:
         source = Source(f"{instance.host}:{instance.port}", {"endpoint": "e"}, {"1": "here.tar.gz"}, single=False)
-        return await scrape(session, [source])
+        return await TritonMetrics(session).exposition([source])

@@ -12,6 +12,7 @@ So lines of models that are not loaded are left out here: after an hour there wo
 
 import asyncio
 import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ _NAMESPACE = re.compile(r'namespace="[^"]*/models/(?P<hash>[0-9A-Za-z._]+)/model
 _MODEL = re.compile(r'(?:^|,)model="(?P<name>[^"]*)"')
 _SUFFIX = re.compile(r"_(sum|count|bucket)$")
 _SECONDS = 2.0
+_KEPT_SECONDS = 30.0
 _QUANTILES = {"0.5": "p50", "0.9": "p90", "0.99": "p99"}
 _FUSED = "fused_step_"
 # Of a model, and of a step of a fused ensemble.
@@ -71,16 +73,52 @@ class StepTimes:
 _Families = dict[str, dict[str, None]]  # by name: its lines, each once, so that instances share the first ones
 
 
-async def scrape(session: aiohttp.ClientSession, sources: Iterable[Source]) -> str:
-    """One exposition with the metrics of all instances that answer."""
-    sources, texts = await _read_all(session, sources)
-    return await asyncio.to_thread(_merged, sources, texts, ("",))
+class TritonMetrics:
+    """Reads Triton's metrics of the instances; those who ask during a read share it.
 
+    With a hundred models, tritonserver takes 50 ms of a processor for an answer: a third of a second where loads want
+    all processors.
+    """
 
-async def scrape_step_times(session: aiohttp.ClientSession, sources: Iterable[Source]) -> dict[str, list[StepTimes]]:
-    """:func:`step_times` of all instances that answer."""
-    sources, texts = await _read_all(session, sources)
-    return await asyncio.to_thread(lambda: step_times(_merged(sources, texts, _STEP_TIMES)))
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+        self._reads: dict[str, asyncio.Task[None]] = {}
+        self._latest: dict[str, tuple[float, str]] = {}  # by URL: when it was read, and the text
+
+    async def exposition(self, sources: Iterable[Source]) -> str:
+        """One exposition with the metrics of all instances that answer."""
+        sources, texts = await self._texts(sources, None)
+        return await asyncio.to_thread(_merged, sources, texts, ("",))
+
+    async def step_times(self, sources: Iterable[Source], patience: float) -> dict[str, list[StepTimes]]:
+        """:func:`step_times` of all instances.
+
+        Of one that does not answer within ``patience`` seconds, those of its latest answer, unless that is old.
+        """
+        sources, texts = await self._texts(sources, patience)
+        return await asyncio.to_thread(lambda: step_times(_merged(sources, texts, _STEP_TIMES)))
+
+    async def _texts(self, sources: Iterable[Source], patience: float | None) -> tuple[list[Source], list[str]]:
+        sources = list(sources)
+        urls = [source.url for source in sources]
+        for url in urls:
+            if url not in self._reads:
+                self._reads[url] = asyncio.create_task(self._read(url))
+        if urls:
+            await asyncio.wait([self._reads[url] for url in urls], timeout=patience)
+        oldest = time.monotonic() - _KEPT_SECONDS
+        self._latest = {url: read for url, read in self._latest.items() if url in urls and read[0] > oldest}
+        return sources, [self._latest[url][1] if url in self._latest else "" for url in urls]
+
+    async def _read(self, url: str) -> None:
+        try:
+            timeout = aiohttp.ClientTimeout(total=_SECONDS)
+            async with self._session.get(f"http://{url}/metrics", timeout=timeout) as reply:
+                self._latest[url] = time.monotonic(), (await reply.read()).decode(errors="replace")
+        except (aiohttp.ClientError, TimeoutError):
+            self._latest.pop(url, None)  # it is being restarted
+        finally:
+            del self._reads[url]
 
 
 def step_times(exposition: str) -> dict[str, list[StepTimes]]:
@@ -114,20 +152,6 @@ def step_times(exposition: str) -> dict[str, list[StepTimes]]:
             step.average = totals.get(key, 0.0) / step.count / 1000
             times.setdefault(key[0], []).append(step)
     return times
-
-
-async def _read_all(session: aiohttp.ClientSession, sources: Iterable[Source]) -> tuple[list[Source], list[str]]:
-    sources = list(sources)
-    return sources, await asyncio.gather(*(_read(session, source.url) for source in sources))
-
-
-async def _read(session: aiohttp.ClientSession, url: str) -> str:
-    try:
-        timeout = aiohttp.ClientTimeout(total=_SECONDS)
-        async with session.get(f"http://{url}/metrics", timeout=timeout) as reply:
-            return (await reply.read()).decode(errors="replace")
-    except (aiohttp.ClientError, TimeoutError):
-        return ""  # it is being restarted
 
 
 def _merged(sources: Sequence[Source], texts: Sequence[str], names: tuple[str, ...]) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from aiohttp import web
 from triton_ensembles.endpoint.endpoint_state import Endpoint
 from triton_ensembles.endpoint.events import RecentEvents
 from triton_ensembles.endpoint.metrics.record import Metrics
-from triton_ensembles.endpoint.metrics.triton import Source, StepTimes, scrape, scrape_step_times
+from triton_ensembles.endpoint.metrics.triton import Source, StepTimes, TritonMetrics
 from triton_ensembles.endpoint.page.choice import FOLDED, Choice
 from triton_ensembles.endpoint.page.formats import ago, identifier, milliseconds, size
 from triton_ensembles.endpoint.page.rows import Order
@@ -25,7 +25,7 @@ _FILES = {"/-/style.css": "text/css", "/-/script.js": "text/javascript"}
 _REFRESH_SECONDS = 1.0
 _LEAST_SECONDS = 0.25  # between two updates, however many events come
 _PAUSE_FACTOR = 5  # times what the last update took: the page must not slow down what it shows
-_STEPS_SECONDS = 0.5  # that the page waits for Triton's metrics
+_STEPS_SECONDS = 0.1  # that the page waits for Triton's metrics; then it shows those of a moment ago
 _KEEP_ALIVE_REFRESHES = 15
 _SAFE = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
@@ -37,11 +37,10 @@ _SAFE = {
 
 @dataclass
 class _Visit:
-    """One page in a browser. ``steps``: Triton's own times by "ENDPOINT/VARIANT", as last read."""
+    """One page in a browser."""
 
     choice: Choice
     order: Order
-    steps: dict[str, list[StepTimes]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, request: web.BaseRequest) -> "_Visit":
@@ -69,7 +68,7 @@ class Pages:
         self._endpoints = endpoints
         self._metrics = metrics
         self._events = events
-        self._session = session
+        self._triton = TritonMetrics(session)
         self._closing = False
         loader = jinja2.FileSystemLoader(_HERE)
         self._templates = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -98,7 +97,7 @@ class Pages:
 
     async def _prometheus(self, _: web.BaseRequest) -> web.StreamResponse:
         own = self._metrics.prometheus.text()
-        triton = await scrape(self._session, self._sources())
+        triton = await self._triton.exposition(self._sources())
         return web.Response(
             body=own + triton.encode(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
         )
@@ -127,12 +126,12 @@ class Pages:
 
     async def _render(self, template: str, visit: _Visit) -> str:
         views = [view(endpoint, visit.choice, visit.order) for endpoint in self._endpoints]
-        await self._read_steps(views, visit)
+        steps = await self._step_times(views)
         times = {}
         for each in views:
             for variant in each.variants:
                 key = f"{each.endpoint.name}/{variant.plan.name}"
-                times[key] = list(latencies(each.endpoint.name, variant, self._metrics, visit.steps.get(key, [])))
+                times[key] = list(latencies(each.endpoint.name, variant, self._metrics, steps.get(key, [])))
         return await asyncio.to_thread(  # a thousand rows take a while
             self._templates.get_template(template).render,
             url=self._url,
@@ -145,18 +144,14 @@ class Pages:
             folded=FOLDED,
         )
 
-    async def _read_steps(self, views: Iterable[EndpointView], visit: _Visit) -> None:
-        """Of the models whose latencies are shown. An instance that does not answer in time does not delay the page."""
+    async def _step_times(self, views: Iterable[EndpointView]) -> dict[str, list[StepTimes]]:
+        """Of the models whose latencies are shown."""
         shown = {
             (each.endpoint.name, variant.plan.name): frozenset(variant.timed)
             for each in views
             for variant in each.variants
         }
-        try:
-            async with asyncio.timeout(_STEPS_SECONDS):
-                visit.steps = await scrape_step_times(self._session, self._sources(shown))
-        except TimeoutError:
-            return
+        return await self._triton.step_times(self._sources(shown), _STEPS_SECONDS)
 
     def _sources(self, only: Mapping[tuple[str, str], frozenset[str]] | None = None) -> Iterator[Source]:
         """All instances that publish metrics; ``only``: the target models of each variant to read."""
