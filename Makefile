@@ -13,7 +13,7 @@ PLACE_OPTIONS = $(if $(IMAGE),--image $(IMAGE)) $(if $(INSTANCE),--instance $(IN
 OPTIONS = $(WEIGHT_OPTIONS) --target $(TARGET) $(PLACE_OPTIONS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build-ensembles serve-local gateway image perf bench bench-peers bench-more soak gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean not-gpu
+.PHONY: help setup demo test fuzz build-ensembles serve-local gateway image perf bench bench-peers bench-more soak gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean not-gpu
 
 help: ## Show this list
 	@echo 'Usage: make TARGET   (variables: WEIGHTS=auto|pretrained WEIGHTS_DIR=folder ENSEMBLES="bert_trt …" PYTHON=python3.11'
@@ -31,6 +31,9 @@ demo: not-gpu .venv/ready ## Build the leading ensembles or ENSEMBLES, serve the
 # The tests start thousands of processes: Python keeps what it compiles, and OpenBLAS' idle threads do not spin.
 test: .venv/ready ## Run the whole test suite (it starts real servers)
 	@env -u PYTHONDONTWRITEBYTECODE OPENBLAS_THREAD_TIMEOUT=4 .venv/bin/python -m pytest -n 4 --dist loadfile
+
+fuzz: .venv/ready ## Draw new examples for the property tests for SECONDS (3600), and print what fails as an @example
+	@.venv/bin/python -m tests.fuzz --seconds $(or $(SECONDS),3600)
 
 build-ensembles: .venv/ready ## Build dist/TARGET/NAME.tar.gz for the leading ensembles, or those in ENSEMBLES, and load each once
 	@$(CLI) build $(OPTIONS) $(if $(IMAGE)$(filter gpu,$(TARGET)),,--prove) $(if $(ENGINES_FROM),--engines-from "$(ENGINES_FROM)")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import tritonclient.http as http
-from hypothesis import HealthCheck, settings
 
 from checkout import BUILD, DIST, ENSEMBLES
 from tests.chain import build_fused_chain
@@ -18,11 +17,7 @@ from triton_ensembles.building.sources import Sources
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU
 
-pytest_plugins = ["pytester", "triton_ensembles.pytest_plugin"]
-
-# No test depends on how fast the machine is.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any machine")
+pytest_plugins = ["pytester", "tests.drawing", "triton_ensembles.pytest_plugin"]
 
 # Several workers share the files (pytest -n N --dist loadfile): those that take longest begin first, so that none of
 # them is left to one worker at the end.

@@ -61,8 +61,24 @@ def _scalar(field: FieldDescriptor) -> st.SearchStrategy[Any]:
     if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
         return st.booleans()
     if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
-        return st.text(max_size=8)
+        return st.one_of(st.text(max_size=8), st.lists(_SIGNS, max_size=4).map("".join))
     return st.floats(width=32, allow_nan=False)
+
+
+# What means something outside of strings, to protobuf or to who wrote a template.
+_SIGNS = st.sampled_from(
+    ["#", '"', "'", "{", "}", "[", "]", "<", ">", ",", ";", ":", "\\", " ", "x", "TYPE_", "//", "{#", "#}", "%", "$"]
+)
+COMMENTS = st.sampled_from(
+    ["", "\n", "# x", '# 5"', "# don't", "#x, 8 ]", "# [ #x ]", "# TYPE_#x", "# }", "# ${x}", "#}", "# {{ x }} #}",
+     "#%x%", "\n# <<<<<<<", "# ```", "\n# - name: x", "\n#[x]"]
+)  # fmt: skip
+
+
+@st.composite
+def commented(draw: st.DrawFn, text: str) -> str:
+    """``text``, as ``text_format`` prints it over several lines, with comments at the ends of lines."""
+    return "".join(f"{line}{draw(COMMENTS)}\n" for line in text.splitlines())
 
 
 # What people and programs do to a text, piece by piece.

@@ -10,8 +10,8 @@ from google.protobuf.message import Message
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.check.configs import messages, mutated
-from triton_ensembles.check.text.parsed import TextFault
+from tests.check.configs import commented, messages, mutated
+from triton_ensembles.check.text.parsed import HARMLESS, TextFault
 from triton_ensembles.check.text.parser import parse
 from triton_ensembles.triton.model_config import ModelConfig, format_config
 
@@ -27,22 +27,37 @@ output < name: "Y" data_type: TYPE_FP32 dims: [ ] >
 parameters { key: "a" value { string_value: "b\\n" "c" } }
 sequence_batching { direct { minimum_slot_utilization: 1.5e-1 } }
 """
-# Only warned of: Triton takes the last of two map entries, and text that is not UTF-8.
-HARMLESS = {"config-map-key-twice", "config-not-utf8"}
 
 
-@settings(max_examples=150, deadline=None)
-@given(messages())
-def test_what_is_written_is_read_back(message: Message) -> None:
+@settings(max_examples=300)
+@given(messages().map(text_format.MessageToString))
+@example('default_model_filename: "0"\nruntime: "#"\n')
+@example("sequence_batching { control_input { control { fp32_false_true: inf } } }")
+def test_what_is_written_is_read_back(text: str) -> None:
     """Otherwise a correct config.pbtxt gets a fault, or the rules see another model than Triton does."""
-    printed = [text_format.MessageToString(message, as_one_line=one_line) for one_line in (False, True)]
-    for text in (format_config(message), *printed):
-        parsed = parse(text, ModelConfig())
-        assert not parsed.faults, (text, parsed.faults)
+    message = text_format.Parse(text, ModelConfig())
+    for form in (text, format_config(message), text_format.MessageToString(message, as_one_line=True)):
+        assert_read(form, message)
+
+
+@settings(max_examples=300)
+@given(messages().map(text_format.MessageToString).flatmap(commented))
+@example('name: "scale" # 5"\ndynamic_batching {# defaults #}\n}\n')
+@example("sequence_batching { control_input { control { fp32_false_true:\n[inf]\n} } }")
+@example("sequence_batching { control_input { control { bool_false_true:\n[f]\n} } }")
+def test_comments_and_lines_change_nothing(text: str) -> None:
+    """Otherwise a remark in a config.pbtxt makes it a template, or another format."""
+    assert_read(text, text_format.Parse(text, ModelConfig()))
+
+
+def assert_read(text: str, message: Message) -> None:
+    parsed = parse(text, ModelConfig())
+    assert not parsed.refused, (text, parsed.faults)
+    if not parsed.faults:
         assert parsed.message.SerializeToString(deterministic=True) == message.SerializeToString(deterministic=True)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(st.one_of(mutated(CONFIG), st.text(max_size=60)))
 @example("// comment\n")
 def test_what_protobuf_refuses_has_a_fault(text: str) -> None:
@@ -56,7 +71,7 @@ def test_what_protobuf_refuses_has_a_fault(text: str) -> None:
             assert read.SerializeToString(deterministic=True) == parsed.message.SerializeToString(deterministic=True)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(mutated(CONFIG))
 def test_what_protobuf_takes_has_no_fault(text: str) -> None:
     """Otherwise the checker refuses what Triton accepts.

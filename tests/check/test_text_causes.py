@@ -52,8 +52,6 @@ def test_a_placeholder_is_one_fault(tmp_path: Path, value: str) -> None:
     [
         ("dims: [ 4 ]", "dims: [ ${h}, ${w} ]"),
         ("dims: [ 4 ]", "dims: [ {{ h }} {{ w }} ]"),
-        ("dims: [ 4 ]", "dims: [ #h, #w ]"),
-        ("TYPE_FP32", "TYPE_#DTYPE"),
         (BATCH, "max_batch_size: MAX_BATCH"),
         ("dims: [ 4 ]", "dims: [ C, HEIGHT, WIDTH ]"),
         ("dims: [ 4 ]", "dims: ${dims}"),

@@ -9,9 +9,9 @@ from triton_ensembles.check.config_file import ConfigFile
 from triton_ensembles.check.examples import SCALE, ensemble
 from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
+from triton_ensembles.check.text.parsed import HARMLESS
 
 BASE = ensemble(SCALE)
-HARMLESS = {"config-map-key-twice", "config-not-utf8", "config-template-in-string"}
 STRING = 'parameters {{ key: "k", value {{ string_value: "{}" }} }}\n'
 TEXTS = {
     "byte-order-mark": "\ufeff" + BASE,
@@ -57,6 +57,8 @@ TEXTS = {
     "control-character": BASE + "\x01",
     "form-feed": BASE + "\x0c",
     "nothing-nul": BASE + "\0",
+    "comment-like-a-template": BASE + "parameters {# of one #}\n" + 'key: "p" value { string_value: "v" } }\n',
+    "quote-in-a-comment": BASE.replace('platform: "ensemble"', 'platform: "ensemble" # 5"'),
     "placeholder": BASE.replace(": 8", ": ${x}"),
     "placeholder-in-string": BASE + STRING.format("${x}"),
     "placeholder-in-tensor": BASE.replace('name: "X"', 'name: "${x}"').replace('value: "X"', 'value: "${x}"'),

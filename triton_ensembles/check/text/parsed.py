@@ -9,6 +9,10 @@ from google.protobuf.message import Message
 Path = tuple[str | int | bool, ...]  # of a field: names, indices of lists, keys of maps
 
 
+# The rules about what protobuf reads: Triton takes the last of two entries, and text that is not UTF-8.
+HARMLESS = frozenset({"config-map-key-twice", "config-not-utf8", "config-template-in-string"})
+
+
 class TextFault(NamedTuple):
     """A fault of the text itself; ``rule`` is the id of the rule that reports it."""
 
@@ -27,6 +31,11 @@ class Parsed:
     offsets: dict[Path, int] = field(default_factory=dict)
     items: dict[Path, "array[int]"] = field(default_factory=dict)  # the offsets of a list's values, by its path
     damaged: set[Path] = field(default_factory=set)  # whose value is unknown
+
+    @property
+    def refused(self) -> bool:
+        """Whether protobuf refuses the text."""
+        return () in self.damaged or any(fault.rule not in HARMLESS for fault in self.faults)
 
     def offset(self, path: Path) -> int | None:
         """Where the field, entry or item at ``path`` begins; None when the text does not have it."""

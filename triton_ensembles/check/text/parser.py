@@ -26,8 +26,7 @@ from triton_ensembles.check.text.reading import (
 )
 from triton_ensembles.check.text.strays import fields_meant, form_of
 from triton_ensembles.check.text.swapped import SwappedError, swapped_brackets
-from triton_ensembles.check.text.template import has_hashes, unhashed
-from triton_ensembles.check.text.tokens import PAIRS, Kind, Token, brackets_balance
+from triton_ensembles.check.text.tokens import PAIRS, Kind, Token
 from triton_ensembles.check.text.value_reading import ValueReading
 from triton_ensembles.spelling import choices, nearest
 from triton_ensembles.triton.model_config import ModelConfig
@@ -39,23 +38,32 @@ _HYPHENATED = re.compile(r"[A-Za-z]\w*(?:-[A-Za-z]\w*)+(?=\s*[:{\[])")
 
 
 def parse(text: str, message: Message) -> Parsed:
-    """Read ``text`` into ``message`` (empty before)."""
+    """Read ``text`` into ``message`` (empty before).
+
+    What may have been meant is guessed only of a text that protobuf refuses: a comment in which somebody writes
+    ``{{ x }}``, or a string that ends with a bracket, is nobody's template and no mistake.
+    """
+    parsed = _parse(text, message, guesses=False, may_swap=False)
+    if not parsed.refused:
+        return parsed
     if fault := other_format(text):
-        return Parsed(message, [fault], damaged={()})
+        return Parsed(type(message)(), [fault], damaged={()})
     swaps: list[TextFault] = []
     while True:
+        message = type(message)()
+        may_swap = len(swaps) < _MOST_SWAPS and len(text) < _LONGEST_SWAPPED
         try:
-            parsed = _parse(text, message, may_swap=len(swaps) < _MOST_SWAPS and len(text) < _LONGEST_SWAPPED)
+            parsed = _parse(text, message, guesses=True, may_swap=may_swap)
         except SwappedError as swapped:
-            text, message = swapped.text, type(message)()
+            text = swapped.text
             swaps.append(swapped.fault)
         else:
             parsed.faults += swaps
             return parsed
 
 
-def _parse(text: str, message: Message, *, may_swap: bool) -> Parsed:
-    parser = _Parser(unhashed(text) if has_hashes(text, brackets_balance) else text, message, text)
+def _parse(text: str, message: Message, *, guesses: bool, may_swap: bool) -> Parsed:
+    parser = _Parser(text, message, guesses=guesses)
     parser.may_swap = may_swap
     parsed = parser.parsed
     try:

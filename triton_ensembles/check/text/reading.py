@@ -50,12 +50,15 @@ def message_name(field: FieldDescriptor) -> str:
 
 
 class Reading:
-    """``text`` as tokens, and what has become of it so far; ``written`` has the placeholders as in the file."""
+    """``text`` as tokens, and what has become of it so far.
 
-    def __init__(self, text: str, message: Message, written: str) -> None:
+    ``guesses``: whether to look for what protobuf refuses but somebody may have meant, such as placeholders.
+    """
+
+    def __init__(self, text: str, message: Message, *, guesses: bool) -> None:
         self.text = text
-        self.written = written
-        self.tokens = Tokens(text)
+        self.guesses = guesses
+        self.tokens = Tokens(text, placeholders=guesses)
         self.parsed = Parsed(message)
         self._closers: list[str] = []  # what would close the brackets that are open, the outermost first
         self._outer: list[Descriptor] = []  # the messages around the current one, the outermost first
@@ -125,7 +128,7 @@ class Reading:
     def _placeholder(self, path: Path | None) -> None:
         """Take the current token, a placeholder for all of ``path``."""
         token = self.tokens.take()
-        self.placeholders.bare(self.written[token.offset : token.offset + len(token.text)], token.offset)
+        self.placeholders.bare(token.text, token.offset)
         if is_statement(token.text):
             self._template("", 0)
         if path is not None:

@@ -1,7 +1,6 @@
 """Placeholders of templates (shell, Jinja, CMake, printf, ERB …) that were never filled in."""
 
 import re
-from collections.abc import Callable
 
 # protobuf text has none of these outside of strings and comments. The lengths keep the search linear.
 PLACEHOLDER = r"""\$\{\{[^{}\n]{0,200}\}\} | \$\{[^{}\n]{0,200}\} | \$\([^()\n]{0,200}\) | \$[A-Za-z_]\w{0,200}
@@ -14,12 +13,6 @@ _STATEMENT = re.compile(r"\{[%#]|<%(?!=)|\{\{-?\s*(?:[#/^!>]|(?:if|else|end|rang
 _DOUBLED = re.compile(r"\{\{\s*[A-Za-z_]\w*\s*[:\[]\s|\{\{\s*\}\}")
 # In quotes only what is nothing else: "<pad>" is a token, and a chat template is a value.
 _QUOTED = re.compile(r"\$\{[A-Za-z_][\w.]{0,99}\}|\A\s*(?:\{\{\s*[A-Za-z_][\w.]{0,99}\s*\}\}|%[A-Za-z_]\w{0,99}%)\s*\Z")
-# #x of sed scripts, which protobuf takes for a comment: where the comment hides a part of the line's own value.
-_HASHED_TYPE = re.compile(r"^[^#\n]{0,200}TYPE_#[A-Za-z_]", re.MULTILINE)
-_HASHED = re.compile(r"^[^#\n]{0,200}\[[^][#\"'\n]{0,200}(?<=[\[, ])#[A-Za-z_]\w{0,99}[ \t]*[],]", re.MULTILINE)
-_HASH = re.compile(
-    r"(?<=TYPE_)#(?=[A-Za-z_])|(?<=[\[:,])(?P<blank>[ \t]{0,9})#(?=[A-Za-z_]\w{0,99}[ \t]*(?:[],;]|$))", re.MULTILINE
-)
 _WORD = re.compile(r"(?!(?:TYPE|KIND)_|(?:TRUE|FALSE|NULL|NONE|NAN|INF|INFINITY|TODO)\Z)[A-Z][A-Z0-9_]{0,99}\Z")
 # <x> and {x} (str.format of Python), where a number or a string belongs.
 _BRACKETED = re.compile(r"<[ \t]*[A-Za-z_][\w .-]{0,100}>|\{[ \t]*(?:[A-Za-z_][\w.\[\]]{0,100})?(?:![rsa])?[ \t]*\}")
@@ -28,16 +21,6 @@ _BRACKETED = re.compile(r"<[ \t]*[A-Za-z_][\w .-]{0,100}>|\{[ \t]*(?:[A-Za-z_][\
 def may_have_placeholders(text: str) -> bool:
     """A quick look, since most texts have none and are read faster then."""
     return _SIGNS.search(text) is not None
-
-
-def has_hashes(text: str, balances: Callable[[str], bool]) -> bool:
-    """Whether placeholders are written #x, which hides brackets: then they do not balance."""
-    return _HASHED_TYPE.search(text) is not None or (_HASHED.search(text) is not None and not balances(text))
-
-
-def unhashed(text: str) -> str:
-    """``text``, of the same length, with the placeholders ``#x`` as ``$x``."""
-    return _HASH.sub(lambda found: f"{found['blank'] or ''}$", text)
 
 
 def is_statement(placeholder: str) -> bool:

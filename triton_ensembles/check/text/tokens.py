@@ -64,9 +64,9 @@ SCALARS = (Kind.NAME, Kind.INTEGER, Kind.FLOAT, Kind.STRING, Kind.BAD_STRING, Ki
 class Tokens:
     """A cursor over the tokens of ``text``: ``now`` is the one looked at, :meth:`take` moves on."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, placeholders: bool = False) -> None:
         self._text = text
-        self._token = _token(text)
+        self._token = _token(text) if placeholders else _TOKEN
         self._next = 0
         self._line_ends: array[int] | None = None
         self.odd_spaces: list[int] = []  # offsets; protobuf refuses them

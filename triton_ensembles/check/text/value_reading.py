@@ -89,7 +89,8 @@ class ValueReading(Reading):
             return
         names = descriptor.enum_type.values_by_name if descriptor.enum_type else ()
         whole = self._joined(first, names) if names and first.kind is Kind.NAME else None
-        quoted = _QUOTE_INSIDE.match(self.text, first.offset) if first.kind is Kind.STRING else None
+        may_hide_a_quote = self.guesses and first.kind is Kind.STRING
+        quoted = _QUOTE_INSIDE.match(self.text, first.offset) if may_hide_a_quote else None
         if quoted:
             sign = Token(Kind.JUNK, '"', quoted.end(1))
             self._fault("config-bad-string", sign, "there is a quote in this string", "delete it", certain=True)
