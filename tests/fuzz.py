@@ -17,8 +17,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / "reports" / "fuzz.txt"
-# As pytest shows it: each line begins with E and the indentation of the source.
-_FAILED = re.compile(r"^E( +)(?:Failing test case|Falsifying example): (\w+)\(\n((?:E\1 {4}.*\n)+)E\1\)$", re.MULTILINE)
+# As pytest shows it, with a margin: "E", or "|" in a group of exceptions, and the indentation of the source.
+_FAILED = re.compile(
+    r"^([E| ]*)(?:Failing test case|Falsifying example): (\w+)\(\n((?:\1 {4}.*\n)+)\1\)$", re.MULTILINE
+)
 _NO_TESTS = 5  # pytest's exit code
 
 
@@ -26,7 +28,7 @@ def failed_examples(report: str) -> list[str]:
     """The failing examples of a report of pytest, each as the name of its test and an ``@example``."""
     examples = []
     for margin, name, arguments in _FAILED.findall(report):
-        lines = re.sub(f"^E{margin}", "", arguments, flags=re.MULTILINE)
+        lines = re.sub(f"^{re.escape(margin)}", "", arguments, flags=re.MULTILINE)
         examples.append(f"# {name}\n@example(\n{lines})")
     return list(dict.fromkeys(examples))
 
@@ -41,14 +43,13 @@ def fuzz(seconds: float, paths: Sequence[Path], workers: int) -> list[str]:
         seed = secrets.randbelow(2**32)
         print(f"round {rounds}, seed {seed}", flush=True)
         done = _round(seed, paths, workers)
-        examples = [each for each in failed_examples(done.stdout) if each not in failed]
         if done.returncode not in (0, _NO_TESTS):
-            report = "\n\n".join(examples) or done.stdout + done.stderr
-            print(report, flush=True)
+            new = [example for example in failed_examples(done.stdout) if example not in failed]
             KEPT.parent.mkdir(exist_ok=True)
             with KEPT.open("a") as file:
-                file.write(f"# seed {seed}\n{report}\n")
-            failed += examples or [f"# seed {seed}: see {KEPT}"]
+                file.write("\n".join([f"# seed {seed}", *new, done.stdout, done.stderr]))
+            print("\n".join(new) or f"failed as before, or without an example: see {KEPT}", flush=True)
+            failed += new or [f"seed {seed}"]
     return failed
 
 

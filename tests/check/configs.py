@@ -78,7 +78,7 @@ COMMENTS = st.sampled_from(
 @st.composite
 def commented(draw: st.DrawFn, text: str) -> str:
     """``text``, as ``text_format`` prints it over several lines, with comments at the ends of lines."""
-    return "".join(f"{line}{draw(COMMENTS)}\n" for line in text.splitlines())
+    return "".join(f"{line}{draw(COMMENTS)}\n" for line in text.split("\n"))
 
 
 # What people and programs do to a text, piece by piece.

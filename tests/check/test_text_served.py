@@ -6,7 +6,7 @@ import pytest
 
 from tests.check.served import LoadResult, ModelLoader
 from triton_ensembles.check.config_file import ConfigFile
-from triton_ensembles.check.examples import SCALE, ensemble
+from triton_ensembles.check.examples import SCALE, ensemble, python_model
 from triton_ensembles.check.rule import Example
 from triton_ensembles.check.staging_example import stage
 from triton_ensembles.check.text.parsed import HARMLESS
@@ -62,6 +62,9 @@ TEXTS = {
     "placeholder": BASE.replace(": 8", ": ${x}"),
     "placeholder-in-string": BASE + STRING.format("${x}"),
     "placeholder-in-tensor": BASE.replace('name: "X"', 'name: "${x}"').replace('value: "X"', 'value: "${x}"'),
+    "placeholder-that-nobody-asks-for": BASE + 'default_model_filename: "${x}" runtime: "${x}"\n',
+    "platform-beside-a-backend": python_model() + 'platform: "${x}"\n',
+    "runtime-that-is-asked-for": python_model() + 'runtime: "${x}"\n',
     "chat-template": BASE + STRING.format("{% for m in messages %}{{ m }}{% endfor %}"),
     "line-of-dashes": "# ---\n" + BASE,
     "equals-signs": BASE.replace("max_batch_size:", "max_batch_size ="),
@@ -82,6 +85,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LoadResult]:
         return server.load_all(names)
 
 
+@pytest.mark.verdicts
 @pytest.mark.parametrize("name", TEXTS)
 def test_the_server_reads_it_too(name: str, results: dict[str, LoadResult]) -> None:
     """Otherwise the checker and Triton disagree on what is a config.pbtxt."""

@@ -114,9 +114,10 @@ def test_rows_keep_their_places_while_what_they_are_sorted_by_changes(sort: str)
         return [row.model.target_model for row in order.sorted(rows_of("v", [replace(INSTANCE, models=shown)]))]
 
     before = places()
+    draw = random.Random(0)
     for each in shown:
-        each.hits, each.misses, each.in_use = hash(each.hash) % 77, 3, 4
-        each.load_bytes, each.disk_bytes, each.cold_start = hash(each.hash) % 99, 5, None
-        each.last_used, each.state = None, random.choice(list(ModelState))
+        each.hits, each.misses, each.in_use = draw.randrange(77), 3, 4
+        each.load_bytes, each.disk_bytes, each.cold_start = draw.randrange(99), 5, None
+        each.last_used, each.state = None, draw.choice(list(ModelState))
     shown = (*models(51)[50:], *reversed(shown))  # the newcomer's name is the last one
     assert places() == [*before, "tenant-00050.tar.gz"]

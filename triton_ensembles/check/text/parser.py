@@ -70,7 +70,7 @@ def _parse(text: str, message: Message, *, guesses: bool, may_swap: bool) -> Par
         parser.read()
     except NotThisFormatError:
         parsed.damaged.add(())
-        parsed.faults += parser.placeholders.faults()
+        parsed.faults += parser.placeholders.faults(message)
     except TooManyFaultsError:
         parsed.damaged.add(())
         parsed.faults.append(
@@ -91,7 +91,7 @@ class _Parser(ValueReading):
         self._fields(self.parsed.message, (), None)
         if self._structure_lost:
             self.parsed.damaged.add(())
-        self.parsed.faults += self.placeholders.faults()
+        self.parsed.faults += self.placeholders.faults(self.parsed.message)
         self._report_habits()
 
     # --- messages ------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """All placeholders of one config.pbtxt as one fault: a template that was never filled in."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 
@@ -9,6 +10,7 @@ from triton_ensembles.spelling import most_of
 
 BARE, QUOTED = "config-template", "config-template-in-string"
 # Strings of which the server takes each for the name of something that then does not exist.
+# Measured on 2.51.0: beside a backend it asks for no platform, and an ensemble for neither file nor runtime.
 _NAMES = ("name", "platform", "backend", "runtime", "default_model_filename")
 _NAMES_ANYWHERE = ("model_name", "label_filename")
 _CURE = "write the values, or run the program that fills the template in"
@@ -19,18 +21,28 @@ class Placeholders:
 
     def __init__(self) -> None:
         self._seen: dict[str, list[tuple[str, int]]] = {BARE: [], QUOTED: []}
+        self._names: dict[str, tuple[str, int]] = {}  # in fields of the whole message, by the field's name
 
     def bare(self, text: str, offset: int) -> None:
         self._seen[BARE].append((text, offset))
 
     def quoted(self, text: str, offset: int, field: FieldDescriptor, path: Path | None) -> None:
         """A placeholder in a string that is given for ``field`` of the message at ``path``."""
-        named = (path == () and field.name in _NAMES) or field.name in _NAMES_ANYWHERE
-        refused = named or field.cpp_type != FieldDescriptor.CPPTYPE_STRING
+        if path == () and field.name in _NAMES:
+            self._names[field.name] = (text, offset)
+            return
+        refused = field.name in _NAMES_ANYWHERE or field.cpp_type != FieldDescriptor.CPPTYPE_STRING
         self._seen[BARE if refused else QUOTED].append((text, offset))
 
-    def faults(self) -> Iterator[TextFault]:
-        """One at most."""
+    def faults(self, config: Any) -> Iterator[TextFault]:
+        """One at most, of the ModelConfig that was read."""
+        unused = set()
+        if config.backend or "backend" in self._names:
+            unused.add("platform")
+        if config.platform == "ensemble" or config.HasField("ensemble_scheduling"):
+            unused.update(("runtime", "default_model_filename"))
+        for name, place in self._names.items():
+            self._seen[QUOTED if name in unused else BARE].append(place)
         found = sorted(self._seen[BARE] + self._seen[QUOTED], key=lambda item: item[1])
         if found:
             rule = BARE if self._seen[BARE] else QUOTED
