@@ -13,7 +13,7 @@ PLACE_OPTIONS = $(if $(IMAGE),--image $(IMAGE)) $(if $(INSTANCE),--instance $(IN
 OPTIONS = $(WEIGHT_OPTIONS) --target $(TARGET) $(PLACE_OPTIONS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz build-ensembles serve-local gateway image perf bench bench-peers bench-more soak gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean not-gpu
+.PHONY: help setup demo test test-rest test-all verdicts fuzz build-ensembles serve-local gateway image perf bench bench-peers bench-more soak gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean not-gpu
 
 help: ## Show this list
 	@echo 'Usage: make TARGET   (variables: WEIGHTS=auto|pretrained WEIGHTS_DIR=folder ENSEMBLES="bert_trt …" PYTHON=python3.11'
@@ -29,8 +29,20 @@ demo: not-gpu .venv/ready ## Build the leading ensembles or ENSEMBLES, serve the
 	@$(CLI) demo $(OPTIONS)
 
 # The tests start thousands of processes: Python keeps what it compiles, and OpenBLAS' idle threads do not spin.
-test: .venv/ready ## Run the whole test suite (it starts real servers)
-	@env -u PYTHONDONTWRITEBYTECODE OPENBLAS_THREAD_TIMEOUT=4 .venv/bin/python -m pytest -n 4 --dist loadfile
+PYTEST := env -u PYTHONDONTWRITEBYTECODE OPENBLAS_THREAD_TIMEOUT=4 .venv/bin/python -m pytest -n 4 --dist loadfile
+
+test: .venv/ready ## Run the tests: each part of the project, also against real servers (ten minutes on two cores)
+	@$(PYTEST) -m 'not slow' --junitxml=reports/test.xml
+
+test-rest: .venv/ready ## The second half of test-all: the slow tests, and the server's verdicts on file once more
+	@VERDICTS=ask $(PYTEST) -m 'slow or verdicts' --junitxml=reports/test-rest.xml
+
+test-all: ## Run all tests: test, then test-rest
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test-rest
+
+verdicts: .venv/ready ## Ask the real server about all models of tests/check, and write down what it says
+	@VERDICTS=write .venv/bin/python -m pytest -q -m verdicts tests
 
 fuzz: .venv/ready ## Draw new examples for the property tests for SECONDS (3600), and print what fails as an @example
 	@.venv/bin/python -m tests.fuzz --seconds $(or $(SECONDS),3600)

@@ -9,7 +9,9 @@ import pytest
 import tritonclient.http as http
 
 from checkout import BUILD, DIST, ENSEMBLES
+from tests import tiers
 from tests.chain import build_fused_chain
+from tests.check import verdicts
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built, choose
 from triton_ensembles.building.places import Places
@@ -19,47 +21,14 @@ from triton_ensembles.triton.targets import CPU
 
 pytest_plugins = ["pytester", "tests.drawing", "triton_ensembles.pytest_plugin"]
 
-# Several workers share the files (pytest -n N --dist loadfile): those that take longest begin first, so that none of
-# them is left to one worker at the end.
-LONGEST = (
-    "building/test_build.py",
-    "artifacts/test_graphdef_onnx.py",
-    "check/test_parity.py",
-    "backends/test_pytorch.py",
-    "deploy/test_local_endpoint.py",
-    "docs/test_python.py",
-    "ensembles/test_gateway_ensembles.py",
-    "commands/test_any_repository.py",
-    "starter/test_fresh.py",
-    "starter/test_taken_in.py",
-    "building/watching/test_watch.py",
-    "gateway/test_gateway_served.py",
-    "pytest_plugin/test_example_project.py",
-    "pytest_plugin/test_servers.py",
-    "pytest_plugin/test_endpoints.py",
-    "environment/test_packed.py",
-    "endpoint/hosting/test_eviction.py",
-    "perf/test_measure.py",
-    "building/test_environments_served.py",
-    "environment/test_wheels.py",
-    "check/test_sagemaker_served.py",
-    "check/test_scale.py",
-    "commands/test_deploy.py",
-    "tensorrt/test_plans.py",
-    "triton/test_stubs.py",
-    "artifacts/test_resnet50.py",
-    "endpoint/test_command.py",
-    "endpoint/hosting/test_model_cache.py",
-    "endpoint/hosting/test_faults.py",
-    "triton/test_server.py",
-    "benchmarks/test_servers.py",
-    "fused/test_faults.py",
-)
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    first = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: first.get(item.path, len(LONGEST)))
+    tiers.mark_slow(items)
+    tiers.sort(items)
+
+
+def pytest_sessionfinish() -> None:
+    verdicts.write()
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote
 
+from tests.check import verdicts
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.stubs import prepare_stubs
@@ -73,14 +74,24 @@ class ModelLoader:
         return LoadResult(False, f"{said}\n{_said_of(name, server.log)}")
 
     def load_all(self, names: Sequence[str]) -> dict[str, LoadResult]:
-        """Load each; a load over which the server was lost is repeated in a new one (see above)."""
-        results: dict[str, LoadResult] = {}
-        for name in names:
-            results[name] = self.load(name)
-            for _ in range(TRIES - 1):
-                if not results[name].survived:
-                    results[name] = self.load(name)
-        return results
+        """What the server says about each, by what is on file about it (verdicts.py) or by loading it."""
+        return {name: self._on_file(name) or self._asked(name) for name in names}
+
+    def _on_file(self, name: str) -> LoadResult | None:
+        if verdicts.MODE != "read":
+            return None
+        verdict = verdicts.known(verdicts.digest_of(self._repository, name, self._completes))
+        return verdict and LoadResult(verdict["loaded"], verdict["words"])
+
+    def _asked(self, name: str) -> LoadResult:
+        """A load over which the server was lost is repeated in a new one (see above)."""
+        digest = verdicts.digest_of(self._repository, name, self._completes)
+        for _ in range(TRIES):
+            result = self.load(name)
+            if result.survived:
+                verdicts.note(digest, name, result.loaded, result.words, self._logs)
+                break
+        return result
 
     def __enter__(self) -> ModelLoader:
         return self

@@ -76,6 +76,7 @@ def found(repository: Path) -> list[str]:
     return [fault.place.path.split("/")[-3] for fault in check([repository]).faults if fault.rule == RULE]
 
 
+@pytest.mark.verdicts
 @pytest.mark.parametrize("name", CASES)
 def test_the_rule_says_what_the_server_does(name: str, found: list[str], results: dict[str, LoadResult]) -> None:
     """Otherwise a model that its own code contradicts passes check, and no default server loads it."""

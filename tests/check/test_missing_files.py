@@ -83,6 +83,7 @@ def stage(models: Path, name: str, code: tuple[str, str], file: str) -> None:
     (folder / "1/model.py").write_text(MODEL.replace("{body}", body).replace("{top}", top))
 
 
+@pytest.mark.verdicts
 def test_the_server_agrees_on_files(tmp_path: Path) -> None:
     """Otherwise a model whose labels were forgotten is deployed, or one that is right is refused."""
     models = tmp_path / "models"

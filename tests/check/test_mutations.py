@@ -83,6 +83,7 @@ def test_the_checker_never_fails(tmp_path: Path, text: str, version: str) -> Non
         assert not fault.message.startswith("this rule itself failed"), fault
 
 
+@pytest.mark.verdicts
 @pytest.mark.parametrize("text", [ENSEMBLE, MODEL], ids=["ensemble", "model"])
 def test_the_server_agrees_on_changed_models(text: str, tmp_path: Path) -> None:
     """Otherwise the checker passes what Triton refuses, or refuses what Triton loads."""

@@ -34,6 +34,7 @@ LINES = {
 }  # fmt: skip
 
 
+@pytest.mark.verdicts
 def test_the_server_agrees_on_names(tmp_path: Path) -> None:
     """Otherwise a misspelt name is found by the load, or one that numpy has is refused."""
     assert_agreed(LINES, ABOUT, tmp_path, "import numpy as np\n")

@@ -72,6 +72,7 @@ OPERATORS = {
 }
 
 
+@pytest.mark.verdicts
 def test_the_server_agrees_on_operators(tmp_path: Path) -> None:
     """Otherwise a file that ONNX Runtime refuses is deployed, or one that it loads is refused."""
     models = tmp_path / "models"

@@ -34,6 +34,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LoadResult]:
         return server.load_all(names)
 
 
+@pytest.mark.verdicts
 @pytest.mark.parametrize("rule", TESTED, ids=lambda rule: rule.id)
 def test_the_real_server_agrees(rule: Rule, results: dict[str, LoadResult]) -> None:
     """Otherwise the checker refuses what Triton loads, or passes what Triton refuses."""

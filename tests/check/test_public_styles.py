@@ -156,6 +156,7 @@ def errors(repository: Path) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.verdicts
 @pytest.mark.parametrize("name", STYLES)
 def test_what_the_server_accepts_is_no_error(
     name: str, results: dict[str, LoadResult], errors: dict[str, list[str]]

@@ -38,6 +38,7 @@ LINES = {
 }  # fmt: skip
 
 
+@pytest.mark.verdicts
 def test_the_server_agrees_on_names(tmp_path: Path) -> None:
     """Otherwise an import of a laptop's Python is found by the load, or a name that there is is refused."""
     assert_agreed(LINES, {RULE}, tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import torch
 
 from tests.check.packing import faults
@@ -49,6 +50,7 @@ MODELS = {
 }
 
 
+@pytest.mark.verdicts
 def test_the_server_agrees_on_types(tmp_path: Path) -> None:
     """Otherwise a model that answers no request is deployed, or one that works is refused."""
     models = tmp_path / "models"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -103,7 +104,8 @@ def test_it_builds_and_passes_its_own_tests(project: Path) -> None:
     assert (project / "dist" / "cpu" / f"{NAME}.tar.gz").is_file()
 
 
-def test_a_second_one_goes_to_the_same_project_and_nothing_is_overwritten(project: Path) -> None:
+def test_a_second_one_goes_to_the_same_project_and_nothing_is_overwritten(project: Path, tmp_path: Path) -> None:
+    project = shutil.copytree(project, tmp_path / "project")
     before = files(project)
     inner = project / "ensembles" / NAME / "preprocess"
     assert run(inner, "triton_ensembles", "new", "second", "--quiet").stdout.startswith(

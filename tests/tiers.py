@@ -1,0 +1,114 @@
+"""Which tests ``make test`` leaves to ``make test-rest``, and which files begin first.
+
+``make test`` has each part of the project, also against the real server. What takes long and is about one corner of a
+part, or makes large files, waits for the second half of ``make test-all``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+
+SLOW = (
+    "archive/test_clones_served.py",
+    "artifacts/test_dali_pipeline.py",
+    "artifacts/test_graphdef_onnx.py",
+    "artifacts/test_resnet50.py",
+    "backends/test_aoti_package.py",
+    "benchmarks/test_bench.py",
+    "benchmarks/test_more.py",
+    "benchmarks/test_reference.py",
+    "benchmarks/test_servers.py",
+    "benchmarks/test_soak.py",
+    "building/test_build.py::test_building_again_from_nothing_gives_the_same_bytes",
+    "building/test_build.py::test_pretrained_weights_that_are_not_available_fail_the_build_by_name",
+    "building/test_environments_served.py",
+    "check/test_parity.py::test_the_real_server_hangs_or_dies",
+    "check/test_sagemaker_served.py",
+    "deploy/test_fused_in_images.py",
+    "deploy/test_local_endpoint.py::test_the_example_runs",
+    "docs/test_pytest.py",
+    "docs/test_python.py",
+    "endpoint/hosting/test_chaos.py",
+    "endpoint/hosting/test_container_python.py",
+    "endpoint/hosting/test_environments.py",
+    "endpoint/hosting/test_loads_beside_each_other.py",
+    "endpoint/hosting/test_model_processes.py",
+    "endpoint/test_page.py",
+    "ensembles/test_gateway_benchmark.py",
+    "ensembles/test_gateway_ensembles.py",
+    "ensembles/test_resnet_pytorch.py",
+    "ensembles/test_sagemaker.py",
+    "environment/test_for_python.py",
+    "environment/test_packed.py",
+    "environment/test_rattler.py",
+    "environment/test_triton.py",
+    "perf/test_measure.py::test_a_short_sweep_of_all",
+    "perf/test_measure.py::test_windows_are_lengthened_until_requests_are_answered",
+    "planning/test_observed.py",
+    "pytest_plugin/test_example_project.py",
+    "tensorrt/test_gpu_archive.py",
+    "tensorrt/test_plans.py",
+    "test_core.py",
+    "test_project.py",
+    "test_wheel.py",
+    "triton/test_load_failures_served.py",
+)
+
+# Several workers share the files (pytest -n N --dist loadfile): those that take longest begin first, so that none of
+# them is left to one worker at the end.
+LONGEST = (
+    "building/test_build.py",
+    "artifacts/test_graphdef_onnx.py",
+    "check/test_parity.py",
+    "backends/test_pytorch.py",
+    "deploy/test_local_endpoint.py",
+    "docs/test_python.py",
+    "ensembles/test_gateway_ensembles.py",
+    "commands/test_any_repository.py",
+    "starter/test_fresh.py",
+    "starter/test_taken_in.py",
+    "building/watching/test_watch.py",
+    "gateway/test_gateway_served.py",
+    "pytest_plugin/test_example_project.py",
+    "pytest_plugin/test_servers.py",
+    "pytest_plugin/test_endpoints.py",
+    "environment/test_packed.py",
+    "endpoint/hosting/test_eviction.py",
+    "perf/test_measure.py",
+    "building/test_environments_served.py",
+    "environment/test_wheels.py",
+    "check/test_sagemaker_served.py",
+    "check/test_scale.py",
+    "commands/test_deploy.py",
+    "tensorrt/test_plans.py",
+    "triton/test_stubs.py",
+    "artifacts/test_resnet50.py",
+    "endpoint/test_command.py",
+    "endpoint/hosting/test_model_cache.py",
+    "endpoint/hosting/test_faults.py",
+    "triton/test_server.py",
+    "benchmarks/test_servers.py",
+    "fused/test_faults.py",
+)
+
+
+def mark_slow(items: list[pytest.Item]) -> None:
+    """Give the marker ``slow`` to those of :data:`SLOW`."""
+    for entry in SLOW:
+        if not (TESTS / entry.partition("::")[0]).is_file():
+            raise pytest.UsageError(f"tests/tiers.py names {entry}, which does not exist")
+    for item in items:
+        file = item.path.relative_to(TESTS).as_posix() if item.path.is_relative_to(TESTS) else ""
+        name = item.originalname if isinstance(item, pytest.Function) else item.name
+        if file in SLOW or f"{file}::{name}" in SLOW:
+            item.add_marker("slow")
+
+
+def sort(items: list[pytest.Item]) -> None:
+    """In place: the files of :data:`LONGEST` first."""
+    first = {TESTS / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: first.get(item.path, len(LONGEST)))
