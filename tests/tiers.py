@@ -26,6 +26,7 @@ SLOW = (
     "building/test_build.py::test_building_again_from_nothing_gives_the_same_bytes",
     "building/test_build.py::test_pretrained_weights_that_are_not_available_fail_the_build_by_name",
     "building/test_environments_served.py",
+    "check/test_mutations.py::test_the_server_agrees_on_changed_models",
     "check/test_parity.py::test_the_real_server_hangs_or_dies",
     "check/test_sagemaker_served.py",
     "deploy/test_fused_in_images.py",

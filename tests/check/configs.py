@@ -104,11 +104,11 @@ def changed(draw: st.DrawFn, config: Message, most: int = 3) -> Message:
     """A copy of ``config`` with a few of its parts deleted, doubled or given another value."""
     copy: Any = type(config)()
     copy.CopyFrom(config)
-    words = sorted(set(_words(copy)))
+    known = sorted(set(words(copy)))
     for _ in range(draw(st.integers(1, most))):
         parts = list(_parts(copy))
         if parts:
-            _change(draw, *draw(st.sampled_from(parts)), words)
+            _change(draw, *draw(st.sampled_from(parts)), known)
     return copy
 
 
@@ -134,7 +134,7 @@ def _parts(message: Any) -> Iterator[tuple[Any, FieldDescriptor, Any]]:
                 yield from _parts(value)
 
 
-def _words(message: Any) -> Iterator[str]:
+def words(message: Any) -> Iterator[str]:
     for part, field, key in _parts(message):
         if isinstance(key, str):
             yield key

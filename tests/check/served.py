@@ -74,22 +74,23 @@ class ModelLoader:
         return LoadResult(False, f"{said}\n{_said_of(name, server.log)}")
 
     def load_all(self, names: Sequence[str]) -> dict[str, LoadResult]:
-        """What the server says about each, by what is on file about it (verdicts.py) or by loading it."""
-        return {name: self._on_file(name) or self._asked(name) for name in names}
+        """What the server says about each: what is on file about it (verdicts.py), or else by loading it."""
+        return {name: self._verdict(name) for name in names}
 
-    def _on_file(self, name: str) -> LoadResult | None:
-        if verdicts.MODE != "read":
-            return None
-        verdict = verdicts.known(verdicts.digest_of(self._repository, name, self._completes))
-        return verdict and LoadResult(verdict["loaded"], verdict["words"])
-
-    def _asked(self, name: str) -> LoadResult:
-        """A load over which the server was lost is repeated in a new one (see above)."""
+    def _verdict(self, name: str) -> LoadResult:
         digest = verdicts.digest_of(self._repository, name, self._completes)
+        if verdicts.MODE == "read" and (verdict := verdicts.known(digest)):
+            return LoadResult(verdict["loaded"], verdict["words"])
+        result = self.load_surely(name)
+        if result.survived:
+            verdicts.note(digest, name, result.loaded, result.words, self._logs)
+        return result
+
+    def load_surely(self, name: str) -> LoadResult:
+        """As ``load``; a load over which the server was lost is repeated in a new one (see above)."""
         for _ in range(TRIES):
             result = self.load(name)
             if result.survived:
-                verdicts.note(digest, name, result.loaded, result.words, self._logs)
                 break
         return result
 

@@ -10,9 +10,10 @@ from google.protobuf.message import Message
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.check.configs import commented, messages, mutated
+from tests.check.configs import commented, messages, mutated, words
 from triton_ensembles.check.text.parsed import HARMLESS, TextFault
 from triton_ensembles.check.text.parser import parse
+from triton_ensembles.check.text.template import in_quotes
 from triton_ensembles.triton.model_config import ModelConfig, format_config
 
 # protobuf reads some of the odd escape sequences that hypothesis makes, and Python warns of them.
@@ -32,6 +33,7 @@ sequence_batching { direct { minimum_slot_utilization: 1.5e-1 } }
 @settings(max_examples=300)
 @given(messages().map(text_format.MessageToString))
 @example('default_model_filename: "0"\nruntime: "#"\n')
+@example('name: "%A%"\n')
 @example("sequence_batching { control_input { control { fp32_false_true: inf } } }")
 def test_what_is_written_is_read_back(text: str) -> None:
     """Otherwise a correct config.pbtxt gets a fault, or the rules see another model than Triton does."""
@@ -52,7 +54,10 @@ def test_comments_and_lines_change_nothing(text: str) -> None:
 
 def assert_read(text: str, message: Message) -> None:
     parsed = parse(text, ModelConfig())
-    assert not parsed.refused, (text, parsed.faults)
+    if any(in_quotes(word) for word in words(message)):  # which may name what the server does not find
+        assert {fault.rule for fault in parsed.faults} <= {*HARMLESS, "config-template"}, (text, parsed.faults)
+    else:
+        assert not parsed.refused, (text, parsed.faults)
     if not parsed.faults:
         assert parsed.message.SerializeToString(deterministic=True) == message.SerializeToString(deterministic=True)
 

@@ -24,18 +24,22 @@ from triton_ensembles.triton import home
 FILE = Path(__file__).with_name("verdicts.json")
 MODE = os.environ.get("VERDICTS", "read")  # or "ask", "write"
 _LARGEST_TEXT = 100_000  # bytes of a file that may name other models
+_ENGINE = re.compile(rb"onnx|dali|openvino|torch|tensorflow|graphdef")
 _TIME_AND_PROCESS = re.compile(r"\b([EWI])\d{4} [\d:.]+ \d+ ")
 _written: dict[str, Any] = {}
 
 
 @cache
 def judge() -> str:
-    """Who gave the verdicts: the pinned server, its Python, and the backends of this package that it runs."""
-    folders = (Path(home.__file__).with_name("requirements"), Path(triton_ensembles.backends.__file__).parent)
-    content = hashlib.sha256()
-    for folder in folders:
-        _add(content, folder, (".py", ".txt"))
-    return f"Python {sys.version_info.major}.{sys.version_info.minor}, {content.hexdigest()}"
+    """Who gave the verdicts: the pinned server and its Python."""
+    server = _digest(Path(home.__file__).with_name("requirements"))
+    return f"Python {sys.version_info.major}.{sys.version_info.minor}, {server}"
+
+
+@cache
+def _engines() -> bytes:
+    """The backends of this package, which the server runs for some models."""
+    return _digest(Path(triton_ensembles.backends.__file__).parent).encode()
 
 
 @cache
@@ -82,6 +86,8 @@ def digest_of(repository: Path, name: str, completes: bool) -> str:
         folder = repository / waiting.pop()
         _add(content, folder)
         texts = [path.read_bytes() for path in _files(folder) if path.stat().st_size <= _LARGEST_TEXT]
+        if any(_ENGINE.search(text) for text in texts):
+            content.update(_engines())
         named = sorted(other for other in others if any(other.encode() in text for text in texts))
         others.difference_update(named)
         waiting += named
@@ -92,9 +98,15 @@ def _files(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*")) if path.is_file())
 
 
-def _add(content: hashlib._Hash, folder: Path, endings: tuple[str, ...] = ("",)) -> None:
+def _digest(folder: Path) -> str:
+    content = hashlib.sha256()
+    _add(content, folder)
+    return content.hexdigest()[:32]
+
+
+def _add(content: hashlib._Hash, folder: Path) -> None:
     for path in sorted(folder.rglob("*")):
-        if path.name.endswith(endings) and "__pycache__" not in path.parts:
+        if "__pycache__" not in path.parts:
             data = path.read_bytes() if path.is_file() else b""
             content.update(
                 f"\0{path.relative_to(folder.parent)}\0{path.is_file()}\0{len(data)}\0".encode(

@@ -11,7 +11,7 @@ from triton_ensembles.spelling import most_of
 BARE, QUOTED = "config-template", "config-template-in-string"
 # Strings of which the server takes each for the name of something that then does not exist.
 # Measured on 2.51.0: beside a backend it asks for no platform, and an ensemble for neither file nor runtime.
-_NAMES = ("name", "platform", "backend", "runtime", "default_model_filename")
+_NAMES = ("platform", "backend", "runtime", "default_model_filename")
 _NAMES_ANYWHERE = ("model_name", "label_filename")
 _CURE = "write the values, or run the program that fills the template in"
 
