@@ -76,6 +76,15 @@ def test_a_template_is_one_fault_wherever_its_placeholders_are(tmp_path: Path, o
     assert fault.rule in ("config-template", "config-template-in-string")
 
 
+def test_the_name_of_a_template_is_part_of_it(tmp_path: Path) -> None:
+    """Otherwise a template has two faults, one of which is that its name is not its folder's."""
+    named = 'name: "{{ name }}"\n' + MODEL
+    (fault,) = faults(tmp_path, named.replace("max_batch_size: 8", "max_batch_size: {{ batch }}"))
+    assert fault.rule == "config-template" and "{{ name }}" in fault.message
+    (fault,) = faults(tmp_path, named)
+    assert fault.rule == "model-name-differs-from-folder"
+
+
 def test_a_comment_after_a_comma_is_no_placeholder(tmp_path: Path) -> None:
     """Otherwise a config that the server loads is taken for a template."""
     assert not faults(tmp_path, MODEL.replace("dims: [ 4 ]", "dims: [ #first, second\n4 ]"))

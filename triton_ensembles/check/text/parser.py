@@ -91,6 +91,8 @@ class _Parser(ValueReading):
         self._fields(self.parsed.message, (), None)
         if self._structure_lost:
             self.parsed.damaged.add(())
+        if self.placeholders.hide_model_name:
+            self.parsed.damaged.add(("name",))
         self.parsed.faults += self.placeholders.faults(self.parsed.message)
         self._report_habits()
 

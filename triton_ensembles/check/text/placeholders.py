@@ -22,6 +22,7 @@ class Placeholders:
     def __init__(self) -> None:
         self._seen: dict[str, list[tuple[str, int]]] = {BARE: [], QUOTED: []}
         self._names: dict[str, tuple[str, int]] = {}  # in fields of the whole message, by the field's name
+        self._of_model: list[tuple[str, int]] = []  # in its name
 
     def bare(self, text: str, offset: int) -> None:
         self._seen[BARE].append((text, offset))
@@ -34,6 +35,18 @@ class Placeholders:
         refused = field.name in _NAMES_ANYWHERE or field.cpp_type != FieldDescriptor.CPPTYPE_STRING
         self._seen[BARE if refused else QUOTED].append((text, offset))
 
+    def in_model_name(self, text: str, offset: int) -> None:
+        """A placeholder in the name of the model, which is that of its folder where the server loads it.
+
+        By itself it is no fault of the text: a rule compares the two names.
+        """
+        self._of_model.append((text, offset))
+
+    @property
+    def hide_model_name(self) -> bool:
+        """Whether the name of the model is part of a template, so that it is not compared."""
+        return bool(self._of_model and (self._names or any(self._seen.values())))
+
     def faults(self, config: Any) -> Iterator[TextFault]:
         """One at most, of the ModelConfig that was read."""
         unused = set()
@@ -43,8 +56,8 @@ class Placeholders:
             unused.update(("runtime", "default_model_filename"))
         for name, place in self._names.items():
             self._seen[QUOTED if name in unused else BARE].append(place)
-        found = sorted(self._seen[BARE] + self._seen[QUOTED], key=lambda item: item[1])
-        if found:
+        if any(self._seen.values()):
+            found = sorted(self._seen[BARE] + self._seen[QUOTED] + self._of_model, key=lambda item: item[1])
             rule = BARE if self._seen[BARE] else QUOTED
             names = most_of(dict.fromkeys(text[:60] for text, _ in found))
             message = f"this is a template that was never filled in: it still has {names}"

@@ -99,9 +99,10 @@ class ValueReading(Reading):
         taken = [whole or self.tokens.take()]
         while taken[0].kind is Kind.STRING and self.tokens.now.kind in (Kind.STRING, Kind.BAD_STRING):
             taken.append(self.tokens.take())
-        # The name of the model may be that of its folder all the same: a rule of its own compares the two.
-        text = "".join(part.text[1:-1] for part in taken if part.kind is Kind.STRING)
-        if (path, descriptor.name) != ((), "name") and (placeholder := in_quotes(text)):
+        placeholder = in_quotes("".join(part.text[1:-1] for part in taken if part.kind is Kind.STRING))
+        if placeholder and (path, descriptor.name) == ((), "name"):
+            self.placeholders.in_model_name(placeholder, first.offset)
+        elif placeholder:
             self.placeholders.quoted(placeholder, first.offset, descriptor, path)
             self._damage(path, descriptor.name)
             return
