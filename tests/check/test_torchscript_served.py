@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 import torch
 
 from tests.check.packing import faults
@@ -50,7 +49,6 @@ MODELS = {
 }
 
 
-@pytest.mark.verdicts
 def test_the_server_agrees_on_types(tmp_path: Path) -> None:
     """Otherwise a model that answers no request is deployed, or one that works is refused."""
     models = tmp_path / "models"
@@ -63,5 +61,5 @@ def test_the_server_agrees_on_types(tmp_path: Path) -> None:
     found = {Path(each.place.path).relative_to(models).parts[0] for each in errors}
     assert found == {name for name, (*_, good) in MODELS.items() if not good}
     with ModelLoader(models, tmp_path) as server:
-        results = server.load_all(list(MODELS))
+        results = {name: server.load_surely(name) for name in MODELS}  # torch writes its place into its files
     assert {name for name, result in results.items() if not result.loaded} == found
