@@ -42,13 +42,9 @@ def test_growth_is_told_from_models_that_are_loaded(loaded: Callable[[int], int]
 
 
 def test_more_ensembles_than_fit_answer_rightly_and_leave_nothing(tmp_path: Path) -> None:
-    """No request fails, each answer is that of the model that was asked, and the container stays within its budget.
-
-    So short a run says nothing of growth, a machine that does other work nothing of time, and a single look may see a
-    model that grows before the endpoint evicts another for it.
-    """
+    """No request fails, each answer is that of the model that was asked, and the container stays within its budget. So
+    short a run says nothing of growth, and a machine that does other work nothing of time."""
     found = soak(tmp_path, Plan(models=30, requests=40, clients=4, seconds=600), lambda _: None)
-    excused = (" grew from ", " took ", "over the memory budget in 1 of ")
-    assert [fault for fault in found.faults if not any(words in fault for words in excused)] == []
+    assert [fault for fault in found.faults if " grew from " not in fault and " took " not in fault] == []
     assert found.samples[-1].answered == 40
     assert found.figures[0].startswith("40 answers")

@@ -2,7 +2,7 @@
 
 ``make test`` reads verdicts.json and asks the server only about models that are not there. With ``VERDICTS=ask``
 (``make test-all``) the server is asked about every model, and a verdict on file that it no longer gives is a failure.
-``make verdicts`` (``VERDICTS=write``) asks about every model and writes the file anew.
+``make verdicts`` (``VERDICTS=write``) asks about every model and rewrites the file.
 """
 
 from __future__ import annotations

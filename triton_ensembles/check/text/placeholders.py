@@ -38,7 +38,7 @@ class Placeholders:
     def in_model_name(self, text: str, offset: int) -> None:
         """A placeholder in the name of the model, which is that of its folder where the server loads it.
 
-        By itself it is no fault of the text: a rule compares the two names.
+        Alone it is not a fault of the text: a rule compares the two names.
         """
         self._of_model.append((text, offset))
 
