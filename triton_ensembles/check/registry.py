@@ -1,12 +1,12 @@
-"""All the rules: whatever the modules of check/rules/ define."""
+"""All the rules: whatever the modules below check/rules/ define."""
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 from triton_ensembles.check import rules
 from triton_ensembles.check.rule import REGISTERED
 
-for _module in iter_modules(rules.__path__, f"{rules.__name__}."):
+for _module in walk_packages(rules.__path__, f"{rules.__name__}."):
     import_module(_module.name)
 
 RULES_BY_ID = dict(sorted(REGISTERED.items()))
