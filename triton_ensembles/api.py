@@ -59,8 +59,8 @@ def check(paths: StrPath | Iterable[StrPath], *, target: str = "", image: str = 
     from triton_ensembles.triton.destination import Destination
     from triton_ensembles.triton.releases import check_image, check_instance
 
-    given = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
-    if not given:
+    locations = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    if not locations:
         raise EnsembleError("there is nothing to check", cure="name a model repository or an archive")
     if target:
         _refuse_unknown(target)
@@ -68,7 +68,7 @@ def check(paths: StrPath | Iterable[StrPath], *, target: str = "", image: str = 
         check_image(image)
     if instance:
         check_instance(instance)
-    return check_paths(given, Destination(target, instance, image))
+    return check_paths(locations, Destination(target, instance, image))
 
 
 def build(

@@ -81,7 +81,7 @@ class _Commands(click.Group):
             if missing := missing_extra(error, name):
                 return _missing_command(name, missing)
             raise
-        return next(each for each in vars(module).values() if isinstance(each, click.Command))
+        return next(command for command in vars(module).values() if isinstance(command, click.Command))
 
     @override
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:

@@ -40,11 +40,11 @@ def missing_extra(error: ModuleNotFoundError, command: str = "", wanted: str = "
     extra = wanted or COMMANDS.get(command, "")
     extra = extra if extra in bringing else bringing[0]
     cure = f"run: {SETUP}" if IS_CHECKOUT else f"run: pip install 'triton-ensembles[{extra}]'"
-    what = f"{command} needs" if command else "this needs"
-    return EnsembleError(f"{what} the package {module}, which is not installed", cure=cure)
+    subject = f"{command} needs" if command else "this needs"
+    return EnsembleError(f"{subject} the package {module}, which is not installed", cure=cure)
 
 
-def require(extra: str, what: str) -> None:
+def require(extra: str, feature: str) -> None:
     """Raise :class:`EnsembleError` for the first module of ``extra`` that is not installed. None is imported.
 
     Args:
@@ -52,7 +52,7 @@ def require(extra: str, what: str) -> None:
     """
     __tracebackhide__ = True  # from pytest, whose fixtures ask this
     for module in MODULES[extra]:
-        if not _is_installed(module) and (missing := missing_extra(ModuleNotFoundError(name=module), what, extra)):
+        if not _is_installed(module) and (missing := missing_extra(ModuleNotFoundError(name=module), feature, extra)):
             raise missing
 
 

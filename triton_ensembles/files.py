@@ -171,7 +171,7 @@ def parse_json(content: str | bytes) -> Any:
         ValueError: it is none, is nested too deeply, or has so many values that they would fill the memory.
     """
     marks = (content.count(mark if isinstance(content, str) else mark.encode()) for mark in ("[", "{", ","))  # type: ignore[arg-type]
-    if any(found > most for found, most in zip(marks, _MOST_VALUES, strict=True)):
+    if any(count > most for count, most in zip(marks, _MOST_VALUES, strict=True)):
         raise ValueError("it has too many values")
     try:
         return json.loads(content)
@@ -185,8 +185,8 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
     Raises:
         EnsembleError: it is not TOML, or cannot be read in a moment.
     """
-    if found := _LONG_KEY.search(text):
-        line = text.count("\n", 0, found.start()) + 1
+    if match := _LONG_KEY.search(text):
+        line = text.count("\n", 0, match.start()) + 1
         raise EnsembleError("a key of this TOML has more than 100 parts", path=path, line=line, cure="correct the key")
     import tomllib  # most commands read none
 

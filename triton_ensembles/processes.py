@@ -88,13 +88,13 @@ def uninterrupted() -> Iterator[None]:
     if threading.current_thread() is threading.main_thread():  # no other thread runs handlers
         before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
         before = [(number, handler) for number, handler in before if callable(handler)]
-    for each, _ in before:
-        signal.signal(each, lambda number, _frame: came.append(number))
+    for signal_number, _ in before:
+        signal.signal(signal_number, lambda number, _frame: came.append(number))
     try:
         yield
     finally:
-        for each, handler in before:
-            signal.signal(each, handler)
+        for signal_number, handler in before:
+            signal.signal(signal_number, handler)
     for number in came:
         signal.raise_signal(number)
 
@@ -148,7 +148,7 @@ def children(pid: int) -> list[int]:
 
 def descendants(pid: int) -> list[int]:
     """The process ids of all children of ``pid`` and of their children; empty when it has ended."""
-    return [found.id for family in families(pid) for found in family]
+    return [process.id for family in families(pid) for process in family]
 
 
 def is_there(process: Process) -> bool:
@@ -186,48 +186,48 @@ def families(pid: int) -> list[list[Process]]:
     for name in os.listdir("/proc"):  # noqa: PTH208 - a Path for each would take longer than the rest
         if name.isdecimal():
             with contextlib.suppress(OSError):
-                found, parent = _listed(int(name))
-                children.setdefault(parent, []).append(found)
+                listed, parent = _listed(int(name))
+                children.setdefault(parent, []).append(listed)
 
     def family(member: Process) -> list[Process]:
-        return [member, *(found for child in children.get(member.id, ()) for found in family(child))]
+        return [member, *(relative for child in children.get(member.id, ()) for relative in family(child))]
 
     return [family(child) for child in children.get(pid, ())]
 
 
 def with_variable(name: str, value: str) -> list[int]:
     """The process ids of all running processes of this user that were started with this environment variable."""
-    wanted = f"{name}={value}".encode()
-    found = []
+    assignment = f"{name}={value}".encode()
+    pids = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):  # it has ended, or belongs to another user
-            if entry.name.isdecimal() and wanted in (entry / "environ").read_bytes().split(b"\0"):
-                found.append(int(entry.name))
-    return found
+            if entry.name.isdecimal() and assignment in (entry / "environ").read_bytes().split(b"\0"):
+                pids.append(int(entry.name))
+    return pids
 
 
 @contextlib.contextmanager
 def handles(pids: Iterable[int]) -> Iterator[list[int]]:
     """Handles (pidfd) of those processes that are there. A handle stays that of its process when the id is reused."""
     with contextlib.ExitStack() as opened:
-        found = []
+        descriptors = []
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
-                found.append(os.pidfd_open(pid))
-                opened.callback(os.close, found[-1])
-        yield found
+                descriptors.append(os.pidfd_open(pid))
+                opened.callback(os.close, descriptors[-1])
+        yield descriptors
 
 
 def wait_for_handles(waited: Iterable[int], seconds: float) -> list[int]:
     """Wait until these processes have ended, for at most ``seconds`` altogether. Returns the handles of the others."""
     limit = time.monotonic() + seconds
-    left = []
+    waiting = []
     for handle in waited:
         waiter = select.poll()  # not select(): this process may have more than 1024 files open
         waiter.register(handle, select.POLLIN)
         if not waiter.poll(max(0.0, limit - time.monotonic()) * 1000):
-            left.append(handle)
-    return left
+            waiting.append(handle)
+    return waiting
 
 
 def end(process: subprocess.Popen[Any], seconds: float = 5.0) -> None:

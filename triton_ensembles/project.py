@@ -68,12 +68,12 @@ def settings_of(folder: Path) -> tuple[dict[str, Any], str] | None:
 
 
 def _named_in(folder: Path) -> Path | None:
-    found = settings_of(folder)
-    named = found and found[0].get("project")
-    if found is None or named is None:
+    table = settings_of(folder)
+    named = table and table[0].get("project")
+    if table is None or named is None:
         return None
     settings = folder / SETTINGS
-    lines = enumerate(found[1].splitlines(), 1)
+    lines = enumerate(table[1].splitlines(), 1)
     line = next((number for number, line in lines if line.lstrip().startswith("project")), 1)
     if not isinstance(named, str):
         message = f"[tool.{_TABLE}] project must be a text"

@@ -17,8 +17,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     by_key = {_key(name): name for name in names if name != word}
     if exact := by_key.get(_key(word)):
         return exact
-    found = difflib.get_close_matches(_key(word), by_key, n=1, cutoff=_NEAR)
-    return by_key[found[0]] if found else None
+    matches = difflib.get_close_matches(_key(word), by_key, n=1, cutoff=_NEAR)
+    return by_key[matches[0]] if matches else None
 
 
 def choices(known: Iterable[str], most: int = 12) -> str:

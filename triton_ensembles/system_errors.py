@@ -65,4 +65,4 @@ def naming(path: Path) -> Iterator[None]:
 
 def _in_the_way(path: Path) -> Path:
     """The file among the parents of ``path`` that should be a folder."""
-    return next((each for each in reversed(path.parents) if each.exists() and not each.is_dir()), path)
+    return next((parent for parent in reversed(path.parents) if parent.exists() and not parent.is_dir()), path)

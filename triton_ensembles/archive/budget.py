@@ -71,9 +71,9 @@ class Budget:
             message = f"the configs in it have more than {MOST_MARKS:,} brackets, colons and commas together"
             raise ArchiveError("repository-too-large", message)
 
-    def count(self, made: int) -> None:
+    def count(self, size: int) -> None:
         """Count unpacked bytes. ``taken`` are those of the file on disk so far."""
-        self.made += made
+        self.made += size
         if self.made > MOST_BYTES:
             raise ArchiveError("archive-bomb", f"it unpacks to more than {MOST_BYTES >> 30} GiB")
         if self.made > FREE_BYTES and self.made > self.taken * HIGHEST_RATIO:

@@ -125,14 +125,14 @@ def _parsed_config(content: bytes, path: str) -> ModelConfig:
 def _manifest(content: bytes, changes: Changes, names: ModelNames) -> bytes:
     """The manifest of an archive that this project's build has written; any other file of the name as it is."""
     try:
-        found = parse_json(content)
-        original = found["ensemble"]
+        manifest = parse_json(content)
+        original = manifest["ensemble"]
     except (ValueError, LookupError, TypeError):
         return content
-    found |= {"ensemble": changes.name, "clone_of": original}
-    if changes.files and isinstance(artifacts := found.get("artifacts"), dict):
-        found |= _provided(artifacts, changes, names)
-    return (json.dumps(found, indent=2, sort_keys=True) + "\n").encode()
+    manifest |= {"ensemble": changes.name, "clone_of": original}
+    if changes.files and isinstance(artifacts := manifest.get("artifacts"), dict):
+        manifest |= _provided(artifacts, changes, names)
+    return (json.dumps(manifest, indent=2, sort_keys=True) + "\n").encode()
 
 
 def _provided(artifacts: dict[str, Any], changes: Changes, names: ModelNames) -> dict[str, Any]:
@@ -140,8 +140,8 @@ def _provided(artifacts: dict[str, Any], changes: Changes, names: ModelNames) ->
     records = dict(artifacts)
     for path in changes.left_out:
         records.pop(names.in_recipe(path), None)
-    for path, each in changes.files.items():
-        record = {"sha256": each.sha256, "size": each.size, "random": False, "made_from": {}, "facts": {}}
+    for path, file in changes.files.items():
+        record = {"sha256": file.sha256, "size": file.size, "random": False, "made_from": {}, "facts": {}}
         records[names.in_recipe(path)] = record
     is_random = any(isinstance(record, dict) and record.get("random") for record in records.values())
     return {"artifacts": records, "weights": "random" if is_random else "provided"}

@@ -176,8 +176,8 @@ class Original:
 
     def renamed(self, path: str, clone: str, *, is_folder: bool) -> str:
         """The path in ``clone`` of what is at ``path`` in the original."""
-        first, slash, rest = path.partition("/")
-        return f"{self.names.of(first, clone) if slash or is_folder else first}{slash}{rest}"
+        first, slash, inner = path.partition("/")
+        return f"{self.names.of(first, clone) if slash or is_folder else first}{slash}{inner}"
 
     def _segments(self, changes: Changes) -> Iterator[bytes | _Compressed | Replacement]:
         """The clone as a sequence of bytes still to be compressed, of gzip members that only need to be copied, and of

@@ -25,11 +25,11 @@ def read_folder(root: Path) -> Tree:
         while waiting:
             folder = waiting.pop()
             try:
-                found = _listed(root / folder, budget.entries)
+                entries = _listed(root / folder, budget.entries)
             except OSError as error:
                 problems.append(_unreadable(folder, error))
                 continue
-            for item in found:
+            for item in entries:
                 path = join(folder, item.name)
                 budget.take_entry(path)
                 try:
@@ -53,8 +53,8 @@ def read_folder(root: Path) -> Tree:
 def _listed(folder: Path, most: int) -> list[os.DirEntry[str]]:
     """What is in ``folder``, sorted, without files of other tools; no more than one above ``most``."""
     with os.scandir(folder) as items:
-        found = islice((item for item in items if item.name not in _SKIPPED or item.is_dir()), most + 1)
-        return sorted(found, key=lambda item: item.name)
+        entries = islice((item for item in items if item.name not in _SKIPPED or item.is_dir()), most + 1)
+        return sorted(entries, key=lambda item: item.name)
 
 
 def _read(item: os.DirEntry[str], path: str, budget: Budget) -> Entry:

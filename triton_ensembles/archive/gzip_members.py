@@ -35,7 +35,7 @@ class Members:
 def gzip_members(path: Path) -> Members:
     """Look for the members of the archive at ``path``."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        found: list[GzipMember] = []
+        members: list[GzipMember] = []
         crc = 0
         for start, stop in _bounds(data):
             digest = hashlib.sha256()
@@ -43,8 +43,8 @@ def gzip_members(path: Path) -> Members:
                 block = data[at : min(at + _BLOCK, stop)]
                 crc = zlib.crc32(block, crc)
                 digest.update(block)
-            found.append(GzipMember(start, stop - start, digest.digest()))
-    return Members(tuple(found), crc)
+            members.append(GzipMember(start, stop - start, digest.digest()))
+    return Members(tuple(members), crc)
 
 
 def _bounds(data: mmap.mmap) -> Iterator[tuple[int, int]]:

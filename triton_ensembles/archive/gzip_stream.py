@@ -39,12 +39,12 @@ class GzipStream:
 
     def read(self, size: int = -1) -> bytes:
         """Up to ``size`` bytes, fewer when less is available, b"" at the end."""
-        wanted = _CHUNK if size < 0 else size
+        length = _CHUNK if size < 0 else size
         while not self._ended:
             if not self._input and not self._fill():
                 break
             try:
-                made = self._inflate.decompress(self._input, wanted)
+                inflated = self._inflate.decompress(self._input, length)
             except isal_zlib.error as error:  # type: ignore[misc]  # its type stubs have a variable there
                 if self._members and not self._made_in_member:
                     self._ended = True  # gzip, too, ignores trailing bytes as padding
@@ -54,13 +54,13 @@ class GzipStream:
                 reason = re.sub(r"^Error -?\d+ ", "", str(error)).lower()
                 raise ArchiveError("archive-truncated", f"the gzip data is damaged ({reason})") from None
             self._input = self._inflate.unconsumed_tail
-            self._made_in_member += len(made)
-            self._made += len(made)
-            self._budget.count(len(made))
+            self._made_in_member += len(inflated)
+            self._made += len(inflated)
+            self._budget.count(len(inflated))
             if self._inflate.eof:
                 self._next_member()
-            if made:
-                return made
+            if inflated:
+                return inflated
         return b""
 
     def _fill(self) -> bool:

@@ -22,11 +22,11 @@ def one_python(pythons: Mapping[str, str]) -> str:
     Raises:
         EnsembleError: they are for different ones, and the stubs of one server are of one Python.
     """
-    wanted = {name: python for name, python in pythons.items() if python}
-    if len(set(wanted.values())) > 1:
-        named = ", ".join(f"{name} for Python {python}" for name, python in sorted(wanted.items()))
+    chosen = {name: python for name, python in pythons.items() if python}
+    if len(set(chosen.values())) > 1:
+        named = ", ".join(f"{name} for Python {python}" for name, python in sorted(chosen.items()))
         raise EnsembleError(f"one server runs one Python, but {named}", cure="name those of one Python")
-    return next(iter(wanted.values()), "")
+    return next(iter(chosen.values()), "")
 
 
 def _python_of(repository: Path) -> str:

@@ -63,7 +63,7 @@ def model_names(paths: Iterable[str], configs: Mapping[str, str], archive: Path)
     if "" in parsed:
         return ModelNames(frozenset(), "")
     parts = [path.split("/") for path in paths]
-    versions = {each[0] for each in parts if len(each) > 1 and each[1].isdecimal()}
+    versions = {pieces[0] for pieces in parts if len(pieces) > 1 and pieces[1].isdecimal()}
     models = frozenset(parsed) | versions
     if not models:
         raise EnsembleError(

@@ -17,10 +17,10 @@ class RenamedHeader:
         self._info = info
         self._size = info.size
         self._rest: bytes | None = None  # None: it needs more than one block
-        made = self._made("x", info.size)
-        if len(made) == tarfile.BLOCKSIZE:
-            self._rest = made[_NAME:]
-            self._rest_sum = sum(made[_NAME:]) - sum(made[_SUM]) + 8 * ord(" ")
+        header = self._made("x", info.size)
+        if len(header) == tarfile.BLOCKSIZE:
+            self._rest = header[_NAME:]
+            self._rest_sum = sum(header[_NAME:]) - sum(header[_SUM]) + 8 * ord(" ")
 
     def of(self, name: str, size: int) -> bytes:
         """Both of the member in the clone; the size is in bytes."""

@@ -69,12 +69,12 @@ def _pairs(data: bytes) -> list[int]:
 
 
 def _segments(numbers: Iterator[int], budget: Budget) -> Segments:
-    found: Segments = []
+    segments: Segments = []
     end = 0
     for offset, length in zip(numbers, numbers, strict=False):
         budget.take_header(_COST)
         if offset < end or length < 0:
             raise BadHeaderError("bad map of a sparse file")
         end = offset + length
-        found.append((offset, length))
-    return found
+        segments.append((offset, length))
+    return segments

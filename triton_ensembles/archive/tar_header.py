@@ -44,7 +44,7 @@ def parse_header(block: bytes) -> Header:
     name, mode, size, mtime, checksum, type, target, magic, prefix = _FIELDS.unpack(block)
     written = number(checksum)
     if written != _sum(block) - sum(checksum) + 256:  # its own eight bytes count as blanks
-        signed = sum(each - 256 if each > 127 else each for each in block[:148] + block[156:]) + 256
+        signed = sum(byte - 256 if byte > 127 else byte for byte in block[:148] + block[156:]) + 256
         if written != signed:
             raise BadHeaderError("bad checksum")
     path = text(_until_nul(name))
@@ -61,7 +61,7 @@ def parse_records(data: bytes, budget: Budget) -> dict[str, str]:
     Raises:
         ArchiveError: they are damaged, or too many.
     """
-    found: dict[str, str] = {}
+    records: dict[str, str] = {}
     parts: list[bytes] = []
     at = 0
     while at < len(data) and data[at]:
@@ -74,11 +74,11 @@ def parse_records(data: bytes, budget: Budget) -> dict[str, str]:
         if key in _SPARSE_PARTS:
             parts.append(value)
         elif key in _USED or key.startswith(_SPARSE):
-            found[text(key)] = text(value)
+            records[text(key)] = text(value)
         at += length
     if parts:
-        found["GNU.sparse.map"] = text(b",".join(parts))
-    return found
+        records["GNU.sparse.map"] = text(b",".join(parts))
+    return records
 
 
 def decimal(written: str) -> int:

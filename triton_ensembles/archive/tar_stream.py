@@ -175,13 +175,13 @@ class TarStream:
         return block
 
     def _skip(self) -> None:
-        left = self._left + self._padding
+        remaining = self._left + self._padding
         self._left = self._padding = 0
-        while left:
-            skipped = len(self._some(left))
+        while remaining:
+            skipped = len(self._some(remaining))
             if not skipped:
                 raise BadHeaderError("unexpected end of data")
-            left -= skipped
+            remaining -= skipped
 
     def _some(self, most: int) -> bytes:
         """Up to ``most`` bytes, b"" only at the end."""

@@ -81,9 +81,9 @@ def build(
             progress(line)
         store, downloads = Store(places.store), sources or Sources(weights_dir, places.downloads)
         locks = _locks(folder)
-        made = _make(plan, store, downloads, progress, allow_random=allow_random, plans=plans)
-        proof = partial(_prove, plan=plan, places=places, python=made.python, progress=progress) if prove else None
-        _write_archive(plan, places, made, progress, proof)
+        artifacts = _make(plan, store, downloads, progress, allow_random=allow_random, plans=plans)
+        proof = partial(_prove, plan=plan, places=places, python=artifacts.python, progress=progress) if prove else None
+        _write_archive(plan, places, artifacts, progress, proof)
         downloaded = {sha256 for source in _sources_of(plan).values() for sha256 in source.files.values()}
         state = {
             "inputs": digest_of_inputs(plan, engines_from) if _locks(folder) != locks else inputs,
@@ -93,7 +93,7 @@ def build(
         }
         with write_whole(places.state(target.name, plan.name)) as written:
             written.write_text(json.dumps(state, indent=2, sort_keys=True))
-        return built_of(plan.name, target.name, places, state, made.manifest, changed=True)
+        return built_of(plan.name, target.name, places, state, artifacts.manifest, changed=True)
 
 
 def stage_written(
@@ -116,8 +116,8 @@ def stage_written(
         plan = plan_build(folder, target, places.root)
         downloads = Sources(weights_dir, places.downloads)
         plans = find_plans(plan.name, plan.artifacts, target, None, progress)
-        made = _make(plan, Store(places.store), downloads, progress, allow_random=allow_random, plans=plans)
-        made.write(destination)
+        artifacts = _make(plan, Store(places.store), downloads, progress, allow_random=allow_random, plans=plans)
+        artifacts.write(destination)
 
 
 def _locks(folder: Path) -> dict[str, str]:
@@ -141,7 +141,7 @@ def ask_sources(
             return
     except EnsembleError:
         return
-    random = {each.source for each in plan.artifacts if each.random} if allow_random else set()
+    random = {artifact.source for artifact in plan.artifacts if artifact.random} if allow_random else set()
     with places.building(progress):
         for name, source in _sources_of(plan).items():
             try:
@@ -228,10 +228,12 @@ def _content_of(plan: BuildPlan, store: Store, progress: Progress) -> _Content:
         stage_it = partial(stage_fused, plan, fusion=fusion, packages=packages.path)
         engine = onnxruntime_of(packages, store, progress)
         return _Content(stage_it, {"fused": record_of(packages)}, plan.target.python, engine)
-    made = make_environments(plan, store, progress)
-    python = next((each.record["python"] for each in made.values() if each.stub is None), "")
-    records = {name: each.record for name, each in made.items()}
-    return _Content(partial(stage, plan, environments=made), records, plan.target.python or python)
+    environments = make_environments(plan, store, progress)
+    python = next(
+        (environment.record["python"] for environment in environments.values() if environment.stub is None), ""
+    )
+    records = {name: environment.record for name, environment in environments.items()}
+    return _Content(partial(stage, plan, environments=environments), records, plan.target.python or python)
 
 
 def _write_archive(

@@ -46,15 +46,15 @@ def choose(root: Path, names: Sequence[str], *, leading: bool = False) -> list[P
     Args:
         leading: without names, only those whose recipe does not say ``leading = false``, if there are any.
     """
-    found = {folder.name: folder for folder in find_ensembles(root)}
-    if not found:
+    folders = {folder.name: folder for folder in find_ensembles(root)}
+    if not folders:
         raise EnsembleError("there are no ensembles here", path=root, cure="an ensemble is a folder with ensemble.toml")
     for name in names:
-        if name not in found:
-            raise EnsembleError(f"there is no ensemble {name!r}", path=root, cure=f"there are {', '.join(found)}")
+        if name not in folders:
+            raise EnsembleError(f"there is no ensemble {name!r}", path=root, cure=f"there are {', '.join(folders)}")
     if leading and not names:
-        names = [name for name, folder in found.items() if _leads(folder)]
-    return [found[name] for name in dict.fromkeys(names or found)]  # a name may be given twice
+        names = [name for name, folder in folders.items() if _leads(folder)]
+    return [folders[name] for name in dict.fromkeys(names or folders)]  # a name may be given twice
 
 
 def _leads(folder: Path) -> bool:
@@ -70,7 +70,7 @@ def last_built(name: str, target: str, places: Places) -> Built | None:
         state = read_json(places.state(target, name))
         manifest = read_json(places.repository(target, name) / MANIFEST)
         parts = [*manifest["artifacts"].values(), *manifest["environments"].values()]
-        whole = all(isinstance(each, dict) for each in parts) and manifest.keys() >= FACTS
+        whole = all(isinstance(part, dict) for part in parts) and manifest.keys() >= FACTS
         archive = places.archive(target, name)
         if not whole or not archive.is_file() or file_digest(archive) != state["archive"]:
             return None

@@ -40,8 +40,8 @@ def from_folder(folder: Path, name: str, file: str, _scratch: Path, _progress: P
 def from_path(place: PathPlace, root: Path, file: str, *_: object) -> Path:
     """The file where it lies; ``root``: the folder of the project."""
     try:
-        if found := place.file(file, root):
-            return found
+        if path := place.file(file, root):
+            return path
         if not place.folder_or_file(root).is_dir():
             raise UnreachableError("there is no such file or folder")
         raise MissingError(f"it has no {file}")

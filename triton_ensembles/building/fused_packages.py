@@ -57,24 +57,24 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
     target = plan.target
     glibc = (target.release.glibc if target.image else None) or glibc_of_this_machine()
     specs = [(name, read_environment_file(plan.root / each.file)) for name, each in plan.recipe.environments.items()]
-    asked = [requirement for _, spec in specs for requirement in spec.pip_requirements]
-    named = {canonicalize_name(Requirement(each).name) for each in asked}
+    requirements = [requirement for _, spec in specs for requirement in spec.pip_requirements]
+    named = {canonicalize_name(Requirement(each).name) for each in requirements}
     own = [] if "numpy" in named else [f"numpy=={version('numpy')}"]
     engines = {_ENGINES[step.backend] for step in steps if step.backend in _ENGINES}
     bare = sorted(_engine_requirement(name) for name, whole in engines if not whole and name not in named)
     own += sorted(_engine_requirement(name) for name, whole in engines if whole and name not in named)
     if any(step.backend == "dali" for step in steps) and "protobuf" not in named:
         own.append(_engine_requirement("protobuf"))  # the engine reads the pipeline's inputs from its file
-    others = [each for each in _PYTHONS if each != target.python.replace(".", "")]
+    other_pythons = [each for each in _PYTHONS if each != target.python.replace(".", "")]
     exclude = (
         *(glob for each in plan.recipe.environments.values() for glob in each.exclude),
-        *(f"*.cpython-{other}-*" for other in others),
+        *(f"*.cpython-{python}-*" for python in other_pythons),
         *_LEFT_OUT,
     )
 
     lock, bare_lock = (
         Lock(plan.folder, name, target.python, packages, frozen=plan.locked)
-        for name, packages in (("fused", [*asked, *own]), ("fused-engines", bare))
+        for name, packages in (("fused", [*requirements, *own]), ("fused-engines", bare))
     )
 
     def make(output: Path) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
         pins, bare_pins = lock.pins(), bare_lock.pins()
         options: dict[str, Any] = {"python": target.python, "glibc": glibc, "exclude": exclude, "progress": progress}
         try:
-            packages = install_wheels([*asked, *own], output, pins=pins, **options)
+            packages = install_wheels([*requirements, *own], output, pins=pins, **options)
             packages |= install_wheels(bare, output, dependencies=False, pins=bare_pins, **options)
         except WheelError as error:
             for _, spec in specs:
@@ -100,7 +100,7 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
 
     origin = {
         "kind": "fused",
-        "requirements": [asked, own, bare],
+        "requirements": [requirements, own, bare],
         "exclude": exclude,
         "python": target.python,
         "glibc": glibc,
@@ -120,15 +120,15 @@ def record_of(packages: Entry) -> dict[str, Any]:
 
 def onnxruntime_of(packages: Entry, store: Store, progress: Progress) -> Path | None:
     """A folder with the packages' version of ONNX Runtime for the Python that runs this; None for the installed one."""
-    wanted = packages.facts["packages"].get("onnxruntime")
-    if wanted in (None, version("onnxruntime")):
+    pinned = packages.facts["packages"].get("onnxruntime")
+    if pinned in (None, version("onnxruntime")):
         return None
-    requirement = f"onnxruntime=={wanted}"
+    requirement = f"onnxruntime=={pinned}"
 
     def make(output: Path) -> dict[str, Any]:
         output.mkdir()
-        found = install_wheels([requirement], output, python=server_python(), glibc=None, progress=progress)
-        return {"packages": found}
+        versions = install_wheels([requirement], output, python=server_python(), glibc=None, progress=progress)
+        return {"packages": versions}
 
     key = digest({"requirement": requirement, "python": server_python(), "code": environment_code()})
     return store.get_or_make(key, "onnxruntime", make)[0].path
@@ -136,10 +136,10 @@ def onnxruntime_of(packages: Entry, store: Store, progress: Progress) -> Path | 
 
 def _modules(folder: Path) -> list[str]:
     """The packages and modules at the top of a folder."""
-    found = {
+    modules = {
         path.name.partition(".")[0] for path in folder.iterdir() if not path.name.endswith((".dist-info", ".libs"))
     }
-    return sorted(name for name in found if name.isidentifier())
+    return sorted(name for name in modules if name.isidentifier())
 
 
 def _engine_requirement(package: str) -> str:

@@ -52,9 +52,9 @@ def stage_fused(
             if inner.name != CONFIG and not other_version:
                 copy(written, folder / inner)
         (folder / step.version).mkdir(parents=True, exist_ok=True)
-    for path, made in artifacts.items():
+    for path, source_file in artifacts.items():
         step_name, inner_path = path.split("/", 1)
-        place(made, version / STEPS / step_name / inner_path)
+        place(source_file, version / STEPS / step_name / inner_path)
     _write_plan(plan, fusion, model, version)
 
 
@@ -83,7 +83,8 @@ def _write_plan(plan: BuildPlan, fusion: Fusion, model: Path, version: Path) -> 
         batched=ensemble.max_batch_size > 0,
         optional=[tensor.name for tensor in ensemble.input if tensor.optional],
         outputs={
-            each.name: list(each.reshape.shape if each.HasField("reshape") else each.dims) for each in ensemble.output
+            output.name: list(output.reshape.shape if output.HasField("reshape") else output.dims)
+            for output in ensemble.output
         },
         steps=fusion.steps,
         files=files,

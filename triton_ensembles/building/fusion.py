@@ -113,7 +113,7 @@ def _config(
     batching = [model.dynamic_batching for model, _ in uses if model.HasField("dynamic_batching")]
     if batching and config.max_batch_size:
         config.dynamic_batching.max_queue_delay_microseconds = max(
-            each.max_queue_delay_microseconds for each in batching
+            queue.max_queue_delay_microseconds for queue in batching
         )
         for tensor in config.input:  # requests stay apart in the Python backend, and the steps join what they can
             tensor.allow_ragged_batch = -1 in tensor.dims
@@ -157,17 +157,17 @@ def _as_json(message: Message) -> dict[str, Any]:
 
     Source: core r24.10, model_config_utils.cc (ModelConfigToJson).
     """
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for field in message.DESCRIPTOR.fields:
         value = getattr(message, field.name)
         if field.message_type is not None and field.message_type.GetOptions().map_entry:
             inner = field.message_type.fields_by_name["value"].message_type
-            found[field.name] = {key: _as_json(value[key]) if inner else value[key] for key in sorted(value)}
+            fields[field.name] = {key: _as_json(value[key]) if inner else value[key] for key in sorted(value)}
         elif field.is_repeated:
-            found[field.name] = [_value(field, item) for item in value]
+            fields[field.name] = [_value(field, item) for item in value]
         elif message.HasField(field.name) if field.has_presence else True:
-            found[field.name] = _value(field, value)
-    return found
+            fields[field.name] = _value(field, value)
+    return fields
 
 
 def _value(field: FieldDescriptor, value: Any) -> Any:

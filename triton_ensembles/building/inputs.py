@@ -29,9 +29,11 @@ def digest_of_inputs(build: BuildPlan, engines_from: Path | None) -> str:
     Raises:
         EnsembleError: the recipe names a file that does not exist.
     """
-    made = with_needs(build.recipe, build.artifacts)
-    read = {path for artifact in made for path in artifact.project_files}
-    sources = [source for name, source in build.recipe.sources.items() if name in {each.source for each in made}]
+    artifacts = with_needs(build.recipe, build.artifacts)
+    read = {path for artifact in artifacts for path in artifact.project_files}
+    sources = [
+        source for name, source in build.recipe.sources.items() if name in {needed.source for needed in artifacts}
+    ]
     read |= {environment.file for environment in build.recipe.environments.values()}
     for path in sorted(read):
         if not (build.root / path).is_file():
@@ -49,7 +51,7 @@ def digest_of_inputs(build: BuildPlan, engines_from: Path | None) -> str:
             "plans": {path.name: file_digest(path) for path in plans if path.is_file()},
             "reads": {path: file_digest(build.root / path) for path in read},
             "changed": [changed_files(source, build.root) for source in sources],
-            "makers": [maker.identity() for artifact in made for maker in makers_of(artifact)],
+            "makers": [maker.identity() for artifact in artifacts for maker in makers_of(artifact)],
             "weights": [call.identity() for call in derivations(build).values()],
             "building": {path.name: file_digest(path) for path in Path(__file__).parent.glob("*.py")},
             "code": code_of(*_CODE) | (environment_code() if build.recipe.environments else {}),

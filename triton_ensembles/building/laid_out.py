@@ -13,7 +13,7 @@ _UNSAFE = re.compile(r"[^0-9A-Za-z._-]+")  # Triton passes the path of an enviro
 def name_of(path: Path) -> str:
     """``bert`` for ``models/bert``, ``bert.tar.gz`` and ``./bert/``; only letters, digits and ``._-``."""
     name = path.resolve().name
-    suffix = next((each for each in _SUFFIXES if path.is_file() and name.endswith(each)), "")
+    suffix = next((ending for ending in _SUFFIXES if path.is_file() and name.endswith(ending)), "")
     return _UNSAFE.sub("_", name.removesuffix(suffix)).strip(".") or "model"
 
 
@@ -55,7 +55,7 @@ def linked(model: Path, folder: Path) -> Path:
         link = repository / (step or config.name or name_of(path))
         if path.is_dir() and not link.is_symlink():
             link.symlink_to(path)
-            waiting += [(path.parent / each, each) for each in _steps(config)]
+            waiting += [(path.parent / name, name) for name in _steps(config)]
     return repository
 
 

@@ -34,16 +34,16 @@ class Lock:
             one of a lock, or what is asked for is not in it.
     """
 
-    def __init__(self, folder: Path, name: str, python: str, asked: Sequence[str], *, frozen: bool) -> None:
+    def __init__(self, folder: Path, name: str, python: str, requirements: Sequence[str], *, frozen: bool) -> None:
         self.path = folder / f"{name}-python{python}.lock"
-        self._asked = tuple(asked)
+        self._asked = tuple(requirements)
         lines = read_text(self.path, LONGEST_LOCK).splitlines() if self.path.exists() else []
         was = tuple(line.removeprefix(_ASKED) for line in lines if line.startswith(_ASKED))
         fits = bool(lines) and was == self._asked
         self._renewed = bool(lines) and not fits
         self.lines = tuple(line for line in lines if line and not line.startswith("#")) if fits else ()
         self._refuse_damage(lines, python if fits else "")
-        if frozen and not fits and asked:
+        if frozen and not fits and requirements:
             wrong = "was made for other packages than are asked for now" if lines else "is missing"
             raise EnsembleError(
                 f"this lock {wrong}", path=self.path, cure="build without --locked, and commit the lock that it writes"
@@ -51,49 +51,49 @@ class Lock:
 
     def _refuse_damage(self, lines: Sequence[str], python: str) -> None:
         """``python``: of a lock for what is asked for now, which it must hold; "" for another one."""
-        found: dict[str, str] = {}
+        pinned: dict[str, str] = {}
         for number, line in enumerate(lines, 1):
             if not line.strip() or line.startswith("#"):
                 continue
             if not (match := LINE.fullmatch(line)):
                 raise EnsembleError("this is not a line of a lock", path=self.path, line=number, cure=_CURE)
             package = canonicalize_name(match["pip"] or match["conda"])
-            if package in found and match["pip"]:
+            if package in pinned and match["pip"]:
                 raise EnsembleError(f"{package} is in this lock twice", path=self.path, line=number, cure=_CURE)
-            found[package] = match["version"] or ""
+            pinned[package] = match["version"] or ""
         from_conda = any(line.startswith("conda ") for line in lines)
-        for asked in self._asked if python else ():
-            name, wanted = _name_and_versions(asked, python)
+        for requirement in self._asked if python else ():
+            name, allowed = _name_and_versions(requirement, python)
             if name is None or (name in ("python", "pip") and not from_conda):
                 continue
-            if name not in found:
-                raise EnsembleError(f"{asked} is asked for, and this lock lacks it", path=self.path, cure=_CURE)
-            if found[name] and not wanted.contains(found[name], prereleases=True):
-                message = f"{asked} is asked for, and this lock has {name} {found[name]}"
+            if name not in pinned:
+                raise EnsembleError(f"{requirement} is asked for, and this lock lacks it", path=self.path, cure=_CURE)
+            if pinned[name] and not allowed.contains(pinned[name], prereleases=True):
+                message = f"{requirement} is asked for, and this lock has {name} {pinned[name]}"
                 raise EnsembleError(message, path=self.path, cure=_CURE)
 
     def pins(self) -> Pins:
         return Pins(self.lines, source=self.path)
 
-    def write(self, found: Sequence[str], progress: Progress) -> None:
+    def write(self, packages: Sequence[str], progress: Progress) -> None:
         """Note what was found, unless that is what the lock already says."""
-        if self.lines or not found:
+        if self.lines or not packages:
             return
-        self.lines = tuple(sorted(set(found)))
-        text = [_TITLE, *(f"{_ASKED}{each}" for each in self._asked), *self.lines]
+        self.lines = tuple(sorted(set(packages)))
+        text = [_TITLE, *(f"{_ASKED}{requirement}" for requirement in self._asked), *self.lines]
         with write_whole(self.path) as partial:
             partial.write_text("\n".join(text) + "\n", encoding="utf-8")
         why = "renewed, because something else is asked for" if self._renewed else "written"
         progress(f"the lock {self.path.name} is {why}: {len(self.lines)} packages; commit it")
 
 
-def _name_and_versions(asked: str, python: str) -> tuple[str | None, SpecifierSet]:
+def _name_and_versions(written: str, python: str) -> tuple[str | None, SpecifierSet]:
     """What a line of an environment file asks for; None where its marker does not hold for this Python."""
     try:
-        requirement = Requirement(asked)
+        requirement = Requirement(written)
     except InvalidRequirement:  # a match specification of conda, whose solver has seen to the version
-        found = _CONDA_NAME.match(asked)
-        return (canonicalize_name(found[1]) if found else None), SpecifierSet()
+        match = _CONDA_NAME.match(written)
+        return (canonicalize_name(match[1]) if match else None), SpecifierSet()
     environment = {"python_version": python, "python_full_version": f"{python}.99"}
     holds = requirement.marker is None or requirement.marker.evaluate(environment)
     return (canonicalize_name(requirement.name) if holds else None), requirement.specifier

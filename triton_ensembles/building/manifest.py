@@ -30,7 +30,7 @@ def manifest_of(
         "instance": plan.target.instance,
         "triton": plan.target.release.triton,
         "python": python,
-        "weights": weights_origin(plan, [each.record["random"] for each in artifacts.values()]),
-        "artifacts": {path: each.record for path, each in artifacts.items()},
+        "weights": weights_origin(plan, [artifact.record["random"] for artifact in artifacts.values()]),
+        "artifacts": {path: artifact.record for path, artifact in artifacts.items()},
         "environments": dict(environments),
     }

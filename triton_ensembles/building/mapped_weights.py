@@ -32,7 +32,7 @@ LEAST_BYTES = 4 << 20
 
 def map_weights(
     plan: BuildPlan,
-    made: Mapping[str, MadeArtifact],
+    made_files: Mapping[str, MadeArtifact],
     store: Store,
     progress: Progress,
     *,
@@ -49,11 +49,11 @@ def map_weights(
     Raises:
         EnsembleError: an engine cannot load its model.
     """
-    artifacts = dict(made)
+    artifacts = dict(made_files)
     for step, call in derivations(plan, onnxruntime).items():
         model = plan.selected[step]
-        for source in (each for each in model.files if each.path in made):
-            if model.loads == source.name and made[source.path].path.stat().st_size < LEAST_BYTES:
+        for source in (file for file in model.files if file.path in made_files):
+            if model.loads == source.name and made_files[source.path].path.stat().st_size < LEAST_BYTES:
                 continue
             artifacts |= _derive(model, source, artifacts.pop(source.path), call, store, progress, onnxruntime)
     return artifacts
@@ -79,29 +79,29 @@ def derivations(plan: BuildPlan, onnxruntime: Path | None = None) -> dict[str, M
 def _derive(
     model: SelectedModel,
     source: Artifact,
-    made: MadeArtifact,
+    artifact: MadeArtifact,
     call: MakerCall,
     store: Store,
     progress: Progress,
     onnxruntime: Path | None,
 ) -> dict[str, MadeArtifact]:
     def make(output: Path) -> dict[str, Any]:
-        job = Job(output, {source.name: made.path}, source.name, call.options, dali_device="", dali_version="")
+        job = Job(output, {source.name: artifact.path}, source.name, call.options, dali_device="", dali_version="")
         return call.run(job, source.path, progress, packages=onnxruntime)
 
     identity = call.identity()
-    entry, new = store.get_or_make(digest({**identity, "model": made.record["sha256"]}), "weights", make)
+    entry, new = store.get_or_make(digest({**identity, "model": artifact.record["sha256"]}), "weights", make)
     if new:
         progress(f"{source.path}: {call.name}{listed(entry.facts)}")
     made_by = {key: identity[key] for key in ("maker", "options", "tools")}
     loaded = {
-        "random": made.record["random"],
-        "made_from": made.record["made_from"] | {"weights": made_by},
-        "facts": made.record["facts"] | entry.facts,
+        "random": artifact.record["random"],
+        "made_from": artifact.record["made_from"] | {"weights": made_by},
+        "facts": artifact.record["facts"] | entry.facts,
     }
     beside = {
-        "random": made.record["random"],
-        "made_from": {**made_by, "source": {source.name: made.record["sha256"]}, "reads": {}},
+        "random": artifact.record["random"],
+        "made_from": {**made_by, "source": {source.name: artifact.record["sha256"]}, "reads": {}},
         "facts": {},
     }
     files = {}
@@ -115,6 +115,6 @@ def _derive(
 def _version(folder: Path | None) -> str:
     if folder is None:
         return version("onnxruntime")
-    for found in distributions(name="onnxruntime", path=[str(folder)]):
-        return found.version
+    for package in distributions(name="onnxruntime", path=[str(folder)]):
+        return package.version
     raise EnsembleError("this folder has no ONNX Runtime to map weights with", path=folder)

@@ -65,25 +65,25 @@ def written_backend(config: ModelConfig) -> str:
 
 def with_needs(recipe: Recipe, artifacts: Iterable[Artifact]) -> tuple[Artifact, ...]:
     """``artifacts`` and everything that they are made from, in the recipe's order."""
-    wanted = {each.path for each in artifacts}
-    for each in reversed(recipe.artifacts):
-        if each.path in wanted and each.needs:
-            wanted.add(each.needs)
-    return tuple(each for each in recipe.artifacts if each.path in wanted)
+    paths = {artifact.path for artifact in artifacts}
+    for artifact in reversed(recipe.artifacts):
+        if artifact.path in paths and artifact.needs:
+            paths.add(artifact.needs)
+    return tuple(artifact for artifact in recipe.artifacts if artifact.path in paths)
 
 
 def _select(recipe: Recipe, step: str, config: ModelConfig, target: Target) -> SelectedModel:
     engine = recipe.engines.get(step) if target.chooses_engines else None
     written = written_backend(config)
-    wanted = engine.backend if engine else written
-    if wanted in target.backends and (file := recipe.model_for(step, wanted)):
-        return SelectedModel(_in_all_versions(recipe, file), wanted, engine)
+    chosen = engine.backend if engine else written
+    if chosen in target.backends and (file := recipe.model_for(step, chosen)):
+        return SelectedModel(_in_all_versions(recipe, file), chosen, engine)
     for file in recipe.models_of(step):
         for backend in target.backends:
             if file.path.endswith(MODEL_FILES[backend]):
                 return SelectedModel(_in_all_versions(recipe, file), backend, engine, instead_of=written)
     raise EnsembleError(
-        f"{target.server} cannot run the step {step}: it has no backend {wanted}, and the recipe makes no file for its "
+        f"{target.server} cannot run the step {step}: it has no backend {chosen}, and the recipe makes no file for its "
         f"backends ({', '.join(target.backends)})",
         cure="add [[artifacts]] in a format that one of them loads",
     )
@@ -91,11 +91,11 @@ def _select(recipe: Recipe, step: str, config: ModelConfig, target: Target) -> S
 
 def _in_all_versions(recipe: Recipe, file: Artifact) -> tuple[Artifact, ...]:
     """``file`` of each version of its step. A config names one file for all versions."""
-    files = tuple(each for each in recipe.models_of(file.step) if each.name == file.name)
-    for other in recipe.models_of(file.step):
-        if other.version not in {each.version for each in files}:
+    files = tuple(model for model in recipe.models_of(file.step) if model.name == file.name)
+    for model in recipe.models_of(file.step):
+        if model.version not in {model.version for model in files}:
             raise EnsembleError(
-                f"version {other.version} of the step {file.step} has no {file.name}, which version {file.version} has",
-                cure=f"make {file.step}/{other.version}/{file.name}, too: Triton loads the same file of each version",
+                f"version {model.version} of the step {file.step} has no {file.name}, which version {file.version} has",
+                cure=f"make {file.step}/{model.version}/{file.name}, too: Triton loads the same file of each version",
             )
     return files

@@ -30,7 +30,7 @@ class Packed:
     changed: bool
 
 
-def pack(found: Served, archive: Path, progress: Progress, *, proof_log: Path | None = None) -> Packed:
+def pack(source: Served, archive: Path, progress: Progress, *, proof_log: Path | None = None) -> Packed:
     """Write ``archive`` with everything in the repository but files of tools (.git, __pycache__) and example requests.
 
     Links become what they lead to, because SageMaker refuses archives with links.
@@ -42,7 +42,7 @@ def pack(found: Served, archive: Path, progress: Progress, *, proof_log: Path | 
         EnsembleError: there is more than an archive may hold, ``check`` finds errors in it, or it does not load. A
             previous one is unchanged.
     """
-    content = list(_content(found))
+    content = list(_content(source))
     before = file_digest(archive) if archive.is_file() else ""
     archive.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=archive.parent, prefix=f".{archive.name}.") as scratch:
@@ -54,32 +54,32 @@ def pack(found: Served, archive: Path, progress: Progress, *, proof_log: Path | 
             else:
                 place(path, staged / inner)
         write_archive(staged, new, progress=progress)
-        refuse_faults(new, here(), f"the archive of {shown(found.path)} has faults, so it was not written", archive)
+        refuse_faults(new, here(), f"the archive of {shown(source.path)} has faults, so it was not written", archive)
         if proof_log:
-            prove(new, archive, found.python, proof_log, progress)
+            prove(new, archive, source.python, proof_log, progress)
         new.replace(archive)
     sha256 = file_digest(archive)
     return Packed(archive, sha256, changed=sha256 != before)
 
 
-def _content(found: Served) -> Iterator[tuple[str, Path]]:
+def _content(source: Served) -> Iterator[tuple[str, Path]]:
     """Each file and folder that is packed, by its path in the archive; the folder of a folder comes before it."""
-    examples = {f"{top}/{EXAMPLES}" for top in found.tops}
+    examples = {f"{top}/{EXAMPLES}" for top in source.tops}
     budget = Budget()
-    waiting: list[tuple[str, str, tuple[str, ...]]] = [("", os.path.realpath(found.repository), ())]
+    waiting: list[tuple[str, str, tuple[str, ...]]] = [("", os.path.realpath(source.repository), ())]
     while waiting:
         folder, real, above = waiting.pop()
         if real in above:
-            raise EnsembleError("this link leads to a folder that it is in", path=found.repository / folder)
+            raise EnsembleError("this link leads to a folder that it is in", path=source.repository / folder)
         with os.scandir(real) as items:
             children = sorted(items, key=lambda each: each.name)
         if not folder:
-            _refuse_many_models(found, sum(each.is_dir() for each in children))
+            _refuse_many_models(source, sum(each.is_dir() for each in children))
         for child in children:
             inner = f"{folder}/{child.name}" if folder else child.name
             if child.name in _LEFT_OUT or child.name.endswith(".pyc") or inner in examples:
                 continue
-            path, shown_path = Path(child.path), found.repository / inner
+            path, shown_path = Path(child.path), source.repository / inner
             if not path.exists():
                 cure = "remove it, or put the file there"
                 raise EnsembleError("this link leads to nothing", path=shown_path, cure=cure)
@@ -89,18 +89,18 @@ def _content(found: Served) -> Iterator[tuple[str, Path]]:
                 budget.take_entry(inner)  # before any is copied: links can make a few folders into any number
             except ArchiveError as error:
                 message = f"this cannot be an archive: {error.message}"
-                raise EnsembleError(message, path=found.path, cure="remove what the models do not need") from None
+                raise EnsembleError(message, path=source.path, cure="remove what the models do not need") from None
             yield inner, path
             if path.is_dir():
                 below = os.path.realpath(path) if child.is_symlink() else child.path
                 waiting.append((inner, below, (*above, real)))
 
 
-def _refuse_many_models(found: Served, folders: int) -> None:
+def _refuse_many_models(source: Served, folders: int) -> None:
     if folders > MOST_MODELS:
         raise EnsembleError(
             f"there are {folders} folders here, each of which is a model, and an archive with more than {MOST_MODELS} "
             "cannot be checked",
-            path=found.path,
+            path=source.path,
             cure="pack each ensemble by itself, with its steps",
         )

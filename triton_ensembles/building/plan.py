@@ -60,14 +60,18 @@ class BuildPlan:
 
         A DAG may have thousands of steps of one model, so they are looked for once.
         """
-        found = {
-            name: {int(each.name) for each in (self.folder / name).iterdir() if each.name.isdecimal() and each.is_dir()}
+        versions = {
+            name: {
+                int(folder.name)
+                for folder in (self.folder / name).iterdir()
+                if folder.name.isdecimal() and folder.is_dir()
+            }
             for name in self.configs
         }
         for artifact in self.artifacts:
-            if artifact.step in found and artifact.version.isdecimal():
-                found[artifact.step].add(int(artifact.version))
-        return found
+            if artifact.step in versions and artifact.version.isdecimal():
+                versions[artifact.step].add(int(artifact.version))
+        return versions
 
     def descriptions(self) -> Iterator[str]:
         """What the target decided: the backend and the file of each step with a model file, and what is not as the
@@ -116,8 +120,8 @@ def _of_the_dag(plan: BuildPlan, ensemble: str) -> Iterator[Artifact]:
 
 def version_of(plan: BuildPlan, use: Any) -> int:
     """The version of a model that a step of the DAG runs: the one that it names, or the latest."""
-    found = plan.versions[plan.folders[use.model_name]]
-    return use.model_version if use.model_version in found else max(found, default=1)
+    versions = plan.versions[plan.folders[use.model_name]]
+    return use.model_version if use.model_version in versions else max(versions, default=1)
 
 
 def _refuse_unknown_steps(folder: Path, recipe: Recipe, configs: Mapping[str, ModelConfig]) -> None:
@@ -144,8 +148,8 @@ def find_ensemble(folder: Path, configs: Mapping[str, ModelConfig]) -> str:
     """The one model that is an ensemble. Raises :class:`EnsembleError` when there are none or several."""
     names = [name for name, config in configs.items() if config.platform == "ensemble"]
     if len(names) != 1:
-        found = f"{len(names)} ({', '.join(names)})" if names else "none"
-        raise EnsembleError(f'exactly one model must have platform: "ensemble", found {found}', path=folder)
+        count = f"{len(names)} ({', '.join(names)})" if names else "none"
+        raise EnsembleError(f'exactly one model must have platform: "ensemble", found {count}', path=folder)
     return names[0]
 
 
@@ -156,7 +160,7 @@ def read_inputs(folder: Path, root: Path) -> list[Path]:
     except EnsembleError:
         return []
     named = {path for artifact in recipe.artifacts for path in artifact.reads}
-    return [root / path for path in sorted(named | {each.file for each in recipe.environments.values()})]
+    return [root / path for path in sorted(named | {environment.file for environment in recipe.environments.values()})]
 
 
 def written_paths(folder: Path, model: str = "") -> list[Path]:

@@ -45,7 +45,7 @@ def prove(archive: Path, shown_as: Path, python: str, log: Path, progress: Progr
             progress(f"the server ended while it loaded {archive.name}; trying once more")
         if reasons:
             # Named as in the archive, not by the folder that they were unpacked into.
-            reasons = [each.replace(f"{model}::", "").replace(f"{model}/", "") for each in reasons]
+            reasons = [reason.replace(f"{model}::", "").replace(f"{model}/", "") for reason in reasons]
             raise EnsembleError(
                 "the archive does not load, so it was not put there:\n  " + "\n  ".join(reasons),
                 path=shown_as,

@@ -32,21 +32,21 @@ def find_unneeded(places: Places, days: float | None = None) -> list[Unneeded]:
         days: of archives that are older than this, what they were made with is not needed either.
     """
     needed = set(_needed(places, days))
-    found = [
+    unneeded = [
         Unneeded(path, _freed(path))
         for folder in (places.store, places.downloads)
         if folder.is_dir()
         for path in sorted(folder.iterdir())
         if path.suffix != ".lock" and path.name not in needed
     ]
-    return sorted(found, key=lambda each: each.size, reverse=True)
+    return sorted(unneeded, key=lambda each: each.size, reverse=True)
 
 
 def prune(unneeded: list[Unneeded]) -> None:
     """Remove them, with their locks."""
-    for each in unneeded:
-        remove(each.path)
-        remove(each.path.with_name(f"{each.path.name}.lock"))
+    for item in unneeded:
+        remove(item.path)
+        remove(item.path.with_name(f"{item.path.name}.lock"))
 
 
 def _needed(places: Places, days: float | None) -> Iterator[str]:

@@ -117,12 +117,12 @@ def server_of(
     """
     refuse_shared_names(all_served)
     return TritonServer(
-        [each.repository for each in all_served],
+        [source.repository for source in all_served],
         ports=ports,
         arguments=arguments,
-        completes=not all(each.is_complete for each in all_served),
+        completes=not all(source.is_complete for source in all_served),
         log=log,
-        python=one_python({each.name: each.python for each in all_served}),
+        python=one_python({source.name: source.python for source in all_served}),
         progress=progress,
     )
 
@@ -134,12 +134,12 @@ def refuse_shared_names(all_served: Sequence[Served]) -> None:
         EnsembleError: two of the repositories have a model of the same name.
     """
     owners: dict[str, Served] = {}
-    for each in all_served:
-        for model in each.models:
-            other = owners.setdefault(model, each)
-            if other is not each:
+    for source in all_served:
+        for model in source.models:
+            owner = owners.setdefault(model, source)
+            if owner is not source:
                 raise EnsembleError(
-                    f"{shown(other.path)} and {shown(each.path)} both have a model {model!r}, and a server loads "
+                    f"{shown(owner.path)} and {shown(source.path)} both have a model {model!r}, and a server loads "
                     "neither of two models of one name",
                     cure="serve them one at a time, or as archives of an endpoint, where each has names of its own",
                 )
@@ -153,7 +153,7 @@ def here() -> Destination:
 def refuse_no_repository(path: Path) -> None:
     """Raises :class:`EnsembleError` unless ``path`` is one model repository, one model, or a file."""
     if path.is_dir() and not is_repository(path):
-        several = [shown(each.path) for each in find_repositories(path)]
+        several = [shown(repository.path) for repository in find_repositories(path)]
         if several:
             raise EnsembleError(
                 f"there are several here: {listed(several)}", path=path, cure="name those that you want"
@@ -179,10 +179,10 @@ def built_of(folder: Path, progress: Progress) -> Built:
 
 def _served(name: str, path: Path, repository: Path, read: Sequence[Repository] | None = None) -> Served:
     """``read``: what packed environments are looked for in, unless a manifest says which Python is needed."""
-    folders = [repository / each for each in _folders(repository) if _is_model(repository / each)]
-    configs = [read_config(each / CONFIG) for each in folders if (each / CONFIG).is_file()]
+    folders = [repository / folder for folder in _folders(repository) if _is_model(repository / folder)]
+    configs = [read_config(folder / CONFIG) for folder in folders if (folder / CONFIG).is_file()]
     steps = {step.model_name for config in configs for step in config.ensemble_scheduling.step}
-    models = tuple(each.name for each in folders)
+    models = tuple(folder.name for folder in folders)
     manifest = _manifest(repository)
     python = manifest.get("python")
     return Served(
@@ -200,7 +200,7 @@ def _served(name: str, path: Path, repository: Path, read: Sequence[Repository] 
 
 def _folders(path: Path) -> list[str]:
     with os.scandir(path) as children:
-        return sorted(each.name for each in children if each.is_dir())
+        return sorted(child.name for child in children if child.is_dir())
 
 
 def _is_model(folder: Path) -> bool:
@@ -210,18 +210,18 @@ def _is_model(folder: Path) -> bool:
 def _manifest(repository: Path) -> dict[str, Any]:
     """The manifest.json of an archive; empty without one, and where the file is something else."""
     try:
-        found = read_json(repository / MANIFEST)
+        manifest = read_json(repository / MANIFEST)
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return manifest if isinstance(manifest, dict) else {}
 
 
 def _python_of_environments(repositories: Sequence[Repository]) -> str:
     """The Python of the packed environments, for steps that bring no stub; "" without any, or if they differ."""
-    found = set()
+    pythons = set()
     for model in (model for repository in repositories for model in repository.models_read):
         with contextlib.suppress(UnknownValueError):
             environment = None if has_stub(model) else environment_of(model)
             if environment and len(environment.pythons) == 1:
-                found.add(environment.pythons[0])
-    return found.pop() if len(found) == 1 else ""
+                pythons.add(environment.pythons[0])
+    return pythons.pop() if len(pythons) == 1 else ""

@@ -64,8 +64,8 @@ class Sources:
         key = f"{name} {source.model_dump_json()}"
         if key not in self._found:
             try:
-                found = fetch(name, source, root=root, folder=self.folder, cache=self.cache, progress=progress)
-                self._found[key] = found
+                files = fetch(name, source, root=root, folder=self.folder, cache=self.cache, progress=progress)
+                self._found[key] = files
             except EnsembleError as error:
                 self._found[key] = error
         known = self._found[key]
@@ -92,14 +92,14 @@ def fetch(
         SourceError: the recipe names a file by its path whose content has changed, and no other place has the file.
     """
     with locked(cache / f"{name}.lock", progress):
-        found: dict[str, Path] = {}
+        files: dict[str, Path] = {}
         for file, sha256 in source.files.items():
             near = chain(_at_paths(source, file, root), [cache / sha256])
-            if path := next((each for each in near if each.is_file() and file_digest(each) == sha256), None):
-                found[file] = path
+            if path := next((kept for kept in near if kept.is_file() and file_digest(kept) == sha256), None):
+                files[file] = path
         reasons: dict[str, list[tuple[str, MissingError]]] = {file: [] for file in source.files}
         for place, download, stays in _places(name, source, folder, root):
-            missing = [file for file in source.files if file not in found]
+            missing = [file for file in source.files if file not in files]
             if not missing:
                 break
             progress(f"{name}: looking for {', '.join(missing)} in {place}")
@@ -110,17 +110,17 @@ def fetch(
                         _verify(path, file, source.files[file], stays=stays)
                     except MissingError as reason:
                         if isinstance(reason, UnreachableError):
-                            for each in missing:
-                                reasons[each].append((place, reason))
+                            for unreached in missing:
+                                reasons[unreached].append((place, reason))
                             break
                         reasons[file].append((place, reason))
                         continue
-                    found[file] = path if stays else _keep(path, cache / source.files[file])
-                    progress(f"{name}/{file}: {found[file].stat().st_size / 1e6:.1f} MB from {place}")
+                    files[file] = path if stays else _keep(path, cache / source.files[file])
+                    progress(f"{name}/{file}: {files[file].stat().st_size / 1e6:.1f} MB from {place}")
     for file in source.files:
-        if file not in found:
+        if file not in files:
             raise _unavailable(name, source, file, reasons[file])
-    return found
+    return files
 
 
 def changed_files(source: Source, root: Path) -> dict[str, str]:
@@ -146,17 +146,17 @@ def _at_paths(source: Source, file: str, root: Path) -> Iterator[Path]:
                 continue
 
 
-def _verify(found: Path, file: str, sha256: str, *, stays: bool) -> None:
-    if (actual := file_digest(found)) == sha256:
+def _verify(path: Path, file: str, sha256: str, *, stays: bool) -> None:
+    if (actual := file_digest(path)) == sha256:
         return
     message = f"the sha256 of {file} is {actual[:12]}…, and the recipe has {sha256[:12]}…"
     raise _ChangedError(message, actual) if stays else MissingError(message)
 
 
 def _unavailable(name: str, source: Source, file: str, reasons: list[tuple[str, MissingError]]) -> SourceError:
-    what = "could not be downloaded" if source.has_address else "cannot be used"
+    failure = "could not be downloaded" if source.has_address else "cannot be used"
     why = "; ".join(f"{place}: {reason}" for place, reason in reasons)
-    message = f"the source file {name}/{file} {what} ({why})"
+    message = f"the source file {name}/{file} {failure} ({why})"
     error: SourceError
     if changed := next((reason for _, reason in reasons if isinstance(reason, _ChangedError)), None):
         cure = f'if it is the right file, write "{file}" = "{changed.actual}" into the recipe'
@@ -169,9 +169,9 @@ def _unavailable(name: str, source: Source, file: str, reasons: list[tuple[str, 
     return error
 
 
-def _keep(found: Path, kept: Path) -> Path:
+def _keep(path: Path, kept: Path) -> Path:
     with write_whole(kept) as copy:
-        shutil.copyfile(found, copy)
+        shutil.copyfile(path, copy)
     return kept
 
 

@@ -42,12 +42,12 @@ def stage(
             copy(file, destination / file.relative_to(plan.folder))
     models = {step: config.name for step, config in plan.configs.items()}
     for name, environment in environments.items():
-        wanted = plan.recipe.environments[name]
-        if kind_for(wanted, plan.target) == "wheels":
+        spec = plan.recipe.environments[name]
+        if kind_for(spec, plan.target) == "wheels":
             for step in environment.steps:
                 _place_wheels(environment.path, destination / models[step], plan.folder / step)
         else:
-            place(environment.path, destination / environment_member(name, wanted, plan.target, models))
+            place(environment.path, destination / environment_member(name, spec, plan.target, models))
         if environment.stub:
             for step in environment.steps:
                 shutil.copy2(environment.stub, destination / models[step] / STUB)

@@ -29,7 +29,7 @@ _DYNAMIC = frozenset(("__import__", "exec", "eval", "importlib", "imp", "pkgutil
 
 
 def make_wheels(
-    wanted: Environment, plan: BuildPlan, store: Store, code: Mapping[str, str], progress: Progress
+    environment: Environment, plan: BuildPlan, store: Store, code: Mapping[str, str], progress: Progress
 ) -> Entry:
     """The wheels of an environment file in a folder of ``store``, for the Python of the target's server.
 
@@ -39,20 +39,24 @@ def make_wheels(
     Raises:
         EnsembleError: no wheel brings a package; it names the line of the environment file.
     """
-    file, target = plan.root / wanted.file, plan.target
+    file, target = plan.root / environment.file, plan.target
     spec = read_environment_file(file)
     python = target.python or server_python()
     glibc = (target.release.glibc if target.image else None) or glibc_of_this_machine()
-    requirements = [each for each in spec.pip_requirements if canonicalize_name(Requirement(each).name) != "numpy"]
+    requirements = [
+        requirement
+        for requirement in spec.pip_requirements
+        if canonicalize_name(Requirement(requirement).name) != "numpy"
+    ]
     if spec.python not in (None, python):
-        progress(f"{wanted.file}: the wheels are for Python {python}, that of {target.server}, not {spec.python}")
+        progress(f"{environment.file}: the wheels are for Python {python}, that of {target.server}, not {spec.python}")
 
     lock = Lock(plan.folder, f"{file.stem}-wheels", python, requirements, frozen=plan.locked)
 
     def make(output: Path) -> dict[str, Any]:
         output.mkdir()
         pins = lock.pins()
-        exclude = (*wanted.exclude, *_NUMPY)
+        exclude = (*environment.exclude, *_NUMPY)
         try:
             packages = install_wheels(
                 requirements, output, python=python, glibc=glibc, exclude=exclude, pins=pins, progress=progress
@@ -66,7 +70,7 @@ def make_wheels(
     origin = {
         "kind": "wheels",
         "requirements": requirements,
-        "exclude": wanted.exclude,
+        "exclude": environment.exclude,
         "python": python,
         "glibc": glibc,
         "lock": lock.lines,
@@ -77,21 +81,23 @@ def make_wheels(
     return entry
 
 
-def steps_that_import(wheels: Path, wanted: Environment, plan: BuildPlan, progress: Progress) -> tuple[str, ...]:
+def steps_that_import(wheels: Path, environment: Environment, plan: BuildPlan, progress: Progress) -> tuple[str, ...]:
     """The steps of the environment that may import something from the folder ``wheels``.
 
     The others get none. A step with a file that cannot be read or that imports by computed names gets all.
     """
     modules = {path.name.partition(".")[0] for path in wheels.iterdir() if not path.name.endswith(".dist-info")}
-    found = []
-    for step in wanted.steps:
+    steps = []
+    for step in environment.steps:
         sources = [path for path in written_paths(plan.folder, step) if path.suffix == ".py"]
         imported = {name for path in sources for name in _imported(path)}
         if imported & (modules | _DYNAMIC):
-            found.append(step)
+            steps.append(step)
     listed = ", ".join(sorted(path.name.removesuffix(".dist-info") for path in wheels.glob("*.dist-info"))) or "nothing"
-    progress(f"{wanted.file}: {listed} beside model.py of {' and '.join(found) or 'no step'}, and Triton's own numpy")
-    return tuple(found)
+    progress(
+        f"{environment.file}: {listed} beside model.py of {' and '.join(steps) or 'no step'}, and Triton's own numpy"
+    )
+    return tuple(steps)
 
 
 def _imported(source: Path) -> Iterator[str]:

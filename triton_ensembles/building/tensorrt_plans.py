@@ -54,17 +54,17 @@ def find_plans(
         return {}
     refuse_fp16(plans, target)
     if engines_from is not None:
-        return {each.path: _prebuilt(each, plan_name(ensemble, each), engines_from, target) for each in plans}
+        return {plan.path: _prebuilt(plan, plan_name(ensemble, plan), engines_from, target) for plan in plans}
     gpu = find_gpu()
     builder = find_plan_builder(target.image, target.release.tensorrt, progress) if gpu else None
     if gpu is None or builder is None:
         missing = f"there is no matching TensorRT for its {gpu.name}" if gpu else "there is no NVIDIA GPU here"
         numbers = version(target.release.tensorrt)[:3]
-        wanted = f"=={'.'.join(map(str, numbers))}.*" if numbers else ""
+        specifier = f"=={'.'.join(map(str, numbers))}.*" if numbers else ""
         raise EnsembleError(
             f"{plans[0].path} of {ensemble} is a TensorRT plan, which this machine cannot build: {missing}",
             cure="a plan is built on the GPU that will serve it. There are three ways:\n"
-            f"  1. on a machine with that GPU, install tensorrt{wanted} and polygraphy with pip into .venv, or put\n"
+            f"  1. on a machine with that GPU, install tensorrt{specifier} and polygraphy with pip into .venv, or put\n"
             f"     trtexec of TensorRT {target.release.tensorrt or 'of the image'} on PATH, and build there\n"
             f"  2. on a machine with that GPU and Docker, build: it runs {docker_image(target.image)}\n"
             f"  3. run {COMMAND} engines {ensemble} --image {target.image} --output DIR, run DIR/*.sh on a machine\n"
@@ -78,7 +78,7 @@ def find_plans(
         "gpu": gpu.name,
         "compute_capability": gpu.compute_capability,
     }
-    return {each.path: PlanInputs({"name": plan_name(ensemble, each), **local}, {}) for each in plans}
+    return {plan.path: PlanInputs({"name": plan_name(ensemble, plan), **local}, {}) for plan in plans}
 
 
 def refuse_fp16(plans: Sequence[Artifact], target: Target) -> None:
@@ -99,10 +99,10 @@ def _prebuilt(artifact: Artifact, name: str, folder: Path, target: Target) -> Pl
         EnsembleError: the target's TensorRT or GPU cannot load the plan, or it differs from the recipe.
     """
     built = read_plan(folder, name)
-    wanted = target.release.tensorrt
-    if wanted and not agree(built.tensorrt, wanted):
+    version = target.release.tensorrt
+    if version and not agree(built.tensorrt, version):
         raise EnsembleError(
-            f"this plan was built with TensorRT {built.tensorrt}, and Triton {target.image} has {wanted}",
+            f"this plan was built with TensorRT {built.tensorrt}, and Triton {target.image} has {version}",
             path=built.plan,
             cure=f"build it again in {docker_image(target.image)}",
         )
@@ -120,8 +120,8 @@ def _prebuilt(artifact: Artifact, name: str, folder: Path, target: Target) -> Pl
             path=built.plan,
             cure=f"run `{COMMAND} engines` again, and build the plan with the new script",
         )
-    found = (path for pattern in _PREBUILT for path in folder.glob(f"{name}.{pattern}"))
-    files = {path.name: path for path in sorted(found) if path.is_file()}
+    candidates = (path for pattern in _PREBUILT for path in folder.glob(f"{name}.{pattern}"))
+    files = {path.name: path for path in sorted(candidates) if path.is_file()}
     return PlanInputs({"name": name, "builder": "prebuilt"}, files)
 
 

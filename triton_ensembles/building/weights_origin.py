@@ -25,8 +25,8 @@ def weights_origin(plan: BuildPlan, random: Iterable[bool]) -> str:
     """
     if any(random):
         return "random"
-    made = [each for each in plan.artifacts if not each.path.endswith(_PIPELINE)]
-    known = bool(made) and all(_has_source(plan.recipe, each) for each in made)
+    artifacts = [artifact for artifact in plan.artifacts if not artifact.path.endswith(_PIPELINE)]
+    known = bool(artifacts) and all(_has_source(plan.recipe, artifact) for artifact in artifacts)
     return "pretrained" if known and not any(_in_git(plan)) else "provided"
 
 

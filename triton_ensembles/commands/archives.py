@@ -36,9 +36,9 @@ def chosen_archives(paths: Sequence[Path], target: str, *, allow_random: bool) -
 
 
 def _report_others(folder: Path, chosen: Sequence[Archive]) -> None:
-    others = sorted(set(folder.glob(f"[!.]*{SUFFIX}")) - {each.path for each in chosen})
-    if others:
-        names = ", ".join(shown(path) for path in others[:3]) + (", …" if len(others) > 3 else "")
+    not_sent = sorted(set(folder.glob(f"[!.]*{SUFFIX}")) - {archive.path for archive in chosen})
+    if not_sent:
+        names = ", ".join(shown(path) for path in not_sent[:3]) + (", …" if len(not_sent) > 3 else "")
         click.echo(
             f"note: left out, since no ensemble of this project makes them: {names}; name them to include them",
             err=True,

@@ -49,16 +49,16 @@ def chosen(arguments: Sequence[str]) -> Chosen:
     known = {folder.name: folder for folder in find_ensembles(places.ensembles)} if places else {}
     names: list[str] = []
     paths: list[Path] = []
-    for given in arguments:
-        own = next((name for name, folder in known.items() if _same(folder, given)), None)
-        if "/" not in given and given in known:
-            names.append(given)
+    for argument in arguments:
+        own = next((name for name, folder in known.items() if _same(folder, argument)), None)
+        if "/" not in argument and argument in known:
+            names.append(argument)
         elif own:
             names.append(own)
-        elif Path(given).exists():
-            paths.append(Path(given))
+        elif Path(argument).exists():
+            paths.append(Path(argument))
         else:
-            raise _neither(given, known, places)
+            raise _neither(argument, known, places)
     if paths:
         _refuse_options(paths[0])
     return Chosen(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(paths)))
@@ -75,18 +75,18 @@ def log_of(port: int | None = None) -> Path:
     return (places.build if places else user_folder() / "logs") / name
 
 
-def _same(folder: Path, given: str) -> bool:
-    return "/" in given and os.path.realpath(given) == os.path.realpath(folder)
+def _same(folder: Path, argument: str) -> bool:
+    return "/" in argument and os.path.realpath(argument) == os.path.realpath(folder)
 
 
-def _neither(given: str, known: Mapping[str, Path], places: Places | None) -> EnsembleError:
-    if "/" in given or given.endswith((".tar.gz", ".tgz")):
-        return EnsembleError("there is no such file or folder", path=given)
+def _neither(argument: str, known: Mapping[str, Path], places: Places | None) -> EnsembleError:
+    if "/" in argument or argument.endswith((".tar.gz", ".tgz")):
+        return EnsembleError("there is no such file or folder", path=argument)
     if places is None:
-        message = f"there is no path {given!r}, and no project whose ensemble it could be"
+        message = f"there is no path {argument!r}, and no project whose ensemble it could be"
         return EnsembleError(message, cure="name a model repository or an archive, or a project by --project DIR")
     there_are = f"there are {', '.join(known)}" if known else "the project has none"
-    return EnsembleError(f"there is no ensemble {given!r}, and no such path", path=places.ensembles, cure=there_are)
+    return EnsembleError(f"there is no ensemble {argument!r}, and no such path", path=places.ensembles, cure=there_are)
 
 
 def _refuse_options(path: Path) -> None:

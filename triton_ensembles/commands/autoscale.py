@@ -11,7 +11,7 @@ from triton_ensembles.deploy.sagemaker_endpoint import instance_type
 
 @click.command("autoscale")
 @options.endpoint
-@click.option("--metric", type=click.Choice([each.value for each in Metric]), default="invocations")
+@click.option("--metric", type=click.Choice([metric_name.value for metric_name in Metric]), default="invocations")
 @click.option(
     "--target-value",
     type=click.FloatRange(0, min_open=True),

@@ -79,11 +79,11 @@ def build_all(
 
     several = len(folders) > 1
     _each(folders, ask, failed, report=several)
-    made = _each([each for each in folders if each.name not in failed], make, failed, report=several)
+    results = _each([ensemble for ensemble in folders if ensemble.name not in failed], make, failed, report=several)
     if is_result:
         output.document(
             {
-                "archives": [_record(each) for each in made],
+                "archives": [_record(ensemble) for ensemble in results],
                 "failed": [{"name": name, "error": str(error)} for name, error in failed.items()],
             }
         )
@@ -91,7 +91,7 @@ def build_all(
         raise failed[folders[0].name]
     if failed:
         raise EnsembleError(summary_of(failed, len(folders), "could not be built"))
-    return made
+    return results
 
 
 def pack_all(paths: Sequence[Path]) -> list[Path]:
@@ -109,14 +109,14 @@ def pack_all(paths: Sequence[Path]) -> list[Path]:
             raise EnsembleError("this is an archive already", path=path, cure="name the folder that it was packed from")
         started, progress = time.monotonic(), timed_progress(path.name)
         with tempfile.TemporaryDirectory(prefix="pack-") as scratch:
-            found = served(path, Path(scratch), progress)
-            packed = pack(found, dist / f"{found.name}.tar.gz", progress, proof_log=log_of())
+            source = served(path, Path(scratch), progress)
+            packed = pack(source, dist / f"{source.name}.tar.gz", progress, proof_log=log_of())
         size = packed.archive.stat().st_size / 1e6
         result = f"proven in {time.monotonic() - started:.1f} s" + ("" if packed.changed else ", unchanged")
         output.result(f"{shown(packed.archive)}  {size:.1f} MB  sha256 {packed.sha256[:12]}…  {result}")
         return packed
 
-    made = _each(paths, make, failed, report=len(paths) > 1)
+    results = _each(paths, make, failed, report=len(paths) > 1)
     records = [
         {
             "name": each.archive.name.removesuffix(".tar.gz"),
@@ -126,14 +126,14 @@ def pack_all(paths: Sequence[Path]) -> list[Path]:
             "weights": "",
             "changed": each.changed,
         }
-        for each in made
+        for each in results
     ]
     output.document({"archives": records, "failed": [{"name": name, "error": str(failed[name])} for name in failed]})
     if failed and len(paths) == 1:
         raise next(iter(failed.values()))
     if failed:
         raise EnsembleError(summary_of(failed, len(paths), "could not be packed", "repositories"))
-    return [each.archive for each in made]
+    return [each.archive for each in results]
 
 
 def _record(built: Built) -> dict[str, Any]:
@@ -177,8 +177,8 @@ def serve_all(names: Chosen, weights: str, weights_dir: Path | None, target: Tar
         scratch: for what is unpacked; the caller removes it after the server.
     """
     built = build_all(names.ensembles, weights, weights_dir, target) if names.builds else []
-    made = [of_built(each, options.current_places().ensembles / each.name) for each in built]
-    return made + [served(path, scratch, output.progress()) for path in names.paths]
+    sources = [of_built(ensemble, options.current_places().ensembles / ensemble.name) for ensemble in built]
+    return sources + [served(path, scratch, output.progress()) for path in names.paths]
 
 
 def server_for(all_served: Sequence[Served], ports: Ports | None = None, arguments: Sequence[str] = ()) -> TritonServer:
@@ -195,5 +195,5 @@ def server_for(all_served: Sequence[Served], ports: Ports | None = None, argumen
         log=log_of(ports.http if ports else None),
         progress=lambda seconds: say(f"  loading, {seconds:.0f} s"),
     )
-    say(f"starting tritonserver with {', '.join(each.name for each in all_served)}; its log is {shown(server.log)}")
+    say(f"starting tritonserver with {', '.join(source.name for source in all_served)}; its log is {shown(server.log)}")
     return server

@@ -129,18 +129,18 @@ def _own(archive: Path, csv: Path, folder: Path) -> _Done:
     table = read_table(csv)
     done, say = _Done(), _Paced(len(table.rows))
     with closing(write_variants(archive, table, folder, say.now)) as variants:
-        for each in variants:
-            if each.fault:
-                done.failed.append({"line": each.row.line, "name": each.row.name, "error": each.fault})
-                _complain(len(done.failed), f"{shown(csv)}:{each.row.line}: error: {each.fault}")
+        for variant in variants:
+            if variant.fault:
+                done.failed.append({"line": variant.row.line, "name": variant.row.name, "error": variant.fault})
+                _complain(len(done.failed), f"{shown(csv)}:{variant.row.line}: error: {variant.fault}")
                 if len(done.failed) == _MOST_FAILED:
                     message = f"{_MOST_FAILED:,} rows have faults, so those below were not looked at"
-                    raise EnsembleError(message, path=csv, line=each.row.line, cure="correct what wrote the table")
+                    raise EnsembleError(message, path=csv, line=variant.row.line, cure="correct what wrote the table")
             else:
                 done.archives += 1
-                done.written += each.changed
-                done.size += each.size if each.changed else 0
-                done.random |= each.random
+                done.written += variant.changed
+                done.size += variant.size if variant.changed else 0
+                done.random |= variant.random
             say(done)
     return done
 

@@ -27,20 +27,20 @@ def demo(
     """Build, serve on free ports, send the example requests of each ensemble, print the answers, stop."""
     built = build_all(names, weights, weights_dir, options.target_served_here(target, image, instance))
     ensembles = options.current_places().ensembles
-    examples = {each.name: read_examples(ensembles / each.name) for each in built}
+    examples = {ensemble.name: read_examples(ensembles / ensemble.name) for ensemble in built}
     with (
-        server_for([of_built(each, ensembles / each.name) for each in built]) as server,
+        server_for([of_built(ensemble, ensembles / ensemble.name) for ensemble in built]) as server,
         http.InferenceServerClient(server.http_url) as client,
     ):
-        for each in built:
-            click.secho(f"\n{each.name}", bold=True)
-            if not examples[each.name].requests:
-                click.echo(f"there are no example requests in {shown(examples_folder(ensembles / each.name))}")
-            for request in examples[each.name].requests:
+        for ensemble in built:
+            click.secho(f"\n{ensemble.name}", bold=True)
+            if not examples[ensemble.name].requests:
+                click.echo(f"there are no example requests in {shown(examples_folder(ensembles / ensemble.name))}")
+            for request in examples[ensemble.name].requests:
                 click.echo(request.label)
-                for line in _ask(client, each.name, request):
+                for line in _ask(client, ensemble.name, request):
                     click.echo(f"  {line}")
-            warn_of_random_weights(each.name, random=each.random)
+            warn_of_random_weights(ensemble.name, random=ensemble.random)
 
 
 def _ask(client: http.InferenceServerClient, ensemble: str, request: Request) -> list[str]:

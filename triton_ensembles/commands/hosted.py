@@ -43,30 +43,30 @@ def hosted_of(selected: Chosen, scratch: Path, target: Target = CPU) -> Hosted:
             Pythons.
     """
     say = output.progress()
-    found: dict[str, tuple[Served, Path]] = {}
+    hosted: dict[str, tuple[Served, Path]] = {}
     for built in build_all(selected.ensembles, "auto", None, target) if selected.ensembles else ():
         ensembles = options.current_places().ensembles
-        found[f"{built.name}.tar.gz"] = of_built(built, ensembles / built.name), built.archive
+        hosted[f"{built.name}.tar.gz"] = of_built(built, ensembles / built.name), built.archive
     for path in selected.paths:
-        each = served(path, scratch, say)
-        target_model = f"{each.name}.tar.gz"
-        if target_model in found:
-            other = found[target_model][0].path
-            raise EnsembleError(f"{shown(other)} and {shown(path)} would both be {target_model}", cure="rename one")
-        archive = path if path.is_file() else pack(each, scratch / target_model, say).archive
-        found[target_model] = each, archive
-    python = one_python({each.name: each.python for each, _ in found.values()})
+        source = served(path, scratch, say)
+        target_model = f"{source.name}.tar.gz"
+        if target_model in hosted:
+            clash = hosted[target_model][0].path
+            raise EnsembleError(f"{shown(clash)} and {shown(path)} would both be {target_model}", cure="rename one")
+        archive = path if path.is_file() else pack(source, scratch / target_model, say).archive
+        hosted[target_model] = source, archive
+    python = one_python({source.name: source.python for source, _ in hosted.values()})
     return Hosted(
-        archives={name: archive for name, (_, archive) in found.items()},
-        configs={name: _config(each) for name, (each, _) in found.items()},
+        archives={name: archive for name, (_, archive) in hosted.items()},
+        configs={name: _config(source) for name, (source, _) in hosted.items()},
         image=image_for(python),
-        served={name: each for name, (each, _) in found.items()},
-        completes=not all(each.is_complete for each, _ in found.values()),
+        served={name: source for name, (source, _) in hosted.items()},
+        completes=not all(source.is_complete for source, _ in hosted.values()),
     )
 
 
-def _config(each: Served) -> ModelConfig:
+def _config(source: Served) -> ModelConfig:
     """The config of the model that SageMaker's container serves: the ensemble, if there is one."""
-    configs = [path for top in each.tops if (path := each.repository / top / CONFIG).is_file()]
+    configs = [path for top in source.tops if (path := source.repository / top / CONFIG).is_file()]
     read = [read_config(path) for path in configs]
     return next((config for config in read if config.platform == "ensemble"), read[0] if read else ModelConfig())

@@ -29,31 +29,31 @@ def option(
 
 
 def seconds(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|ms|s)", text)
-    if not found or not float(found[1]):
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|ms|s)", text)
+    if not match or not float(match[1]):
         raise ValueError(f"{text!r} is not a time above 0 such as 300ms or 1.5s")
-    return float(found[1]) * _UNITS[found[2]]
+    return float(match[1]) * _UNITS[match[2]]
 
 
 def share(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text)
-    if not found or not 0 <= float(found[1]) <= 100:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text)
+    if not match or not 0 <= float(match[1]) <= 100:
         raise ValueError(f"{text!r} is not a share from 0% to 100%, such as 1%")
-    return float(found[1]) / 100
+    return float(match[1]) / 100
 
 
 def size(text: str) -> int:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MGT])(?:i?B)?", text)
-    if not found or not float(found[1]):
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MGT])(?:i?B)?", text)
+    if not match or not float(match[1]):
         raise ValueError(f"{text!r} is not a size above 0 such as 200G or 500M")
-    return int(float(found[1]) * _SIZES[found[2]])
+    return int(float(match[1]) * _SIZES[match[2]])
 
 
 def counts(text: str) -> tuple[int, ...]:
-    found = re.fullmatch(r"(\d+)\.\.(\d+)", text)
+    match = re.fullmatch(r"(\d+)\.\.(\d+)", text)
     words = text.split(",")
-    if found:
-        numbers = range(int(found[1]), int(found[2]) + 1) if int(found[2]) <= _MOST_INSTANCES else range(0)
+    if match:
+        numbers = range(int(match[1]), int(match[2]) + 1) if int(match[2]) <= _MOST_INSTANCES else range(0)
     elif all(re.fullmatch(r"\d{1,6}", word.strip()) for word in words):
         numbers = [int(word) for word in words]  # type: ignore[assignment]
     else:
@@ -68,12 +68,12 @@ def numbers(most: int) -> Callable[[str], tuple[int, ...]]:
 
     def read(text: str) -> tuple[int, ...]:
         try:
-            found = tuple(int(part) for part in text.split(","))
+            values = tuple(int(part) for part in text.split(","))
         except ValueError:
-            found = ()
-        if not found or min(found) < 1 or max(found) > most:
+            values = ()
+        if not values or min(values) < 1 or max(values) > most:
             raise ValueError(f"{text!r} is not a list such as 1,2,4, of at most {most}")
-        return found
+        return values
 
     return read
 

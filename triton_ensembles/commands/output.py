@@ -53,9 +53,9 @@ def document(value: dict[str, Any]) -> None:
         click.echo(_UNPRINTABLE.sub(_as_json, json.dumps(value, indent=2, ensure_ascii=False, default=str)))
 
 
-def _as_json(found: re.Match[str]) -> str:
+def _as_json(match: re.Match[str]) -> str:
     """What a terminal would obey as JSON writes it; half a character, which JSON in UTF-8 cannot have, as text."""
-    letters = found[0]
+    letters = match[0]
     half = any("\ud800" <= letter <= "\udfff" for letter in letters)
     return json.dumps(escaped(letters) if half else letters)[1:-1]
 

@@ -24,10 +24,10 @@ def prune(days: float | None, dry_run: bool) -> None:
     """
     places = options.current_places()
     with places.building(output.progress(), alone=True):
-        found = pruning.find_unneeded(places, days)
-        for each in found:
-            click.echo(f"{each.size / 1e6:10.1f} MB  {shown(each.path)}")
+        unneeded = pruning.find_unneeded(places, days)
+        for item in unneeded:
+            click.echo(f"{item.size / 1e6:10.1f} MB  {shown(item.path)}")
         if not dry_run:
-            pruning.prune(found)
+            pruning.prune(unneeded)
     verb = "would be freed" if dry_run else "freed"
-    click.echo(f"{sum(each.size for each in found) / 1e6:10.1f} MB  {verb}, by {len(found)} files and folders")
+    click.echo(f"{sum(item.size for item in unneeded) / 1e6:10.1f} MB  {verb}, by {len(unneeded)} files and folders")

@@ -7,10 +7,10 @@ import click
 from triton_ensembles.errors import EnsembleError
 
 
-def summary_of(failed: Mapping[str, EnsembleError], count: int, what: str, things: str = "ensembles") -> str:
+def summary_of(failed: Mapping[str, EnsembleError], count: int, action: str, things: str = "ensembles") -> str:
     """Which of ``count`` ensembles (or ``things``) failed, and why: a line for each."""
     reasons = [f"\n  {name}: {error.headline}" for name, error in failed.items()]
-    return f"{len(failed)} of {count} {things} {what}:{''.join(reasons)}"
+    return f"{len(failed)} of {count} {things} {action}:{''.join(reasons)}"
 
 
 def warn_of_random_weights(name: str, *, random: bool) -> None:

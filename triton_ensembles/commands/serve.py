@@ -81,15 +81,18 @@ def serve(
         sources: list[WatchedSource] = []
         if watch:
             stage = partial(_stage, served_here, weights, weights_dir)
-            watched = [stack.enter_context(watched_source(each, partial(stage, each.path))) for each in all_served]
-            all_served, sources = [each for each, _ in watched], [source for _, source in watched]
+            watched = [
+                stack.enter_context(watched_source(served_source, partial(stage, served_source.path)))
+                for served_source in all_served
+            ]
+            all_served, sources = [served_source for served_source, _ in watched], [source for _, source in watched]
         arguments = explicit_mode(all_served) if watch else ()
         server = stack.enter_context(server_for(all_served, ports, arguments))
         signals.defer()
         _announce(all_served, server)
         loop = Watch(sources, server, _say) if watch else None
         if loop:
-            click.echo(f"watching {', '.join(shown(each.path) for each in all_served)}")
+            click.echo(f"watching {', '.join(shown(served_source.path) for served_source in all_served)}")
             stack.enter_context(loop)
         wait(signals, server, loop)
     click.echo("stopped")
@@ -108,7 +111,7 @@ def _say(line: str) -> None:
 
 
 def _announce(all_served: Sequence[Served], server: TritonServer) -> None:
-    click.echo(f"ready: {', '.join(model for each in all_served for model in each.tops)}")
+    click.echo(f"ready: {', '.join(model for source in all_served for model in source.tops)}")
     click.echo(f"  HTTP     http://{server.http_url}/v2")
     click.echo(f"  gRPC     {server.grpc_url}")
     click.echo(f"  metrics  http://{server.metrics_url}/metrics")

@@ -134,8 +134,8 @@ class Metric:
         STUB.call("measure", self._key, "observe", value)
 
     def value(self) -> float:
-        found: float = STUB.call("measure", self._key, "value")
-        return found
+        value: float = STUB.call("measure", self._key, "value")
+        return value
 
 
 class MetricFamily:

@@ -66,9 +66,9 @@ class Sender(_End):
                 kinds.append((array.dtype.str, array.shape, array.nbytes))
         head = marshal.dumps((values, kinds))
         end = length = len(head)
-        for each in kinds:
-            if each[0]:
-                end = _aligned(end) + each[2]
+        for array_kind in kinds:
+            if array_kind[0]:
+                end = _aligned(end) + array_kind[2]
         if end > self._size:
             self._resize(max(_FIRST_SIZE, 2 * self._size, end))
         elif end <= _KEPT_SIZE < self._size:

@@ -39,7 +39,7 @@ class Counters:
             "model_instance": arguments["model_instance_name"],
         }
         labels = [own | {"step": step} for step in steps]
-        self._metrics: list[list[Metric]] = [[family.Metric(each) for family in families] for each in labels]
+        self._metrics: list[list[Metric]] = [[family.Metric(label) for family in families] for label in labels]
         self._sums = [[0.0] * len(families) for _ in steps]
         self._lock, self._added, self._ended = threading.Lock(), threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._send_often, daemon=True)
@@ -69,7 +69,7 @@ class Counters:
 
     def _send(self) -> None:
         with self._lock:
-            sums, self._sums = self._sums, [[0.0] * len(each) for each in self._sums]
+            sums, self._sums = self._sums, [[0.0] * len(row) for row in self._sums]
         for metrics, values in zip(self._metrics, sums, strict=True):
             for metric, value in zip(metrics, values, strict=True):
                 if value:

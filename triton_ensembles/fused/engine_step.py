@@ -30,7 +30,7 @@ class EngineStep:
         self._wanted = tuple(tensor.name for tensor in model.outputs if tensor.name in place.plan.outputs)
 
     def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
-        requests = [Request(each.inputs, self._wanted) for each in batch]
+        requests = [Request(step_input.inputs, self._wanted) for step_input in batch]
         return [self._output(result) for result in self._engine.answer(requests)]
 
     def close(self) -> None:

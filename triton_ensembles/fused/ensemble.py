@@ -85,26 +85,26 @@ class Ensemble:
             runner.close()
 
     def _run(self, index: int, step: FusedStep, runs: Sequence["_Run"]) -> StepCount:
-        asked = []
+        due = []
         for run in runs:
             if run.waits_for(index, step) and (inputs := self._inputs(run, step)) is not None:
-                asked.append((run, inputs))
-        if not asked:
+                due.append((run, inputs))
+        if not due:
             return StepCount(0, 0, 0, 0)
         self._entering(index)
         started = time.perf_counter_ns()
-        groups = step.batching.groups([inputs for _, inputs in asked])
+        groups = step.batching.groups([inputs for _, inputs in due])
         for group in groups:
-            members = [asked[each] for each in group]
+            members = [due[member] for member in group]
             results = step.runner.run([StepInput(run.question, inputs) for run, inputs in members])
             for (run, inputs), result in zip(members, results, strict=True):
                 run.take(step, inputs, result)
-        rows = sum(_rows(step, inputs) for _, inputs in asked)
-        return StepCount(len(asked), rows, len(groups), (time.perf_counter_ns() - started) * len(asked))
+        rows = sum(_rows(step, inputs) for _, inputs in due)
+        return StepCount(len(due), rows, len(groups), (time.perf_counter_ns() - started) * len(due))
 
     def _inputs(self, run: "_Run", step: FusedStep) -> dict[str, Any] | None:
         """The step's inputs for a request; None if Triton would refuse it, which ends the request."""
-        given = {}
+        arrays = {}
         batched = step.rows > 0
         for name, tensor_name in step.plan.inputs.items():
             tensor = run.tensors[tensor_name]
@@ -112,38 +112,38 @@ class Ensemble:
                 continue
             array = fitted(tensor.array, tensor.batch, step.inputs[name].dims, batched=batched)
             # In the drawn form every model has a copy of its own, which it may change or keep.
-            given[name] = np.array(array) if self._readers[tensor_name] > 1 or not tensor.private else array
-        if is_plain(step.rows, step.inputs, given):
-            return given
+            arrays[name] = np.array(array) if self._readers[tensor_name] > 1 or not tensor.private else array
+        if is_plain(step.rows, step.inputs, arrays):
+            return arrays
         try:
-            return accepted(step.model, step.rows, step.inputs, given, run.question.tag)
+            return accepted(step.model, step.rows, step.inputs, arrays, run.question.tag)
         except RefusedError as error:
             run.failure = Failure(str(error), "INVALID_ARG")
             return None
 
-    def _needed_for(self, wanted: Sequence[str]) -> frozenset[int]:
+    def _needed_for(self, outputs: Sequence[str]) -> frozenset[int]:
         """The indexes of the steps that run when only these outputs are requested."""
-        key = frozenset(wanted)
+        key = frozenset(outputs)
         needed = self._needed.get(key)
         if needed is None:
             needed = self._needed[key] = self._pruned(key)
         return needed
 
-    def _pruned(self, wanted: frozenset[str]) -> frozenset[int]:
+    def _pruned(self, outputs: frozenset[str]) -> frozenset[int]:
         """A step is left out when all its outputs are, and a tensor when no step that is left reads it.
 
         Triton 24.10 also leaves out steps that are needed: the writer of an output that was not requested but is read
         by another step, and the first step of the config when an input of the ensemble is no longer read. It then
         answers "unexpected deadlock".
         """
-        left = dict(enumerate(step.plan for step in self._steps))
-        unused = set(self._plan.outputs) - wanted
-        for index, step in reversed(list(left.items())):
-            read = {tensor for each in left.values() for tensor in each.inputs.values()}
+        plans = dict(enumerate(step.plan for step in self._steps))
+        unused = set(self._plan.outputs) - outputs
+        for index, step in reversed(list(plans.items())):
+            read = {tensor for plan in plans.values() for tensor in plan.inputs.values()}
             if step.outputs and unused.issuperset(step.outputs.values()) and read.isdisjoint(step.outputs.values()):
-                del left[index]
-                unused |= set(step.inputs.values()) - {name for each in left.values() for name in each.inputs.values()}
-        return frozenset(left)
+                del plans[index]
+                unused |= set(step.inputs.values()) - {name for plan in plans.values() for name in plan.inputs.values()}
+        return frozenset(plans)
 
 
 class _Run:
@@ -186,8 +186,8 @@ class _Run:
         if self.failure:
             return Failure(f"in ensemble '{name}', {self.failure.message}", self.failure.code)
         answer = {}
-        for wanted in self.question.wanted:
-            tensor = self.tensors.get(wanted)
+        for output in self.question.wanted:
+            tensor = self.tensors.get(output)
             if tensor is None:
                 return Failure(
                     f"in ensemble '{name}', {self.question.tag}unexpected deadlock, at least one output is not set "
@@ -195,7 +195,7 @@ class _Run:
                     "INVALID_ARG",
                 )
             if tensor.array is not None:  # its step did not return it
-                answer[wanted] = fitted(tensor.array, tensor.batch, plan.outputs[wanted], batched=self._batch != 0)
+                answer[output] = fitted(tensor.array, tensor.batch, plan.outputs[output], batched=self._batch != 0)
         return answer
 
 

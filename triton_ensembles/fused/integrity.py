@@ -34,8 +34,8 @@ class IntegrityCheck:
         finally:
             self._pool.shutdown(cancel_futures=True)
         if faults:
-            others = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-            raise LoadError(f"the fused ensemble's file {faults[0]}{others}: build the archive again")
+            more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+            raise LoadError(f"the fused ensemble's file {faults[0]}{more}: build the archive again")
 
 
 def refuse_incomplete(folder: Path) -> None:

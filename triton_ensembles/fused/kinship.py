@@ -59,8 +59,8 @@ def _exists(process: int) -> bool:
 
 
 def _children() -> list[int]:
-    found: list[int] = []
+    pids: list[int] = []
     for children in Path("/proc/self/task").glob("*/children"):
         with contextlib.suppress(OSError):  # a thread that has ended
-            found += map(int, children.read_text().split())
-    return found
+            pids += map(int, children.read_text().split())
+    return pids

@@ -46,14 +46,15 @@ def written_questions(questions: Sequence[Question]) -> tuple[list[Any], list[Ar
     arrays: list[Array] = []
     for question in questions:
         arrays += question.inputs.values()
-    return [(*each[:5], tuple(each.inputs), tuple(each.wanted)) for each in questions], arrays
+    return [(*item[:5], tuple(item.inputs), tuple(item.wanted)) for item in questions], arrays
 
 
 def read_questions(written: Sequence[Any], arrays: Sequence[Array]) -> list[Question]:
     following = iter(arrays)
+    # the names end before the arrays
     return [
-        Question(id_, correlation_id, flags, timeout, parameters, dict(zip(names, following, strict=False)), wanted)
-        for id_, correlation_id, flags, timeout, parameters, names, wanted in written  # the names end before the arrays
+        Question(id_, correlation_id, flags, timeout, parameters, dict(zip(names, following, strict=False)), outputs)
+        for id_, correlation_id, flags, timeout, parameters, names, outputs in written
     ]
 
 
@@ -62,7 +63,7 @@ def written_answers(answers: Sequence[Answer]) -> tuple[list[Any], list[Array]]:
     for answer in answers:
         if not isinstance(answer, Failure):
             arrays += answer.values()
-    return [(tuple(each), None) if isinstance(each, Failure) else (None, tuple(each)) for each in answers], arrays
+    return [(tuple(item), None) if isinstance(item, Failure) else (None, tuple(item)) for item in answers], arrays
 
 
 def read_answers(written: Sequence[Any], arrays: Sequence[Array]) -> list[Answer]:

@@ -44,7 +44,7 @@ class PythonStep:
 
     def run(self, batch: Sequence[StepInput]) -> list[StepOutput]:
         try:
-            requests = [self._request(each) for each in batch]
+            requests = [self._request(step_input) for step_input in batch]
             with self._modules.active():
                 responses = self._execute(requests)
             return [self._output(response) for response in responses]
@@ -61,8 +61,8 @@ class PythonStep:
             with self._modules.active():
                 self._model.finalize()
 
-    def _request(self, asked: StepInput) -> Any:
-        question = asked.question
+    def _request(self, step_input: StepInput) -> Any:
+        question = step_input.question
         return StepRequest(
             question.parameters,
             request_id=question.id,
@@ -70,7 +70,7 @@ class PythonStep:
             requested_output_names=self._wanted,
             model_name=self._place.model,
             model_version=int(self._place.plan.version),
-            inputs=[pb_utils.Tensor(name, array) for name, array in asked.inputs.items()],
+            inputs=[pb_utils.Tensor(name, array) for name, array in step_input.inputs.items()],
             flags=question.flags,
             timeout=question.timeout,
         )
@@ -86,11 +86,11 @@ class PythonStep:
                 "Number of InferenceResponse objects do not match the number of InferenceRequest objects. "
                 f"InferenceRequest(s) size is:{len(requests)}, and InferenceResponse(s) size is:{len(returned)}\n"
             )
-        for each in returned:
-            if not isinstance(each, pb_utils.InferenceResponse):
+        for response in returned:
+            if not isinstance(response, pb_utils.InferenceResponse):
                 raise WrongReturnError(
                     "Expected an 'InferenceResponse' object in the execute function return list, found type "
-                    f"'{type(each)}'."
+                    f"'{type(response)}'."
                 )
         return returned
 

@@ -31,11 +31,11 @@ def share_files(folder: Path) -> frozenset[str]:
         return frozenset()
     missing = {path: file for path, file in _files(folder).items() if file[0] >= _LARGE}
     shared: set[str] = set()
-    for number, other in enumerate(_others(folder)):
+    for number, sibling in enumerate(_others(folder)):
         if number == _MOST_ENSEMBLES or not missing:
             break
-        for path, file in _files(other).items():
-            if missing.get(path) == file and _link(other / path, folder / path, file[1]):
+        for path, file in _files(sibling).items():
+            if missing.get(path) == file and _link(sibling / path, folder / path, file[1]):
                 shared.add(path)
                 del missing[path]
     return frozenset(shared)
@@ -52,14 +52,14 @@ def _files(folder: Path) -> Files:
 
 def _others(folder: Path) -> Iterator[Path]:
     """The version folders of the other Python models of this server, whose stubs are its children."""
-    found = {folder}
+    folders = {folder}
     for children in Path(f"/proc/{os.getppid()}/task").glob("*/children"):
         with contextlib.suppress(OSError):  # a thread that has ended
             for process in children.read_text().split():
-                other = _model_of(process)
-                if other and other not in found:
-                    found.add(other)
-                    yield other
+                sibling = _model_of(process)
+                if sibling and sibling not in folders:
+                    folders.add(sibling)
+                    yield sibling
 
 
 def _model_of(process: str) -> Path | None:

@@ -28,7 +28,7 @@ class Batching:
         """The indexes of the requests of each execution."""
         if len(requests) == 1 or not (self.dynamic and self.rows):
             return [[index] for index in range(len(requests))]
-        found: list[list[int]] = []
+        groups: list[list[int]] = []
         last: dict[Hashable, int] = {}  # the group that requests of these shapes go to
         used: list[int] = []
         for index, inputs in enumerate(requests):
@@ -36,12 +36,12 @@ class Batching:
             key = self._key(inputs)
             group = last.get(key)
             if group is None or used[group] + rows > self.rows:
-                group = last[key] = len(found)
-                found.append([])
+                group = last[key] = len(groups)
+                groups.append([])
                 used.append(0)
-            found[group].append(index)
+            groups[group].append(index)
             used[group] += rows
-        return found
+        return groups
 
     def _key(self, inputs: Mapping[str, Array]) -> Hashable:
         """What requests must have in common. Inputs that may be ragged only have to be there."""

@@ -91,12 +91,12 @@ def fitted(array: Array, batch: int, dims: Sequence[int], *, batched: bool) -> A
     return array[0] if not _matches(array.shape, dims) and batch == 1 else array
 
 
-def is_plain(max_batch_size: int, inputs: Mapping[str, DeclaredTensor], given: Mapping[str, Array]) -> bool:
+def is_plain(max_batch_size: int, inputs: Mapping[str, DeclaredTensor], arrays: Mapping[str, Array]) -> bool:
     """Whether ``accepted`` would return ``given`` as it is. This answers for most requests, and in less time."""
-    if len(given) < len(inputs):
+    if len(arrays) < len(inputs):
         return False
     batch = 0
-    for name, array in given.items():
+    for name, array in arrays.items():
         tensor = inputs[name]
         shape, dims = array.shape, tensor.dims
         if array.dtype != tensor.dtype or tensor.reshape is not None:
@@ -111,11 +111,11 @@ def is_plain(max_batch_size: int, inputs: Mapping[str, DeclaredTensor], given: M
             for size, dim in zip(shape, dims, strict=True):
                 if size != dim and dim != -1:
                     return False
-    return bool(given)
+    return bool(arrays)
 
 
 def accepted(
-    model: str, max_batch_size: int, inputs: Mapping[str, DeclaredTensor], given: Mapping[str, Array], tag: str
+    model: str, max_batch_size: int, inputs: Mapping[str, DeclaredTensor], arrays: Mapping[str, Array], tag: str
 ) -> dict[str, Array]:
     """The inputs as the model gets them, with ``reshape`` applied.
 
@@ -127,13 +127,13 @@ def accepted(
         RefusedError: an input is missing, or has another type, shape or batch size than the config allows.
     """
     required = [tensor.name for tensor in inputs.values() if not tensor.optional]
-    if len(given) < len(required):
-        raise RefusedError(tag + _missing(model, inputs, required, given))
+    if len(arrays) < len(required):
+        raise RefusedError(tag + _missing(model, inputs, required, arrays))
     batch = 0
     if max_batch_size:
-        if not given:  # from the Python backend
+        if not arrays:  # from the Python backend
             raise RefusedError(f"{tag}out of bounds index 0: request has 0 inputs")
-        for name, array in sorted(given.items()):
+        for name, array in sorted(arrays.items()):
             if array.ndim == 0:
                 raise RefusedError(f"{tag}input '{name}' has no shape but model requires batch dimension for '{model}'")
             batch = batch or len(array)
@@ -143,7 +143,7 @@ def accepted(
             raise RefusedError(f"{tag}inference request batch-size must be <= {max_batch_size} for '{model}'")
     return {
         name: _reshaped(_checked(array, inputs[name], model, bool(max_batch_size), tag), inputs[name], max_batch_size)
-        for name, array in given.items()
+        for name, array in arrays.items()
     }
 
 
@@ -168,16 +168,16 @@ def type_of(dtype: np.dtype[Any]) -> str:
 
 
 def _checked(array: Array, tensor: DeclaredTensor, model: str, batched: bool, tag: str) -> Array:
-    found = type_of(array.dtype)
-    if found != tensor.data_type:
+    data_type = type_of(array.dtype)
+    if data_type != tensor.data_type:
         raise RefusedError(
-            f"{tag}inference input '{tensor.name}' data-type is '{_protocol(found)}', but model '{model}' expects "
+            f"{tag}inference input '{tensor.name}' data-type is '{_protocol(data_type)}', but model '{model}' expects "
             f"'{_protocol(tensor.data_type)}'"
         )
     if not _matches(array.shape[1:] if batched else array.shape, tensor.dims):
-        wanted = [-1, *tensor.dims] if batched else [*tensor.dims]
+        shape = [-1, *tensor.dims] if batched else [*tensor.dims]
         raise RefusedError(
-            f"{tag}unexpected shape for input '{tensor.name}' for model '{model}'. Expected {_listed(wanted)}, got "
+            f"{tag}unexpected shape for input '{tensor.name}' for model '{model}'. Expected {_listed(shape)}, got "
             f"{_listed(array.shape)}. {_BATCH_NOTE if batched else ''}"
         )
     return array
@@ -201,13 +201,13 @@ def _matches(shape: Sequence[int], dims: Sequence[int]) -> bool:
 
 
 def _missing(
-    model: str, inputs: Mapping[str, DeclaredTensor], required: Sequence[str], given: Mapping[str, Array]
+    model: str, inputs: Mapping[str, DeclaredTensor], required: Sequence[str], arrays: Mapping[str, Array]
 ) -> str:
     count = str(len(inputs)) if len(required) == len(inputs) else ""
     expected = f"{count} inputs" if count else f"number of inputs between {len(required)} and {len(inputs)}"
     return (
-        f"expected {expected} but got {len(given)} inputs for model '{model}'. Got input(s) {_names(sorted(given))}, "
-        f"but missing required input(s) {_names(name for name in required if name not in given)}. "
+        f"expected {expected} but got {len(arrays)} inputs for model '{model}'. Got input(s) {_names(sorted(arrays))}, "
+        f"but missing required input(s) {_names(name for name in required if name not in arrays)}. "
         "Please provide all required input(s)."
     )
 

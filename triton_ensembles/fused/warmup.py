@@ -18,7 +18,7 @@ def warm_up(place: StepPlace, runner: StepRunner) -> None:
     """Send the samples of the step's config; a failure is logged and harms nothing."""
     for sample in place.plan.config.get("model_warmup", ()):
         try:
-            failures = {each.message for each in _results(sample, place, runner) if isinstance(each, Failure)}
+            failures = {result.message for result in _results(sample, place, runner) if isinstance(result, Failure)}
         except (OSError, ValueError) as error:
             failures = {str(error)}
         for failure in sorted(failures):

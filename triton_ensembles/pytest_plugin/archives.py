@@ -25,8 +25,8 @@ def archive_of(path: Path, scratch: Path, progress: Progress) -> Path:
     if (path / RECIPE).is_file():
         return built_of(path, progress).archive
     if path.is_dir():
-        found = served(path, scratch, progress)
-        return pack(found, scratch / f"{found.name}{_SUFFIX}", progress).archive
+        source = served(path, scratch, progress)
+        return pack(source, scratch / f"{source.name}{_SUFFIX}", progress).archive
     if not path.is_file():
         raise EnsembleError("there is no such file or folder", path=path)
     if not path.name.endswith(_SUFFIX):

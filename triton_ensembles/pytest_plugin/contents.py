@@ -79,7 +79,7 @@ class Contents:
                 remove(name)
 
     def _names(self, kind: str, operation: str) -> list[str]:
-        return [each[f"{kind}Name"] for each in self._all(self._sagemaker, operation, f"{kind}s")]
+        return [description[f"{kind}Name"] for description in self._all(self._sagemaker, operation, f"{kind}s")]
 
     def _remove_endpoint(self, name: str) -> None:
         self._wait(name, lambda status: status in _SETTLED)
@@ -103,24 +103,24 @@ class Contents:
             raise
 
     def _targets(self) -> list[str]:
-        found = self._all(self._scaling, "describe_scalable_targets", "ScalableTargets", ServiceNamespace="sagemaker")
-        return [each["ResourceId"] for each in found]
+        targets = self._all(self._scaling, "describe_scalable_targets", "ScalableTargets", ServiceNamespace="sagemaker")
+        return [target["ResourceId"] for target in targets]
 
     def _remove_target(self, resource: str) -> None:
         self._scaling.deregister_scalable_target(ResourceId=resource, **_DIMENSION)  # its policies go with it
 
     def _alarms(self) -> list[str]:
-        found = self._cloudwatch.describe_alarms()
-        return [each["AlarmName"] for kind in ("MetricAlarms", "CompositeAlarms") for each in found.get(kind, ())]
+        alarms = self._cloudwatch.describe_alarms()
+        return [alarm["AlarmName"] for kind in ("MetricAlarms", "CompositeAlarms") for alarm in alarms.get(kind, ())]
 
     def _buckets(self) -> list[str]:
-        return [each["Name"] for each in self._s3.list_buckets()["Buckets"]]
+        return [bucket["Name"] for bucket in self._s3.list_buckets()["Buckets"]]
 
     def _uploads(self) -> list[Upload]:
         return [
-            Upload(bucket, each["Key"], each["UploadId"])
+            Upload(bucket, upload["Key"], upload["UploadId"])
             for bucket in self._buckets()
-            for each in self._all(self._s3, "list_multipart_uploads", "Uploads", Bucket=bucket)
+            for upload in self._all(self._s3, "list_multipart_uploads", "Uploads", Bucket=bucket)
         ]
 
     def _abort(self, upload: Upload) -> None:
@@ -128,10 +128,10 @@ class Contents:
 
     def _objects(self) -> list[Stored]:
         return [
-            Stored(bucket, each["Key"], each["VersionId"])
+            Stored(bucket, version["Key"], version["VersionId"])
             for bucket in self._buckets()
             for kind in ("Versions", "DeleteMarkers")
-            for each in self._all(self._s3, "list_object_versions", kind, Bucket=bucket)
+            for version in self._all(self._s3, "list_object_versions", kind, Bucket=bucket)
         ]
 
     def _remove_object(self, stored: Stored) -> None:
@@ -140,4 +140,4 @@ class Contents:
     @staticmethod
     def _all(client: Any, operation: str, key: str, **request: str) -> list[Any]:
         pages = client.get_paginator(operation).paginate(**request)
-        return [each for page in pages for each in page.get(key, ())]
+        return [item for page in pages for item in page.get(key, ())]

@@ -161,7 +161,7 @@ def sagemaker_endpoint(process: str = "sagemaker_endpoint_proc") -> Callable[...
         endpoint = request.getfixturevalue(process)
         from triton_ensembles.pytest_plugin.rehearsal import rehearsal
 
-        with rehearsal(endpoint, request.config.rootpath, tmp_path_factory, monkeypatch) as made:
-            yield made
+        with rehearsal(endpoint, request.config.rootpath, tmp_path_factory, monkeypatch) as running:
+            yield running
 
     return sagemaker_endpoint

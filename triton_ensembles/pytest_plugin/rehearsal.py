@@ -99,10 +99,12 @@ class Rehearsal:
         variants = [{**variant, "InitialInstanceCount": count}]
         sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=variants)
         sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
-        while (found := sagemaker.describe_endpoint(EndpointName=name))["EndpointStatus"] == "Creating":
+        while (description := sagemaker.describe_endpoint(EndpointName=name))["EndpointStatus"] == "Creating":
             time.sleep(_PAUSE)
-        if found["EndpointStatus"] != "InService":
-            raise EnsembleError(f"the endpoint {name} is {found['EndpointStatus']}: {found.get('FailureReason', '')}")
+        if description["EndpointStatus"] != "InService":
+            raise EnsembleError(
+                f"the endpoint {name} is {description['EndpointStatus']}: {description.get('FailureReason', '')}"
+            )
         return name
 
     def close(self) -> None:
@@ -121,15 +123,15 @@ def rehearsal(
     """
     __tracebackhide__ = True
     with endpoint.emptied():
-        wanted = endpoint.environment()
-        for name in os.environ.keys() - wanted.keys():
+        variables = endpoint.environment()
+        for name in os.environ.keys() - variables.keys():
             monkeypatch.delenv(name)
-        for name, value in wanted.items():
+        for name, value in variables.items():
             if os.environ.get(name) != value:
                 monkeypatch.setenv(name, value)
         monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # it may hold a profile and credentials
-        made = Rehearsal(endpoint, root, scratch)
+        running = Rehearsal(endpoint, root, scratch)
         try:
-            yield made
+            yield running
         finally:
-            made.close()
+            running.close()

@@ -44,16 +44,16 @@ class Servers:
             EnsembleError: there is nothing to serve, or it does not load; with Triton's reasons.
         """
         __tracebackhide__ = True
-        wanted = tuple(self._root / path for path in paths)
-        running = self._running.get(wanted)
+        sources = tuple(self._root / path for path in paths)
+        running = self._running.get(sources)
         if running is not None and not running.crashed():
             return running
-        if wanted not in self._failed:
+        if sources not in self._failed:
             try:
-                return self._start(wanted)
+                return self._start(sources)
             except EnsembleError as error:
-                self._failed[wanted] = error
-        raise self._failed[wanted].with_traceback(None) from None  # without our own lines: its message says it all
+                self._failed[sources] = error
+        raise self._failed[sources].with_traceback(None) from None  # without our own lines: its message says it all
 
     def __enter__(self) -> Self:
         return self
@@ -66,18 +66,18 @@ class Servers:
             raise EnsembleError("triton_server needs a path", cure='such as triton_server("ensembles/NAME")')
         if old := self._running.pop(paths, None):
             old.stop(at_once=True)
-        found = [served(path, self._folder, print) for path in paths]
-        for each in found:
-            _warn_of_random_weights(each)
+        sources = [served(path, self._folder, print) for path in paths]
+        for source in sources:
+            _warn_of_random_weights(source)
         number = len(list(self._folder.glob("*.log"))) + 1
-        log = self._folder / f"{number}-{'-'.join(each.name for each in found)[:100]}.log"
-        server = server_of(found, arguments=self._arguments, log=log)
+        log = self._folder / f"{number}-{'-'.join(source.name for source in sources)[:100]}.log"
+        server = server_of(sources, arguments=self._arguments, log=log)
         self._running[paths] = self._stopping.enter_context(server)
         return server
 
 
-def _warn_of_random_weights(found: Served) -> None:
-    manifest = found.repository / MANIFEST
+def _warn_of_random_weights(source: Served) -> None:
+    manifest = source.repository / MANIFEST
     if manifest.is_file() and parse_json(manifest.read_bytes()).get("weights") == "random":
-        message = f"{found.name} has random weights, because its sources are not available: its answers mean nothing"
+        message = f"{source.name} has random weights, because its sources are not available: its answers mean nothing"
         warnings.warn(pytest.PytestWarning(message), stacklevel=4)

@@ -32,8 +32,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def setting(config: pytest.Config, name: str, argument: str | None = None) -> str:
     """The value of a setting, where a factory was given ``argument``."""
-    given = config.getoption(name) if argument is None else argument
-    return str(config.getini(name) if given is None else given)
+    value = config.getoption(name) if argument is None else argument
+    return str(config.getini(name) if value is None else value)
 
 
 def flags(config: pytest.Config, name: str, argument: Any) -> tuple[str, ...]:

@@ -50,8 +50,8 @@ def _make(folder: Path, interpreter: Interpreter) -> None:
     requirements = _requirements(interpreter.minor)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         options = (f"--python-version={interpreter.minor}", *_PLATFORM)
-        what = f"numpy for the bare Python {interpreter.minor} of steps without an environment"
-        wheels = download_wheels(requirements, Path(scratch), what, *options)
+        purpose = f"numpy for the bare Python {interpreter.minor} of steps without an environment"
+        wheels = download_wheels(requirements, Path(scratch), purpose, *options)
         if folder.exists():
             shutil.rmtree(folder)
         (folder / "bin").mkdir(parents=True)

@@ -124,11 +124,11 @@ def install_home(root: Path | None = None, progress: Callable[[str], None] = pri
         with tempfile.TemporaryDirectory(dir=root) as scratch:
             wheels = Path(scratch) / "wheels"
             download_wheels(WHEELS, wheels, "the wheels of tritonserver")
-            made = TritonHome(Path(scratch) / VERSION)
-            _unpack(wheels, made)
-            (made.folder / _FILES).write_text(json.dumps(_digests(made.folder), indent=2))
+            home = TritonHome(Path(scratch) / VERSION)
+            _unpack(wheels, home)
+            (home.folder / _FILES).write_text(json.dumps(_digests(home.folder), indent=2))
             remove(target)
-            made.folder.replace(target)
+            home.folder.replace(target)
     return find_home(root)
 
 
@@ -159,9 +159,9 @@ def _unpack(wheels: Path, home: TritonHome) -> None:
         binary.chmod(0o755)
     bind_sagemaker_to_loopback(home.tritonserver)
     home.perf_libraries.mkdir()
-    for wanted, pattern in PERF_LIBRARIES.items():
-        (found,) = home.libraries.glob(pattern)
-        (home.perf_libraries / wanted).symlink_to(os.path.relpath(found, home.perf_libraries))
+    for library_name, pattern in PERF_LIBRARIES.items():
+        (library,) = home.libraries.glob(pattern)
+        (home.perf_libraries / library_name).symlink_to(os.path.relpath(library, home.perf_libraries))
 
 
 def server_python() -> str:

@@ -93,9 +93,9 @@ def find_interpreter(minor: str) -> Interpreter | None:
     """The running interpreter if its minor version is ``minor``; otherwise another one of that version on PATH or among
     pyenv's. None if there is none with a shared library."""
     running = [Path(sys.executable)] if minor == "{}.{}".format(*sys.version_info) else []
-    for found in map(inspect_interpreter, chain(running, _others(minor))):
-        if found and found.minor == minor and found.shared_library:
-            return found
+    for interpreter in map(inspect_interpreter, chain(running, _others(minor))):
+        if interpreter and interpreter.minor == minor and interpreter.shared_library:
+            return interpreter
     return None
 
 
@@ -114,8 +114,8 @@ def choose_interpreter(minor: str | None, *, exactly: bool = False) -> tuple[Int
             "this is not a CPython with a GIL, and Triton's stub needs one", cure="use Python 3.11 or 3.12"
         )
     minor = minor or running.minor
-    if found := find_interpreter(minor):
-        return found, ""
+    if interpreter := find_interpreter(minor):
+        return interpreter, ""
     if exactly:
         raise EnsembleError(
             f"there is no Python {minor} with a shared library here, and no conda channel that has one",
@@ -137,8 +137,8 @@ def choose_interpreter(minor: str | None, *, exactly: bool = False) -> tuple[Int
 def _others(minor: str) -> Iterator[Path]:
     """Executables that may be a Python ``minor``: every one on PATH, then pyenv's (its shims obey a local version)."""
     for folder in os.get_exec_path():
-        if found := shutil.which(f"python{minor}", path=folder):
-            yield Path(found)
+        if path := shutil.which(f"python{minor}", path=folder):
+            yield Path(path)
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     for version in sorted((pyenv / "versions").glob(f"{minor}.*"), reverse=True):
         yield version / "bin" / f"python{minor}"

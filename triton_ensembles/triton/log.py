@@ -81,8 +81,8 @@ def failure_reasons(log: str) -> list[str]:
                 by_model.setdefault(match["model"], {})[reason] = None
         elif match := _first(_COMPLETE, record):
             complete[_one_line(match["reason"])] = None
-    found = [f"{model}: {reason}" for model, reasons in by_model.items() for reason in reasons]
-    return [*found, *_causes(list(complete), set(by_model))] or _general(records)
+    failures = [f"{model}: {reason}" for model, reasons in by_model.items() for reason in reasons]
+    return [*failures, *_causes(list(complete), set(by_model))] or _general(records)
 
 
 def unfinished_loads(log: str) -> list[str]:
@@ -94,8 +94,8 @@ def unfinished_loads(log: str) -> list[str]:
         elif match := _LOADED.search(record):
             waiting.pop(match["model"], None)
     reasons = [_one_line(match["reason"]) for match in _WITHOUT_CODE.finditer(log)]
-    said = {model: next((reason for reason in reasons if f"/{model}/" in reason), "") for model in waiting}
-    return [f"{model}: {reason}" if reason else model for model, reason in said.items()]
+    messages = {model: next((reason for reason in reasons if f"/{model}/" in reason), "") for model in waiting}
+    return [f"{model}: {reason}" if reason else model for model, reason in messages.items()]
 
 
 def loaded_models(log: str) -> list[str]:
@@ -163,14 +163,14 @@ def _causes(reasons: list[str], failed: set[str]) -> list[str]:
 
 
 def _general(records: list[str]) -> list[str]:
-    found: dict[str, None] = {}
+    reasons: dict[str, None] = {}
     for pattern in _GENERAL:
         for record in records:
             if match := pattern.search(record):
                 service = match.groupdict().get("model")
-                found[f"{service}: {_one_line(match['reason'])}" if service else _one_line(match["reason"])] = None
-    specific = [reason for reason in found if not reason.startswith("creating server: ")]
-    return specific or list(found)
+                reasons[f"{service}: {_one_line(match['reason'])}" if service else _one_line(match["reason"])] = None
+    specific = [reason for reason in reasons if not reason.startswith("creating server: ")]
+    return specific or list(reasons)
 
 
 def _records(log: str) -> list[str]:

@@ -27,9 +27,9 @@ def check_machine() -> None:
         )
     glibc = glibc_version()
     if glibc < OLDEST_GLIBC:
-        found = ".".join(map(str, glibc)) if glibc else "another C library"
+        libc = ".".join(map(str, glibc)) if glibc else "another C library"
         raise EnsembleError(
-            f"tritonserver needs glibc 2.35 or newer, but this machine has {found}",
+            f"tritonserver needs glibc 2.35 or newer, but this machine has {libc}",
             cure="use Ubuntu 22.04, Debian 12 or newer",
         )
     if sys.version_info[:2] not in PYTHONS:

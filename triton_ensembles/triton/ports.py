@@ -38,9 +38,9 @@ class Ports:
         """
         with ExitStack() as held:
             sockets = [held.enter_context(_reusing_socket()) for _ in fields(cls)]
-            for each in sockets:
-                each.bind((LOOPBACK, 0))
-            yield cls(*(each.getsockname()[1] for each in sockets))
+            for bound in sockets:
+                bound.bind((LOOPBACK, 0))
+            yield cls(*(bound.getsockname()[1] for bound in sockets))
 
     def refuse_busy(self, names: Iterable[str]) -> None:
         """Raise :class:`EnsembleError` for the first of the named ports that is in use, or the same as another one."""
@@ -64,6 +64,6 @@ class Ports:
 
 
 def _reusing_socket() -> socket.socket:
-    made = socket.socket()
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    return made
+    bound = socket.socket()
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return bound

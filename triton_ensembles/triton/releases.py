@@ -204,7 +204,7 @@ def backends_of(target: Destination) -> frozenset[str] | None:
         return image.backends if image else None
     if image:
         return image.cpu_backends
-    return None if target.image else frozenset().union(*(each.cpu_backends for each in releases().values()))
+    return None if target.image else frozenset().union(*(release.cpu_backends for release in releases().values()))
 
 
 @cache
@@ -223,16 +223,16 @@ def version(text: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def agree(one: str, other: str) -> bool:
+def agree(first: str, second: str) -> bool:
     """Whether two versions are equal as far as both go, such as ``10.4.0`` and ``10.4.0.26``."""
-    pairs = list(zip(version(one), version(other), strict=False))
+    pairs = list(zip(version(first), version(second), strict=False))
     return bool(pairs) and all(ours == theirs for ours, theirs in pairs)
 
 
 def _count(written: str, size: str) -> int:
     counts = dict(part.split("=") for part in written.split() if "=" in part)
-    others = [part for part in written.split() if "=" not in part]
-    return int(counts.get(size, others[0] if others else 1))
+    unnamed = [part for part in written.split() if "=" not in part]
+    return int(counts.get(size, unnamed[0] if unnamed else 1))
 
 
 def _rows(name: str) -> list[dict[str, str]]:

@@ -23,8 +23,8 @@ class RepositoryApi:
     def ready(self) -> frozenset[str]:
         """The names of the models of which a version is served now."""
         status, answer = self._post("index")
-        found = json.loads(answer) if status == http.HTTPStatus.OK else []
-        return frozenset(each["name"] for each in found if each.get("state") == "READY")
+        index = json.loads(answer) if status == http.HTTPStatus.OK else []
+        return frozenset(model["name"] for model in index if model.get("state") == "READY")
 
     def load(self, model: str) -> str:
         """Load the model, or load it again if its files have changed. Returns why it failed, "" if it did not."""

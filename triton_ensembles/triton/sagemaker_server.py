@@ -55,7 +55,7 @@ class SageMakerServer(ServerProcess):
         platform |= {variable: str(getattr(self.ports, name)) for name, variable in PORT_VARIABLES.items()}
         command = server_command({"SAGEMAKER_TRITON_ALLOW_METRICS": "true"} | given | platform, repository.resolve())
         own = [f"--{name}-address={LOOPBACK}" for name in ("metrics", "grpc", "http")]
-        own += [f"--http-port={self.ports.http}", *(f"--metrics-config=summary_{each}" for each in _SUMMARIES)]
+        own += [f"--http-port={self.ports.http}", *(f"--metrics-config=summary_{summary}" for summary in _SUMMARIES)]
         passed = {name: value for name, value in command.environment.items() if name not in _NOT_PASSED}
         self.command = replace(command, arguments=(*command.arguments, *own), environment=passed)
 

@@ -237,12 +237,12 @@ class ServerProcess:
     def _end_marked(self) -> None:
         """End what is left of the server's processes, such as those of a server that was killed."""
         for _ in range(_ROUNDS):
-            left = with_variable(_MARK, self._leftovers.shared_memory)
-            if not left:
+            leftover = with_variable(_MARK, self._leftovers.shared_memory)
+            if not leftover:
                 return
-            with handles([*left, *(pid for each in left for pid in descendants(each))]) as found:
-                send(found, signal.SIGKILL)
-                wait_for_handles(found, _KILL_SECONDS)
+            with handles([*leftover, *(pid for pid_left in leftover for pid in descendants(pid_left))]) as processes:
+                send(processes, signal.SIGKILL)
+                wait_for_handles(processes, _KILL_SECONDS)
 
     def note_environments(self, *, again: bool = True) -> frozenset[Path]:
         """The folders of /tmp into which the server has unpacked environments so far. ``stop`` removes them.
@@ -277,10 +277,10 @@ class ServerProcess:
     ) -> None:
         self.stop()
 
-    def _failure(self, what: str, reasons: list[str]) -> EnsembleError:
+    def _failure(self, event: str, reasons: list[str]) -> EnsembleError:
         """A line for each reason; a single one is on the same line."""
         separator = " " if len(reasons) == 1 else "\n  "
-        return EnsembleError(what + (f":{separator}{separator.join(reasons)}" if reasons else ""), path=self.log)
+        return EnsembleError(event + (f":{separator}{separator.join(reasons)}" if reasons else ""), path=self.log)
 
     def _records(self, start: int = 0) -> str:
         return read_records(self.log, max(start, self._log_start), self.pid)

@@ -50,11 +50,11 @@ class UnpackedEnvironments:
                 if facts.st_ctime >= began and (path, facts.st_ino) not in self._others:
                     candidates[path] = facts
         settled = time.time() - _NEW_SECONDS
-        found = {(path, facts.st_ino) for path, facts in candidates.items()}
+        folders = {(path, facts.st_ino) for path, facts in candidates.items()}
         old = {(path, facts.st_ino) for path, facts in candidates.items() if facts.st_ctime < settled}
-        if not (found if again else old | found - self._seen):
+        if not (folders if again else old | folders - self._seen):
             return
-        self._seen = found
+        self._seen = folders
         try:
             named = {_PARENT / os.fsdecode(name) for name in _names_in_memory(pid)}
         except PermissionError:  # a kernel on which parents may not (kernel.yama.ptrace_scope above 1)
@@ -76,7 +76,7 @@ def _start_time(pid: int) -> float:
 
 
 def _names_in_memory(pid: int) -> set[bytes]:
-    found: set[bytes] = set()
+    names: set[bytes] = set()
     process = Path("/proc") / str(pid)
     with (process / "mem").open("rb", buffering=0) as memory, (process / "pagemap").open("rb", buffering=0) as pagemap:
         for start, end in _anonymous_mappings(process):
@@ -87,8 +87,8 @@ def _names_in_memory(pid: int) -> set[bytes]:
                     continue
                 with contextlib.suppress(OSError):  # unmapped meanwhile
                     overlap = min(end - at, pages * _PAGE + 32)  # a path may lie across two chunks
-                    found |= set(_NAME.findall(os.pread(memory.fileno(), overlap, at)))
-    return found
+                    names |= set(_NAME.findall(os.pread(memory.fileno(), overlap, at)))
+    return names
 
 
 def _anonymous_mappings(process: Path) -> Iterator[tuple[int, int]]:
@@ -101,8 +101,8 @@ def _anonymous_mappings(process: Path) -> Iterator[tuple[int, int]]:
 
 def _on_paths_of_steps(pid: int) -> set[Path]:
     """Those whose ``bin`` is on the PATH of a step that runs."""
-    found = set()
+    folders = set()
     for child in descendants(pid):
         with contextlib.suppress(OSError):
-            found |= set(_NAME.findall(Path(f"/proc/{child}/environ").read_bytes()))
-    return {_PARENT / os.fsdecode(name) for name in found}
+            folders |= set(_NAME.findall(Path(f"/proc/{child}/environ").read_bytes()))
+    return {_PARENT / os.fsdecode(name) for name in folders}

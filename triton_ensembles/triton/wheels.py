@@ -8,7 +8,7 @@ from triton_ensembles.errors import EnsembleError
 from triton_ensembles.programs import ProgramError, output_of
 
 
-def download_wheels(requirements: Path, destination: Path, what: str, *options: str) -> list[Path]:
+def download_wheels(requirements: Path, destination: Path, purpose: str, *options: str) -> list[Path]:
     """Download the wheels that ``requirements`` lists into the folder ``destination``, without what they require.
 
     Args:
@@ -27,7 +27,7 @@ def download_wheels(requirements: Path, destination: Path, what: str, *options: 
         errors = [line for line in error.output.splitlines() if line.startswith("ERROR")]
         reason = errors[0] if errors else " ".join(error.output.split())
         raise EnsembleError(
-            f"{what} could not be downloaded: {reason}",
+            f"{purpose} could not be downloaded: {reason}",
             path=requirements,
             cure="connect this machine to a package registry (pip's index-url), and try again",
         ) from error

@@ -63,13 +63,13 @@ def _groups(requests: Sequence[Request], batched: bool) -> list[list[int]]:
 
 def _run_group(requests: Sequence[Request], run: Run) -> list[Result]:
     # dict.fromkeys: each output once, always in the same order.
-    wanted = tuple(dict.fromkeys(name for request in requests for name in request.wanted))
+    requested = tuple(dict.fromkeys(name for request in requests for name in request.wanted))
     try:
         if len(requests) == 1:
-            return [dict(zip(wanted, run(requests[0].inputs, wanted), strict=True))]
+            return [dict(zip(requested, run(requests[0].inputs, requested), strict=True))]
         joined = {name: np.concatenate([request.inputs[name] for request in requests]) for name in requests[0].inputs}
         counts = [len(next(iter(request.inputs.values()))) for request in requests]
-        outputs = run_rows(run, joined, wanted, sum(counts))
+        outputs = run_rows(run, joined, requested, sum(counts))
     except Exception as error:  # an engine's error is caused by one request, and must not fail the others
         if len(requests) == 1:
             return [error]
@@ -82,9 +82,9 @@ def _run_group(requests: Sequence[Request], run: Run) -> list[Result]:
     return results
 
 
-def run_rows(run: Run, inputs: Mapping[str, Array], wanted: tuple[str, ...], rows: int) -> dict[str, Array]:
+def run_rows(run: Run, inputs: Mapping[str, Array], requested: tuple[str, ...], rows: int) -> dict[str, Array]:
     """The outputs of one run by name. Raises ValueError for one that does not have ``rows`` rows."""
-    outputs = dict(zip(wanted, run(inputs, wanted), strict=True))
+    outputs = dict(zip(requested, run(inputs, requested), strict=True))
     for name, array in outputs.items():
         if array.ndim == 0 or len(array) != rows:
             raise ValueError(f"output {name} has shape {list(array.shape)} for a batch of {rows} rows")

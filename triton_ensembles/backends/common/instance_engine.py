@@ -77,17 +77,17 @@ class Siblings:
 
     def _alone(self) -> bool:
         """Whether no other process holds a lock that would prevent an exclusive one."""
-        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-        found = struct.unpack(_FLOCK, fcntl.fcntl(self._descriptor, fcntl.F_GETLK, asked))
-        return bool(found[0] == fcntl.F_UNLCK)
+        query = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        lock = struct.unpack(_FLOCK, fcntl.fcntl(self._descriptor, fcntl.F_GETLK, query))
+        return bool(lock[0] == fcntl.F_UNLCK)
 
 
 def find_siblings(file: Path) -> Siblings | None:
     """The instances that serve the model in ``file``; None where its file system has no locks."""
-    found = Siblings(file)
+    siblings = Siblings(file)
     try:
-        with found.computing():
-            return found
+        with siblings.computing():
+            return siblings
     except OSError:
-        found.close()
+        siblings.close()
         return None

@@ -90,12 +90,12 @@ def sample(output: Array) -> list[float]:
     return values
 
 
-def agree(found: Sequence[float], expected: Sequence[float]) -> bool:
+def agree(values: Sequence[float], expected: Sequence[float]) -> bool:
     """Whether two samples differ by rounding only. Values that are not finite agree with nothing."""
-    if len(found) != len(expected):
+    if len(values) != len(expected):
         return False
-    if not found:
+    if not values:
         return True
-    one, other = np.array(found), np.array(expected)
-    limit = _TOLERANCE * float(np.abs(other).max())
-    return bool((np.abs(one - other) <= limit).all())
+    computed, reference = np.array(values), np.array(expected)
+    limit = _TOLERANCE * float(np.abs(reference).max())
+    return bool((np.abs(computed - reference) <= limit).all())

@@ -140,14 +140,14 @@ def _declared(entry: Mapping[str, Any]) -> Tensor:
 
 
 def check_tensors(
-    kind: str, declared: Sequence[Tensor], found: Iterable[Tensor], *, batched: bool, all_needed: bool
+    kind: str, declared: Sequence[Tensor], tensors: Iterable[Tensor], *, batched: bool, all_needed: bool
 ) -> None:
     """Check that every declared tensor is in the file and, with ``all_needed``, the other way around.
 
     Raises:
         LoadError: one is missing, or differs (see :func:`check_tensor`).
     """
-    there = {tensor.name: tensor for tensor in found}
+    there = {tensor.name: tensor for tensor in tensors}
     for tensor in declared:
         if tensor.name not in there:
             names = ", ".join(f'"{name}"' for name in there) or "none"
@@ -159,25 +159,25 @@ def check_tensors(
         check_tensor(kind, tensor, there[tensor.name], batched=batched)
 
 
-def check_tensor(kind: str, declared: Tensor, found: Tensor, *, batched: bool) -> None:
+def check_tensor(kind: str, declared: Tensor, tensor: Tensor, *, batched: bool) -> None:
     """Check that element types are the same and dims can agree. ``found.dims`` include the batch axis when ``batched``.
 
     Raises:
         LoadError: they differ.
     """
-    if found.data_type is not None and found.data_type != declared.data_type:
+    if tensor.data_type is not None and tensor.data_type != declared.data_type:
         raise LoadError(
-            f'{kind} "{declared.name}" is {declared.data_type} in the config, but {found.data_type} in the file'
+            f'{kind} "{declared.name}" is {declared.data_type} in the config, but {tensor.data_type} in the file'
         )
-    if found.dims is None or declared.dims is None:
+    if tensor.dims is None or declared.dims is None:
         return
-    wanted = (-1, *declared.dims) if batched else declared.dims
+    shape = (-1, *declared.dims) if batched else declared.dims
     # The size of the batch axis is left to each backend: they differ in what a fixed one means.
-    pairs = list(zip(wanted, found.dims, strict=False))[1 if batched else 0 :]
-    if len(wanted) != len(found.dims) or any(a != b and -1 not in (a, b) for a, b in pairs):
+    pairs = list(zip(shape, tensor.dims, strict=False))[1 if batched else 0 :]
+    if len(shape) != len(tensor.dims) or any(a != b and -1 not in (a, b) for a, b in pairs):
         axis = " with the batch axis" if batched else ""
         raise LoadError(
-            f'{kind} "{declared.name}" is {list(wanted)}{axis} in the config, but {list(found.dims)} in the file'
+            f'{kind} "{declared.name}" is {list(shape)}{axis} in the config, but {list(tensor.dims)} in the file'
         )
 
 

@@ -49,8 +49,8 @@ def find_axes(inputs: Mapping[str, Sequence[object]], outputs: Mapping[str, Sequ
     """
     names = {size for shape in inputs.values() for size in shape[1:] if isinstance(size, str)}
     if len(names) != 1:
-        found = ", ".join(sorted(names)) or "none"
-        raise LoadError(f"padded_batching needs one named axis of any size in the file's inputs, but there is: {found}")
+        known = ", ".join(sorted(names)) or "none"
+        raise LoadError(f"padded_batching needs one named axis of any size in the file's inputs, but there is: {known}")
     (length,) = names
     return Axes(
         *(
@@ -93,13 +93,13 @@ class _Batch:
         parts = [part for part in _by_request(rows) if part[0].request not in self.errors]
         if not parts:
             return
-        wanted = tuple(dict.fromkeys(name for part in parts for name in self._requests[part[0].request].wanted))
+        outputs = tuple(dict.fromkeys(name for part in parts for name in self._requests[part[0].request].wanted))
         try:
             if len(parts) == 1 and self._is_whole(parts[0]):  # nothing to copy
                 number = parts[0][0].request
-                self.answers[number] = dict(zip(wanted, run(self._requests[number].inputs, wanted), strict=True))
+                self.answers[number] = dict(zip(outputs, run(self._requests[number].inputs, outputs), strict=True))
             else:
-                self._put(parts, run_rows(run, self._joined(parts), wanted, sum(map(len, parts))))
+                self._put(parts, run_rows(run, self._joined(parts), outputs, sum(map(len, parts))))
         except Exception as error:  # an engine's error is caused by one request, and must not fail the others
             if len(parts) == 1:
                 self.errors[parts[0][0].request] = error
@@ -188,7 +188,7 @@ def _lengths(inputs: Mapping[str, Array], axes: Axes) -> list[int]:
         if array.ndim == 2 and array.size and array[:, -1].all():
             return [*widths] * len(array)
     nonzero = [np.moveaxis(inputs[name], axis, 1) != 0 for name, axis in axes.inputs.items()]
-    used = np.logical_or.reduce([each.reshape(*each.shape[:2], -1).any(axis=2) for each in nonzero])
+    used = np.logical_or.reduce([mask.reshape(*mask.shape[:2], -1).any(axis=2) for mask in nonzero])
     positions = np.arange(1, used.shape[1] + 1)
     # A row of padding only keeps one position: engines cannot take tensors without elements.
     lengths: list[int] = (used * positions).max(axis=1, initial=min(1, len(positions))).tolist()

@@ -69,7 +69,7 @@ class OnnxSession:
         with self._engines.engine(1) as session:
             _check(model, session)
             nodes = (session.get_inputs(), session.get_outputs())
-            shapes = ({node.name: node.shape for node in each} for each in nodes)
+            shapes = ({node.name: node.shape for node in group} for group in nodes)
             self._axes = find_axes(*shapes) if model.boolean(_PADDED, False) else None
         self._texts = {tensor.name for tensor in model.inputs if tensor.data_type == "TYPE_STRING"}
 
@@ -84,13 +84,13 @@ class OnnxSession:
         self._engines.close()
 
     def _run(
-        self, session: ort.InferenceSession, inputs: Mapping[str, Array], wanted: tuple[str, ...]
+        self, session: ort.InferenceSession, inputs: Mapping[str, Array], requested: tuple[str, ...]
     ) -> Sequence[Array]:
         feed = dict(inputs)
         for name in self._texts & feed.keys():  # ONNX Runtime's strings are text, Triton's are bytes
             feed[name] = np.array(decoded(name, feed[name]), dtype=object).reshape(feed[name].shape)
         try:
-            outputs: Sequence[Array] = session.run(list(wanted), feed, self._run_options)
+            outputs: Sequence[Array] = session.run(list(requested), feed, self._run_options)
         except InvalidArgument as error:
             raise BadInputError(str(error)) from error
         return outputs
@@ -127,8 +127,8 @@ def _providers(model: ModelInstance) -> list[Any]:
 def _check(model: ModelInstance, session: ort.InferenceSession) -> None:
     inputs, outputs = session.get_inputs(), session.get_outputs()
     for kind, declared, nodes in (("input", model.inputs, inputs), ("output", model.outputs, outputs)):
-        found = {node.name: tensor_of(node) for node in nodes}
-        check_tensors(kind, declared, found.values(), batched=model.batched, all_needed=kind == "input")
+        tensors = {node.name: tensor_of(node) for node in nodes}
+        check_tensors(kind, declared, tensors.values(), batched=model.batched, all_needed=kind == "input")
         if model.batched:
             for tensor in declared:
-                check_batch_axis(kind, tensor.name, found[tensor.name].dims, model.max_batch_size)
+                check_batch_axis(kind, tensor.name, tensors[tensor.name].dims, model.max_batch_size)

@@ -135,9 +135,9 @@ def _parse(path: Path) -> WeightsGate:
             onnxruntime=str(record["onnxruntime"]),
             instruction_sets=tuple(record["instruction_sets"]),
             level=int(record["level"]),
-            files={name: {key: int(each[key]) for key in ("size", "crc32")} for name, each in record["files"].items()},
-            inputs={name: KnownTensor.read(each) for name, each in record["inputs"].items()},
-            answer={name: tuple(map(float, each)) for name, each in record["answer"].items()},
+            files={name: {key: int(file[key]) for key in ("size", "crc32")} for name, file in record["files"].items()},
+            inputs={name: KnownTensor.read(tensor) for name, tensor in record["inputs"].items()},
+            answer={name: tuple(map(float, values)) for name, values in record["answer"].items()},
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}"

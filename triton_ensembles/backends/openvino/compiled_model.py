@@ -58,14 +58,14 @@ class CompiledModel:
     def close(self) -> None:
         self._engines.close()
 
-    def _run(self, request: ov.InferRequest, inputs: Mapping[str, Array], wanted: tuple[str, ...]) -> Sequence[Array]:
+    def _run(self, request: ov.InferRequest, inputs: Mapping[str, Array], outputs: tuple[str, ...]) -> Sequence[Array]:
         feed = {self._names[name]: np.ascontiguousarray(array) for name, array in inputs.items()}
         try:
             request.infer(feed, share_inputs=True)
         except RuntimeError as error:
             raise BadInputError(reason(error)) from error
         # Copies, because the next run writes into the same memory.
-        return [np.array(request.get_tensor(self._names[name]).data) for name in wanted]
+        return [np.array(request.get_tensor(self._names[name]).data) for name in outputs]
 
 
 def _request(core: ov.Core, graph: ov.Model, options: Mapping[str, object], threads: int) -> ov.InferRequest:

@@ -118,14 +118,14 @@ def _names(
 ) -> dict[str, str]:
     """OpenVINO's names of the declared tensors, after checking that the file has them with these types and dims."""
     names: dict[str, str] = {}
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for port in ports:
         own = next((tensor.name for tensor in declared if not port.names.isdisjoint(_candidates(tensor))), None)
         name = own or port.any_name.removesuffix(":0")
         type_name = port.element_type.get_type_name()
         names[name] = port.any_name
-        found[name] = Tensor(name, _TYPES.get(type_name, f"OpenVINO's {type_name}"), _dims(port))
-    check_tensors(kind, declared, found.values(), batched=model.batched, all_needed=all_needed)
+        tensors[name] = Tensor(name, _TYPES.get(type_name, f"OpenVINO's {type_name}"), _dims(port))
+    check_tensors(kind, declared, tensors.values(), batched=model.batched, all_needed=all_needed)
     return {tensor.name: names[tensor.name] for tensor in declared}
 
 

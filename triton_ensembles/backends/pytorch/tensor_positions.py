@@ -20,9 +20,9 @@ class Positions:
     of: dict[str, int]
     guessed: bool = False
 
-    def arguments(self, given: Mapping[str, Any]) -> list[Any]:
+    def arguments(self, values: Mapping[str, Any]) -> list[Any]:
         """The values in the order of the model's arguments."""
-        return [given[name] for name in sorted(self.of, key=self.of.__getitem__)]
+        return [values[name] for name in sorted(self.of, key=self.of.__getitem__)]
 
 
 def input_positions(names: Sequence[str], arguments: Sequence[str], *, named: bool = True) -> Positions:
@@ -44,14 +44,14 @@ def input_positions(names: Sequence[str], arguments: Sequence[str], *, named: bo
         )
     if named and set(names) <= set(arguments):
         return Positions({name: arguments.index(name) for name in names})
-    found = _by_index(names)
-    if sorted(found.of.values()) != list(range(len(arguments))):
-        listed = ", ".join(map(str, found.of.values()))
+    by_index = _by_index(names)
+    if sorted(by_index.of.values()) != list(range(len(arguments))):
+        listed = ", ".join(map(str, by_index.of.values()))
         raise LoadError(
             f"the config's inputs {', '.join(names)} are arguments {listed} of the model's forward(), which "
             f"takes {', '.join(arguments)}: each of 0 to {len(arguments) - 1} must appear once"
         )
-    return found
+    return by_index
 
 
 def output_positions(names: Sequence[str], count: int) -> Positions:
@@ -60,11 +60,11 @@ def output_positions(names: Sequence[str], count: int) -> Positions:
     Raises:
         LoadError: the model has no such output.
     """
-    found = _by_index(names)
-    for name, position in found.of.items():
+    by_index = _by_index(names)
+    for name, position in by_index.of.items():
         if position >= count:
             raise LoadError(f'the config\'s output "{name}" is output {position}, but the model has {count}, from 0')
-    return found
+    return by_index
 
 
 def _by_index(names: Sequence[str]) -> Positions:

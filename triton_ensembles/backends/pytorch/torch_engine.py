@@ -68,18 +68,18 @@ class TorchEngine:
         del self._model
         self._engines.close()
 
-    def _run(self, inputs: Mapping[str, Array], wanted: tuple[str, ...]) -> Sequence[Array]:
+    def _run(self, inputs: Mapping[str, Array], outputs: tuple[str, ...]) -> Sequence[Array]:
         missing = sorted(set(self._model.inputs.of) - set(inputs))
         if missing:
             raise BadInputError(f"the request lacks input {missing[0]}")
         rows = len(next(iter(inputs.values()))) if self._batched else None
         with self._settings.applied():
-            given: dict[str, Any] = {name: self._value(name, array) for name, array in inputs.items()}
+            values: dict[str, Any] = {name: self._value(name, array) for name, array in inputs.items()}
             try:
-                made = self._model(given)
+                results = self._model(values)
             except Exception as error:  # a model may raise anything; the native backend has the same message
                 raise RuntimeError(f"PyTorch execute failure: {_reason(error)}") from error
-            answer = [self._array(name, made, rows) for name in wanted]
+            answer = [self._array(name, results, rows) for name in outputs]
         self._settings.clean()
         return answer
 
@@ -90,16 +90,16 @@ class TorchEngine:
             array = array.copy()  # torch warns about read-only memory, and models may write to it
         return torch.from_numpy(array).to(self._device)
 
-    def _array(self, name: str, made: Sequence[Any], rows: int | None) -> Array:
-        value, declared = made[self._model.outputs.of[name]], self._outputs[name]
+    def _array(self, name: str, results: Sequence[Any], rows: int | None) -> Array:
+        value, declared = results[self._model.outputs.of[name]], self._outputs[name]
         if isinstance(value, list):
             array = np.array([text.encode() for text in value], np.object_)
-            found = _TEXT
+            dtype = _TEXT
         else:
-            found = _TYPES.get(value.dtype, str(value.dtype))
-            if found != declared.data_type:
+            dtype = _TYPES.get(value.dtype, str(value.dtype))
+            if dtype != declared.data_type:
                 raise ValueError(
-                    f'output "{name}" is {declared.data_type} in the config, but the model returned {found}'
+                    f'output "{name}" is {declared.data_type} in the config, but the model returned {dtype}'
                 )
             array = value.detach().contiguous().cpu().numpy()
         _check_dims(declared, array.shape, rows)
@@ -123,11 +123,11 @@ def _check_types(kind: str, tensors: Sequence[Tensor], *, batched: bool) -> None
 
 def _check_dims(declared: Tensor, shape: tuple[int, ...], rows: int | None) -> None:
     dims = declared.dims or ()
-    wanted = dims if rows is None else (rows, *dims)
-    if len(wanted) != len(shape) or any(a not in (b, -1) for a, b in zip(wanted, shape, strict=True)):
+    expected = dims if rows is None else (rows, *dims)
+    if len(expected) != len(shape) or any(a not in (b, -1) for a, b in zip(expected, shape, strict=True)):
         axis = "" if rows is None else " with the batch axis"
         raise ValueError(
-            f'output "{declared.name}" must be {list(wanted)}{axis} according to the config, but the model returned '
+            f'output "{declared.name}" must be {list(expected)}{axis} according to the config, but the model returned '
             f"{list(shape)}"
         )
 
@@ -135,8 +135,8 @@ def _check_dims(declared: Tensor, shape: tuple[int, ...], rows: int | None) -> N
 def _reason(error: Exception) -> str:
     """The message without the model's source code: TorchScript's ends in ``RuntimeError: …``, others begin with it."""
     text = str(error).strip()
-    found = re.findall(r"^(?:[\w.]*(?:Error|Exception)): (.+)", text, re.MULTILINE)
-    return found[-1] if found else text.partition("\n")[0]
+    reasons = re.findall(r"^(?:[\w.]*(?:Error|Exception)): (.+)", text, re.MULTILINE)
+    return reasons[-1] if reasons else text.partition("\n")[0]
 
 
 def _warn(model: ModelInstance, text: str) -> None:

@@ -51,11 +51,11 @@ class Script:
         for tensor in model.outputs:
             _check_kind("output", tensor, kinds[self.outputs.of[tensor.name]])
 
-    def __call__(self, given: Mapping[str, Any]) -> Sequence[Any]:
+    def __call__(self, values: Mapping[str, Any]) -> Sequence[Any]:
         """All outputs, in the model's order, for tensors (or lists of strings) by input name."""
-        arguments = (dict(given),) if self._takes_dictionary else self.inputs.arguments(given)
-        made = self._module(*arguments)
-        return made if isinstance(made, tuple) else (made,)
+        arguments = (dict(values),) if self._takes_dictionary else self.inputs.arguments(values)
+        results = self._module(*arguments)
+        return results if isinstance(results, tuple) else (results,)
 
 
 class Package:
@@ -70,8 +70,8 @@ class Package:
         os.environ["AOTI_RUNTIME_CHECK_INPUTS"] = "1"
         index = -1 if device.index is None else device.index
         try:
-            found = torch._inductor.aoti_load_package(str(model.file), device_index=index)
-            self._loader = found.loader
+            loader = torch._inductor.aoti_load_package(str(model.file), device_index=index)
+            self._loader = loader.loader
             counts = [treespec_loads(spec).num_leaves for spec in self._loader.get_call_spec()]
             compiled_for = self._loader.get_metadata().get("AOTI_DEVICE_KEY", device.type)
         except Exception as error:  # a broken package causes RuntimeError, OSError, zip and JSON errors
@@ -88,17 +88,17 @@ class Package:
         self.inputs = input_positions([tensor.name for tensor in model.inputs], arguments, named=False)
         self.outputs = output_positions([tensor.name for tensor in model.outputs], counts[1])
 
-    def __call__(self, given: Mapping[str, torch.Tensor]) -> Sequence[torch.Tensor]:
+    def __call__(self, values: Mapping[str, torch.Tensor]) -> Sequence[torch.Tensor]:
         """All outputs, in the model's order, for tensors by input name."""
-        made: Sequence[torch.Tensor] = self._loader.boxed_run(self.inputs.arguments(given))
-        return made
+        results: Sequence[torch.Tensor] = self._loader.boxed_run(self.inputs.arguments(values))
+        return results
 
 
-def _check_kind(what: str, tensor: Tensor, kind: Any) -> None:
+def _check_kind(place: str, tensor: Tensor, kind: Any) -> None:
     """Check for a tensor or, for TYPE_STRING, a list of texts: torch has no tensors of texts."""
-    wanted = "List[str]" if tensor.data_type == "TYPE_STRING" else "Tensor"
-    if kind.annotation_str != wanted:
+    expected = "List[str]" if tensor.data_type == "TYPE_STRING" else "Tensor"
+    if kind.annotation_str != expected:
         raise LoadError(
-            f'{what} "{tensor.name}" is {tensor.data_type} in the config, which needs a {wanted} in forward(), but '
+            f'{place} "{tensor.name}" is {tensor.data_type} in the config, which needs a {expected} in forward(), but '
             f"that has a {kind.annotation_str}"
         )

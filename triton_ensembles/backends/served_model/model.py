@@ -57,19 +57,19 @@ class TritonPythonModel:
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
         read = [self._read(request) for request in requests]
-        answers = iter(self._engine.answer([each for each in read if isinstance(each, Request)]))
-        return [_response(next(answers) if isinstance(each, Request) else each) for each in read]
+        answers = iter(self._engine.answer([item for item in read if isinstance(item, Request)]))
+        return [_response(next(answers) if isinstance(item, Request) else item) for item in read]
 
     def finalize(self) -> None:
         self._engine.close()
 
     def _read(self, request: Any) -> Request | Exception:
-        given = {tensor.name(): tensor.as_numpy() for tensor in request.inputs()}
-        if self._model.batched and len({len(array) for array in given.values()}) > 1:
-            sizes = ", ".join(f"{name} {len(array)}" for name, array in sorted(given.items()))
+        inputs = {tensor.name(): tensor.as_numpy() for tensor in request.inputs()}
+        if self._model.batched and len({len(array) for array in inputs.values()}) > 1:
+            sizes = ", ".join(f"{name} {len(array)}" for name, array in sorted(inputs.items()))
             return BadInputError(f"the inputs have different numbers of rows: {sizes}")
-        asked = set(request.requested_output_names())
-        return Request(given, tuple(name for name in self._outputs if name in asked))
+        requested = set(request.requested_output_names())
+        return Request(inputs, tuple(name for name in self._outputs if name in requested))
 
 
 def _check_numpy() -> None:

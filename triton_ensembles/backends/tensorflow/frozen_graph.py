@@ -45,20 +45,20 @@ class FrozenGraph:
     def close(self) -> None:
         self._session.close()
 
-    def _run(self, inputs: Mapping[str, Array], wanted: tuple[str, ...]) -> Sequence[Array]:
+    def _run(self, inputs: Mapping[str, Array], outputs: tuple[str, ...]) -> Sequence[Array]:
         try:
-            return self._call_for(wanted)(*(inputs[name] for name in self._feeds))
+            return self._call_for(outputs)(*(inputs[name] for name in self._feeds))
         except tf.errors.InvalidArgumentError as error:
             raise BadInputError(error.message) from error
 
-    def _call_for(self, wanted: tuple[str, ...]) -> Callable[..., Sequence[Array]]:
+    def _call_for(self, outputs: tuple[str, ...]) -> Callable[..., Sequence[Array]]:
         """The part of the graph that these outputs need, prepared once; Session.run() would look it up each time."""
-        if wanted not in self._calls:
-            self._calls[wanted] = self._session.make_callable(
-                [_tensor(self._graph, name) for name in wanted],
+        if outputs not in self._calls:
+            self._calls[outputs] = self._session.make_callable(
+                [_tensor(self._graph, name) for name in outputs],
                 feed_list=[_tensor(self._graph, name) for name in self._feeds],
             )
-        return self._calls[wanted]
+        return self._calls[outputs]
 
 
 def _import(model: ModelInstance) -> tf.Graph:

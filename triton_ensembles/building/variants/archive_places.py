@@ -31,10 +31,10 @@ class ArchivePlaces:
     @cached_property
     def _files(self) -> dict[str, str]:
         """Each file's path in the archive, by every path that people may write."""
-        found: dict[str, str] = {}
+        files: dict[str, str] = {}
         for path in self.original.files:
-            found.setdefault(self.original.names.in_recipe(path), path)
-        return found | {path: path for path in self.original.files}
+            files.setdefault(self.original.names.in_recipe(path), path)
+        return files | {path: path for path in self.original.files}
 
     @cached_property
     def random(self) -> set[str]:
@@ -49,8 +49,8 @@ class ArchivePlaces:
     @cached_property
     def _replaceable(self) -> list[str]:
         """The files that a variant may replace, with the names of steps as they are in git."""
-        found = (self.original.names.in_recipe(path) for path in self.original.files if not differs(path))
-        return sorted(set(found))
+        names = (self.original.names.in_recipe(path) for path in self.original.files if not differs(path))
+        return sorted(set(names))
 
     @cached_property
     def _steps(self) -> dict[str, str]:
@@ -67,23 +67,23 @@ class ArchivePlaces:
         Raises:
             EnsembleError: the archive has no such file, or it is not one that a variant may replace.
         """
-        found = self._files.get(inner)
-        if found is None:
+        name = self._files.get(inner)
+        if name is None:
             meant = nearest(inner, self._replaceable) or _same_name(inner, self._replaceable)
             raise EnsembleError(
                 f"the archive has no file {inner!r}",
                 cure=f"did you mean {meant}" if meant else f"it has {choices(self._replaceable, 4)}",
             )
-        if PurePosixPath(found).name == CONFIG and differs(found):
+        if PurePosixPath(name).name == CONFIG and differs(name):
             raise EnsembleError(
                 f"a variant cannot have a {CONFIG} of its own ({inner!r})",
                 cure="set parameters in columns STEP.PARAMETER; another DAG is another ensemble",
             )
-        if differs(found):
+        if differs(name):
             raise EnsembleError(
-                f"{inner!r} is written by {'clone' if found == MANIFEST else 'the build'}", cure="remove it"
+                f"{inner!r} is written by {'clone' if name == MANIFEST else 'the build'}", cure="remove it"
             )
-        return found
+        return name
 
     def left_out(self, files: Iterable[str]) -> frozenset[str]:
         """What the build made from ``files``, which are replaced, and nobody replaces."""
@@ -98,7 +98,9 @@ class ArchivePlaces:
         Raises:
             EnsembleError: there is no such step.
         """
-        step = max((each for each in self._steps if column.startswith(f"{each}.")), key=len, default=None)
+        step = max(
+            (step_name for step_name in self._steps if column.startswith(f"{step_name}.")), key=len, default=None
+        )
         if step is None:
             written = column.partition(".")[0]
             meant = nearest(written, self._steps)
@@ -115,5 +117,5 @@ class ArchivePlaces:
 def _same_name(inner: str, paths: Iterable[str]) -> str | None:
     """The only file of the same name in another folder."""
     name = PurePosixPath(inner).name
-    found = {path for path in paths if PurePosixPath(path).name == name}
-    return found.pop() if len(found) == 1 else None
+    matches = {path for path in paths if PurePosixPath(path).name == name}
+    return matches.pop() if len(matches) == 1 else None

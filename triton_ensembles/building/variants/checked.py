@@ -79,10 +79,10 @@ class Checks:
                     continue
                 new = self.original.renamed(entry.path, changes.name, is_folder=entry.is_folder)
                 paths[new] = entry.path
-                found = replace(own.get(entry.path, entry), path=new, written=new, mode=entry.mode)
+                member = replace(own.get(entry.path, entry), path=new, written=new, mode=entry.mode)
                 if entry.path in texts and entry.data is not None:
-                    found = replace(found, data=texts[entry.path], size=len(texts[entry.path]))
-                yield found
+                    member = replace(member, data=texts[entry.path], size=len(texts[entry.path]))
+                yield member
 
         def nested(inner: str) -> Tree | None:
             before = paths.get(inner, inner)
@@ -97,10 +97,10 @@ def _destination(original: Original) -> Destination:
     """What the archive was built for, as its manifest says."""
     try:
         manifest = parse_json(original.texts.originals.get(MANIFEST, b"{}"))
-        said = [manifest.get(key, "") for key in ("target", "instance", "image")]
+        facts = [manifest.get(key, "") for key in ("target", "instance", "image")]
     except (ValueError, AttributeError):
         return ANYWHERE
-    return Destination(*said) if all(isinstance(each, str) for each in said) else ANYWHERE
+    return Destination(*facts) if all(isinstance(fact, str) for fact in facts) else ANYWHERE
 
 
 def _errors(report: Report) -> str:

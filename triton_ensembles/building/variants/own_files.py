@@ -97,7 +97,7 @@ class _Folder:
     def listed(self) -> Iterator[tuple[str, Identity]]:
         for path, folders, names in os.walk(self.folder, onerror=_refuse):
             folders[:] = sorted(set(folders) - _OF_TOOLS)
-            if link := next((each for each in folders if Path(path, each).is_symlink()), None):
+            if link := next((folder for folder in folders if Path(path, folder).is_symlink()), None):
                 raise EnsembleError("this is a link to a folder", path=Path(path, link), cure="put the files there")
             for name in sorted(set(names) - _OF_TOOLS):
                 file = Path(path, name)
@@ -123,10 +123,10 @@ class _Bucket:
     def listed(self) -> Iterator[tuple[str, Identity]]:
         with self.buckets.reading(self._address) as client:
             for page in client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=self.prefix):
-                for each in page.get("Contents", ()):
-                    inner = each["Key"].removeprefix(self.prefix)
+                for stored in page.get("Contents", ()):
+                    inner = stored["Key"].removeprefix(self.prefix)
                     if inner and not inner.endswith("/"):
-                        yield inner, (each["Size"], each["ETag"])
+                        yield inner, (stored["Size"], stored["ETag"])
 
     def fetched(self, inner: str, scratch: Path) -> Path:
         scratch.mkdir(exist_ok=True)

@@ -92,41 +92,41 @@ class RowReader:
         place = own_files(row.files, self._table.path, self._buckets) if row.files else None
         own = self._own(row, place) if place else []
         parameters = self._parameters(row)
-        inputs = digest([*self._common, row.name, {each.path: each.sha256 for each in own}, parameters])
+        inputs = digest([*self._common, row.name, {file.path: file.sha256 for file in own}, parameters])
         is_current = self._state.is_current(row.name, inputs, self._path(row))
         return RowInputs(
             inputs,
             parameters,
-            {each.inner: (each.identity, each.sha256) for each in own},
-            frozenset(each.path for each in own),
-            {} if is_current else {each.path: each.replacement(self._downloads(row)) for each in own},
+            {file.inner: (file.identity, file.sha256) for file in own},
+            frozenset(file.path for file in own),
+            {} if is_current else {file.path: file.replacement(self._downloads(row)) for file in own},
             is_current,
         )
 
     def _own(self, row: Row, place: OwnFiles) -> list[_Own]:
-        found: dict[str, _Own] = {}
+        files: dict[str, _Own] = {}
         for inner, identity in place.listed():
             path, fetched = self._places.file(inner), None
-            if path in found:
-                raise EnsembleError(f"{inner!r} and {found[path].inner!r} are the same file", cure="remove one")
+            if path in files:
+                raise EnsembleError(f"{inner!r} and {files[path].inner!r} are the same file", cure="remove one")
             sha256 = self._state.known_digest(row.name, inner, identity)
             if sha256 is None:
                 fetched = place.fetched(inner, self._downloads(row))
                 sha256 = _digest(fetched)
-            found[path] = _Own(place, inner, identity, path, sha256, fetched)
-        if not found:
+            files[path] = _Own(place, inner, identity, path, sha256, fetched)
+        if not files:
             raise EnsembleError(
                 f"there is no file in {row.files!r}", cure="put the files there, in folders as those of the archive"
             )
-        return list(found.values())
+        return list(files.values())
 
     def _parameters(self, row: Row) -> dict[str, dict[str, str]]:
         """By step, those that the row sets."""
-        found: dict[str, dict[str, str]] = {}
+        parameters: dict[str, dict[str, str]] = {}
         for column, value in row.parameters.items():
             step, key = self._columns[column]
-            found.setdefault(step, {})[key] = value
-        return found
+            parameters.setdefault(step, {})[key] = value
+        return parameters
 
     def _step_and_key(self, column: str) -> tuple[str, str]:
         try:

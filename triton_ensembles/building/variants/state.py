@@ -39,8 +39,8 @@ class VariantsState:
 
     def known_digest(self, name: str, inner: str, identity: Identity) -> str | None:
         """The sha256 of a file that has not been touched since it was taken."""
-        found = self._rows.get(name, {}).get("files", {}).get(inner)
-        return found[-1] if isinstance(found, list) and found[:-1] == list(identity) else None
+        facts = self._rows.get(name, {}).get("files", {}).get(inner)
+        return facts[-1] if isinstance(facts, list) and facts[:-1] == list(identity) else None
 
     def is_current(self, name: str, inputs: str, archive: Path) -> bool:
         """Whether ``archive`` is there as it was written from these inputs."""

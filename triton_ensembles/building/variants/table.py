@@ -65,7 +65,7 @@ def read_table(path: Path) -> Table:
     rows = [_row(line, columns, cells) for line, cells in records]
     if not rows:
         raise EnsembleError("this table has no row", path=path, cure="write a row for each variant below the header")
-    return Table(path, [each for each in columns if each not in (NAME, FILES, "")], _without_doubles(rows))
+    return Table(path, [column for column in columns if column not in (NAME, FILES, "")], _without_doubles(rows))
 
 
 def _records(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
@@ -129,9 +129,9 @@ def _row(line: int, columns: Sequence[str], cells: Sequence[str]) -> Row:
     if sum(map(bool, stripped)) > sum(map(bool, named)):
         return replace(row, fault="this row has more cells than the header; put what has a comma in it into quotes")
     if not is_clone_name(name):
-        said = f"{name!r} is not a name that a variant can have" if name else "this row has no name"
+        message = f"{name!r} is not a name that a variant can have" if name else "this row has no name"
         cure = "use up to 100 letters, digits, _ and -, beginning with a letter or a digit"
-        return replace(row, fault=f"{said}; {cure}")
+        return replace(row, fault=f"{message}; {cure}")
     if not files and not parameters:
         return replace(row, fault="this row changes nothing; name the folder of its files, or set a parameter")
     return row
@@ -146,5 +146,5 @@ def _without_doubles(rows: Sequence[Row]) -> list[Row]:
 
 
 def _double(row: Row, lines: Sequence[int]) -> Row:
-    other = lines[0] if row.line != lines[0] else lines[1]
-    return replace(row, fault=f"{row.name!r} is also the name in line {other}; give each row a name of its own")
+    line = lines[0] if row.line != lines[0] else lines[1]
+    return replace(row, fault=f"{row.name!r} is also the name in line {line}; give each row a name of its own")

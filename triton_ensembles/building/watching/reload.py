@@ -66,7 +66,9 @@ class Reloader:
             loaded = self._server.loaded(start)
             if paths or loaded:
                 with_it = (
-                    f", and with it {most_of(rest)}" if (rest := [each for each in loaded if each != model]) else ""
+                    f", and with it {most_of(also_loaded)}"
+                    if (also_loaded := [name for name in loaded if name != model])
+                    else ""
                 )
                 verb = "reloaded" if was_served else "loaded"
                 why = f" ({most_of(sorted(paths), 3)})" if paths else ""
@@ -97,7 +99,7 @@ class Reloader:
     def _reason(self, model: str, refused: str, start: int) -> str:
         """Why ``model`` is not loaded: what the log says of it since ``start``, or of what it depends on."""
         reasons = self._server.reasons(start)
-        own = [each for each in reasons if re.search(rf"(?<![\w.-]){re.escape(model)}(?![\w.-])", each)]
+        own = [sentence for sentence in reasons if re.search(rf"(?<![\w.-]){re.escape(model)}(?![\w.-])", sentence)]
         reason = "; ".join(own or reasons) or refused
         return reason if own else f"{model}: {reason}"
 
@@ -117,20 +119,20 @@ def _renew(repository: Path, paths: Iterable[str], before: Snapshot, now: Snapsh
 
 
 def _steps_by_ensemble(repository: Path, models: Iterable[str]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    by_ensemble: dict[str, set[str]] = {}
     for model in models:
         with contextlib.suppress(EnsembleError):
             if steps := read_config(repository / model / CONFIG).ensemble_scheduling.step:
-                found[model] = {step.model_name for step in steps}
-    return found
+                by_ensemble[model] = {step.model_name for step in steps}
+    return by_ensemble
 
 
 def _below(model: str, steps: Mapping[str, set[str]]) -> set[str]:
     """Every model that the ensemble ``model`` is made of; empty for another model."""
-    found: set[str] = set()
+    below: set[str] = set()
     waiting = [model]
     while waiting:
-        new = steps.get(waiting.pop(), set()) - found
-        found |= new
+        new = steps.get(waiting.pop(), set()) - below
+        below |= new
         waiting += new
-    return found - {model}
+    return below - {model}

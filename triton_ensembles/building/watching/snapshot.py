@@ -18,7 +18,7 @@ _IGNORED = re.compile(
 
 def snapshot(root: Path) -> Snapshot:
     """The file at ``root``, as ``""``, or each file below the folder there. Links to folders are followed, once."""
-    found: dict[str, tuple[int, int, int]] = {}
+    stamps: dict[str, tuple[int, int, int]] = {}
     seen: set[tuple[int, int]] = set()
     waiting = [("", os.fspath(root))]
     while waiting:
@@ -26,17 +26,17 @@ def snapshot(root: Path) -> Snapshot:
         try:
             facts = os.stat(path)  # noqa: PTH116 - of thousands of files, twice a second
             if not os.path.isdir(path):  # noqa: PTH112
-                found[inner] = (facts.st_mtime_ns, facts.st_size, facts.st_ino)
+                stamps[inner] = (facts.st_mtime_ns, facts.st_size, facts.st_ino)
             elif (facts.st_dev, facts.st_ino) not in seen:
                 seen.add((facts.st_dev, facts.st_ino))
                 with os.scandir(path) as entries:
                     names = [entry.name for entry in entries if not _IGNORED.fullmatch(entry.name)]
                 if _is_empty_version(inner, names):
-                    found[f"{inner}/"] = (0, 0, 0)
+                    stamps[f"{inner}/"] = (0, 0, 0)
                 waiting += [(f"{inner}/{name}" if inner else name, f"{path}/{name}") for name in names]
         except OSError:  # gone meanwhile, or a link to nothing
             continue
-    return found
+    return stamps
 
 
 def changes(before: Snapshot, now: Snapshot) -> list[str]:
@@ -46,12 +46,12 @@ def changes(before: Snapshot, now: Snapshot) -> list[str]:
 
 def models_of(paths: Iterable[str]) -> dict[str, list[str]]:
     """The paths in a model repository by the model they belong to; files at its root belong to none."""
-    found: dict[str, list[str]] = {}
+    paths_by_model: dict[str, list[str]] = {}
     for path in paths:
         model, slash, _ = path.partition("/")
         if slash:
-            found.setdefault(model, []).append(path)
-    return found
+            paths_by_model.setdefault(model, []).append(path)
+    return paths_by_model
 
 
 def _is_empty_version(inner: str, names: list[str]) -> bool:

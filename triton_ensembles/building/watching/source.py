@@ -35,7 +35,7 @@ class WatchedSource:
 
 
 @contextmanager
-def watched_source(found: Served, stage: Callable[[Path], None]) -> Iterator[tuple[Served, WatchedSource]]:
+def watched_source(served_source: Served, stage: Callable[[Path], None]) -> Iterator[tuple[Served, WatchedSource]]:
     """``found`` as it is to be served, and what is watched of it.
 
     A folder is what the server has, so that there is nothing to refresh. An archive is checked and unpacked again. An
@@ -44,49 +44,49 @@ def watched_source(found: Served, stage: Callable[[Path], None]) -> Iterator[tup
     Args:
         stage: stages the ensemble, as it is written now, into a new folder.
     """
-    if (found.path / RECIPE).is_file():
-        own = _own_folder(found.repository)
+    if (served_source.path / RECIPE).is_file():
+        own = _own_folder(served_source.repository)
         try:
             (own / "models").mkdir(parents=True)
-            found = replace(found, repository=own / "models")
-            source = _staged(found, own, stage)
+            served_source = replace(served_source, repository=own / "models")
+            source = _staged(served_source, own, stage)
             source.refresh()
-            yield found, source
+            yield served_source, source
         finally:
             remove(own)
-    elif found.path.is_dir():
-        yield found, WatchedSource(found.repository, lambda: [found.repository])
+    elif served_source.path.is_dir():
+        yield served_source, WatchedSource(served_source.repository, lambda: [served_source.repository])
     else:
-        yield found, _unpacked(found)
+        yield served_source, _unpacked(served_source)
 
 
-def _staged(found: Served, scratch: Path, stage: Callable[[Path], None]) -> WatchedSource:
+def _staged(source: Served, scratch: Path, stage: Callable[[Path], None]) -> WatchedSource:
     def written() -> list[Path]:
-        return [found.path, *read_inputs(found.path, found.path.resolve().parents[1])]
+        return [source.path, *read_inputs(source.path, source.path.resolve().parents[1])]
 
     def refresh() -> None:
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
             stage(Path(folder) / "staged")
-            follow(Path(folder) / "staged", found.repository)
+            follow(Path(folder) / "staged", source.repository)
 
-    return WatchedSource(found.repository, written, refresh, lambda path: path.removeprefix(f"{found.name}."))
+    return WatchedSource(source.repository, written, refresh, lambda path: path.removeprefix(f"{source.name}."))
 
 
-def _unpacked(found: Served) -> WatchedSource:
+def _unpacked(source: Served) -> WatchedSource:
     def refresh() -> None:
-        refuse_faults(found.path, here(), f"check finds faults in {shown(found.path)}")
-        with tempfile.TemporaryDirectory(dir=found.repository.parent) as folder:
-            follow(unpacked(found.path, Path(folder)), found.repository)
+        refuse_faults(source.path, here(), f"check finds faults in {shown(source.path)}")
+        with tempfile.TemporaryDirectory(dir=source.repository.parent) as folder:
+            follow(unpacked(source.path, Path(folder)), source.repository)
 
-    return WatchedSource(found.repository, lambda: [found.path], refresh)
+    return WatchedSource(source.repository, lambda: [source.path], refresh)
 
 
 def follow(source: Path, repository: Path) -> None:
     """Make ``repository`` equal to ``source``, whose files move there. What is equal is left alone, time stamp and all,
     and so is the bytecode that the server has written."""
-    wanted = files_in(source)
+    files = files_in(source)
     for inner, path in files_in(repository).items():
-        if inner not in wanted and "__pycache__" not in inner.split("/"):
+        if inner not in files and "__pycache__" not in inner.split("/"):
             path.unlink()
     for path in sorted(repository.rglob("*"), reverse=True):
         gone = path.is_dir() and not (source / path.relative_to(repository)).is_dir()
@@ -95,15 +95,15 @@ def follow(source: Path, repository: Path) -> None:
     for path in source.rglob("*"):
         if path.is_dir():
             (repository / path.relative_to(source)).mkdir(parents=True, exist_ok=True)
-    for inner, path in wanted.items():
+    for inner, path in files.items():
         served = repository / inner
         if not _equal(path, served):
             path.replace(served)
 
 
-def _equal(one: Path, other: Path) -> bool:
+def _equal(first: Path, second: Path) -> bool:
     try:
-        return one.samefile(other) or filecmp.cmp(one, other, shallow=False)
+        return first.samefile(second) or filecmp.cmp(first, second, shallow=False)
     except FileNotFoundError:
         return False
 
@@ -111,7 +111,7 @@ def _equal(one: Path, other: Path) -> bool:
 def _own_folder(repository: Path) -> Path:
     """A hidden folder beside ``repository``, on its file system; those of processes that were killed are removed."""
     prefix = f".{repository.name}.watched-"
-    for left in repository.parent.glob(f"{prefix}*"):
-        if not Path("/proc", left.name.removeprefix(prefix)).exists():
-            remove(left)
+    for leftover in repository.parent.glob(f"{prefix}*"):
+        if not Path("/proc", leftover.name.removeprefix(prefix)).exists():
+            remove(leftover)
     return repository.with_name(f"{prefix}{os.getpid()}")

@@ -21,7 +21,7 @@ _PAUSES = 10  # looks may take a tenth of a core: a repository may have ten thou
 def explicit_mode(all_served: Sequence[Served]) -> tuple[str, ...]:
     """Flags of tritonserver, which otherwise takes no requests to load a model. After a load that failed, it would wait
     at its end for as long as it may."""
-    models = (model for each in all_served for model in each.models)
+    models = (model for source in all_served for model in source.models)
     return ("--model-control-mode=explicit", "--exit-timeout-secs=2", *(f"--load-model={model}" for model in models))
 
 
