@@ -49,7 +49,8 @@ def test_what_never_ends_is_no_file(make: Callable[[Path], None], tmp_path: Path
     """Otherwise a command waits for ever, or reads until memory is full."""
     write_chain(tmp_path)
     folder = tmp_path / "ensembles" / NAME
-    for path in (tmp_path / "pyproject.toml", tmp_path / "known.json", folder / "e-python3.10.lock"):
+    (folder / "locks").mkdir()
+    for path in (tmp_path / "pyproject.toml", tmp_path / "known.json", folder / "locks" / "e-python3.10.lock"):
         make(path)
     for read in (
         lambda: find_project(tmp_path),

@@ -56,7 +56,7 @@ def make(project: Path, said: list[str] | None = None, *, locked: bool = False) 
 
 
 def lock_of(project: Path) -> Path:
-    return project / "ensembles" / NAME / f"greek-wheels-python{server_python()}.lock"
+    return project / "ensembles" / NAME / "locks" / f"greek-wheels-python{server_python()}.lock"
 
 
 def test_what_appeared_on_the_index_since_changes_nothing(project: Path, index: Path) -> None:

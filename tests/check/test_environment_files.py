@@ -48,7 +48,8 @@ def test_a_lock_says_which_numpy_it_is(tmp_path: Path) -> None:
     folder = project(tmp_path, RECIPE, HEAD + "  - pandas==2.2.3\n")
     asked = "# The packages\n#   python=3.10\n#   pandas==2.2.3\n"
     lock = asked + "numpy==1.26.4 --hash=sha256:0\npandas==2.2.3 --hash=sha256:0\n"
-    (folder / "processing-python3.10.lock").write_text(lock)
+    (folder / "locks").mkdir(exist_ok=True)
+    (folder / "locks" / "processing-python3.10.lock").write_text(lock)
     assert not [each for each in check([folder]).faults if each.rule.startswith("environment-file")]
 
 

@@ -163,7 +163,10 @@ def test_a_folder_has_one_ensemble_and_nothing_that_no_archive_can_hold(tmp_path
     os.mkfifo(mine / "scale" / "1" / "pipe")
     (mine / "scale" / "1" / ".#model.py").symlink_to("me@here.1")  # as an editor locks a file
     (mine / "ensemble" / "examples").symlink_to(tmp_path / "envs")
-    (mine / "x-python3.11.lock").write_text("# Asked for:\n\nalpha==1.0 --hash=sha256:" + "0" * 64 + "\n<<<<<<< HEAD\n")
+    (mine / "locks").mkdir()
+    (mine / "locks" / "x-python3.11.lock").write_text(
+        "# Asked for:\n\nalpha==1.0 --hash=sha256:" + "0" * 64 + "\n<<<<<<< HEAD\n"
+    )
     found = [(rule, line) for rule, line, _ in recipe_faults(mine)]
     assert sorted(found) == [("recipe-ensemble", 0), *[("recipe-link", 0)] * 3, ("recipe-lock", 4)]
 

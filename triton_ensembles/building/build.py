@@ -34,7 +34,7 @@ from triton_ensembles.building.tensorrt_plans import PlanInputs, find_plans
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.files import file_digest, locked, remove, write_whole
 from triton_ensembles.progress import Progress
-from triton_ensembles.recipe.places import RECIPE
+from triton_ensembles.recipe.places import LOCKS, RECIPE
 from triton_ensembles.recipe.source import Source
 from triton_ensembles.system_errors import naming
 from triton_ensembles.triton.targets import Target
@@ -121,7 +121,7 @@ def stage_written(
 
 
 def _locks(folder: Path) -> dict[str, str]:
-    return {path.name: file_digest(path) for path in folder.glob("*.lock")}
+    return {path.name: file_digest(path) for path in (folder / LOCKS).glob("*.lock")}
 
 
 def ask_sources(

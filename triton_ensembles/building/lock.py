@@ -1,6 +1,6 @@
-"""The exact packages of a build, in a file beside the recipe: the same input gives the same bytes next year.
+"""The exact packages of a build, in a file below the recipe: the same input gives the same bytes next year.
 
-``ensembles/NAME/ENVIRONMENT-python3.11.lock`` begins with what was asked for, as comments, and then has a line for each
+``ensembles/NAME/locks/ENVIRONMENT-python3.11.lock`` begins with what was asked for, as comments, and then has a line for each
 package, those that others require included: its version and the sha256 of the file (of conda's packages the build). It
 names no registry. It is renewed when something else is asked for; ``--locked`` refuses to.
 """
@@ -19,6 +19,7 @@ from triton_ensembles.environment.pins import LINE, LONGEST_LOCK, Pins
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import read_text, write_whole
 from triton_ensembles.progress import Progress
+from triton_ensembles.recipe.places import LOCKS
 
 _CONDA_NAME = re.compile(r"(?:[^\s:]+::)?([A-Za-z0-9_][A-Za-z0-9_.-]*)")
 _CURE = "delete this lock and build, or take it from git as it was"
@@ -30,12 +31,14 @@ class Lock:
     """The lock of one set of packages. ``frozen``: it may not change.
 
     Raises:
-        EnsembleError: it is frozen, and it is missing or was made for something else; or it was damaged: a line is not
-            one of a lock, or what is asked for is not in it.
+        EnsembleError: it is frozen, and it is missing or was made for something else; it was damaged: a line is not
+            one of a lock, or what is asked for is not in it; or it lies beside the recipe, where locks were until 0.2.
     """
 
     def __init__(self, folder: Path, name: str, python: str, requirements: Sequence[str], *, frozen: bool) -> None:
-        self.path = folder / f"{name}-python{python}.lock"
+        self.path = folder / LOCKS / f"{name}-python{python}.lock"
+        if (former := folder / self.path.name).exists():
+            raise EnsembleError(f"locks are read from {LOCKS}/ only", path=former, cure=f"move it into {LOCKS}/")
         self._asked = tuple(requirements)
         lines = read_text(self.path, LONGEST_LOCK).splitlines() if self.path.exists() else []
         was = tuple(line.removeprefix(_ASKED) for line in lines if line.startswith(_ASKED))
@@ -81,6 +84,7 @@ class Lock:
             return
         self.lines = tuple(sorted(set(packages)))
         text = [_TITLE, *(f"{_ASKED}{requirement}" for requirement in self._asked), *self.lines]
+        self.path.parent.mkdir(exist_ok=True)
         with write_whole(self.path) as partial:
             partial.write_text("\n".join(text) + "\n", encoding="utf-8")
         why = "renewed, because something else is asked for" if self._renewed else "written"

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 RECIPE = "ensemble.toml"
+LOCKS = "locks"
+"""The folder beside the recipe with the locks of its environments."""
 _PART = re.compile(r"[\w-]")  # a letter of a longer name
 
 

@@ -18,6 +18,7 @@ from triton_ensembles.environment import EnvironmentSpec
 from triton_ensembles.environment.pins import LONGEST_LOCK
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import read_text
+from triton_ensembles.recipe.places import LOCKS
 from triton_ensembles.spelling import most_of
 from triton_ensembles.triton.destination import Destination
 from triton_ensembles.triton.releases import Release, release_of
@@ -78,8 +79,10 @@ def _requirements(spec: EnvironmentSpec) -> Iterator[tuple[str, SpecifierSet, st
 
 
 def _locked(repository: Repository, spec: EnvironmentSpec) -> dict[str, str] | None:
-    """The versions by package of the lock beside the recipe; None when there is none for these packages."""
-    for path in sorted(repository.path.glob(f"{spec.path.stem}-python3.*.lock")) if repository.path.is_dir() else ():
+    """The versions by package of the ensemble's lock; None when there is none for these packages."""
+    for path in (
+        sorted(repository.path.glob(f"{LOCKS}/{spec.path.stem}-python3.*.lock")) if repository.path.is_dir() else ()
+    ):
         try:
             lines = read_text(path, LONGEST_LOCK).splitlines()
         except EnsembleError:  # recipe-lock reports it

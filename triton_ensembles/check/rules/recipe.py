@@ -16,7 +16,7 @@ from triton_ensembles.check.rules.environment_imports import environment_file, e
 from triton_ensembles.environment.pins import LINE, LONGEST_LOCK
 from triton_ensembles.errors import EnsembleError, shown
 from triton_ensembles.files import read_text
-from triton_ensembles.recipe.places import RECIPE
+from triton_ensembles.recipe.places import LOCKS, RECIPE
 from triton_ensembles.spelling import choices, listed, nearest
 from triton_ensembles.triton.backends import KNOWN
 from triton_ensembles.triton.destination import Destination
@@ -151,19 +151,18 @@ def _line_of_python(text: str) -> int:
 @rule("Every line of a lock is that of a package")
 def recipe_lock(repository: Repository) -> Iterator[Finding]:
     """Such as not: the marks of a merge conflict."""
-    names = repository.tree.children() if repository.form is Form.SOURCE else []
-    for path in [repository.path / name for name in names if name.endswith(".lock")]:
+    names = repository.tree.children(LOCKS) if repository.form is Form.SOURCE else []
+    for inner in [f"{LOCKS}/{name}" for name in names if name.endswith(".lock")]:
+        path = repository.path / inner
         try:
             lines = read_text(path, LONGEST_LOCK).splitlines()
         except EnsembleError as error:
-            yield Finding(
-                repository.place(path.name), error.message, "the build refuses it", "delete this lock and build"
-            )
+            yield Finding(repository.place(inner), error.message, "the build refuses it", "delete this lock and build")
             continue
         wrong = (at for at, line in enumerate(lines, 1) if line.strip() and line[0] != "#" and not LINE.fullmatch(line))
         if number := next(wrong, 0):
             yield Finding(
-                Place(repository.place(path.name).path, number),
+                Place(repository.place(inner).path, number),
                 "this is not a line of a lock",
                 "the build refuses it",
                 "delete this lock and build, or take it from git as it was",
