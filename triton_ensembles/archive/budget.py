@@ -1,4 +1,4 @@
-"""What reading one archive or folder may take, archives inside it included: a few bytes can claim anything."""
+"""Limits for reading one archive or folder, archives inside it included: a few bytes can claim anything."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ class ArchiveError(Exception):
 
 @dataclass
 class Budget:
-    """What is left, and how much was read so far. Each method raises :class:`ArchiveError` when it is used up."""
+    """Remaining limits, and a count of bytes read. Each method raises :class:`ArchiveError` when they are used up."""
 
     entries: int = MOST_ENTRIES
     names: int = _MOST_NAMES

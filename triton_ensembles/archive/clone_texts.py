@@ -28,7 +28,7 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Changes:
-    """What a clone has of its own.
+    """Differences between a clone and its original.
 
     Attributes:
         name: of its ensemble, or of its only model.
@@ -85,7 +85,7 @@ class CloneTexts:
         return self._configs[CONFIG].name if CONFIG in self._configs else ""
 
     def of(self, changes: Changes) -> dict[str, bytes]:
-        """Those of a clone, by their paths in the original."""
+        """Texts of a clone, by their paths in the original."""
         texts = {path: _plan(path, content, changes) for path, content in self.originals.items() if is_plan(path)}
         digests = {path.partition("/")[0]: hashlib.sha256(plan).hexdigest() for path, plan in texts.items()}
         for path, config in self._configs.items():

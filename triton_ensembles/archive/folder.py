@@ -51,7 +51,7 @@ def read_folder(root: Path) -> Tree:
 
 
 def _listed(folder: Path, most: int) -> list[os.DirEntry[str]]:
-    """What is in ``folder``, sorted, without files of other tools; no more than one above ``most``."""
+    """Entries of ``folder``, sorted, without files of other tools; no more than one above ``most``."""
     with os.scandir(folder) as items:
         entries = islice((item for item in items if item.name not in _SKIPPED or item.is_dir()), most + 1)
         return sorted(entries, key=lambda item: item.name)

@@ -13,7 +13,7 @@ _MOST_MEMBERS = 100_000  # of gzip, one after another: each costs a decompressor
 
 
 class Source(Protocol):
-    """What a stream of bytes is read from."""
+    """Source of a stream of bytes."""
 
     def read(self, size: int, /) -> bytes: ...
 

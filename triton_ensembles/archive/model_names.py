@@ -25,7 +25,7 @@ class ModelNames:
     top: str
 
     def of(self, model: str, clone: str) -> str:
-        """What ``model`` is called in ``clone``: ``clone`` itself, ``clone.step``, or as before if it is no model."""
+        """Name of ``model`` in ``clone``: ``clone`` itself, ``clone.step``, or as before if it is no model."""
         if model not in self.models:
             return model
         if self.top and (model == self.top or model.startswith(f"{self.top}.")):

@@ -33,7 +33,7 @@ class MadeArtifact:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What an artifact is made from.
+    """Inputs of an artifact: the files that its maker reads.
 
     Attributes:
         files: the input files by name.
@@ -147,7 +147,7 @@ class ArtifactBuilder:
         return self.store.get_or_make(digest(origin), name, make)
 
     def _accuracy(self, artifact: Artifact, made: MadeArtifact, inputs: Inputs) -> dict[str, Any]:
-        """What the artifact's accuracy check found, for the manifest: a script of the project about each file, the
+        """Result of the artifact's accuracy check, for the manifest: a script of the project about each file, the
         others about a model whose engine computes in less than fp32, compared with fp32 on this machine.
 
         Raises:

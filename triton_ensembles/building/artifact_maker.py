@@ -38,7 +38,7 @@ class MakerCall:
     options: dict[str, Any]
 
     def identity(self) -> dict[str, Any]:
-        """What determines the output apart from the input files: code, options, versions of tools."""
+        """Facts that determine the output apart from the input files: code, options, versions of tools."""
         module = self._module
         assert module.__file__ is not None
         reads = {path: file_digest(PACKAGE / path) for path in getattr(module, "READS", ())}

@@ -165,7 +165,7 @@ def _unchanged(plan: BuildPlan, inputs: str, places: Places, *, retry_weights: b
 
 @dataclass(frozen=True)
 class _Made:
-    """What an archive is packed from.
+    """Parts that an archive is packed from.
 
     Attributes:
         stage: writes the repository into a folder.
@@ -205,7 +205,7 @@ def _make(
 
 @dataclass(frozen=True)
 class _Content:
-    """What an archive holds besides artifacts.
+    """Content of an archive besides artifacts.
 
     Attributes:
         stage: writes the repository into a folder, given ``artifacts``: made files by their path in the recipe.

@@ -1,4 +1,4 @@
-"""What was built: the archives in dist/, and what each was built from."""
+"""Results of builds: the archives in dist/, and what each was built from."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

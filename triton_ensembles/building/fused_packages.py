@@ -114,7 +114,7 @@ def make_packages(plan: BuildPlan, steps: tuple[StepPlan, ...], store: Store, pr
 
 
 def record_of(packages: Entry) -> dict[str, Any]:
-    """Their entry in the manifest."""
+    """Entry of the packages in the manifest."""
     return {"kind": "wheels", "sha256": packages.sha256, "size": size_of(packages.path), **packages.facts}
 
 

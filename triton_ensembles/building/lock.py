@@ -92,7 +92,7 @@ class Lock:
 
 
 def _name_and_versions(written: str, python: str) -> tuple[str | None, SpecifierSet]:
-    """What a line of an environment file asks for; None where its marker does not hold for this Python."""
+    """Name and versions of a requirement; None where its marker does not hold for this Python."""
     try:
         requirement = Requirement(written)
     except InvalidRequirement:  # a match specification of conda, whose solver has seen to the version

@@ -60,7 +60,7 @@ def map_weights(
 
 
 def derivations(plan: BuildPlan, onnxruntime: Path | None = None) -> dict[str, MakerCall]:
-    """What is derived from the model of each step, by step."""
+    """Files that are derived from each step's model, by step."""
     if plan.target.instance_kind != ModelInstanceGroup.KIND_CPU:
         return {}
     calls: dict[str, MakerCall] = {}

@@ -63,7 +63,7 @@ def pack(source: Served, archive: Path, progress: Progress, *, proof_log: Path |
 
 
 def _content(source: Served) -> Iterator[tuple[str, Path]]:
-    """Each file and folder that is packed, by its path in the archive; the folder of a folder comes before it."""
+    """Files and folders to pack, each by its path in the archive; the folder of a folder comes before it."""
     examples = {f"{top}/{EXAMPLES}" for top in source.tops}
     budget = Budget()
     waiting: list[tuple[str, str, tuple[str, ...]]] = [("", os.path.realpath(source.repository), ())]

@@ -28,7 +28,7 @@ class Places:
 
     @property
     def root(self) -> Path:
-        """What the paths in recipes (envs/…, pipelines/…) are relative to."""
+        """Folder that the paths in recipes (envs/…, pipelines/…) are relative to."""
         return self.ensembles.parent
 
     @property

@@ -74,7 +74,7 @@ class BuildPlan:
         return versions
 
     def descriptions(self) -> Iterator[str]:
-        """What the target decided: the backend and the file of each step with a model file, and what is not as the
+        """Decisions of the target: the backend and the file of each step with a model file, and what is not as the
         recipe says."""
         for step, model in self.selected.items():
             why = f", because {self.target.server} has no {model.instead_of}" if model.instead_of else ""

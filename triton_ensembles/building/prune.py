@@ -1,4 +1,4 @@
-"""What the store and the downloads hold that no archive needs, and its removal."""
+"""Files of the store and the downloads that no archive needs, and their removal."""
 
 import time
 from collections.abc import Iterator

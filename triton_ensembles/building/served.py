@@ -1,4 +1,4 @@
-"""What a path stands for on a server: a model repository, one model of it, or an archive of either.
+"""Paths as a server sees them: a model repository, one model of it, or an archive of either.
 
     served(Path("models"), scratch)            a model repository, served where it lies
     served(Path("models/resnet"), scratch)     one model; of an ensemble, its steps beside it too
@@ -98,7 +98,7 @@ def served(path: Path, scratch: Path, progress: Progress = lambda _: None) -> Se
 
 
 def of_built(built: Built, folder: Path) -> Served:
-    """What the build of the project's ensemble in ``folder`` has staged."""
+    """The repository that the build of the project's ensemble in ``folder`` has staged."""
     return _served(built.name, folder, built.repository)
 
 

@@ -26,7 +26,7 @@ _PREBUILT = ("plan", "log", "request.json", "feed*.bin", "output*.json", "timing
 
 @dataclass(frozen=True)
 class PlanInputs:
-    """What the maker of a plan gets in addition to the options of the recipe and the ONNX file."""
+    """Inputs of a plan's maker in addition to the options of the recipe and the ONNX file."""
 
     options: Options
     files: dict[str, Path]
@@ -40,7 +40,7 @@ def plan_name(ensemble: str, artifact: Artifact) -> str:
 def find_plans(
     ensemble: str, artifacts: Sequence[Artifact], target: Target, engines_from: Path | None, progress: Progress
 ) -> dict[str, PlanInputs]:
-    """What the plans among ``artifacts`` are made with, by the artifact's path.
+    """Inputs of the plans among ``artifacts``, by the artifact's path.
 
     Args:
         engines_from: a folder with plans that were built on another machine.

@@ -13,7 +13,7 @@ _PIPELINE = ".dali"  # has no weights
 
 
 def weights_origin(plan: BuildPlan, random: Iterable[bool]) -> str:
-    """What is known about all the weights of an archive.
+    """Origin of all the weights of an archive, as far as it is known.
 
     * ``random``: some are seeded random numbers
     * ``pretrained``: every file is made from a source of the recipe that has an address, whose sha256 was checked

@@ -1,4 +1,4 @@
-"""What the arguments of ``serve``, ``perf``, ``endpoint`` and ``build`` mean: ensembles of the project, or paths."""
+"""Arguments of ``serve``, ``perf``, ``endpoint`` and ``build``: ensembles of the project, or paths."""
 
 import os
 from collections.abc import Mapping, Sequence

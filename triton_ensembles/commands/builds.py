@@ -1,4 +1,4 @@
-"""What the commands that build have in common: progress, the server over what was built, and the loud warning."""
+"""Common parts of the commands that build: progress, the server over what was built, and the loud warning."""
 
 import tempfile
 import time
@@ -144,7 +144,7 @@ def _record(built: Built) -> dict[str, Any]:
 def _each(
     folders: Sequence[Path], work: Callable[[Path], T], failed: dict[str, EnsembleError], *, report: bool
 ) -> list[T]:
-    """What ``work`` returns for the folders where it does not fail. Errors are noted in ``failed``.
+    """Results of ``work`` for the folders where it does not fail. Errors are noted in ``failed``.
 
     Args:
         report: print them, too.
@@ -171,7 +171,7 @@ def timed_progress(name: str) -> Callable[[str], None]:
 
 
 def serve_all(names: Chosen, weights: str, weights_dir: Path | None, target: Target, scratch: Path) -> list[Served]:
-    """What is to be served: the chosen ensembles, built, and what lies at the chosen paths.
+    """Sources to serve: the chosen ensembles, built, and what lies at the chosen paths.
 
     Args:
         scratch: for what is unpacked; the caller removes it after the server.

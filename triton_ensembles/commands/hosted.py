@@ -18,7 +18,7 @@ from triton_ensembles.triton.targets import CPU, Target
 
 @dataclass(frozen=True)
 class Hosted:
-    """What one multi-model endpoint is over.
+    """Archives of one multi-model endpoint.
 
     Attributes:
         archives: by TargetModel.

@@ -103,7 +103,7 @@ def invoke(
 
 
 def _body(path: Path) -> bytes:
-    """What --body names, which may be a pipe; a byte more than is allowed is enough for the refusal."""
+    """Content of the file that --body names, which may be a pipe. A byte too many is enough to refuse it."""
     with path.open("rb") as file:
         return file.read(LARGEST_BODY + 1)
 

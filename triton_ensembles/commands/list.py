@@ -66,7 +66,7 @@ def _steps(folder: Path) -> list[str]:
 
 
 def _rows(built: Built) -> list[str]:
-    """What is in an archive, a line each; none when its manifest is damaged."""
+    """Content of an archive, a line each; none when its manifest is damaged."""
     manifest, rows = built.manifest, []
     try:
         for path, artifact in manifest["artifacts"].items():

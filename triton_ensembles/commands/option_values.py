@@ -1,4 +1,4 @@
-"""What the options of ``plan`` and ``profile`` mean: times, shares, sizes, numbers, bursts."""
+"""Values of the options of ``plan`` and ``profile``: times, shares, sizes, numbers, bursts."""
 
 import math
 import re

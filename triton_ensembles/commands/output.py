@@ -54,7 +54,7 @@ def document(value: dict[str, Any]) -> None:
 
 
 def _as_json(match: re.Match[str]) -> str:
-    """What a terminal would obey as JSON writes it; half a character, which JSON in UTF-8 cannot have, as text."""
+    """Control characters as JSON writes them; half a character, which JSON in UTF-8 cannot have, as text."""
     letters = match[0]
     half = any("\ud800" <= letter <= "\udfff" for letter in letters)
     return json.dumps(escaped(letters) if half else letters)[1:-1]

@@ -1,4 +1,4 @@
-"""What several commands report in the same words: failures, and random weights."""
+"""Reports that several commands share: failures, and random weights."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from triton_ensembles.errors import EnsembleError
 
 
 def summary_of(failed: Mapping[str, EnsembleError], count: int, action: str, things: str = "ensembles") -> str:
-    """Which of ``count`` ensembles (or ``things``) failed, and why: a line for each."""
+    """Summary of the failures among ``count`` ensembles (or ``things``): a line for each, with the reason."""
     reasons = [f"\n  {name}: {error.headline}" for name, error in failed.items()]
     return f"{len(failed)} of {count} {things} {action}:{''.join(reasons)}"
 

@@ -1,4 +1,4 @@
-"""What ``perf``, ``tune`` and ``profile`` send: --protocol, --batch, --input-data and --shape."""
+"""Options of ``perf``, ``tune`` and ``profile`` about requests: --protocol, --batch, --input-data and --shape."""
 
 import re
 from collections.abc import Callable

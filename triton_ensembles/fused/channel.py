@@ -36,7 +36,7 @@ class _End:
         self._memory = mmap.mmap(-1, 1)
 
     def close(self) -> None:
-        """This end is the other process's, or that process has ended."""
+        """Close this end: it is the other process's, or that process has ended."""
         os.close(self._pipe)
         os.close(self.descriptor)
 

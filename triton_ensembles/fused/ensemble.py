@@ -28,7 +28,7 @@ from triton_ensembles.fused.step_inputs import (
 
 
 class StepCount(NamedTuple):
-    """What a step did for one batch of the ensemble; ``ns`` is the time of its requests in it, in nanoseconds: a batch
+    """Work of a step for one batch of the ensemble; ``ns`` is the time of its requests in it, in nanoseconds: a batch
     of eight that takes 10 ms adds 80 ms, as in Triton's own statistics."""
 
     requests: int

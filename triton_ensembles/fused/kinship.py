@@ -1,4 +1,4 @@
-"""Whose end is whose: server, stub, worker, and processes that steps started."""
+"""Which process must end when another one does: server, stub, worker, and processes that steps started."""
 
 import contextlib
 import ctypes

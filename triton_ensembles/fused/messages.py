@@ -1,4 +1,4 @@
-"""What the stub and the worker tell each other about requests, and how it is written for the channel."""
+"""Messages between the stub and the worker about requests, and how they are written for the channel."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""What Triton calls of a fused ensemble: load, answer batches, unload. The steps run in the worker."""
+"""Entry points that Triton calls of a fused ensemble: load, answer batches, unload. The steps run in the worker."""
 
 import faulthandler
 import json

@@ -1,4 +1,4 @@
-"""Which requests of a step run together: those that Triton's dynamic batcher would put into one execution.
+"""Groups of a step's requests that run together: those that Triton's dynamic batcher would put into one execution.
 
 Source: core r24.10, dynamic_batch_scheduler.cc and scheduler_utils.cc (RequiredEqualInputs).
 """
@@ -44,7 +44,7 @@ class Batching:
         return groups
 
     def _key(self, inputs: Mapping[str, Array]) -> Hashable:
-        """What requests must have in common. Inputs that may be ragged only have to be there."""
+        """Features that the requests of a group share. Inputs that may be ragged only have to be there."""
         return tuple(
             (name, None if self.inputs[name].ragged else array.shape[1:]) for name, array in sorted(inputs.items())
         )

@@ -1,4 +1,4 @@
-"""What Triton does with tensors between the steps: it fits them to the next model's config, or refuses the request.
+"""Triton's treatment of tensors between the steps: it fits them to the next model's config, or refuses the request.
 
 Source: core r24.10, ensemble_scheduler.cc (ReshapeTensorDims), infer_request.cc (Normalize, ValidateRequestInputs) and
 infer_response.cc (Output::Reshape). The messages are Triton's own, so that clients see the same ones.

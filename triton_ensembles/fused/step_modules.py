@@ -14,7 +14,7 @@ from typing import Any
 
 
 class StepModules:
-    """What a step imports from its own folder, in ``sys.modules`` only while the step runs.
+    """Modules that a step imports from its own folder, in ``sys.modules`` only while the step runs.
 
     Args:
         folder: the step's version folder.

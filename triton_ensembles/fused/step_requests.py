@@ -1,4 +1,4 @@
-"""What a Python step sees of Triton: its requests, and ``triton_python_backend_utils``."""
+"""Triton as a Python step sees it: its requests, and ``triton_python_backend_utils``."""
 
 import sys
 from types import ModuleType

@@ -153,7 +153,7 @@ class Worker:
         return status
 
     def _work(self, receiver: Receiver, sender: Sender) -> NoReturn:
-        """What the worker does until the stub closes its end. It must not return into the stub's code."""
+        """Run the worker until the stub closes its end. It must not return into the stub's code."""
         code = 1
         try:
             kinship.end_with_stub_and_server(self._server)

@@ -1,4 +1,4 @@
-"""What a local endpoint holds, and the removal of what was added to it."""
+"""Content of a local endpoint, and the removal of what was added to it."""
 
 from __future__ import annotations
 

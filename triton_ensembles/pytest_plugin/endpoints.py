@@ -44,7 +44,7 @@ class OwnEndpoint(RunningEndpoint):
 
     @contextmanager
     def emptied(self) -> Iterator[None]:
-        """What is created in this block is removed at its end."""
+        """Remove, at the end of this block, what was created in it."""
         __tracebackhide__ = True
         if self.pid is None:
             self._start()
@@ -102,7 +102,7 @@ class SharedEndpoint(RunningEndpoint):
 
     @contextmanager
     def emptied(self) -> Iterator[None]:
-        """What is created in this block is removed at its end. What was there before stays.
+        """Remove, at the end of this block, what was created in it. What was there before stays.
 
         Raises:
             EnsembleError: no endpoint answers.

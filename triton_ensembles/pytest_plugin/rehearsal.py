@@ -1,4 +1,4 @@
-"""What a test gets of a local endpoint: clients, and endpoints over its archives."""
+"""A local endpoint as tests get it: clients, and endpoints over its archives."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PAUSE = 0.02
 
 
 class Rehearsal:
-    """What the fixture ``sagemaker_endpoint`` is."""
+    """Value of the fixture ``sagemaker_endpoint``."""
 
     def __init__(self, endpoint: OwnEndpoint | SharedEndpoint, root: Path, scratch: pytest.TempPathFactory) -> None:
         self._endpoint = endpoint

@@ -1,4 +1,4 @@
-"""What servers wrote into their logs while a test ran, in pytest's report of a test that failed."""
+"""Lines that servers wrote into their logs while a test ran, in pytest's report of a test that failed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Logs:
         self._sizes = {path: path.stat().st_size for path in self._files()}
 
     def written(self) -> str:
-        """What is new since ``begin``, under the path of each log; "" if nothing is."""
+        """New lines since ``begin``, under the path of each log; "" if nothing is."""
         parts = []
         for path in self._files():
             start = self._sizes.get(path, 0)

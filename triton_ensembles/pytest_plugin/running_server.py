@@ -15,7 +15,7 @@ _ANSWER_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class RunningServer:
-    """Its addresses, in the form that tritonclient takes: ``127.0.0.1:8000``."""
+    """Addresses of a running server, in the form that tritonclient takes: ``127.0.0.1:8000``."""
 
     http_url: str
     grpc_url: str
@@ -41,7 +41,7 @@ class RunningServer:
 
 
 class RunningServers:
-    """What the fixture ``triton_server_noproc`` is."""
+    """Value of the fixture ``triton_server_noproc``."""
 
     def __init__(self, server: RunningServer) -> None:
         self._server = server

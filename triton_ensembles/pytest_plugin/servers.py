@@ -21,7 +21,7 @@ Paths = tuple[Path, ...]
 
 
 class Servers:
-    """What the fixture ``triton_server`` is; a context manager, which stops all servers at its end.
+    """Value of the fixture ``triton_server``; a context manager, which stops all servers at its end.
 
     Args:
         root: what paths are relative to.

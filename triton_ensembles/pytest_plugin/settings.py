@@ -37,5 +37,5 @@ def setting(config: pytest.Config, name: str, argument: str | None = None) -> st
 
 
 def flags(config: pytest.Config, name: str, argument: Any) -> tuple[str, ...]:
-    """What the factory has as a sequence; elsewhere it is one text, split as a shell does."""
+    """Options that the factory has as a sequence; elsewhere it is one text, split as a shell does."""
     return tuple(shlex.split(setting(config, name)) if argument is None else argument)

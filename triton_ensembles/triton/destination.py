@@ -1,4 +1,4 @@
-"""What a repository is checked for: the server's release, and where it will run."""
+"""Destination that a repository is checked for: the server's release, and where it will run."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a tritonserver that was killed leaves behind: shared memory of Python steps and their unpacked environments."""
+"""Leftovers of a tritonserver that was killed: shared memory of Python steps and their unpacked environments."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Leftovers:
 
     @classmethod
     def of_server(cls, port: int) -> Leftovers:
-        """Those of a server that this process starts, which has the port ``port`` for itself."""
+        """Leftovers of a server that this process starts, which has the port ``port`` for itself."""
         return cls(f"{_starter(os.getpid())}{port}")
 
     @classmethod
     def of_all(cls, starter: int) -> Leftovers:
-        """Those of all servers that the process ``starter`` has started."""
+        """Leftovers of all servers that the process ``starter`` has started."""
         return cls(_starter(starter))
 
     def remove(self) -> None:

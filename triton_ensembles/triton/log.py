@@ -145,7 +145,7 @@ def _first(patterns: tuple[re.Pattern[str], ...], record: str) -> re.Match[str] 
 
 
 def _causes(reasons: list[str], failed: set[str]) -> list[str]:
-    """These reasons of ensembles, without those that only follow from models (or ensembles) that ``failed``."""
+    """Reasons of ensembles, without those that only follow from models (or ensembles) that ``failed``."""
     matches = {reason: _ENSEMBLE_OF.match(reason) or _DEPENDS.match(reason) for reason in reasons}
     failed = failed | {match["ensemble"] for match in matches.values() if match}
     circled: set[str] = set()

@@ -164,7 +164,7 @@ def check_instance(name: str) -> None:
 
 @cache
 def onnx_limits(onnxruntime: str) -> OnnxLimits | None:
-    """Those of a version of ONNX Runtime; None if they are unknown."""
+    """Limits of a version of ONNX Runtime; None if they are unknown."""
     for row in _rows("onnxruntime.csv"):
         if version(onnxruntime)[:2] == version(row["onnxruntime"]):
             return OnnxLimits(int(row["ir"]), int(row["onnx"]), int(row["ml"]))

@@ -1,4 +1,4 @@
-"""What SageMaker accepts as a request and a model's name, and how Triton's front end for it reads an archive."""
+"""Limits of SageMaker on requests and models' names, and how Triton's front end for it reads an archive."""
 
 import re
 

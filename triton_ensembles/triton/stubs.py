@@ -1,4 +1,4 @@
-"""What a server needs so that its stubs, the processes that run Python models, are of one Python.
+"""Backends of a server whose stubs, the processes that run Python models, are of one Python.
 
     .triton/2.51.0/backends-3.10-0a1b2c3d/python/ libtriton_python.so, its utils and the stub of that Python
                                  onnxruntime …   links to this package's own Python-based backends

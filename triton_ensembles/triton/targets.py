@@ -25,7 +25,7 @@ OLDEST_FUSED_PYTHON = (3, 10)
 
 @dataclass(frozen=True)
 class Target:
-    """What archives are built for.
+    """Target that archives are built for.
 
     Args:
         name: "cpu", "gpu" or "fused".
@@ -58,7 +58,7 @@ class Target:
 
     @property
     def destination(self) -> Destination:
-        """What ``check`` checks for."""
+        """Destination for ``check``."""
         return Destination(self.name, self.instance, self.image)
 
     @property

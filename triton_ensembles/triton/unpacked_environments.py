@@ -24,7 +24,7 @@ _NEW_SECONDS = 5.0  # a folder may be made a moment before its path is where it 
 
 
 class UnpackedEnvironments:
-    """Those of one server, found so far. They are still known when the server has been killed.
+    """Unpacked environments of one server, found so far. They are still known when the server has been killed.
 
     Attributes:
         folders: never changed in place: threads may go through them while another one looks for more.
@@ -100,7 +100,7 @@ def _anonymous_mappings(process: Path) -> Iterator[tuple[int, int]]:
 
 
 def _on_paths_of_steps(pid: int) -> set[Path]:
-    """Those whose ``bin`` is on the PATH of a step that runs."""
+    """Folders whose ``bin`` is on the PATH of a step that runs."""
     folders = set()
     for child in descendants(pid):
         with contextlib.suppress(OSError):

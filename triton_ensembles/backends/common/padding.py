@@ -23,7 +23,7 @@ from triton_ensembles.backends.common.row_groups import cheapest_groups
 
 @dataclass(frozen=True)
 class Axes:
-    """Which axis has the variable length, by tensor name, for inputs and outputs; axis 0 is the batch."""
+    """Axes of variable length, by tensor name, for inputs and outputs; axis 0 is the batch."""
 
     inputs: Mapping[str, int]
     outputs: Mapping[str, int]

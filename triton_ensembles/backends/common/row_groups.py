@@ -1,4 +1,4 @@
-"""Which rows of different lengths to run together: padding takes time, and so does every additional run."""
+"""Groups of rows of different lengths that run together: padding takes time, and so does every additional run."""
 
 from collections.abc import Sequence
 

@@ -43,7 +43,7 @@ _IMAGE_DECODERS = ("decoders__Image", "ImageDecoder", "experimental__decoders__I
 
 @dataclass(frozen=True)
 class PipelineFile:
-    """What a serialized pipeline declares.
+    """Declarations of a serialized pipeline.
 
     Args:
         serialized: the file's content.

@@ -1,4 +1,4 @@
-"""Which argument or output of a torch model a tensor of the config is, because TorchScript's outputs have no names.
+"""Positions of the config's tensors in a torch model's arguments and outputs: TorchScript's outputs have no names.
 
 The rules are those of triton-inference-server/pytorch_backend r24.10, src/libtorch.cc, GetNamingConvention. This module
 does not import torch.

@@ -1,4 +1,4 @@
-"""What Triton calls of a model instance in each Python-based backend: load, answer batches, unload."""
+"""Entry points that Triton calls of a model instance in each Python-based backend: load, answer batches, unload."""
 
 import contextlib
 import ctypes
@@ -29,7 +29,7 @@ from triton_ensembles.backends.common.model_instance import LoadError, read_mode
 
 
 class Engine(Protocol):
-    """What runs a model. Its constructor takes a :class:`ModelInstance`, and raises ``LoadError`` when the model's file
+    """Runner of a model. Its constructor takes a :class:`ModelInstance`, and raises ``LoadError`` when the model's file
     and the config disagree."""
 
     parameters: ClassVar[frozenset[str]]

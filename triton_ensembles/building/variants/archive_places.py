@@ -24,13 +24,13 @@ _KEY = re.compile(r"[^\s\0]+")
 
 @dataclass(frozen=True)
 class ArchivePlaces:
-    """Of one archive."""
+    """Places in one archive."""
 
     original: Original
 
     @cached_property
     def _files(self) -> dict[str, str]:
-        """Each file's path in the archive, by every path that people may write."""
+        """Paths in the archive, by every path that people may write."""
         files: dict[str, str] = {}
         for path in self.original.files:
             files.setdefault(self.original.names.in_recipe(path), path)
@@ -86,7 +86,7 @@ class ArchivePlaces:
         return name
 
     def left_out(self, files: Iterable[str]) -> frozenset[str]:
-        """What the build made from ``files``, which are replaced, and nobody replaces."""
+        """Files that the build made from ``files``, which are replaced, and that nobody replaces."""
         replaced, there = set(files), set(self.original.files)
         stems = {str(PurePosixPath(path).with_suffix("")) for path in replaced if path.endswith(".onnx")}
         gated = (f"{stem}{ending}" for stem in stems if f"{stem}{_GATE}" in there for ending in _WITH_GATE)

@@ -1,4 +1,4 @@
-"""What ``check`` finds in a variant, before it is written: rules see the very entries that its archive will have."""
+"""Findings of ``check`` in a variant, before it is written: rules see the very entries that its archive will have."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Checks:
 
 
 def _destination(original: Original) -> Destination:
-    """What the archive was built for, as its manifest says."""
+    """Destination that the archive was built for, as its manifest says."""
     try:
         manifest = parse_json(original.texts.originals.get(MANIFEST, b"{}"))
         facts = [manifest.get(key, "") for key in ("target", "instance", "image")]

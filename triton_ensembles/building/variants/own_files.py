@@ -66,7 +66,7 @@ class Buckets:
 
 
 def own_files(place: str, table: Path, buckets: Buckets) -> OwnFiles:
-    """What ``files`` of a row of ``table`` stands for. A relative path is one in the folder of the table.
+    """Files that the column ``files`` of a row of ``table`` names. A relative path is one in the folder of the table.
 
     Raises:
         EnsembleError: there is no such folder, or the path leads out of the table's folder.

@@ -1,4 +1,4 @@
-"""What the archive of each row is made from. Files of a bucket are fetched for several rows ahead."""
+"""Inputs of each row's archive. Files of a bucket are fetched for several rows ahead."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AHEAD = 8  # rows: a bucket takes longer to begin an answer than to give a file
 
 @dataclass(frozen=True)
 class RowInputs:
-    """Of one row.
+    """Inputs of one row.
 
     Attributes:
         digest: of everything that decides the bytes of the archive.
@@ -66,8 +66,8 @@ class RowReader:
         self._columns = {column: self._step_and_key(column) for column in table.columns}
 
     def rows(self) -> Generator[tuple[Row, Callable[[], RowInputs]], None, None]:
-        """Each row, with a function that gives its inputs or raises :class:`EnsembleError`. Files that are downloaded
-        are there until the next row is asked for."""
+        """Rows of the table, each with a function that gives its inputs or raises :class:`EnsembleError`. Downloaded
+        files are there until the next row is asked for."""
         with _pool() as pool:
             for row, inputs in self._begun(pool):
                 yield row, inputs
@@ -162,7 +162,7 @@ class _Own:
 
 @contextmanager
 def _pool() -> Iterator[ThreadPoolExecutor]:
-    """What has not begun when it is left, by Ctrl-C, does not begin any more."""
+    """Threads for downloads; after Ctrl-C those that have not begun do not begin."""
     pool = ThreadPoolExecutor(_AHEAD)
     try:
         yield pool

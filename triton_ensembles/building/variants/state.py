@@ -1,4 +1,4 @@
-"""What each variant in a folder was made from, so that only what has changed is written again."""
+"""State of a folder of variants: the inputs of each, so that only what has changed is written again."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def _row(line: int, columns: Sequence[str], cells: Sequence[str]) -> Row:
 
 
 def _without_doubles(rows: Sequence[Row]) -> list[Row]:
-    """Of several rows of one name, nobody knows which is meant."""
+    """Rows, of which those that share a name become faults."""
     lines = defaultdict(list)
     for row in rows:
         lines[row.name].append(row.line)

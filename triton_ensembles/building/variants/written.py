@@ -27,7 +27,7 @@ _CODE = tuple(f"archive/{each}.py" for each in ("clones", "clone_texts", "model_
 
 @dataclass(frozen=True)
 class Variant:
-    """What became of a row.
+    """Result of a row.
 
     Attributes:
         archive: where it is, or would be; an older one may be there if there is a ``fault``.

@@ -85,7 +85,7 @@ class Reloader:
 
     @contextlib.contextmanager
     def _observed(self) -> Iterator[set[str]]:
-        """What was served before the block and is not after it."""
+        """Note models that were served before the block and are not after it."""
         lost: set[str] = set()
         before = self._api.ready()
         yield lost

@@ -1,5 +1,5 @@
-"""What people edit, and how the served repository follows it: a folder is served itself, an archive is unpacked again,
-and an ensemble of the project is staged again."""
+"""The files that people edit, and how the served repository follows them: a folder is served itself, an archive is
+unpacked again, and an ensemble of the project is staged again."""
 
 import filecmp
 import os

@@ -45,7 +45,7 @@ class Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """It is not waited for: a load that is under way ends with the server."""
+        """Stop watching, without waiting: a load that is under way ends with the server."""
         self._stopped.set()
 
     def _run(self) -> None:
@@ -79,7 +79,7 @@ class Watch:
 
 
 class _State:
-    """What one source looked like, and the repository that is served from it."""
+    """Last look of one source, and the repository that is served from it."""
 
     def __init__(self, source: WatchedSource) -> None:
         self.source = source
