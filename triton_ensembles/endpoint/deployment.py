@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from triton_ensembles.endpoint.hosting.errors import ValidationError
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
+from triton_ensembles.endpoint.hosting.stopping import stop_all
 from triton_ensembles.endpoint.hosting.variant import Variant
 
 MakeVariant = Callable[[VariantPlan, int], Variant]  # from the plan and the number of the deployment
@@ -32,7 +33,7 @@ class Deployment:
 
     async def stop(self) -> None:
         """Let running requests end, then stop all variants."""
-        await asyncio.gather(*(each.stop() for each in self.variants.values()))
+        await stop_all(self.variants.values())
 
     def choose(self, target_variant: str | None, endpoint: str) -> Variant:
         """The variant with this name, or one chosen by weight. Raises hosting's ValidationError."""

@@ -94,7 +94,7 @@ class Host:
             raise faults.died_while_loading(model.target_model, reasons) from None
         except TimeoutError:
             self._container.stuck = True
-            raise faults.load_timed_out(model.target_model, _LIMITS.load_seconds) from None
+            raise faults.load_timed_out(model.target_model, _LIMITS.load_seconds, restarted=True) from None
         return Cost(time.monotonic() - began, self.processor_seconds() - before)
 
     async def unload(self, model: Model) -> float:

@@ -98,6 +98,21 @@ def unfinished_loads(log: str) -> list[str]:
     return [f"{model}: {reason}" if reason else model for model, reason in messages.items()]
 
 
+def never_loaded(log: str) -> list[str]:
+    """Those of :func:`unfinished_loads` that will never end, with their reasons."""
+    return [load for load in unfinished_loads(log) if ": " in load] if _WITHOUT_CODE.search(log) else []
+
+
+def stuck_load(log: str, folder: Path) -> str:
+    """Why the load of a model in ``folder`` will never end; "" as far as this log says.
+
+    A stub that cannot import its model.py says so and ends; python_backend r24.10 then waits for its first message for
+    ever (stub_launcher.cc, Launch).
+    """
+    reasons = (_one_line(match["reason"]) for match in _WITHOUT_CODE.finditer(log))
+    return next((reason.replace(f"{folder}/", "") for reason in reasons if f"{folder}/" in reason), "")
+
+
 def loaded_models(log: str) -> list[str]:
     """The models that have been loaded, by this log, in that order."""
     return list(dict.fromkeys(match["model"] for match in _SUCCESS.finditer(log)))

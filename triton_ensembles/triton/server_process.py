@@ -9,6 +9,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,9 +34,11 @@ from triton_ensembles.triton.log import (
     began_to_load,
     failure_reasons,
     loaded_models,
+    never_loaded,
     read_failure,
     read_log,
     read_records,
+    stuck_load,
     unfinished_loads,
 )
 from triton_ensembles.triton.ports import LOOPBACK, Ports
@@ -47,6 +50,7 @@ EXIT_SECONDS = 10
 _MARK = "TRITON_ENSEMBLES_SERVER"
 _BUSY_ABORT = "boost::interprocess::lock_exception"
 _ROUNDS = 5  # of ending such processes, which may start others meanwhile
+_LOOK_SECONDS = 1.0  # between looks at the log for a model that will never be loaded
 _KILL_SECONDS = 5.0  # that the kernel may take to end one
 
 
@@ -102,6 +106,7 @@ class ServerProcess:
         self._resources = contextlib.ExitStack()
         self.ports = ports or self._resources.enter_context(Ports.reserved())
         self.log = log or Path(self._resources.enter_context(tempfile.TemporaryDirectory(prefix="triton-"))) / "log"
+        self._written = self.log  # as it is read; see launch()
         self._append_log = append_log
         self._python = python
         self._log_start = 0
@@ -110,6 +115,11 @@ class ServerProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Lock()
         self._leftovers = Leftovers.of_server(self.ports.metrics)
+
+    @property
+    def written_log(self) -> Path:
+        """The log that the server writes, as long as this object lives: also when its path has been removed."""
+        return self._written
 
     @property
     def metrics_url(self) -> str:
@@ -133,7 +143,7 @@ class ServerProcess:
             try:
                 self._wait()
             except EnsembleError:
-                if _BUSY_ABORT not in read_log(self.log, self._log_start):
+                if _BUSY_ABORT not in read_log(self._written, self._log_start):
                     raise
                 with self._stopping:
                     self._end(at_once=True)
@@ -160,6 +170,10 @@ class ServerProcess:
             *self.command.arguments,
         ]
         with uninterrupted(), self.log.open("ab" if self._append_log else "wb") as output:
+            # Read by this descriptor as long as this object lives: people remove logs, and the server writes on.
+            kept = os.dup(output.fileno())
+            weakref.finalize(self, os.close, kept)
+            self._written = Path(f"/proc/self/fd/{kept}")
             self._log_start = output.tell()
             output.writelines(f"{message}\n".encode() for message in self.command.messages)
             output.flush()
@@ -201,16 +215,22 @@ class ServerProcess:
     def _wait(self) -> None:
         port, path = self.ready_route
         url = f"http://{LOOPBACK}:{getattr(self.ports, port)}{path}"
-        started = reported = time.monotonic()
+        started = reported = looked = time.monotonic()
+        stuck: list[str] = []
         while True:
             if has_ended(self.pid):
                 raise self._failure("tritonserver stopped while it loaded", read_failure(self._records()))
             if _answers(url):
                 return
             now = time.monotonic()
+            if now - looked >= _LOOK_SECONDS:
+                stuck, before = never_loaded(read_log(self._written, self._log_start)), stuck
+                if stuck and stuck == before:
+                    raise self._failure("tritonserver waits for ever for a model", stuck)
+                looked = now
             if now - started > self._ready_seconds:
                 still = f"tritonserver was not ready after {self._ready_seconds:.0f} s"
-                loads = unfinished_loads(read_log(self.log, self._log_start))
+                loads = unfinished_loads(read_log(self._written, self._log_start))
                 raise self._failure(f"{still}; it still loaded", loads) if loads else self._failure(still, [])
             if self._progress and now - reported >= 5:
                 self._progress(now - started)
@@ -261,9 +281,13 @@ class ServerProcess:
         """The models that have been loaded, according to the log from byte ``start`` on."""
         return loaded_models(self._records(start))
 
+    def stuck_load(self, start: int, folder: Path) -> str:
+        """Triton's reason why the load of a model in ``folder`` will never end, by the log from ``start`` on, or ""."""
+        return stuck_load(read_log(self._written, start), folder)
+
     def crashed(self) -> bool:
         """Whether the server has ended, or is printing its last words, in which it may hang."""
-        return not self.alive() or "\nSignal (" in read_log(self.log, self._log_start)
+        return not self.alive() or "\nSignal (" in read_log(self._written, self._log_start)
 
     def began_to_load(self, start: int) -> bool:
         """Whether the server has begun to load a model, according to the log from byte ``start`` on."""
@@ -283,7 +307,7 @@ class ServerProcess:
         return EnsembleError(event + (f":{separator}{separator.join(reasons)}" if reasons else ""), path=self.log)
 
     def _records(self, start: int = 0) -> str:
-        return read_records(self.log, max(start, self._log_start), self.pid)
+        return read_records(self._written, max(start, self._log_start), self.pid)
 
 
 # This machine is never asked by way of a proxy that the environment names (http_proxy).

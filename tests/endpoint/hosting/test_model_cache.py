@@ -9,7 +9,7 @@ import pytest
 
 from tests.endpoint.hosting.archives import Gate, ensemble, model
 from tests.endpoint.hosting.conftest import Host, eventually
-from triton_ensembles.endpoint.hosting.errors import ModelError, ModelNotReadyException
+from triton_ensembles.endpoint.hosting.errors import ModelNotReadyException
 from triton_ensembles.endpoint.hosting.model import ModelState
 
 pytestmark = pytest.mark.anyio
@@ -95,16 +95,6 @@ async def test_after_a_minute_the_client_gets_a_429_while_the_load_goes_on(host:
     assert await host.ask("slow.tar.gz", 5) == [5]
     status = host.model("slow.tar.gz")
     assert status is not None and status.loads == 1
-
-
-async def test_a_load_that_never_ends_is_ended_by_restarting_the_container(host: Host) -> None:
-    host.put("stuck.tar.gz", model(initialize="time.sleep(600)"))
-    await host.start(load_seconds=2)
-    before = host.pid()
-    with pytest.raises(ModelError, match="not loaded within 2 s, so the container was restarted"):
-        await host.ask("stuck.tar.gz")
-    await eventually(lambda: host.variant.snapshot().instances[0].ready)
-    assert host.pid() != before
 
 
 async def test_with_the_cache_disabled_a_model_is_deleted_as_soon_as_no_request_uses_it(host: Host) -> None:

@@ -14,8 +14,7 @@ from triton_ensembles.endpoint.hosting.cpu import CpuMeter
 from triton_ensembles.endpoint.hosting.environment_sizes import EnvironmentSizes
 from triton_ensembles.endpoint.hosting.model_processes import ModelProcesses, Usage, is_stub
 from triton_ensembles.endpoint.hosting.triton_api import TritonApi
-from triton_ensembles.errors import EnsembleError
-from triton_ensembles.processes import descendants, end_handles, handles, has_ended, wait_for_handles
+from triton_ensembles.processes import descendants, end_handles, handles, has_ended, send, wait_for_handles
 from triton_ensembles.triton.gateway_server import GatewayServer
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
 
@@ -108,7 +107,7 @@ class Container:
             await asyncio.to_thread(server.stop, at_once=True)  # it does not listen yet
             raise
         self._server = server
-        self._api = TritonApi(server.sagemaker_url, self._log)
+        self._api = TritonApi(server.sagemaker_url, server.written_log)
         # Readable once the process has ended, but before it is reaped.
         self._handle = os.pidfd_open(server.pid)
         asyncio.get_running_loop().add_reader(self._handle, self._ended)
@@ -159,6 +158,15 @@ class Container:
         ends. To be called while it loads nothing."""
         return await asyncio.to_thread(self._environment_bytes)
 
+    def log_size(self) -> int:
+        """The present size of the log: where :meth:`SageMakerServer.reasons` is to begin reading."""
+        return self.server.written_log.stat().st_size
+
+    async def end_steps(self, hash: str) -> None:
+        """Kill the processes of a model that is being loaded: Triton then answers that they are not healthy."""
+        with handles(await asyncio.to_thread(self._pids, hash)) as processes:
+            send(processes, signal.SIGKILL)
+
     async def has_processes(self, hash: str) -> bool:
         """Whether any process of this model runs."""
         return bool(await asyncio.to_thread(self._pids, hash))
@@ -180,10 +188,6 @@ class Container:
                 return Left(len(still), len(orphans))
 
             yield lambda: asyncio.to_thread(end)
-
-    def log_size(self) -> int:
-        """The present size of the log: where :meth:`SageMakerServer.reasons` is to begin reading."""
-        return self._log.stat().st_size
 
     async def _look_after(self, look: asyncio.Task[Usage] | None) -> Usage:
         if look is not None:
@@ -227,7 +231,7 @@ class Container:
         while True:
             try:
                 await self.start()
-            except (EnsembleError, OSError) as error:
+            except Exception as error:  # whatever it is: without this task there is no server any more
                 self.on_death(f"{self.name} does not start again: {error}")
                 pause = min(_LONGEST_PAUSE, pause * 2 + 1)
                 await asyncio.sleep(pause)

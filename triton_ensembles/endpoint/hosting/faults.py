@@ -75,10 +75,21 @@ def died_before_loading(target_model: str) -> InternalFailure:
     )
 
 
-def load_timed_out(target_model: str, seconds: float) -> ModelError:
-    message = f"it was not loaded within {seconds:.0f} s"
+def never_loaded(target_model: str, reason: str) -> ModelError:
+    """For a load that Triton will never answer, though it has logged why."""
     return ModelError(
-        f"Failed to load model '{target_model}': {message}, so the container was restarted",
+        f"Failed to load model '{target_model}': {reason}",
+        original_status=0,
+        original_message=reason,
+        cure="fix what Triton names, and upload the archive again; on AWS this load blocks the container until it ends",
+    )
+
+
+def load_timed_out(target_model: str, seconds: float, restarted: bool) -> ModelError:
+    message = f"it was not loaded within {seconds:.0f} s"
+    then = "the container was restarted" if restarted else "its processes were ended"
+    return ModelError(
+        f"Failed to load model '{target_model}': {message}, so {then}",
         original_status=0,
         original_message=message,
         cure="make its steps load faster",

@@ -66,8 +66,10 @@ class Instance:
         self._started()
 
     async def stop(self) -> None:
-        await self._models.close()
-        await self._container.stop()
+        try:
+            await self._models.close()
+        finally:
+            await self._container.stop()
 
     async def measure(self) -> None:
         """Measure the memory, and unload idle models while it exceeds the budget."""

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from triton_ensembles.endpoint.hosting import faults
@@ -20,7 +21,23 @@ from triton_ensembles.endpoint.hosting.triton_api import ContainerAnswered, Cont
 from triton_ensembles.triton.sagemaker_contract import ENSEMBLE
 from triton_ensembles.triton.server_process import EXIT_SECONDS
 
+_LOOK_SECONDS = 0.5  # between looks at the log for the reason of a load that will never end
+_CANCEL_SECONDS = 10.0  # in which Triton answers a load whose processes have been killed
+_MOST_STUCK = 8  # loads that never end, each of which takes one of the server's 64 threads
 _LONGEST_CONFIG = 16 << 20  # bytes that are looked at: an archive may hold gigabytes under this name
+
+
+class _NeverLoaded(Exception):  # noqa: N818
+    """Triton has logged why it will never answer a load."""
+
+
+@dataclass(frozen=True)
+class _StuckLoad:
+    """A load that a server is still working on, and will be until it ends: it knows the model's name no other way."""
+
+    api: TritonApi
+    content: frozenset[tuple[str, int, int]]
+    reason: str
 
 
 class MemoryCache:
@@ -41,6 +58,7 @@ class MemoryCache:
         self._report = report
         self._sizes = ModelSizes()
         self._calls = ContainerCalls(models)
+        self._stuck: dict[str, _StuckLoad] = {}
         self._admission = Admission(container, models, self._sizes, budgets, self._begin_unload)
         self.after_load: Callable[[Model], Awaitable[None]]
 
@@ -123,6 +141,7 @@ class MemoryCache:
         model.api = api = await self._container.api()
         model.state = ModelState.LOADING
         try:
+            await self._forget_stuck_load(model, api)
             try:
                 seconds = await self._load_despite_507(model, api, reserved)
             finally:  # Triton keeps what it has unpacked, whatever became of the model
@@ -185,7 +204,7 @@ class MemoryCache:
                 async with self._calls.call(model, reserved.alone) as call:
                     log_start = self._container.log_size()
                     began = time.monotonic()
-                    await self._request_load(model, api)
+                    await self._request_load(model, api, log_start)
             except ContainerAnswered as answer:
                 why = f"the container answered {answer.status} to loading '{model.target_model}'"
                 if answer.status == faults.OUT_OF_RESOURCES and await self.evict(why):
@@ -206,18 +225,59 @@ class MemoryCache:
                     raise
                 reasons = await asyncio.to_thread(server.reasons, log_start)
                 raise faults.died_while_loading(model.target_model, reasons) from None
+            except _NeverLoaded as error:
+                self._container.stuck = True  # its thread stays
+                self._stuck = {hash: load for hash, load in self._stuck.items() if load.api is api}
+                self._stuck[model.hash] = _StuckLoad(api, _content(folder), str(error))
+                if len(self._stuck) >= _MOST_STUCK:
+                    await self._container.kill(api)
+                raise faults.never_loaded(model.target_model, str(error)) from None
             except TimeoutError:
-                await self._container.kill(api)  # there is no other way to cancel the load
-                raise faults.load_timed_out(model.target_model, self._budgets.load_seconds) from None
+                restarted = api.closed
+                raise faults.load_timed_out(model.target_model, self._budgets.load_seconds, restarted) from None
             return time.monotonic() - began
 
-    async def _request_load(self, model: Model, api: TritonApi) -> None:
+    async def _forget_stuck_load(self, model: Model, api: TritonApi) -> None:
+        """See to it that the server may load a model whose load it has not ended, if it is another archive by now.
+
+        Raises:
+            ModelError: it is the same archive.
+            ContainerDied: the server was restarted, since Triton refuses the name as long as it loads it.
+        """
+        stuck = self._stuck.pop(model.hash, None)
+        if stuck is None or stuck.api is not api:
+            return
+        if stuck.content == _content(self._disk.url_to_load(model.hash)):
+            self._stuck[model.hash] = stuck
+            raise faults.never_loaded(model.target_model, stuck.reason)
+        await self._container.kill(api)
+        raise ContainerDied
+
+    async def _request_load(self, model: Model, api: TritonApi, log_start: int) -> None:
+        """Raises ContainerAnswered, ContainerDied, _NeverLoaded, or TimeoutError when the load has been ended."""
+        folder, server = self._disk.url_to_load(model.hash), self._container.server
+        load = asyncio.create_task(api.load(model.hash, folder, model.target_model))
+        limit = time.monotonic() + self._budgets.load_seconds
         try:
-            async with asyncio.timeout(self._budgets.load_seconds):
-                await api.load(model.hash, self._disk.url_to_load(model.hash), model.target_model)
+            while (left := limit - time.monotonic()) > 0:
+                await asyncio.wait([load], timeout=min(left, _LOOK_SECONDS))
+                if load.done():
+                    break
+                if reason := await asyncio.to_thread(server.stuck_load, log_start, folder):
+                    raise _NeverLoaded(reason)
+            else:
+                await self._container.end_steps(model.hash)
+                await asyncio.wait([load], timeout=_CANCEL_SECONDS)
+                if not load.done():
+                    await self._container.kill(api)  # there is no other way to cancel the load
+                if not load.done() or load.exception():
+                    raise TimeoutError
+            await load
         except asyncio.CancelledError:
             self._container.stuck = True
             raise
+        finally:
+            load.cancel()
 
     def _begin_unload(self, model: Model, why: str = "") -> asyncio.Task[None]:
         """Begin to unload a model that is loaded and not in use."""
@@ -286,6 +346,12 @@ def _steps_in(repository: Path) -> frozenset[str]:
     ensembles = set(_ensembles_in(repository))
     folders = {config.parent.name for config in repository.glob("*/config.pbtxt")}
     return frozenset(folders - ensembles if ensembles else ())
+
+
+def _content(folder: Path) -> frozenset[tuple[str, int, int]]:
+    """The files below ``folder`` with their sizes and times, by which a corrected archive differs."""
+    files = ((str(path), path.stat()) for path in folder.rglob("*") if path.is_file())
+    return frozenset((path, facts.st_size, facts.st_mtime_ns) for path, facts in files)
 
 
 def _ensembles_in(repository: Path) -> list[str]:

@@ -135,9 +135,9 @@ class TritonApi:
                 with _died_if_broken():
                     answer = await self._request(self._new_connections, method, path, headers, body.encode())
                     message = _message(await answer.read())
+                self._busy -= 1  # not of a load that is given up: its thread stays busy, and so do its connections
             finally:
                 watch.cancel()
-                self._busy -= 1
         if answer.status >= 400:
             raise ContainerAnswered(answer.status, message)
 

@@ -26,6 +26,7 @@ from triton_ensembles.endpoint.hosting.routing import rank
 from triton_ensembles.endpoint.hosting.single_model import SingleModel
 from triton_ensembles.endpoint.hosting.spec import VariantPlan
 from triton_ensembles.endpoint.hosting.status import RecentError, VariantStatus
+from triton_ensembles.endpoint.hosting.stopping import stop_all
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.triton.sagemaker_contract import SHELL_CHARACTERS, TARGET_MODEL
@@ -138,14 +139,14 @@ class Variant:
         """Refuse new requests (ServiceUnavailable), let running ones end, stop all instances and remove ``root``."""
         self._stopping = True
         await self._drain(self._instances)
+        tasks = [task for task in (self._watching, self._removing) if task is not None]
         if self._watching is not None:
             self._watching.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._watching
-        if self._removing is not None:
-            await self._removing
-        await asyncio.gather(*(instance.stop() for instance in self._instances))
-        await asyncio.to_thread(shutil.rmtree, self._root, ignore_errors=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        try:
+            await stop_all(self._instances)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, self._root, ignore_errors=True)
 
     def snapshot(self) -> VariantStatus:
         """The present state. Cheap: it does not read /proc."""
@@ -170,7 +171,7 @@ class Variant:
     async def _remove(self, instances: Sequence[Instance]) -> None:
         """Let the running requests of instances that get no more of them end, and stop them."""
         await self._drain(instances)
-        await asyncio.gather(*(instance.stop() for instance in instances))
+        await stop_all(instances)
         for instance in instances:
             self._metrics.prometheus.forget_instance(self._endpoint, self.plan.name, str(instance.index))
             for model in instance.status().models:
@@ -254,12 +255,18 @@ class Variant:
 
     async def _watch(self) -> None:
         took = 0.0
+        failed = ""
         least, most = _MEASURE_SECONDS
         while True:
             await asyncio.sleep(min(max(least, took * _PAUSE_FACTOR), most))
             began = time.monotonic()
-            await asyncio.gather(*(instance.measure() for instance in self._instances))
-            await asyncio.to_thread(trim_log, self._log, _LOG_BYTES)
+            try:
+                await asyncio.gather(*(instance.measure() for instance in self._instances))
+                await asyncio.to_thread(trim_log, self._log, _LOG_BYTES)
+            except Exception as error:  # the next look may succeed, and nothing else measures
+                if str(error) != failed:
+                    failed = str(error)
+                    self._report(0).warning("", f"the endpoint could not be measured: {type(error).__name__}: {failed}")
             took = time.monotonic() - began
 
 
@@ -268,6 +275,6 @@ def trim_log(log: Path, most_bytes: int) -> None:
 
     The servers keep the file open for appending, so it is emptied in place; a line written at that moment is lost.
     """
-    if log.stat().st_size > most_bytes:
+    if log.exists() and log.stat().st_size > most_bytes:  # people remove logs
         shutil.copyfile(log, log.with_name(f"{log.name}.1"))
         os.truncate(log, 0)
