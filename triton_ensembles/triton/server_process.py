@@ -54,6 +54,10 @@ _LOOK_SECONDS = 1.0  # between looks at the log for a model that will never be l
 _KILL_SECONDS = 5.0  # that the kernel may take to end one
 
 
+class BusyAbortError(EnsembleError):
+    """The server aborted while it started its stubs, as 2.51.0 does on a busy machine; it may be launched again."""
+
+
 @dataclass(frozen=True)
 class ServerCommand:
     """How a tritonserver is started.
@@ -110,6 +114,7 @@ class ServerProcess:
         self._append_log = append_log
         self._python = python
         self._log_start = 0
+        self._launches = 0
         self._ready_seconds = ready_seconds
         self._progress = progress
         self._process: subprocess.Popen[bytes] | None = None
@@ -133,30 +138,21 @@ class ServerProcess:
         return self._process.pid
 
     def start(self) -> Self:
-        """Launch the server and wait until it is ready.
-
-        On a machine that does much else, 2.51.0's Python backend sometimes aborts while it starts its stubs (server
-        issue 8882). Then the server is launched once more, with the log of both.
-        """
+        """Launch the server and wait until it is ready."""
+        self.launch()
         try:
+            self.wait_until_ready()
+        except BusyAbortError:
             self.launch()
-            try:
-                self._wait()
-            except EnsembleError:
-                if _BUSY_ABORT not in read_log(self._written, self._log_start):
-                    raise
-                with self._stopping:
-                    self._end(at_once=True)
-                self._append_log = True
-                self.launch()
-                self._wait()
-        except BaseException:
-            self.stop()
-            raise
+            self.wait_until_ready()
         return self
 
     def launch(self) -> None:
-        """Start the process. The kernel ends it with the calling thread, which must therefore last."""
+        """Start the process, for the second time after a :class:`BusyAbortError`, with the log of both.
+
+        The kernel ends it with the calling thread, which must therefore last.
+        """
+        self._launches += 1
         home = find_home()
         stubs = prepare_stubs(home, self._python)
         self.ports.refuse_busy(self.port_names)
@@ -189,9 +185,23 @@ class ServerProcess:
             )
 
     def wait_until_ready(self) -> None:
-        """Wait until the launched server is ready; from any thread. A server that fails to start is stopped."""
+        """Wait until the launched server is ready; from any thread. A server that fails to start is stopped.
+
+        Raises:
+            BusyAbortError: launch it once more and wait again. On a machine that does much else, 2.51.0's Python
+                backend sometimes aborts while it starts its stubs (server issue 8882).
+            EnsembleError: it does not start, for the reason that Triton gives.
+        """
         try:
             self._wait()
+        except EnsembleError as error:
+            if self._launches > 1 or _BUSY_ABORT not in read_log(self._written, self._log_start):
+                self.stop()
+                raise
+            with self._stopping:
+                self._end(at_once=True)
+            self._append_log = True
+            raise BusyAbortError(error.message, path=self.log) from None
         except BaseException:
             self.stop()
             raise

@@ -36,6 +36,21 @@ async def test_an_ensemble_is_served_by_its_name_and_comes_back_after_a_crash(ho
     assert await host.ask(None, 3) == [8]
 
 
+async def test_a_server_that_aborts_while_it_starts_on_a_busy_machine_is_started_once_more(
+    host: Host, tmp_path: Path
+) -> None:
+    """Otherwise such an endpoint is Failed, and the same call succeeds a minute later (server#8882)."""
+    flag = tmp_path / "aborted"
+    abort = (
+        f"not os.path.exists({str(flag)!r}) and (open({str(flag)!r}, 'w'), "
+        "print('boost::interprocess::lock_exception', flush=True), os.kill(os.getppid(), 6))"
+    )
+    host.put("model.tar.gz", model(initialize=abort))
+    await host.start(**ONE)
+    assert await host.ask(None, 3) == [3]
+    assert flag.exists()
+
+
 @pytest.mark.parametrize(
     ("files", "environment", "words"),
     [

@@ -17,6 +17,7 @@ from triton_ensembles.endpoint.hosting.triton_api import TritonApi
 from triton_ensembles.processes import descendants, end_handles, handles, has_ended, send, wait_for_handles
 from triton_ensembles.triton.gateway_server import GatewayServer
 from triton_ensembles.triton.sagemaker_server import SageMakerServer
+from triton_ensembles.triton.server_process import BusyAbortError
 
 _LONGEST_PAUSE = 30.0  # seconds between attempts to start a server that fails to start
 _GONE_SECONDS = 30.0  # how long the stubs of an unloaded model may take to end
@@ -102,7 +103,11 @@ class Container:
         )
         server.launch()  # in the event loop's thread, which outlives the server
         try:
-            await asyncio.to_thread(server.wait_until_ready)
+            try:
+                await asyncio.to_thread(server.wait_until_ready)
+            except BusyAbortError:
+                server.launch()
+                await asyncio.to_thread(server.wait_until_ready)
         except asyncio.CancelledError:
             await asyncio.to_thread(server.stop, at_once=True)  # it does not listen yet
             raise
