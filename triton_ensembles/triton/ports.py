@@ -56,11 +56,20 @@ class Ports:
             with _reusing_socket() as probe:
                 try:
                     probe.bind((LOOPBACK, port))
-                except OSError as error:
+                except (OSError, OverflowError) as error:
                     raise EnsembleError(
-                        f"port {port} ({name}) of {LOOPBACK} cannot be used: {error.strerror}",
+                        f"port {port} ({name}) of {LOOPBACK} cannot be used: {getattr(error, 'strerror', error)}",
                         cure=f"stop the program that uses it, or choose another port with --{name}-port",
                     ) from error
+
+
+def is_free(port: int) -> bool:
+    """Whether a server may listen on this port of the loopback interface now, by all that can be known before."""
+    try:
+        Ports(http=port).refuse_busy(["http"])
+    except EnsembleError:
+        return port > 65535  # refused with its reason when the server starts
+    return True
 
 
 def _reusing_socket() -> socket.socket:

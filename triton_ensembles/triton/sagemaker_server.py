@@ -57,7 +57,7 @@ class SageMakerServer(ServerProcess):
         own = [f"--{name}-address={LOOPBACK}" for name in ("metrics", "grpc", "http")]
         own += [f"--http-port={self.ports.http}", *(f"--metrics-config=summary_{summary}" for summary in _SUMMARIES)]
         passed = {name: value for name, value in command.environment.items() if name not in _NOT_PASSED}
-        self.command = replace(command, arguments=(*command.arguments, *own), environment=passed)
+        self.command = replace(command, arguments=(*command.arguments, *own), environment=passed, contained=True)
 
     @property
     def sagemaker_url(self) -> str:

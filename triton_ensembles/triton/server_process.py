@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
+from triton_ensembles.backends import PACKAGES
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.processes import (
     descendants,
@@ -50,6 +51,8 @@ EXIT_SECONDS = 10
 _MARK = "TRITON_ENSEMBLES_SERVER"
 _BUSY_ABORT = "boost::interprocess::lock_exception"
 _ROUNDS = 5  # of ending such processes, which may start others meanwhile
+# Variables that every container has. PATH is that of the stubs.
+_OF_A_CONTAINER = frozenset({"HOME", "HOSTNAME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "USER"})
 _LOOK_SECONDS = 1.0  # between looks at the log for a model that will never be loaded
 _KILL_SECONDS = 5.0  # that the kernel may take to end one
 
@@ -67,12 +70,15 @@ class ServerCommand:
         environment: environment variables in addition to those of every server.
         messages: lines that its log begins with.
         runner: a command that starts tritonserver, whose command line is appended, and ends when it does.
+        contained: whether models see a container's environment only, and nothing else of this process's: it has the
+            developer's credentials and tokens.
     """
 
     arguments: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     messages: tuple[str, ...] = ()
     runner: tuple[str, ...] = ()
+    contained: bool = False
 
 
 class ServerProcess:
@@ -155,6 +161,8 @@ class ServerProcess:
         self._launches += 1
         home = find_home()
         stubs = prepare_stubs(home, self._python)
+        names = os.environ.keys() & _OF_A_CONTAINER if self.command.contained else os.environ.keys()
+        inherited = {name: os.environ[name] for name in names if not name.startswith("PYTHON") and name != PACKAGES}
         self.ports.refuse_busy(self.port_names)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         arguments = [
@@ -178,7 +186,12 @@ class ServerProcess:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
-                env={**stubs.environment, **self.command.environment, _MARK: self._leftovers.shared_memory},
+                env={
+                    **inherited,
+                    **stubs.environment,
+                    **self.command.environment,
+                    _MARK: self._leftovers.shared_memory,
+                },
                 cwd=home.folder,  # the stub's sys.path begins with '', which must not be the user's folder
                 start_new_session=True,  # so that Ctrl-C reaches only this process, which stops the server
                 preexec_fn=die_with_parent(adopt=True),

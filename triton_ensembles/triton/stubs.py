@@ -30,7 +30,7 @@ from triton_ensembles.triton.interpreter import Interpreter, find_interpreter
 
 @dataclass(frozen=True)
 class Stubs:
-    """The folder for --backend-directory, and the variables for tritonserver's environment."""
+    """The folder for --backend-directory, and variables that tritonserver's environment must have."""
 
     backend_directory: Path
     environment: Mapping[str, str]
@@ -84,12 +84,10 @@ def _link_backends(home: TritonHome, folder: Path, target: str) -> None:
 
 def _environment(home: TritonHome, interpreter: Interpreter, bare: Path) -> dict[str, str]:
     assert interpreter.shared_library is not None
-    passed = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON") and key != PACKAGES}
-    if interpreter.minor == server_python():
-        passed[PACKAGES] = os.pathsep.join(site.getsitepackages())
+    packages = {PACKAGES: os.pathsep.join(site.getsitepackages())} if interpreter.minor == server_python() else {}
     libraries = (home.libraries, interpreter.shared_library.parent)
-    return passed | {
-        "PATH": os.pathsep.join((os.fspath(bare / "bin"), passed.get("PATH", os.defpath))),
+    return packages | {
+        "PATH": os.pathsep.join((os.fspath(bare / "bin"), os.environ.get("PATH", os.defpath))),
         "LD_LIBRARY_PATH": os.pathsep.join(map(os.fspath, libraries)),
-        "TF_CPP_MIN_LOG_LEVEL": passed.get("TF_CPP_MIN_LOG_LEVEL", "2"),
+        "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2"),
     }

@@ -20,7 +20,7 @@ from triton_ensembles.endpoint.hosting.request import Invocation
 from triton_ensembles.endpoint.hosting.variant import trim_log
 from triton_ensembles.examples.folder import read_examples
 from triton_ensembles.examples.request import Request
-from triton_ensembles.triton.ports import Ports
+from triton_ensembles.triton.ports import Ports, is_free
 
 pytestmark = pytest.mark.anyio
 
@@ -40,6 +40,21 @@ async def test_tritons_own_metrics_are_on_the_port_that_was_set(host: Host) -> N
     await host.ask("one.tar.gz")
     text = "".join(metrics(each.metrics_url) for each in (first, second) if each.metrics_url)
     assert 'nv_inference_count{model="one.tar.gz"' in text
+
+
+async def test_an_update_gets_ports_of_its_own_beside_the_variant_that_it_replaces(host: Host, tmp_path: Path) -> None:
+    """Otherwise an endpoint with a port in its environment can never be updated: two generations want it."""
+    with Ports.reserved() as ports:
+        environment = {"SAGEMAKER_TRITON_METRICS_PORT": str(ports.metrics)}
+        await host.start(environment=environment)
+    await eventually(lambda: not is_free(ports.metrics))
+    old = host.variant
+    host.root = host.root.with_name("updated")
+    await host.start(environment=environment)
+    (first,), (second,) = old.snapshot().instances, host.variant.snapshot().instances
+    assert first.metrics_url == f"127.0.0.1:{ports.metrics}" != second.metrics_url
+    assert f"port {ports.metrics} of SAGEMAKER_TRITON_METRICS_PORT is another server's" in host.observer.of("port")[0]
+    await old.stop()
 
 
 async def test_metrics_that_are_switched_off_are_off(host: Host) -> None:
@@ -115,3 +130,17 @@ async def answer(host: Host, target: str, request: Request) -> http.InferResult:
     assert isinstance(reply.body, bytes)
     header = int(reply.headers["Content-Type"].rpartition("=")[2])
     return http.InferenceServerClient.parse_response_body(reply.body, header_length=header)
+
+
+async def test_models_see_the_environment_of_a_container_and_no_secret_of_the_developer(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise an archive of somebody else reads AWS keys and tokens, and models that need them work only here."""
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of the developer")
+    monkeypatch.setenv("SOME_TOKEN", "of the developer")
+    seen = (
+        "x = x * 0 + ['of the developer' in os.environ.values(), 'HOME' in os.environ, os.environ.get('MODE') == 'b']"
+    )
+    host.put("curious.tar.gz", model(execute=seen))
+    await host.start(environment={"MODE": "b"})
+    assert await host.ask("curious.tar.gz", 1, 1, 1) == [0, 1, 1]

@@ -29,6 +29,7 @@ from triton_ensembles.endpoint.hosting.status import RecentError, VariantStatus
 from triton_ensembles.endpoint.hosting.stopping import stop_all
 from triton_ensembles.endpoint.metrics.record import Metrics
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.triton.ports import is_free
 from triton_ensembles.triton.sagemaker_contract import SHELL_CHARACTERS, TARGET_MODEL
 from triton_ensembles.triton.sagemaker_entry_point import MULTI_MODEL
 from triton_ensembles.triton.sagemaker_server import PORT_VARIABLES
@@ -215,9 +216,11 @@ class Variant:
         variables = {**CONTAINER_VARIABLES, **self._spec.environment}
         if self._spec.mode == "MultiModel":
             variables[MULTI_MODEL] = "true"
-        if index:  # here instances share a machine: only the first one gets the ports that are set
-            for variable in PORT_VARIABLES.values():
-                variables.pop(variable, None)
+        for name, variable in PORT_VARIABLES.items():
+            # Here instances share a machine, and so does an update with what it replaces: the first gets what is set.
+            if (port := variables.get(variable, "")).isdecimal() and (index or not is_free(int(port))):
+                del variables[variable]
+                self._report(index).event("port", f"port {port} of {variable} is another server's: {name} has its own")
         return variables
 
     def _check(self, target_model: str | None) -> None:
