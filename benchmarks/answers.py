@@ -23,7 +23,7 @@ def answers_of(server: TritonServer, repository: Path) -> tuple[Sequence[str], A
     return texts, np.concatenate([answer.as_numpy("finaloutput") for answer in answers])
 
 
-def lowest_cosine(exact: Array, other: Array) -> float:
-    """Of rows [n, d] compared with each other."""
-    units = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (exact, other)]
+def lowest_cosine(ours: Array, theirs: Array) -> float:
+    """The lowest of n cosines, of rows [n, d] compared with each other."""
+    units = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (ours, theirs)]
     return float(np.sum(units[0] * units[1], axis=1).min())

@@ -4,8 +4,7 @@
     python -m benchmarks.bench --only one many --rounds 9
     python -m benchmarks.bench --only images --contenders limit fused --rounds 1
 
-Parts: one, many, batch, mix (sentences) and images, each with all contenders of its loads; memory; cold; size; bounds;
-cli; gateway.
+Parts: one, many, batch, mix (sentences) and images, each with all contenders of its loads; memory; cold.
 In the first five, all servers stay up. For one load after the other, every contender is measured; all of that is one
 round. Client and servers share the cores: their processor time is in the results.
 
@@ -26,16 +25,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks import bounds, cli, cold, gateway, memory, sizes
+from benchmarks import cold, memory
 from benchmarks.cells import Cell, Measurement
 from benchmarks.contenders.contender import Contender
 from benchmarks.contest import GROUPS, Contest
-from benchmarks.goals import goals_table, verdicts
 from benchmarks.loads import Load
 from benchmarks.parts import PARTS, Part
 from benchmarks.results import Results, facts_of, joined
-from benchmarks.tables import plain
-from benchmarks.throughput import throughput_tables
+from benchmarks.tables import markdown
+from benchmarks.throughput import throughput_table
 from checkout import REPORTS
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.processes import StopSignals
@@ -43,14 +41,7 @@ from triton_ensembles.progress import Progress
 
 WARM_UP = 0.5  # seconds before each measurement that do not count
 LONGEST = 60.0  # seconds after which a measurement is not repeated for longer
-OTHERS: Mapping[str, Callable[[Results, int, Progress], None]] = {
-    "memory": memory.measure,
-    "cold": cold.measure,
-    "size": sizes.measure,
-    "bounds": bounds.measure,
-    "cli": cli.measure,
-    "gateway": gateway.measure,
-}
+OTHERS: Mapping[str, Callable[[Results, int, Progress], None]] = {"memory": memory.measure, "cold": cold.measure}
 ALL_PARTS = (*PARTS, *OTHERS)
 
 
@@ -61,8 +52,7 @@ def bench(part: str, groups: Sequence[str], rounds: int, seconds: float, path: P
         EnsembleError: a required contender cannot be built, started or measured.
     """
     command = shlex.join(["python", "-m", "benchmarks.bench", "--only", part, "--rounds", str(rounds)])
-    facts = {"rounds": rounds, "seconds": seconds, "warm_up": WARM_UP, "weights": {}}
-    results = Results(facts_of(command) | facts)
+    results = Results(facts_of(command) | {"rounds": rounds, "seconds": seconds, "warm_up": WARM_UP, "weights": {}})
     began = time.monotonic()
     if part in PARTS:
         for _ in measured_rounds(PARTS[part], groups, results, rounds, seconds, progress):
@@ -126,20 +116,19 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=REPORTS / "bench", help="folder of the results (reports/bench)")
     options = parser.parse_args()
     progress: Progress = partial(print, flush=True)
-    found: dict[str, Results] = {}
+    parts: dict[str, Results] = {}
     try:
         with StopSignals():  # the servers are stopped on the way out
             for part in options.only:
                 path = options.output / f"{part}.json"
-                found[part] = bench(part, options.contenders, options.rounds, options.seconds, path, progress)
+                parts[part] = bench(part, options.contenders, options.rounds, options.seconds, path, progress)
     except EnsembleError as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:
         sys.exit(f"stopped; complete rounds and parts are in {options.output}")
-    whole = joined(found.values())
-    goals = goals_table([each for each in verdicts(whole) if each.met is not None])
-    for table in (*throughput_tables(found), *whole.tables, goals):
-        print(f"\n{plain(table)}")
+    whole = joined(parts.values())
+    for table in (throughput_table(whole), *whole.tables):
+        print(f"\n{markdown(table)}")
     for name, reason in whole.missing.items():
         print(f"!!! {name} did not take part: {reason} !!!")
     print(f"results: {options.output}")

@@ -22,10 +22,7 @@ from benchmarks.peers.servers import PEERS, Peer
 from benchmarks.peers.venv import peers_venv
 from benchmarks.reference.build import built_reference
 from benchmarks.results import Results
-from benchmarks.variants import built_variant, with_bf16
-from checkout import PLACES
-from triton_ensembles.building.build import build
-from triton_ensembles.building.built import Built
+from benchmarks.variants import built_ensemble, built_variant, with_bf16
 from triton_ensembles.commands.reports import warn_of_random_weights
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.progress import Progress
@@ -122,8 +119,8 @@ class Contest:
 
     def _fused_bf16(self) -> Contender:
         repository, ensemble = self._bf16, self._part.ensemble
-        (_, exact), (_, other) = (answers_of(self._server(each), each) for each in (self._fused, repository))
-        self._results.cosines[ensemble] = lowest_cosine(exact, other)
+        (_, fp32), (_, bf16) = (answers_of(self._server(form), form) for form in (self._fused, repository))
+        self._results.cosines[ensemble] = lowest_cosine(fp32, bf16)
         return self._served(names.FUSED_BF16, repository)
 
     def _engine_bf16(self) -> Contender:
@@ -164,12 +161,8 @@ class Contest:
     def _repository(self, ensemble: str, target: Target) -> Path:
         key = (ensemble, target)
         if key not in self._built:
-            folder = PLACES.ensembles / ensemble
-            built = build(folder, target, PLACES, allow_random=True, weights_dir=None, progress=self._progress)
-            self._note_weights(built)
+            built = built_ensemble(ensemble, target, self._progress)
+            warn_of_random_weights(built.name, random=built.random)
+            self._results.facts["weights"][built.name] = built.manifest["weights"]
             self._built[key] = built.repository.resolve()
         return self._built[key]
-
-    def _note_weights(self, built: Built) -> None:
-        warn_of_random_weights(built.name, random=built.random)
-        self._results.facts["weights"][built.name] = built.manifest["weights"]

@@ -20,11 +20,6 @@ def sentences(texts: Sequence[str]) -> Payload:
     return payload_of(examples_of("bert_trt").requests[0].with_texts(texts))
 
 
-def photograph(ensemble: str) -> Payload:
-    """The first photograph among the examples of dali_inception or resnet_pytorch."""
-    return payload_of(examples_of(ensemble).requests[0])
-
-
 def photographs() -> list[Path]:
     """The photographs among the examples of dali_inception, as JPEG files."""
     return sorted(examples_folder(ENSEMBLES / "dali_inception").glob("*.jpg"))

@@ -19,9 +19,6 @@ _NOUNS = {
     "short": ("short sentence", "short sentences"),
     "mix": ("mixed sentence", "mixed sentences"),
     IMAGES: ("image", "images"),
-    "resnet": ("image for resnet", "images for resnet"),
-    "yolov5": ("image for yolov5", "images for yolov5"),
-    "bert_base": ("text for bert_base", "texts for bert_base"),
 }
 
 
@@ -30,7 +27,7 @@ class Load:
     """One kind of load.
 
     Attributes:
-        content: "short" or "mix" (texts, see :mod:`benchmarks.texts`), "images", or a model of the gateway.
+        content: "short" or "mix" (texts, see :mod:`benchmarks.texts`), or "images".
         rows: texts or images in a request.
         concurrency: requests under way at any moment; 0: no server, batches of ``rows`` one after the other.
         sorted: the texts are in the order of their lengths, so that a batch needs little padding.
@@ -75,8 +72,8 @@ def images_of(load: Load) -> Sequence[bytes]:
 @cache
 def _texts(content: str, in_order: bool, repository: Path) -> tuple[str, ...]:
     tokenizer = texts.load_tokenizer(repository)
-    made = texts.make_texts(tokenizer, texts.LENGTHS[content])
-    return tuple(sorted(made, key=lambda text: len(tokenizer.encode(text).ids)) if in_order else made)
+    rows = texts.make_texts(tokenizer, texts.LENGTHS[content])
+    return tuple(sorted(rows, key=lambda text: len(tokenizer.encode(text).ids)) if in_order else rows)
 
 
 @cache

@@ -36,24 +36,22 @@ def make_texts(tokenizer: Tokenizer, lengths: Sequence[int], count: int = COUNT)
     sentences = [row["INPUT0"][0].decode() for row in examples_of("bert_trt").rows()]
     words = [word for sentence in sentences for word in sentence.split()]
     draw = random.Random(_SEED)
-    made: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for length in _rounds(lengths, count, draw):
-        made[_text(tokenizer, words, length, made, draw)] = None
-    return list(made)
+        texts[_text(tokenizer, words, length, texts, draw)] = None
+    return list(texts)
 
 
 def _rounds(lengths: Sequence[int], count: int, draw: random.Random) -> Iterator[int]:
-    left = count
-    while left > 0:
-        yield from draw.sample(lengths, min(left, len(lengths)))
-        left -= len(lengths)
+    for begin in range(0, count, len(lengths)):
+        yield from draw.sample(lengths, min(count - begin, len(lengths)))
 
 
-def _text(tokenizer: Tokenizer, words: Sequence[str], length: int, made: dict[str, None], draw: random.Random) -> str:
+def _text(tokenizer: Tokenizer, words: Sequence[str], length: int, texts: dict[str, None], draw: random.Random) -> str:
     """A text that is new. A word has up to about eight tokens, so not every start can give the exact count."""
     while True:
         start = draw.randrange(len(words))
         run = " ".join(words[(start + number) % len(words)] for number in range(length))
         end = tokenizer.encode(run).offsets[length - 2][1]  # of the token that only [SEP] shall follow
-        if run[end : end + 1] in ("", " ") and run[:end] not in made:
+        if run[end : end + 1] in ("", " ") and run[:end] not in texts:
             return run[:end]

@@ -1,4 +1,4 @@
-"""Variants of the ensembles: copies of their folders in which an option of the recipe differs."""
+"""The ensembles as the benchmark builds them, and variants of them: copies in which an option of the recipe differs."""
 
 import re
 import shutil
@@ -16,6 +16,12 @@ from triton_ensembles.triton.targets import Target
 FOLDER = BUILD / "bench" / "variants"
 Edit = Callable[[str], str]
 """The text of a recipe -> that of the variant."""
+
+
+def built_ensemble(ensemble: str, target: Target, progress: Progress) -> Built:
+    """``ENSEMBLE`` as it is in git. Raises :class:`EnsembleError` when the build fails."""
+    folder = PLACES.ensembles / ensemble
+    return build(folder, target, PLACES, allow_random=True, weights_dir=None, progress=progress)
 
 
 def built_variant(ensemble: str, name: str, edit: Edit, target: Target, progress: Progress) -> Built:

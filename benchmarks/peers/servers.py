@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.venvs import installed
+from benchmarks.peers.venv import installed
 
 HERE = Path(__file__).parent
 NAME = "minilm"

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tritonclient.http as http
+from benchmarks.cold_start import ColdStart, cold_start
+from benchmarks.gateway import Start
+from benchmarks.sizes import size_without_weights
 
 from benchmarks import cold, gateway, memory
-from benchmarks.cold_start import ColdStart, cold_start
 from benchmarks.contenders.contender import AWS_GATEWAY, DRAWN, FUSED, GATEWAY, REFERENCE
 from benchmarks.echo import write_echo
-from benchmarks.gateway import Start
 from benchmarks.memory import ONE_INSTANCE, GrowthPoint, grow
 from benchmarks.process_usage import Memory
-from benchmarks.sizes import size_without_weights
 from tests.endpoint.hosting.archives import ensemble, model, packed
 from triton_ensembles.building.built import Built
 from triton_ensembles.deploy.payload import Payload, binary
