@@ -13,7 +13,7 @@ PLACE_OPTIONS = $(if $(IMAGE),--image $(IMAGE)) $(if $(INSTANCE),--instance $(IN
 OPTIONS = $(WEIGHT_OPTIONS) --target $(TARGET) $(PLACE_OPTIONS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rest test-all verdicts fuzz build-ensembles serve-local gateway image perf bench bench-peers soak gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean not-gpu
+.PHONY: help setup demo test test-rest test-all verdicts fuzz build-ensembles serve-local gateway image perf bench soak gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean not-gpu
 
 help: ## Show this list
 	@echo 'Usage: make TARGET   (variables: WEIGHTS=auto|pretrained WEIGHTS_DIR=folder ENSEMBLES="bert_trt …" PYTHON=python3.11'
@@ -68,9 +68,6 @@ perf: not-gpu .venv/ready ## Measure every ensemble with perf_analyzer: concurre
 bench: build-ensembles ## Compare ours with the floor, the limit, a reference and peers: reports/bench/ and docs/performance.md (half an hour)
 	@.venv/bin/python -m benchmarks.bench
 	@.venv/bin/python -m benchmarks.page
-
-bench-peers: .venv/ready ## Install the peers of bench (infinity-emb, sentence-transformers behind FastAPI) into .bench-peers/
-	@.venv/bin/python -m benchmarks.peers
 
 soak: .venv/ready ## A thousand ensembles under a budget for a tenth of them, 100 000 requests, at most SECONDS=3600: no failure, no growth
 	@.venv/bin/python -m benchmarks.soak --seconds $(or $(SECONDS),3600)

@@ -4,14 +4,14 @@
     python -m benchmarks.bench --only one many --rounds 9
     python -m benchmarks.bench --only images --contenders limit fused --rounds 1
 
-Parts: one, many, batch, mix (sentences) and images, each with all contenders of its loads; memory; cold.
-In the first five, all servers stay up. For one load after the other, every contender is measured; all of that is one
+Parts: one, many, batch (sentences) and images, each with all contenders of its loads; memory; cold.
+In the first four, all servers stay up. For one load after the other, every contender is measured; all of that is one
 round. Client and servers share the cores: their processor time is in the results.
 
 Contenders (groups): limit (tokenizer, engine and pooling without a server), engine (that alone) and echo, which make
 the floor, fused and drawn (the ensembles in tritonserver, with perf_analyzer as the client over gRPC), bf16 (fused),
-reference (an ensemble as AWS's example has it), peers (infinity-emb and FastAPI, which python -m benchmarks.peers
-installs).
+reference (an ensemble as AWS's example has it), peers (infinity-emb and FastAPI, which are installed into
+.bench-peers/ the first time).
 
 Writes PART.json into the output folder; python -m benchmarks.page makes docs/performance.md of them when all are
 there.
@@ -69,7 +69,9 @@ def measured_rounds(
 ) -> Iterator[int]:
     """Yield the number of each round when its cells are in ``results``."""
     with Contest(part, groups, results, progress).started() as contenders:
-        cells = schedule(contenders)
+        # By load, so that what is compared is measured within a short time.
+        pairs = ((contender, load) for contender in contenders for load in contender.loads)
+        cells = sorted(pairs, key=lambda pair: pair[1])
         for contender, load in cells:
             progress(f"warming up: {contender.name}: {load}")
             contender.warm_up(load)
@@ -78,15 +80,10 @@ def measured_rounds(
             for place, (contender, load) in enumerate(cells, start=1):
                 cell = measured(contender, load, seconds * load.duration)
                 results.measured.append(Measurement(number, contender.name, load, cell))
-                passed = time.monotonic() - started
-                progress(f"[{passed:5.0f} s, {number}.{place}/{len(cells)}] {described(contender, load, cell)}")
+                passed, p50 = time.monotonic() - started, cell.latency_ms["p50"]
+                rate = f"{contender.name}: {load}: {cell.throughput:.1f}/s, p50 {p50:.1f} ms"
+                progress(f"[{passed:5.0f} s, {number}.{place}/{len(cells)}] {rate}")
             yield number
-
-
-def schedule(contenders: Sequence[Contender]) -> list[tuple[Contender, Load]]:
-    """The cells of one round: by load, so that what is compared is measured within a short time."""
-    cells = [(contender, load) for contender in contenders for load in contender.loads]
-    return sorted(cells, key=lambda cell: (cell[1].content, cell[1].rows, cell[1].concurrency))
 
 
 def measured(contender: Contender, load: Load, seconds: float) -> Cell:
@@ -98,11 +95,6 @@ def measured(contender: Contender, load: Load, seconds: float) -> Cell:
             if seconds >= LONGEST:
                 raise
             seconds *= 4
-
-
-def described(contender: Contender, load: Load, cell: Cell) -> str:
-    cpu = ", ".join(f"{name} {value:.2f}" for name, value in cell.cpu.items() if value >= 0.005)
-    return f"{contender.name}: {load}: {cell.throughput:.1f}/s, p50 {cell.latency_ms['p50']:.1f} ms; cores: {cpu}"
 
 
 def main() -> None:

@@ -1,8 +1,7 @@
 """The limit: tokenizer, engine and pooling (or DALI and engine) called in a loop, without a server.
 
 :mod:`benchmarks.contenders.limit` runs :func:`serve` in a process for each ensemble and thread setting. It sends the
-engine's description, then answers each :class:`Request` with the rows that it computed, in how many seconds, and the
-latencies of the batches.
+engine's description, then answers each :class:`Request` with a :class:`Cell`.
 """
 
 import json
@@ -17,34 +16,21 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cells import percentiles
+from benchmarks.cells import Cell, percentiles
 from benchmarks.engines import Array, Engine, find_step, open_engine
-from benchmarks.loads import IMAGES, Load, images_of, texts_of
+from benchmarks.loads import IMAGES, Load, images_of, short_texts
 
 Batch = Sequence[Any]
 
 
 @dataclass(frozen=True)
 class Request:
-    """``seconds`` of a load for the process ``number`` of ``count`` side by side.
-
-    With ``whole`` it stops only after all of its items, because the first ones of a sorted load are the shortest.
-    """
+    """``seconds`` of a load for the process ``number`` of ``count`` side by side."""
 
     load: Load
     number: int
     count: int
     seconds: float
-    whole: bool
-
-
-@dataclass(frozen=True)
-class Computed:
-    """Rows in so many seconds, and percentiles of the latencies of the batches in milliseconds."""
-
-    rows: int
-    seconds: float
-    latency_ms: dict[str, float]
 
 
 def serve(connection: Connection, repository: Path, threads: int, core: int | None, engine_only: bool) -> None:
@@ -69,8 +55,9 @@ def serve(connection: Connection, repository: Path, threads: int, core: int | No
         except EOFError:
             return
         load = request.load
-        items: Batch = images_of(load) if load.content == IMAGES else texts_of(load, repository)
-        connection.send(measure(call, _share(items, request), load.rows, request.seconds, request.whole))
+        items: Batch = images_of(load) if load.content == IMAGES else short_texts(repository)
+        start = request.number * len(items) // request.count  # each process begins elsewhere
+        connection.send(measure(call, [*items[start:], *items[:start]], load.rows, request.seconds))
 
 
 def text_encoder(repository: Path) -> Callable[[Sequence[str]], dict[str, Array]]:
@@ -127,23 +114,15 @@ def image_ensemble(repository: Path, engine: Engine, name: str, threads: int) ->
     return classify
 
 
-def measure(call: Callable[[Batch], Array], items: Batch, rows: int, seconds: float, whole: bool) -> Computed:
-    """Repeat the items in batches of ``rows`` for ``seconds``; with ``whole`` until each was used equally often."""
+def measure(call: Callable[[Batch], Array], items: Batch, rows: int, seconds: float) -> Cell:
+    """Repeat the items in batches of ``rows`` for ``seconds``; the latencies are those of the batches."""
     latencies: list[float] = []
     position = 0
     started = now = time.perf_counter()
-    while now - started < seconds or (whole and position % len(items)):
+    while now - started < seconds:
         batch = [items[(position + number) % len(items)] for number in range(rows)]
         before, position = now, position + rows
         call(batch)
         now = time.perf_counter()
         latencies.append(now - before)
-    return Computed(len(latencies) * rows, now - started, percentiles(latencies))
-
-
-def _share(items: Batch, request: Request) -> Batch:
-    """Every n-th of sorted items, so that all processes have the same lengths; else all, from another start."""
-    if request.load.sorted:
-        return items[request.number :: request.count]
-    start = request.number * len(items) // request.count
-    return [*items[start:], *items[:start]]
+    return Cell(len(latencies) * rows / (now - started), percentiles(latencies))

@@ -6,15 +6,16 @@ as there are for another page (--output).
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
 from benchmarks.bench import ALL_PARTS
 from benchmarks.contenders.contender import FUSED, FUSED_BF16, LIMITS, ONE_INSTANCE, PEER_NAMES, REFERENCE
 from benchmarks.floor import floor
+from benchmarks.loads import Load
 from benchmarks.parts import BATCH, BATCHES, IMAGE_BATCH, MANY, ONE
-from benchmarks.results import Rates, Results, joined, ratio_of, read_parts
+from benchmarks.results import Results, joined, ratio_of, read_parts
 from benchmarks.tables import Table, markdown
 from benchmarks.throughput import throughput_table
 from checkout import REPORTS, ROOT
@@ -23,6 +24,14 @@ from triton_ensembles.files import write_whole
 
 PAGE = ROOT / "docs" / "performance.md"
 TEMPLATE = Path(__file__).with_name("page.md")
+_RATIOS: Mapping[str, tuple[str, Load, Sequence[str], Load]] = {
+    "one_peer": (FUSED, ONE, PEER_NAMES, ONE),
+    "many_peer": (FUSED, MANY, PEER_NAMES, MANY),
+    "many_reference": (FUSED, MANY, [REFERENCE], MANY),
+    "bf16_peer": (FUSED_BF16, BATCH, PEER_NAMES, BATCH),
+    "images_limit": (FUSED, IMAGE_BATCH, LIMITS, BATCHES[IMAGE_BATCH]),
+}
+"""By name in page.md: the throughput of one contender under a load, compared with the best of others."""
 _FIGURES = {
     "memory_one": (f"memory {ONE_INSTANCE} 1", "{:.0f} MiB"),
     "memory_many": (f"memory {ONE_INSTANCE} 64", "{:.0f} MiB"),
@@ -59,29 +68,19 @@ def page(parts: Mapping[str, Results]) -> str:
 
 def numbers(results: Results) -> dict[str, str]:
     """The ratios, rates and figures of the first sentences and of the six figures, as far as they were measured."""
-    rates: dict[str, Rates] = {
-        "one": results.rates(FUSED, ONE),
-        "many": results.rates(FUSED, MANY),
-        "bf16": results.rates(FUSED_BF16, BATCH),
-        "images": results.rates(FUSED, IMAGE_BATCH),
-    }
-    rivals: dict[str, tuple[str, Rates]] = {
-        "one_peer": ("one", results.best(PEER_NAMES, [ONE])),
-        "one_floor": ("one", floor(results, ONE)),
-        "many_peer": ("many", results.best(PEER_NAMES, [MANY])),
-        "many_floor": ("many", floor(results, MANY)),
-        "many_reference": ("many", results.rates(REFERENCE, MANY)),
-        "bf16_peer": ("bf16", results.best(PEER_NAMES, [BATCH])),
-        "images_limit": ("images", results.best(LIMITS, [BATCHES[IMAGE_BATCH]])),
-    }
-    values = {name: f"{median(rate.values()):.3g}" for name, rate in rates.items() if rate}
-    for name, (own, rival) in rivals.items():
-        if ratio := ratio_of(rates[own], rival):
+    rivals = {name: results.best(rivals, load) for name, (_, _, rivals, load) in _RATIOS.items()}
+    own = {name: results.rates(form, load) for name, (form, load, _, _) in _RATIOS.items()}
+    rivals["one_floor"], own["one_floor"] = floor(results, ONE), results.rates(FUSED, ONE)
+    values = {f"cosine_{name}": f"{cosine:.6f}" for name, cosine in results.cosines.items()}
+    for name, rates in own.items():
+        if rates:
+            values[name.partition("_")[0]] = f"{median(rates.values()):.3g}"
+        if ratio := ratio_of(rates, rivals[name]):
             values[name] = f"{ratio.median:.2f}"
     for name, (key, form) in _FIGURES.items():
         if key in results.figures:
             values[name] = form.format(results.figures[key])
-    return values | {f"cosine_{name}": f"{cosine:.6f}" for name, cosine in results.cosines.items()}
+    return values
 
 
 def _runs(parts: Mapping[str, Results]) -> Table:

@@ -1,6 +1,5 @@
 """The results of the parts and their circumstances: kept as JSON, with medians and ratios."""
 
-import itertools
 import json
 import platform
 import statistics
@@ -91,10 +90,9 @@ class Results:
     def rates(self, contender: str, load: Load) -> Rates:
         return {number: cell.throughput for number, cell in self.cells(contender, load).items()}
 
-    def best(self, contenders: Iterable[str], loads: Iterable[Load]) -> Rates:
+    def best(self, contenders: Iterable[str], load: Load) -> Rates:
         """The rates with the highest median; empty when none was measured."""
-        pairs = itertools.product(contenders, loads)
-        measured = (rates for pair in pairs if (rates := self.rates(*pair)))
+        measured = (rates for name in contenders if (rates := self.rates(name, load)))
         return max(measured, key=lambda rates: statistics.median(rates.values()), default={})
 
     def write(self, path: Path) -> None:

@@ -1,13 +1,13 @@
 """Throughput, latency and cores of the servers, beside the floor and the limit."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from statistics import mean, median
 
-from benchmarks.cells import Cell, spread
-from benchmarks.contenders.contender import ECHO, ENGINE_BF16, LIMITS
+from benchmarks.cells import spread
+from benchmarks.contenders.contender import ECHO, LIMITS
 from benchmarks.floor import floor
 from benchmarks.loads import Load
-from benchmarks.parts import BATCHES, PARTS, SORTED
+from benchmarks.parts import BATCHES, PARTS
 from benchmarks.results import Results
 from benchmarks.tables import Table
 
@@ -21,20 +21,14 @@ def throughput_table(results: Results) -> Table:
     return Table("Throughput", ["", "", "rows a second", "p50, ms", "client, cores", "others, cores"], rows, _NOTE)
 
 
-def limits(results: Results, load: Load) -> Sequence[float]:
-    """The rates of the limit beside a load of servers, by round; empty where it was not measured."""
-    batches = SORTED if load.content == "mix" else [BATCHES[load]]
-    return [*results.best(LIMITS, batches).values()]
-
-
 def _rows(results: Results, load: Load) -> Iterator[list[str]]:
     label = str(load)
-    for name, rates in (("limit", limits(results, load)), ("floor", [*floor(results, load).values()])):
+    for name, rates in (("limit", results.best(LIMITS, BATCHES[load])), ("floor", floor(results, load))):
         if rates:
-            yield [label, name, rate(rates), "", "", ""]
+            yield [label, name, rate(rates.values()), "", "", ""]
     for name in results.names(load):
-        if name not in (ECHO, ENGINE_BF16):
-            cells: Sequence[Cell] = [*results.cells(name, load).values()]
+        if name != ECHO:
+            cells = [*results.cells(name, load).values()]
             client = mean(cell.cpu.get("client", 0.0) for cell in cells)
             cores = mean(sum(cell.cpu.values()) for cell in cells)
             latency = f"{median(cell.latency_ms['p50'] for cell in cells):.1f}"

@@ -13,7 +13,6 @@ LIMITS = (ALL_CORES, ONE_THREAD)
 ENGINE = "engine, all cores"
 ENGINE_ONE_THREAD = "engine, one thread"
 ENGINE_EACH_CORE = "engine, one thread per core"
-ENGINE_BF16 = "engine in bf16, all cores"
 ECHO = "echo"
 FUSED = "fused"
 FUSED_BF16 = "fused in bf16"

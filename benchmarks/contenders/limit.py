@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import time
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from benchmarks.cells import Cell
-from benchmarks.limit_process import Computed, Request, serve
+from benchmarks.limit_process import Request, serve
 from benchmarks.loads import Load
 from benchmarks.process_usage import cores, seconds_of
 from triton_ensembles.errors import EnsembleError
@@ -58,22 +59,18 @@ class Limit:
             process.join()
 
     def warm_up(self, load: Load) -> None:
-        self._run(load, 1, whole=False)
+        self._run(load, 1)
 
     def measure(self, load: Load, seconds: float, warm_up: float) -> Cell:
-        self._run(load, warm_up, whole=False)
-        before = self._processor_time()
-        answers = self._run(load, seconds, whole=load.sorted)
-        longest = max(answer.seconds for answer in answers)
-        return Cell(
-            throughput=sum(answer.rows / answer.seconds for answer in answers),
-            latency_ms=answers[0].latency_ms,
-            cpu=cores(before, self._processor_time(), longest),
-        )
+        self._run(load, warm_up)
+        began, before = time.monotonic(), self._processor_time()
+        cells = self._run(load, seconds)
+        usage = cores(before, self._processor_time(), time.monotonic() - began)
+        return Cell(sum(cell.throughput for cell in cells), cells[0].latency_ms, usage)
 
-    def _run(self, load: Load, seconds: float, *, whole: bool) -> list[Computed]:
+    def _run(self, load: Load, seconds: float) -> list[Cell]:
         for number, (_, connection) in enumerate(self._running):
-            connection.send(Request(load, number, len(self._running), seconds, whole))
+            connection.send(Request(load, number, len(self._running), seconds))
         return [self._receive(connection) for _, connection in self._running]
 
     def _receive(self, connection: Connection) -> Any:

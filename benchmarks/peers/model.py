@@ -1,7 +1,5 @@
 """The model's folder as the peers need it: the files that the build downloaded, and ONNX with the hub's names."""
 
-from __future__ import annotations
-
 import json
 import os
 import warnings

@@ -1,7 +1,5 @@
 """The command line of each peer, and what it is."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass

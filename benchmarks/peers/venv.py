@@ -1,7 +1,5 @@
 """The virtual environment of the peers, beside the project's own: made once per version of their requirements."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

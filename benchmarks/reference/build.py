@@ -1,7 +1,5 @@
 """Build the reference's archive: python -m benchmarks.reference.build"""
 
-from __future__ import annotations
-
 import os
 import shutil
 from dataclasses import replace

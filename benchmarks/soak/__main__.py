@@ -1,7 +1,5 @@
 """The command line; see __init__.py."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -9,7 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import benchmarks.soak
@@ -106,7 +104,6 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=100_000, help="how many requests (100000)")
     parser.add_argument("--clients", type=int, default=16, help="how many clients call at the same time (16)")
     parser.add_argument("--seconds", type=float, default=3600, help="the longest that it may take (3600)")
-    parser.add_argument("--output", type=Path, help="a file for everything that was measured (JSON)")
     arguments = parser.parse_args()
     plan = Plan(arguments.models, arguments.requests, arguments.clients, arguments.seconds)
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
@@ -116,8 +113,6 @@ def main() -> None:
             sys.exit(f"error: {error}")
     for line in outcome.figures:
         print(line)
-    if arguments.output:
-        arguments.output.write_text(json.dumps({"samples": [asdict(sample) for sample in outcome.samples]}))
     sys.exit("\n".join(["not as it should be:", *outcome.faults]) if outcome.faults else None)
 
 

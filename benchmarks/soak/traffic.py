@@ -1,7 +1,5 @@
 """Clients with boto3 that call models by Zipf's law, try again as AWS's documentation says, and compare answers."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -1,7 +1,5 @@
 """The faults of a run, in words, and its figures."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """What the endpoint takes all the while: memory, open files, threads, processes; and how long its other APIs take."""
 
-from __future__ import annotations
-
 import time
 import urllib.request
 from collections.abc import Callable, Sequence
