@@ -74,7 +74,8 @@ def numbers(results: Results) -> dict[str, str]:
     values = {f"cosine_{name}": f"{cosine:.6f}" for name, cosine in results.cosines.items()}
     for name, rates in own.items():
         if rates:
-            values[name.partition("_")[0]] = f"{median(rates.values()):.3g}"
+            rate = median(rates.values())
+            values[name.partition("_")[0]] = f"{rate:.0f}" if rate >= 100 else f"{rate:.1f}"
         if ratio := ratio_of(rates, rivals[name]):
             values[name] = f"{ratio.median:.2f}"
     for name, (key, form) in _FIGURES.items():

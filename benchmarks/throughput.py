@@ -17,29 +17,23 @@ _NOTE = "Rows a second: the median of the rounds, in parentheses the lowest and 
 def throughput_table(results: Results) -> Table:
     """For each load of servers first the bounds, then the servers."""
     loads = [load for part in PARTS.values() for load in part.served]
-    rows = [row for load in loads for row in _rows(results, load)]
+    tables = ((str(load), _rows(results, load)) for load in loads)
+    rows = [["" if number else label, *row] for label, table in tables for number, row in enumerate(table)]
     return Table("Throughput", ["", "", "rows a second", "p50, ms", "client, cores", "others, cores"], rows, _NOTE)
 
 
 def _rows(results: Results, load: Load) -> Iterator[list[str]]:
-    label = str(load)
     for name, rates in (("limit", results.best(LIMITS, BATCHES[load])), ("floor", floor(results, load))):
         if rates:
-            yield [label, name, rate(rates.values()), "", "", ""]
+            yield [name, rate(rates.values()), "", "", ""]
     for name in results.names(load):
         if name != ECHO:
             cells = [*results.cells(name, load).values()]
             client = mean(cell.cpu.get("client", 0.0) for cell in cells)
             cores = mean(sum(cell.cpu.values()) for cell in cells)
             latency = f"{median(cell.latency_ms['p50'] for cell in cells):.1f}"
-            yield [
-                label,
-                name,
-                rate(cell.throughput for cell in cells),
-                latency,
-                f"{client:.2f}",
-                f"{cores - client:.2f}",
-            ]
+            throughput = rate(cell.throughput for cell in cells)
+            yield [name, throughput, latency, f"{client:.2f}", f"{cores - client:.2f}"]
 
 
 def rate(rates: Iterable[float]) -> str:

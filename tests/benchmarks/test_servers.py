@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tritonclient.http as http
-from benchmarks.cold_start import ColdStart, cold_start
 
 from benchmarks import cold, memory
+from benchmarks.cold import ColdStart, cold_start
 from benchmarks.contenders.contender import DRAWN, FUSED
 from benchmarks.echo import write_echo
 from benchmarks.memory import GrowthPoint, grow
