@@ -38,7 +38,7 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
     text = written_page(tmp_path, one=one, memory=Results(facts, figures=figures, tables=[table]))
     assert "| one sentence at a time | 190 a second | 2.38 times the best peer |" in text
     assert "| memory of each of 64 loaded | 88 MiB | – for one alone |" in text
-    assert "it is 0.95 of what an echo plus the bare\nengine would have" in text
+    assert "it is 0.95 of what an echo plus the bare engine would have" in " ".join(text.split())
     assert "| 1 short sentence per request, one at a time | floor | 200 (200 to 200) |" in text
     assert "|  | reference | 60.0 (50.0 to 70.0) | 5.0 | 0.50 | 1.00 |" in text
     assert "## Memory\n\n|  | MiB |\n| --- | --- |\n| fused | 88 |\n\nFiles are mapped." in text
