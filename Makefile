@@ -119,6 +119,7 @@ TRITON := triton_ensembles/triton/requirements
 	@.venv/bin/python -m pip install --quiet -r requirements/torch.txt
 	@.venv/bin/python -m pip install --quiet --require-hashes -r requirements/requirements.txt
 	@$(CLI) setup
+	@ln -sfn ../../build.py .venv/bin/triton-ensembles
 	@touch $@
 
 lock: .venv/ready ## Pin the dependencies of pyproject.toml into requirements.txt, with hashes

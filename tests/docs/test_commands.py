@@ -18,6 +18,7 @@ from triton_ensembles.cli import main
 from triton_ensembles.commands import reference
 
 _TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+_PROGRAMS = ("build.py", "triton-ensembles")
 _READING = tuple(f"./build.py {name} " for name in ("check", "graph", "list", "diff"))
 _SHELL = [block for page in PAGES for block in blocks_of(page) if block.kind.split(" ")[0] == "sh"]
 
@@ -47,7 +48,7 @@ def test_targets_of_make_exist(page: str, words: list[str]) -> None:
     assert {word.strip(",") for word in words if word.strip(",").islower()} <= set(_TARGETS), page
 
 
-@pytest.mark.parametrize(("page", "words"), _typed("build.py"))
+@pytest.mark.parametrize(("page", "words"), [call for program in _PROGRAMS for call in _typed(program)])
 def test_commands_and_their_options_exist(page: str, words: list[str]) -> None:
     """Otherwise a command of the documentation is refused."""
     command = main.get_command(click.Context(main), words[0])
@@ -70,7 +71,7 @@ def test_commands_that_only_read_work_as_they_stand(built: dict[str, Built], com
 
 def test_the_documentation_has_commands_to_test() -> None:
     """Otherwise the two tests above test nothing."""
-    assert len(_typed("make")) > 3 and len(_typed("build.py")) > 5
+    assert all(len(_typed(program)) > 3 for program in ("make", *_PROGRAMS))
 
 
 def test_the_page_of_commands_is_up_to_date() -> None:
