@@ -1,4 +1,4 @@
-"""How close the ensembles are to the floor and the limit, and how far ahead of what people would use instead.
+"""The ensembles compared with the floor, the limit, a reference and other servers of the same model.
 
     python -m benchmarks.bench                              everything: about half an hour on two cores
     python -m benchmarks.bench --only one many --rounds 9

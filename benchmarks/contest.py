@@ -1,4 +1,4 @@
-"""Which contenders a part of the benchmark has, and how each is made and started; optional ones may be missing."""
+"""The contenders of a part of the benchmark, made and started; optional ones may be missing."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence

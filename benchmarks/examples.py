@@ -21,7 +21,7 @@ def examples_of(ensemble: str) -> Examples:
 
 
 def sentences(texts: Sequence[str]) -> Payload:
-    """These texts for bert_trt, or for the reference, which takes the same."""
+    """A request with texts for bert_trt, or for the reference, which takes the same."""
     return payload_of(examples_of("bert_trt").requests[0].with_texts(texts))
 
 

@@ -43,7 +43,7 @@ class Load:
 
     @property
     def duration(self) -> float:
-        """How many times longer than others it is measured: of slow requests too few would be answered."""
+        """The factor by which it is measured longer than others: of slow requests too few would be answered."""
         if self.rows == 1 or not self.concurrency:
             return 1.0
         return 2.5 if self.content == IMAGES else 1.5
@@ -64,7 +64,7 @@ def images_of(load: Load) -> Sequence[bytes]:
 
 @cache
 def _images(*sides: int) -> tuple[bytes, ...]:
-    """Each photograph in every size, sizes side by side, so that a few requests in a row have all of them."""
+    """All photographs in every size, sizes side by side, so that a few requests in a row have all of them."""
     return tuple(_jpeg(path, side) for path in photographs() for side in sides or SIDES)
 
 

@@ -61,7 +61,7 @@ class Results:
 
     Attributes:
         facts: date, command, machine, versions, weights, rounds, seconds.
-        contenders: what each is in words, by name.
+        contenders: engine and versions of each in words, by name.
         missing: contenders that could not take part, and why.
         cosines: the lowest one of the vectors in bf16 to those in fp32, by ensemble.
         measured: every cell of every round.
@@ -108,7 +108,7 @@ def read_results(path: Path) -> Results:
 
 
 def read_parts(folder: Path, parts: Iterable[str]) -> dict[str, Results]:
-    """What was measured of these parts, by part."""
+    """The results of those of these parts that were measured, by part."""
     paths = {part: folder / f"{part}.json" for part in parts}
     return {part: read_results(path) for part, path in paths.items() if path.is_file()}
 

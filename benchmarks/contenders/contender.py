@@ -1,4 +1,4 @@
-"""What every contender can do, and what they are called in tables and results."""
+"""The contract of a contender, and the names of all of them in tables and results."""
 
 from collections.abc import Sequence
 from typing import Protocol

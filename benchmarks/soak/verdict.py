@@ -56,7 +56,7 @@ def _growth(samples: Sequence[Sample]) -> Iterator[str]:
 
 
 def _trend(samples: Sequence[Sample], values: Sequence[float]) -> tuple[float, float]:
-    """How much there would have been at the first look and at the last, had always as many models been loaded.
+    """The values at the first look and at the last, had always as many models been loaded.
 
     By least squares: an amount for each loaded model, which tritonserver has some thirty threads for, and an amount for
     every second.

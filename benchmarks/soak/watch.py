@@ -1,4 +1,4 @@
-"""What the endpoint takes all the while: memory, open files, threads, processes; and how long its other APIs take."""
+"""Looks at a running endpoint: memory, open files, threads, processes, and how long its other APIs take."""
 
 import time
 import urllib.request
@@ -72,7 +72,7 @@ class Watch:
             command = command_line(pid)
             if " -m triton_ensembles endpoint " in command:  # with the keeper that ends what it leaves behind
                 roles["platform"].append(pid)
-            elif "endpoint.s3.serve" in command:
+            elif ".serve" in command:  # the process that serves S3
                 roles["s3"].append(pid)
             elif "/tritonserver" in command.partition(" ")[0] and not roles["tritonserver"]:
                 roles["tritonserver"].append(pid)
