@@ -7,7 +7,7 @@ from benchmarks.cells import spread
 from benchmarks.contenders.contender import ECHO, LIMITS
 from benchmarks.floor import floor
 from benchmarks.loads import Load
-from benchmarks.parts import BATCHES, PARTS
+from benchmarks.parts import BATCHES, PARTS, Part
 from benchmarks.results import Results
 from benchmarks.tables import Table
 
@@ -16,14 +16,14 @@ _NOTE = "Rows a second: the median of the rounds, in parentheses the lowest and 
 
 def throughput_table(results: Results) -> Table:
     """For each load of servers first the bounds, then the servers."""
-    loads = [load for part in PARTS.values() for load in part.served]
-    tables = ((str(load), _rows(results, load)) for load in loads)
+    tables = ((str(load), _rows(results, part, load)) for part in PARTS.values() for load in part.served)
     rows = [["" if number else label, *row] for label, table in tables for number, row in enumerate(table)]
     return Table("Throughput", ["", "", "rows a second", "p50, ms", "client, cores", "others, cores"], rows, _NOTE)
 
 
-def _rows(results: Results, load: Load) -> Iterator[list[str]]:
-    for name, rates in (("limit", results.best(LIMITS, BATCHES[load])), ("floor", floor(results, load))):
+def _rows(results: Results, part: Part, load: Load) -> Iterator[list[str]]:
+    limit = results.best(LIMITS, BATCHES[load]) if part.limit else {}
+    for name, rates in (("limit", limit), ("floor", floor(results, load))):
         if rates:
             yield [name, rate(rates.values()), "", "", ""]
     for name in results.names(load):
