@@ -97,8 +97,8 @@ def cold_start(archive: Path, payload: Payload, flags: str = NO_AUTO_COMPLETE) -
         processor = _processor_time(server.pid) - before
         send(server, "DELETE", "/models/cold", archive.name)
         _wait_for_steps(server.pid)
-        left = EnvironmentSizes().total({*server.note_environments(), scratch / "tmp"})
-        return ColdStart(extracted, loaded, first, processor, left)
+        remains = EnvironmentSizes().total({*server.note_environments(), scratch / "tmp"})
+        return ColdStart(extracted, loaded, first, processor, remains)
 
 
 def _wait_for_steps(pid: int) -> None:

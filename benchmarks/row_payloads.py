@@ -19,7 +19,7 @@ def rows_of(ensemble: str, only: int | None = None) -> list[dict[str, Array]]:
 
 
 def row_payloads(ensemble: str, only: int | None = None) -> list[Payload]:
-    """One for each of :func:`rows_of`, with all outputs asked for."""
+    """One for each of :func:`rows_of`, with all outputs."""
     batched = examples_of(ensemble).load[0].batched
     payloads = []
     for row in rows_of(ensemble, only):

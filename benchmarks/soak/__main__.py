@@ -81,7 +81,7 @@ def _looks(watch: Watch, clients: Clients, began: float, seconds: float, progres
 
 
 def memory_for(folder: Path, archives: list[Path], models: float) -> int:
-    """Bytes that the container needs for so many of them, from what the first few take."""
+    """Bytes that the container needs for ``models`` of them, by what the first few take."""
     with running_endpoint(folder / "measured", archives, "--memory-budget", "64G", flags=_FLAGS) as local:
         watch = Watch(local, NAME)
         runtime = local.client("sagemaker-runtime")
