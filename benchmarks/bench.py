@@ -120,7 +120,8 @@ def main() -> None:
         sys.exit(f"stopped; complete rounds and parts are in {options.output}")
     whole = joined(parts.values())
     for table in (throughput_table(whole), *whole.tables):
-        print(f"\n{markdown(table)}")
+        if table.rows:
+            print(f"\n{markdown(table)}")
     for name, reason in whole.missing.items():
         print(f"!!! {name} did not take part: {reason} !!!")
     print(f"results: {options.output}")
