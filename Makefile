@@ -13,7 +13,7 @@ PLACE_OPTIONS = $(if $(IMAGE),--image $(IMAGE)) $(if $(INSTANCE),--instance $(IN
 OPTIONS = $(WEIGHT_OPTIONS) --target $(TARGET) $(PLACE_OPTIONS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rest test-all verdicts fuzz build-ensembles serve-local gateway image perf bench bench-peers bench-more soak gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean not-gpu
+.PHONY: help setup demo test test-rest test-all verdicts fuzz build-ensembles serve-local gateway image perf bench soak gpu-proof check endpoint upload deploy invoke status undeploy lint lock clean distclean not-gpu
 
 help: ## Show this list
 	@echo 'Usage: make TARGET   (variables: WEIGHTS=auto|pretrained WEIGHTS_DIR=folder ENSEMBLES="bert_trt …" PYTHON=python3.11'
@@ -69,13 +69,6 @@ bench: build-ensembles ## Compare ours with the floor, the limit, a reference an
 	@.venv/bin/python -m benchmarks.bench
 	@.venv/bin/python -m benchmarks.page
 
-bench-peers: .venv/ready ## Install the peers of bench (infinity-emb, sentence-transformers behind FastAPI) into .bench-peers/
-	@.venv/bin/python -m benchmarks.peers
-
-bench-more: build-ensembles ## Measure what the endpoint adds to tritonserver, and clones against tar and cp (printed, three minutes)
-	@.venv/bin/python -m benchmarks.endpoint_overhead
-	@.venv/bin/python -m benchmarks.clone
-
 soak: .venv/ready ## A thousand ensembles under a budget for a tenth of them, 100 000 requests, at most SECONDS=3600: no failure, no growth
 	@.venv/bin/python -m benchmarks.soak --seconds $(or $(SECONDS),3600)
 
@@ -126,6 +119,7 @@ TRITON := triton_ensembles/triton/requirements
 	@.venv/bin/python -m pip install --quiet -r requirements/torch.txt
 	@.venv/bin/python -m pip install --quiet --require-hashes -r requirements/requirements.txt
 	@$(CLI) setup
+	@ln -sfn ../../build.py .venv/bin/triton-ensembles
 	@touch $@
 
 lock: .venv/ready ## Pin the dependencies of pyproject.toml into requirements.txt, with hashes

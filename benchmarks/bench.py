@@ -1,18 +1,17 @@
-"""How close the ensembles are to the floor and the limit, and how far ahead of what people would use instead.
+"""The ensembles compared with the floor, the limit, a reference and other servers of the same model.
 
     python -m benchmarks.bench                              everything: about half an hour on two cores
     python -m benchmarks.bench --only one many --rounds 9
     python -m benchmarks.bench --only images --contenders limit fused --rounds 1
 
-Parts: one, many, batch, mix (sentences) and images, each with all contenders of its loads; memory; cold; size; bounds;
-cli; gateway.
-In the first five, all servers stay up. For one load after the other, every contender is measured; all of that is one
+Parts: one, many, batch (sentences) and images, each with all contenders of its loads; memory; cold.
+In the first four, all servers stay up. For one load after the other, every contender is measured; all of that is one
 round. Client and servers share the cores: their processor time is in the results.
 
 Contenders (groups): limit (tokenizer, engine and pooling without a server), engine (that alone) and echo, which make
 the floor, fused and drawn (the ensembles in tritonserver, with perf_analyzer as the client over gRPC), bf16 (fused),
-reference (an ensemble as AWS's example has it), peers (infinity-emb and FastAPI, which python -m benchmarks.peers
-installs).
+reference (an ensemble as AWS's example has it), peers (infinity-emb and FastAPI, which are installed into
+.bench-peers/ the first time).
 
 Writes PART.json into the output folder; python -m benchmarks.page makes docs/performance.md of them when all are
 there.
@@ -26,16 +25,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks import bounds, cli, cold, gateway, memory, sizes
+from benchmarks import cold, memory
 from benchmarks.cells import Cell, Measurement
 from benchmarks.contenders.contender import Contender
 from benchmarks.contest import GROUPS, Contest
-from benchmarks.goals import goals_table, verdicts
 from benchmarks.loads import Load
 from benchmarks.parts import PARTS, Part
 from benchmarks.results import Results, facts_of, joined
-from benchmarks.tables import plain
-from benchmarks.throughput import throughput_tables
+from benchmarks.tables import markdown
+from benchmarks.throughput import throughput_table
 from checkout import REPORTS
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.processes import StopSignals
@@ -43,14 +41,7 @@ from triton_ensembles.progress import Progress
 
 WARM_UP = 0.5  # seconds before each measurement that do not count
 LONGEST = 60.0  # seconds after which a measurement is not repeated for longer
-OTHERS: Mapping[str, Callable[[Results, int, Progress], None]] = {
-    "memory": memory.measure,
-    "cold": cold.measure,
-    "size": sizes.measure,
-    "bounds": bounds.measure,
-    "cli": cli.measure,
-    "gateway": gateway.measure,
-}
+OTHERS: Mapping[str, Callable[[Results, int, Progress], None]] = {"memory": memory.measure, "cold": cold.measure}
 ALL_PARTS = (*PARTS, *OTHERS)
 
 
@@ -61,8 +52,7 @@ def bench(part: str, groups: Sequence[str], rounds: int, seconds: float, path: P
         EnsembleError: a required contender cannot be built, started or measured.
     """
     command = shlex.join(["python", "-m", "benchmarks.bench", "--only", part, "--rounds", str(rounds)])
-    facts = {"rounds": rounds, "seconds": seconds, "warm_up": WARM_UP, "weights": {}}
-    results = Results(facts_of(command) | facts)
+    results = Results(facts_of(command) | {"rounds": rounds, "seconds": seconds, "warm_up": WARM_UP, "weights": {}})
     began = time.monotonic()
     if part in PARTS:
         for _ in measured_rounds(PARTS[part], groups, results, rounds, seconds, progress):
@@ -79,7 +69,9 @@ def measured_rounds(
 ) -> Iterator[int]:
     """Yield the number of each round when its cells are in ``results``."""
     with Contest(part, groups, results, progress).started() as contenders:
-        cells = schedule(contenders)
+        # By load, so that what is compared is measured within a short time.
+        pairs = ((contender, load) for contender in contenders for load in contender.loads)
+        cells = sorted(pairs, key=lambda pair: pair[1])
         for contender, load in cells:
             progress(f"warming up: {contender.name}: {load}")
             contender.warm_up(load)
@@ -88,15 +80,10 @@ def measured_rounds(
             for place, (contender, load) in enumerate(cells, start=1):
                 cell = measured(contender, load, seconds * load.duration)
                 results.measured.append(Measurement(number, contender.name, load, cell))
-                passed = time.monotonic() - started
-                progress(f"[{passed:5.0f} s, {number}.{place}/{len(cells)}] {described(contender, load, cell)}")
+                passed, p50 = time.monotonic() - started, cell.latency_ms["p50"]
+                rate = f"{contender.name}: {load}: {cell.throughput:.1f}/s, p50 {p50:.1f} ms"
+                progress(f"[{passed:5.0f} s, {number}.{place}/{len(cells)}] {rate}")
             yield number
-
-
-def schedule(contenders: Sequence[Contender]) -> list[tuple[Contender, Load]]:
-    """The cells of one round: by load, so that what is compared is measured within a short time."""
-    cells = [(contender, load) for contender in contenders for load in contender.loads]
-    return sorted(cells, key=lambda cell: (cell[1].content, cell[1].rows, cell[1].concurrency))
 
 
 def measured(contender: Contender, load: Load, seconds: float) -> Cell:
@@ -110,11 +97,6 @@ def measured(contender: Contender, load: Load, seconds: float) -> Cell:
             seconds *= 4
 
 
-def described(contender: Contender, load: Load, cell: Cell) -> str:
-    cpu = ", ".join(f"{name} {value:.2f}" for name, value in cell.cpu.items() if value >= 0.005)
-    return f"{contender.name}: {load}: {cell.throughput:.1f}/s, p50 {cell.latency_ms['p50']:.1f} ms; cores: {cpu}"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -126,20 +108,20 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=REPORTS / "bench", help="folder of the results (reports/bench)")
     options = parser.parse_args()
     progress: Progress = partial(print, flush=True)
-    found: dict[str, Results] = {}
+    parts: dict[str, Results] = {}
     try:
         with StopSignals():  # the servers are stopped on the way out
             for part in options.only:
                 path = options.output / f"{part}.json"
-                found[part] = bench(part, options.contenders, options.rounds, options.seconds, path, progress)
+                parts[part] = bench(part, options.contenders, options.rounds, options.seconds, path, progress)
     except EnsembleError as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:
         sys.exit(f"stopped; complete rounds and parts are in {options.output}")
-    whole = joined(found.values())
-    goals = goals_table([each for each in verdicts(whole) if each.met is not None])
-    for table in (*throughput_tables(found), *whole.tables, goals):
-        print(f"\n{plain(table)}")
+    whole = joined(parts.values())
+    for table in (throughput_table(whole), *whole.tables):
+        if table.rows:
+            print(f"\n{markdown(table)}")
     for name, reason in whole.missing.items():
         print(f"!!! {name} did not take part: {reason} !!!")
     print(f"results: {options.output}")

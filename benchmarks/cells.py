@@ -1,4 +1,4 @@
-"""What is measured, as values: a cell is one contender under one load in one round."""
+"""Measurements as values: a cell is one contender under one load in one round."""
 
 from __future__ import annotations
 

@@ -1,115 +1,139 @@
-"""The part "cold": cold starts of bert_trt, fused and drawn, of what it was before, and of the reference, in turn.
+"""The part "cold": cold starts of bert_trt, fused and drawn, and of the reference, in turn.
 
 A cold start is what SageMaker does for the first request of a model: unpack the archive, POST /models, infer. Each one
 gets its own empty tritonserver, started before timing begins, with the flag that ``build.py deploy`` gives it; the
 reference has the flags of SageMaker's own script, as AWS's example is deployed. Files are in the page cache; the
 download is not included.
-
-What it was before is the archive of the last commit without environments in folders, mapped weights and the fused form.
-It is measured if it lies in build/bench/before/. To make it:
-
-    git worktree add /tmp/before b918723 && ln -s $PWD/.venv $PWD/.triton /tmp/before/
-    (cd /tmp/before && .venv/bin/python build.py build bert_trt)
-    mkdir -p build/bench/before && cp /tmp/before/dist/cpu/bert_trt.tar.gz build/bench/before/
-    git worktree remove --force /tmp/before
 """
 
+import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from benchmarks.cold_start import ColdStart, cold_start
-from benchmarks.contenders.contender import DRAWN, FUSED, REFERENCE
+from benchmarks.contenders.contender import DRAWN, FUSED, ONE_INSTANCE, REFERENCE, WHEELS
 from benchmarks.examples import sentences
-from benchmarks.memory import ONE_INSTANCE
+from benchmarks.multi_model import NO_AUTO_COMPLETE, load_model, multi_model_server, send
+from benchmarks.process_usage import seconds_of
 from benchmarks.reference.build import built_reference
 from benchmarks.results import Results
 from benchmarks.tables import Table
-from benchmarks.variants import built_variant, with_one_instance, with_wheels
-from checkout import BUILD, PLACES
-from triton_ensembles.building.build import build
+from benchmarks.variants import built_ensemble, built_variant, with_one_instance, with_wheels
+from triton_ensembles.deploy.payload import Payload
+from triton_ensembles.endpoint.hosting.environment_sizes import EnvironmentSizes
+from triton_ensembles.endpoint.hosting.extract import extract
 from triton_ensembles.errors import EnsembleError
+from triton_ensembles.processes import descendants
 from triton_ensembles.progress import Progress
 from triton_ensembles.triton.targets import CPU, fused
 
-BEFORE = "drawn, before"
-ARCHIVE_BEFORE = BUILD / "bench" / "before" / "bert_trt.tar.gz"
 # ext4 keeps the inodes of deleted files for 5 s and searches long for others meanwhile: the round before deleted many.
 _PAUSE = 6.0
+_GONE_SECONDS = 30.0  # for the processes of an unloaded model
 
-Rounds = Mapping[str, Sequence[ColdStart]]
+
+@dataclass(frozen=True)
+class ColdStart:
+    """One cold start; times are in seconds.
+
+    Attributes:
+        extract: the archive, by the local endpoint's own extraction.
+        load: POST /models until its answer.
+        first: a request with one text.
+        processor: user and system time of all processes until the first answer, including the extraction's.
+        left: bytes in the server's temporary folders after the model was unloaded.
+    """
+
+    extract: float
+    load: float
+    first: float
+    processor: float
+    left: int
+
+    @property
+    def total(self) -> float:
+        return self.extract + self.load + self.first
 
 
 def measure(results: Results, rounds: int, progress: Progress) -> None:
-    """Put the figures and the table into ``results``.
-
-    Raises:
-        EnsembleError: an archive cannot be built.
-    """
+    """Put the figures and the table into ``results``. Raises :class:`EnsembleError` when an archive cannot be built."""
     payload = sentences(["A cat sleeps on the sofa."])
     archives = _archives(results, progress)
-    found: dict[str, list[ColdStart]] = {name: [] for name in archives}
+    starts: dict[str, list[ColdStart]] = {name: [] for name in archives}
     for number in range(1, rounds + 1):
         for name, archive in archives.items():
             time.sleep(_PAUSE)
-            start = cold_start(archive, payload, "") if name == REFERENCE else cold_start(archive, payload)
-            found[name].append(start)
+            start = cold_start(archive, payload, "" if name == REFERENCE else NO_AUTO_COMPLETE)
+            starts[name].append(start)
             progress(f"round {number} of {rounds}: {name} answered after {start.total:.2f} s")
-    results.tables.append(table(found))
-    results.figures |= figures(found)
+    results.tables.append(table(starts, {name: archive.stat().st_size for name, archive in archives.items()}))
+    results.figures |= {f"cold {name}": median(start.total for start in starts[name]) for name in starts}
 
 
 def _archives(results: Results, progress: Progress) -> dict[str, Path]:
-    folder = PLACES.ensembles / "bert_trt"
-    forms = ((FUSED, fused()), (DRAWN, CPU))
-    archives = {
-        name: build(folder, target, PLACES, allow_random=True, weights_dir=None, progress=progress).archive
-        for name, target in forms
+    built = {
+        FUSED: built_ensemble("bert_trt", fused(), progress),
+        DRAWN: built_ensemble("bert_trt", CPU, progress),
+        ONE_INSTANCE: built_variant("bert_trt", "single", with_one_instance, fused(), progress),
+        WHEELS: built_variant("bert_trt", "wheels", with_wheels, CPU, progress),
     }
-    archives[ONE_INSTANCE] = built_variant("bert_trt", "single", with_one_instance, fused(), progress).archive
-    archives[f"{DRAWN}, with wheels"] = built_variant("bert_trt", "wheels", with_wheels, CPU, progress).archive
-    if ARCHIVE_BEFORE.exists():
-        archives[BEFORE] = ARCHIVE_BEFORE
-    else:
-        results.missing[BEFORE] = "its archive has not been built; benchmarks/cold.py says how"
     try:
-        archives[REFERENCE] = built_reference(progress).archive
+        built[REFERENCE] = built_reference(progress)
     except EnsembleError as error:
         results.missing[REFERENCE] = str(error)
-    return archives
+    return {name: form.archive for name, form in built.items()}
 
 
-def figures(rounds: Rounds) -> dict[str, float]:
-    """Ratios of total times, the median of the rounds, each compared with itself; and kB that were left."""
-    found = {f"left_{name}": max(each.left for each in rounds[name]) / 1e3 for name in (FUSED, DRAWN)}
-    if BEFORE in rounds:
-        found |= {f"cold_{name}": _ratio(rounds[name], rounds[BEFORE]) for name in (FUSED, DRAWN)}
-    if REFERENCE in rounds:
-        found["cold_reference"] = _ratio(rounds[REFERENCE], rounds[DRAWN])
-    return found
+def cold_start(archive: Path, payload: Payload, flags: str = NO_AUTO_COMPLETE) -> ColdStart:
+    """From the archive to an answer, and to the unload. Starts its own server before timing begins."""
+    with multi_model_server(flags) as (server, scratch):
+        before, began = _processor_time(server.pid), time.perf_counter()
+        extract(archive, scratch / "model", lambda _: None)
+        extracted = time.perf_counter() - began
+        loaded = load_model(server, "cold", scratch / "model", archive.name)
+        first = send(server, "POST", "/models/cold/invoke", archive.name, payload.body, payload.content_type)
+        processor = _processor_time(server.pid) - before
+        send(server, "DELETE", "/models/cold", archive.name)
+        _wait_for_steps(server.pid)
+        remains = EnvironmentSizes().total({*server.note_environments(), scratch / "tmp"})
+        return ColdStart(extracted, loaded, first, processor, remains)
 
 
-def table(rounds: Rounds) -> Table:
+def _wait_for_steps(pid: int) -> None:
+    """Triton answers an unload before its steps have ended."""
+    end = time.monotonic() + _GONE_SECONDS
+    while descendants(pid):
+        if time.monotonic() > end:
+            raise EnsembleError(f"the steps of an unloaded ensemble did not end within {_GONE_SECONDS:.0f} s")
+        time.sleep(0.1)
+
+
+def _processor_time(pid: int) -> float:
+    """Seconds of this process, and of the server with all its children, those that have ended included."""
+    servers = sum(seconds_of(process, with_ended_children=True) for process in (pid, *descendants(pid)))
+    return servers + seconds_of(os.getpid())
+
+
+def table(starts: Mapping[str, Sequence[ColdStart]], sizes: Mapping[str, int]) -> Table:
+    """A row for each form of bert_trt; ``sizes`` are the bytes of the archives."""
     columns = {
-        "unpacked, s": lambda each: each.extract,
-        "POST /models, s": lambda each: each.load,
-        "first answer, s": lambda each: each.first,
-        "total, s": lambda each: each.total,
-        "processor time, s": lambda each: each.processor,
-        "left in /tmp, kB": lambda each: each.left / 1e3,
+        "unpacked, s": lambda start: start.extract,
+        "POST /models, s": lambda start: start.load,
+        "first answer, s": lambda start: start.first,
+        "total, s": lambda start: start.total,
+        "processor time, s": lambda start: start.processor,
+        "left in /tmp, MB": lambda start: start.left / 1e6,
     }
     rows = []
-    for name, starts in rounds.items():
-        totals = [each.total for each in starts]
-        medians = (f"{median(map(column, starts)):.2f}" for column in columns.values())
-        rows.append([name, *medians, f"{min(totals):.2f} to {max(totals):.2f}"])
+    for name, rounds in starts.items():
+        medians = (f"{median(map(column, rounds)):.2f}" for column in columns.values())
+        rows.append([name, *medians, f"{sizes[name] / 1e6:.0f}"])
     note = (
         "Medians. The processor time is that of all processes until the first answer, which other work on the machine "
-        f"affects less. “{BEFORE}” is the archive of commit b918723: environments as tars, weights copied."
+        "affects less. What is left is left after the unload."
     )
-    return Table("Cold start: from the archive to the first answer", ["", *columns, "total, range"], rows, note)
-
-
-def _ratio(over: Sequence[ColdStart], under: Sequence[ColdStart]) -> float:
-    return median(one.total / other.total for one, other in zip(over, under, strict=True))
+    return Table(
+        "Cold start of bert_trt: from the archive to the first answer", ["", *columns, "archive, MB"], rows, note
+    )

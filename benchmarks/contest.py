@@ -1,4 +1,4 @@
-"""Which contenders a part of the benchmark has, and how each is made and started; optional ones may be missing."""
+"""The contenders of a part of the benchmark, made and started; optional ones may be missing."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -7,7 +7,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.answers import answers_of, lowest_cosine
 from benchmarks.contenders import contender as names
 from benchmarks.contenders.contender import Contender
 from benchmarks.contenders.limit import Limit
@@ -15,17 +14,14 @@ from benchmarks.contenders.peer import running_peer
 from benchmarks.contenders.served import Served
 from benchmarks.echo import write_echo
 from benchmarks.engines import find_step
-from benchmarks.loads import Load
+from benchmarks.examples import answers_of, lowest_cosine
 from benchmarks.parts import Part
 from benchmarks.peers.model import peers_model
 from benchmarks.peers.servers import PEERS, Peer
 from benchmarks.peers.venv import peers_venv
 from benchmarks.reference.build import built_reference
 from benchmarks.results import Results
-from benchmarks.variants import built_variant, with_bf16
-from checkout import PLACES
-from triton_ensembles.building.build import build
-from triton_ensembles.building.built import Built
+from benchmarks.variants import built_ensemble, built_variant, with_bf16
 from triton_ensembles.commands.reports import warn_of_random_weights
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.progress import Progress
@@ -33,6 +29,7 @@ from triton_ensembles.triton.server import TritonServer
 from triton_ensembles.triton.targets import CPU, Target, fused
 
 GROUPS = ("limit", "engine", "echo", "fused", "drawn", "bf16", "reference", "peers")
+_OPTIONAL = ("bf16", "reference", "peers")
 
 Make = Callable[[], Contender]
 
@@ -55,14 +52,14 @@ class Contest:
         """All contenders that can take part, running until the end of the context."""
         with self._stack:
             contenders = []
-            for group, name, optional, make in self._makers():
+            for group, name, make in self._makers():
                 if group not in self._groups:
                     continue
                 self._progress(f"starting {name}")
                 try:
                     contender = make()
                 except EnsembleError as error:
-                    if not optional:
+                    if group not in _OPTIONAL:
                         raise
                     self._results.missing[name] = str(error)
                     self._progress(f"!!! {name} DOES NOT TAKE PART: {error} !!!")
@@ -71,64 +68,51 @@ class Contest:
                 self._results.contenders[name] = contender.about
             yield contenders
 
-    def _makers(self) -> Iterator[tuple[str, str, bool, Make]]:
-        """Group, name, whether it is optional, and what makes it."""
-        part, own = self._part, self._repository(self._part.ensemble, CPU)
-        limit, cores = self._limit, len(os.sched_getaffinity(0))
+    def _makers(self) -> Iterator[tuple[str, str, Make]]:
+        """The group of each contender, its name, and the function that makes it."""
+        part, cores = self._part, len(os.sched_getaffinity(0))
         if part.limit:
-            yield "limit", names.ALL_CORES, False, partial(limit, names.ALL_CORES, own, part.limit, threads=cores)
-            yield "limit", names.ONE_THREAD, False, partial(limit, names.ONE_THREAD, own, part.limit, processes=cores)
+            yield "limit", names.ALL_CORES, partial(self._limit, names.ALL_CORES, threads=cores)
+            yield "limit", names.ONE_THREAD, partial(self._limit, names.ONE_THREAD, processes=cores)
         if part.engine:
-            engine = partial(limit, repository=own, loads=part.engine, engine_only=True)
             if part.served[0].concurrency == 1:
-                yield "engine", names.ENGINE, False, partial(engine, names.ENGINE, threads=cores)
-                yield "engine", names.ENGINE_ONE_THREAD, False, partial(engine, names.ENGINE_ONE_THREAD)
+                yield "engine", names.ENGINE, partial(self._limit, names.ENGINE, threads=cores)
+                yield "engine", names.ENGINE_ONE_THREAD, partial(self._limit, names.ENGINE_ONE_THREAD)
             else:
-                yield "engine", names.ENGINE_EACH_CORE, False, partial(engine, names.ENGINE_EACH_CORE, processes=cores)
-            yield "echo", names.ECHO, False, self._echo
-        yield "fused", names.FUSED, False, lambda: self._served(names.FUSED, self._fused)
-        yield "drawn", names.DRAWN, False, lambda: self._served(names.DRAWN, own)
+                yield "engine", names.ENGINE_EACH_CORE, partial(self._limit, names.ENGINE_EACH_CORE, processes=cores)
+            yield "echo", names.ECHO, self._echo
+        yield "fused", names.FUSED, lambda: self._served(names.FUSED, self._fused)
+        yield "drawn", names.DRAWN, lambda: self._served(names.DRAWN, self._drawn)
         if part.bf16:
-            yield "bf16", names.FUSED_BF16, True, self._fused_bf16
-            yield "bf16", names.ENGINE_BF16, True, self._engine_bf16
+            yield "bf16", names.FUSED_BF16, self._fused_bf16
         if part.compared:
-            reference = partial(self._served, names.REFERENCE)
-            yield "reference", names.REFERENCE, True, lambda: reference(built_reference(self._progress).repository)
+            yield "reference", names.REFERENCE, self._reference
             for peer in PEERS:
-                yield "peers", peer.name, True, partial(self._peer, peer)
+                yield "peers", peer.name, partial(self._peer, peer)
 
-    def _limit(
-        self,
-        name: str,
-        repository: Path,
-        loads: Sequence[Load],
-        *,
-        threads: int = 1,
-        processes: int = 1,
-        engine_only: bool = False,
-    ) -> Contender:
-        limit = Limit(name, repository, loads, threads=threads, processes=processes, engine_only=engine_only)
+    def _limit(self, name: str, *, threads: int = 1, processes: int = 1) -> Contender:
+        loads, engine_only = (self._part.limit, False) if name in names.LIMITS else (self._part.engine, True)
+        limit = Limit(name, self._drawn, loads, threads=threads, processes=processes, engine_only=engine_only)
         return self._stack.enter_context(limit)
 
-    def _served(self, name: str, repository: Path) -> Contender:
-        return self._server_contender(name, f"tritonserver, {find_step(repository)}", repository)
-
-    def _echo(self) -> Contender:
-        return self._server_contender(names.ECHO, "tritonserver, a Python model", write_echo(self._fused))
-
-    def _server_contender(self, name: str, about: str, repository: Path) -> Contender:
+    def _served(self, name: str, repository: Path, about: str = "") -> Contender:
+        about = f"tritonserver, {about or find_step(repository)}"
         server = self._server(repository)
         return Served(name, about, self._part.served, server, repository.name, self._folder, self._texts)
 
-    def _fused_bf16(self) -> Contender:
-        repository, ensemble = self._bf16, self._part.ensemble
-        (_, exact), (_, other) = (answers_of(self._server(each), each) for each in (self._fused, repository))
-        self._results.cosines[ensemble] = lowest_cosine(exact, other)
-        return self._served(names.FUSED_BF16, repository)
+    def _echo(self) -> Contender:
+        return self._served(names.ECHO, write_echo(self._fused), "a Python model")
 
-    def _engine_bf16(self) -> Contender:
-        cores = len(os.sched_getaffinity(0))
-        return self._limit(names.ENGINE_BF16, self._bf16, self._part.bf16, threads=cores, engine_only=True)
+    def _reference(self) -> Contender:
+        return self._served(names.REFERENCE, built_reference(self._progress).repository)
+
+    def _fused_bf16(self) -> Contender:
+        variant = built_variant(self._part.ensemble, "bf16", with_bf16, fused(), self._progress).repository.resolve()
+        if not find_step(variant).bf16:
+            raise EnsembleError("the engine of this ensemble does not compute in bf16", path=variant)
+        (_, fp32), (_, bf16) = (answers_of(self._server(form), form) for form in (self._fused, variant))
+        self._results.cosines[self._part.ensemble] = lowest_cosine(fp32, bf16)
+        return self._served(names.FUSED_BF16, variant)
 
     def _peer(self, peer: Peer) -> Contender:
         venv, model = peers_venv(self._progress), peers_model(self._progress)
@@ -147,29 +131,22 @@ class Contest:
 
     @property
     def _texts(self) -> Path:
-        """Its tokenizer counts the texts of all contenders."""
+        """The repository whose tokenizer counts the texts of all contenders."""
         return self._repository("bert_trt", CPU)
+
+    @property
+    def _drawn(self) -> Path:
+        return self._repository(self._part.ensemble, CPU)
 
     @property
     def _fused(self) -> Path:
         return self._repository(self._part.ensemble, fused())
 
-    @cached_property
-    def _bf16(self) -> Path:
-        built = built_variant(self._part.ensemble, "bf16", with_bf16, fused(), self._progress)
-        if not find_step(built.repository).bf16:
-            raise EnsembleError("the engine of this ensemble does not compute in bf16", path=built.repository)
-        return built.repository.resolve()
-
     def _repository(self, ensemble: str, target: Target) -> Path:
         key = (ensemble, target)
         if key not in self._built:
-            folder = PLACES.ensembles / ensemble
-            built = build(folder, target, PLACES, allow_random=True, weights_dir=None, progress=self._progress)
-            self._note_weights(built)
+            built = built_ensemble(ensemble, target, self._progress)
+            warn_of_random_weights(built.name, random=built.random)
+            self._results.facts["weights"][built.name] = built.manifest["weights"]
             self._built[key] = built.repository.resolve()
         return self._built[key]
-
-    def _note_weights(self, built: Built) -> None:
-        warn_of_random_weights(built.name, random=built.random)
-        self._results.facts["weights"][built.name] = built.manifest["weights"]

@@ -12,11 +12,9 @@ def floor(results: Results, load: Load) -> Rates:
     One request at a time: 1 / (the echo's latency + the engine's). Many: cores / (core-seconds of the echo, its client
     included, + core-seconds of the engine, which runs in batches on all cores).
     """
-    batch = BATCHES.get(load)
-    if batch is None:
-        return {}
+    batch = BATCHES[load]
     if load.concurrency == 1:
-        echoes, engines = results.rates(ECHO, load), results.best([ENGINE, ENGINE_ONE_THREAD], [batch])
+        echoes, engines = results.rates(ECHO, load), results.best([ENGINE, ENGINE_ONE_THREAD], batch)
         return {number: 1 / (1 / echoes[number] + 1 / engines[number]) for number in echoes if number in engines}
     cores = results.facts["machine"]["cores"]
     echo, engine = results.cells(ECHO, load), results.cells(ENGINE_EACH_CORE, batch)

@@ -8,14 +8,10 @@ from dataclasses import dataclass
 
 import uvloop
 
-from triton_ensembles.errors import EnsembleError
-
-_LONGEST = 60.0  # seconds without an answer after which there is nothing to measure
-
 
 @dataclass(frozen=True)
 class HttpTarget:
-    """Where requests go, and each of them whole as bytes; they are sent one after the other, then from the start."""
+    """An address, and whole requests as bytes; they are sent one after the other, then from the start."""
 
     host: str
     port: int
@@ -30,13 +26,11 @@ class Answers:
         finished: when, in seconds of the monotonic clock.
         latencies: of the same answers, in seconds.
         seconds: how long was measured.
-        total: how many came in all, those before and after that time included.
     """
 
     finished: list[float]
     latencies: list[float]
     seconds: float
-    total: int = 0
 
 
 def post(host: str, port: int, path: str, headers: dict[str, str], body: bytes) -> bytes:
@@ -52,18 +46,6 @@ def run_load(target: HttpTarget, connections: int, seconds: float, warm_up: floa
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_load(target, connections, seconds, warm_up))
-
-
-def run_load_until_answered(target: HttpTarget, connections: int, seconds: float, warm_up: float) -> Answers:
-    """As :func:`run_load`, with a time that is doubled until an answer comes within it.
-
-    Raises EnsembleError when none comes within a minute.
-    """
-    while not (answers := run_load(target, connections, seconds, warm_up)).finished:
-        if seconds >= _LONGEST:
-            raise EnsembleError(f"no request was answered within {seconds:g} s")
-        seconds *= 2
-    return answers
 
 
 def request_each(target: HttpTarget) -> list[bytes]:
@@ -94,7 +76,6 @@ async def _load(target: HttpTarget, connections: int, seconds: float, warm_up: f
                 writer.write(next(requests))
                 await _read_answer(reader)
                 finished = time.monotonic()
-                answers.total += 1
                 if begin <= finished <= end:
                     answers.finished.append(finished)
                     answers.latencies.append(finished - started)

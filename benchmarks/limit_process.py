@@ -1,32 +1,63 @@
 """The limit: tokenizer, engine and pooling (or DALI and engine) called in a loop, without a server.
 
-    python -m benchmarks.limit_process REPOSITORY whole|engine THREADS [CORE]
-
-With "engine" the tokenizer runs beforehand and the pooling never, so that nothing but the engine takes time.
-
-Started by :mod:`benchmarks.contenders.limit` for each ensemble and thread setting. It writes {"ready": "…"}, then
-answers each line of its standard input, {"load": {…}, "part": [k, n], "seconds": …, "whole": …}, with one line: the
-rows that it computed, in how many seconds, and the latencies of the batches. It is the k-th of n processes side by
-side; with "whole" it stops only after all of its items, because the first ones of a sorted load are the shortest. With
-CORE it stays on that core, so that two of them never share one.
+:mod:`benchmarks.contenders.limit` runs :func:`serve` in a process for each ensemble and thread setting. It sends the
+engine's description, then answers each :class:`Request` with a :class:`Cell`.
 """
 
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.cells import percentiles
+from benchmarks.cells import Cell, percentiles
 from benchmarks.engines import Array, Engine, find_step, open_engine
-from benchmarks.loads import IMAGES, Load, images_of, texts_of
+from benchmarks.loads import IMAGES, Load, images_of, short_texts
 
 Batch = Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Request:
+    """``seconds`` of a load for the process ``number`` of ``count`` side by side."""
+
+    load: Load
+    number: int
+    count: int
+    seconds: float
+
+
+def serve(connection: Connection, repository: Path, threads: int, core: int | None, engine_only: bool) -> None:
+    """Answer requests until the connection is closed.
+
+    Args:
+        core: to stay on, so that two processes never share one; None: any.
+        engine_only: the tokenizer runs beforehand and the pooling never, so that nothing but the engine takes time.
+    """
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+    step = find_step(repository)
+    engine = open_engine(step, threads)
+    if any(repository.rglob("model.dali")):
+        call: Callable[[Any], Array] = image_ensemble(repository, engine, step.inputs[0], threads)
+    else:
+        call = (text_engine if engine_only else text_ensemble)(repository, engine)
+    connection.send(f"{step}, {threads} thread{'s' if threads > 1 else ''}")
+    while True:
+        try:
+            request: Request = connection.recv()
+        except EOFError:
+            return
+        load = request.load
+        items: Batch = images_of(load) if load.content == IMAGES else short_texts(repository)
+        start = request.number * len(items) // request.count  # each process begins elsewhere
+        connection.send(measure(call, [*items[start:], *items[:start]], load.rows, request.seconds))
 
 
 def text_encoder(repository: Path) -> Callable[[Sequence[str]], dict[str, Array]]:
@@ -40,8 +71,8 @@ def text_encoder(repository: Path) -> Callable[[Sequence[str]], dict[str, Array]
 
     def encode(texts: Sequence[str]) -> dict[str, Array]:
         encodings = tokenizer.encode_batch(list(texts))
-        ids = np.array([each.ids for each in encodings], np.int32)
-        mask = np.array([each.attention_mask for each in encodings], np.int32)
+        ids = np.array([encoding.ids for encoding in encodings], np.int32)
+        mask = np.array([encoding.attention_mask for encoding in encodings], np.int32)
         return {"token_ids": ids, "attn_mask": mask}
 
     return encode
@@ -72,10 +103,8 @@ def image_ensemble(repository: Path, engine: Engine, name: str, threads: int) ->
     """Encoded images -> probabilities FP32 [images, 1001]; ``name`` is the engine's input."""
     from nvidia.dali import Pipeline
 
-    serialized = next(iter(repository.rglob("model.dali"))).read_bytes()
-    pipeline = Pipeline.deserialize(
-        serialized, batch_size=32, num_threads=threads, device_id=None, prefetch_queue_depth=1
-    )
+    file = next(iter(repository.rglob("model.dali"))).read_bytes()
+    pipeline = Pipeline.deserialize(file, batch_size=32, num_threads=threads, device_id=None, prefetch_queue_depth=1)
 
     def classify(images: Sequence[bytes]) -> Array:
         pipeline.feed_input("DALI_INPUT_0", [np.frombuffer(image, np.uint8) for image in images])
@@ -85,46 +114,15 @@ def image_ensemble(repository: Path, engine: Engine, name: str, threads: int) ->
     return classify
 
 
-def measure(call: Callable[[Batch], Array], items: Batch, rows: int, seconds: float, whole: bool) -> dict[str, Any]:
-    """Repeat the items in batches of ``rows`` for ``seconds``; with ``whole`` until each was used equally often."""
+def measure(call: Callable[[Batch], Array], items: Batch, rows: int, seconds: float) -> Cell:
+    """Repeat the items in batches of ``rows`` for ``seconds``; the latencies are those of the batches."""
     latencies: list[float] = []
     position = 0
     started = now = time.perf_counter()
-    while now - started < seconds or (whole and position % len(items)):
+    while now - started < seconds:
         batch = [items[(position + number) % len(items)] for number in range(rows)]
         before, position = now, position + rows
         call(batch)
         now = time.perf_counter()
         latencies.append(now - before)
-    return {"rows": len(latencies) * rows, "seconds": now - started, "latency_ms": percentiles(latencies)}
-
-
-def main() -> None:
-    repository, what, threads = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-    if len(sys.argv) > 4:
-        os.sched_setaffinity(0, {int(sys.argv[4])})
-    step = find_step(repository)
-    engine = open_engine(step, threads)
-    if any(repository.rglob("model.dali")):
-        call: Callable[[Any], Array] = image_ensemble(repository, engine, step.inputs[0], threads)
-    else:
-        call = (text_engine if what == "engine" else text_ensemble)(repository, engine)
-    print(json.dumps({"ready": f"{step}, {threads} thread{'s' if threads > 1 else ''}"}), flush=True)
-    for line in sys.stdin:
-        request = json.loads(line)
-        load = Load(**request["load"])
-        items: Batch = images_of(load) if load.content == IMAGES else texts_of(load, repository)
-        part = _part(items, load, *request["part"])
-        print(json.dumps(measure(call, part, load.rows, request["seconds"], request["whole"])), flush=True)
-
-
-def _part(items: Batch, load: Load, part: int, parts: int) -> Batch:
-    """Of sorted items every n-th, so that all processes have the same lengths; else all, from another start."""
-    if load.sorted:
-        return items[part::parts]
-    start = part * len(items) // parts
-    return [*items[start:], *items[:start]]
-
-
-if __name__ == "__main__":
-    main()
+    return Cell(len(latencies) * rows / (now - started), percentiles(latencies))

@@ -20,12 +20,12 @@ _LONGEST = 600.0  # seconds of one request
 
 @dataclass
 class Outcome:
-    """What came of requests, in the order in which they came.
+    """The fate of requests, in the order in which they came.
 
     Attributes:
         seconds: from the moment at which a request was to be sent until its answer.
         not_ready: answers of ModelNotReadyException, after each of which the request was sent again.
-        failed: what else was answered.
+        failed: other answers that are not 200, with their status.
         late: seconds by which this client sent a request too late, the most of all.
     """
 
@@ -36,7 +36,7 @@ class Outcome:
 
 
 def arrivals(rates: Sequence[float], seconds: float, seed: int) -> tuple[list[float], list[int]]:
-    """Times from 0 to ``seconds`` of a Poisson process, and the index of the model that each asks.
+    """Times from 0 to ``seconds`` of a Poisson process, and the index of the model that each request is for.
 
     Args:
         rates: requests a second, by model.
@@ -49,7 +49,7 @@ def arrivals(rates: Sequence[float], seconds: float, seed: int) -> tuple[list[fl
 
 
 async def send_at(
-    url: str, models: Sequence[str], payloads: Sequence[Payload], times: Sequence[float], asked: Sequence[int]
+    url: str, models: Sequence[str], payloads: Sequence[Payload], times: Sequence[float], indices: Sequence[int]
 ) -> Outcome:
     """Send the requests at their times, counted from now, and wait for all answers.
 
@@ -57,44 +57,31 @@ async def send_at(
         url: of the endpoint server.
         models: TargetModels.
         payloads: sent in turn.
+        indices: of the model of each request.
     """
-    outcome = Outcome()
+    outcome = Outcome([math.inf] * len(times))
     began = time.monotonic()
-    timeout = aiohttp.ClientTimeout(total=None)
-    async with (
-        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout) as session,
-        asyncio.TaskGroup() as group,
-    ):
-        for number, (at, model) in enumerate(zip(times, asked, strict=True)):
-            if (wait := began + at - time.monotonic()) > 0:
-                await asyncio.sleep(wait)
-            payload = payloads[number % len(payloads)]
-            outcome.seconds.append(math.inf)
-            group.create_task(_send(session, url, models[model], payload, began, at, number, outcome))
-    return outcome
 
-
-async def _send(
-    session: aiohttp.ClientSession,
-    url: str,
-    model: str,
-    payload: Payload,
-    began: float,
-    at: float,
-    number: int,
-    outcome: Outcome,
-) -> None:
-    at += began
-    outcome.late = max(outcome.late, time.monotonic() - at)
-    headers = {"Content-Type": payload.content_type, TARGET_MODEL: model}
-    while True:
-        async with session.post(f"{url}/endpoints/{NAME}/invocations", data=payload.body, headers=headers) as answer:
-            body = await answer.read()
-        if answer.status == _NOT_READY and time.monotonic() - at < _LONGEST:
+    async def send(session: aiohttp.ClientSession, number: int, due: float) -> None:
+        outcome.late = max(outcome.late, time.monotonic() - due)
+        payload = payloads[number % len(payloads)]
+        headers = {"Content-Type": payload.content_type, TARGET_MODEL: models[indices[number]]}
+        path = f"{url}/endpoints/{NAME}/invocations"
+        while True:
+            async with session.post(path, data=payload.body, headers=headers) as answer:
+                body = await answer.read()
+            if answer.status != _NOT_READY or time.monotonic() - due >= _LONGEST:
+                break
             outcome.not_ready += 1
             await asyncio.sleep(_PAUSE)
-            continue
         if answer.status != 200:
             outcome.failed.append(f"{answer.status}: {body[:300].decode(errors='replace')}")
-        outcome.seconds[number] = time.monotonic() - at
-        return
+        outcome.seconds[number] = time.monotonic() - due
+
+    connector, timeout = aiohttp.TCPConnector(limit=0), aiohttp.ClientTimeout(total=None)
+    async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session, asyncio.TaskGroup() as group:
+        for number, due in enumerate(times):
+            if (wait := began + due - time.monotonic()) > 0:
+                await asyncio.sleep(wait)
+            group.create_task(send(session, number, began + due))
+    return outcome

@@ -6,43 +6,82 @@ as there are for another page (--output).
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from textwrap import fill
+from statistics import median
 
 from benchmarks.bench import ALL_PARTS
-from benchmarks.conclusions import conclusions
-from benchmarks.goals import goals_table, verdicts
-from benchmarks.results import Results, joined, read_parts
+from benchmarks.contenders.contender import FUSED, FUSED_BF16, LIMITS, ONE_INSTANCE, PEER_NAMES, REFERENCE
+from benchmarks.floor import floor
+from benchmarks.loads import Load
+from benchmarks.parts import BATCH, BATCHES, IMAGE_BATCH, MANY, ONE
+from benchmarks.results import Results, joined, ratio_of, read_parts
 from benchmarks.tables import Table, markdown
-from benchmarks.throughput import throughput_tables
+from benchmarks.throughput import throughput_table
 from checkout import REPORTS, ROOT
 from triton_ensembles.errors import EnsembleError
 from triton_ensembles.files import write_whole
 
 PAGE = ROOT / "docs" / "performance.md"
 TEMPLATE = Path(__file__).with_name("page.md")
+_RATIOS: Mapping[str, tuple[str, Load, Sequence[str], Load]] = {
+    "one_peer": (FUSED, ONE, PEER_NAMES, ONE),
+    "many_peer": (FUSED, MANY, PEER_NAMES, MANY),
+    "many_reference": (FUSED, MANY, [REFERENCE], MANY),
+    "bf16_peer": (FUSED_BF16, BATCH, PEER_NAMES, BATCH),
+    "images_limit": (FUSED, IMAGE_BATCH, LIMITS, BATCHES[IMAGE_BATCH]),
+}
+"""By name in page.md: the throughput of one contender under a load, compared with the best of others."""
+_FIGURES = {
+    "memory_one": (f"memory {ONE_INSTANCE} 1", "{:.0f} MiB"),
+    "memory_many": (f"memory {ONE_INSTANCE} 64", "{:.0f} MiB"),
+    "cold_fused": (f"cold {FUSED}", "{:.2f} s"),
+    "cold_reference": (f"cold {REFERENCE}", "{:.1f} s"),
+}
+_FACTS = ("versions", "weights")
+
+
+class _Numbers(dict[str, str]):
+    """Numbers by their names in page.md; those that were not measured are a dash."""
+
+    def __missing__(self, name: str) -> str:
+        return "–"
 
 
 def page(parts: Mapping[str, Results]) -> str:
     """The text of the page; at least one part was measured."""
     results = joined(parts.values())
     missing = (f"**{name}** did not take part: {reason}.\n\n" for name, reason in results.missing.items())
+    facts = {key: ", ".join(f"{name} {value}" for name, value in results.facts[key].items()) for key in _FACTS}
     contenders = [[name, about] for name, about in results.contenders.items()]
-    return TEMPLATE.read_text(encoding="utf-8").format(
-        conclusions=fill(conclusions(results), 120),
-        missing="".join(missing),
-        goals=markdown(goals_table(verdicts(results)), level=2),
-        throughput="\n".join(markdown(table) for table in throughput_tables(parts)),
-        others="\n".join(markdown(table) for table in results.tables),
-        runs=markdown(_runs(parts)),
-        contenders=markdown(Table("Contenders", ["contender", "what it is"], contenders)).rstrip(),
-        machine=results.facts["machine"],
-        **{
-            key: ", ".join(f"{name} {value}" for name, value in results.facts[key].items())
-            for key in ("versions", "weights")
-        },
-    )
+    texts = {
+        "missing": "".join(missing),
+        "throughput": markdown(throughput_table(results)),
+        "others": "\n".join(markdown(table) for table in results.tables),
+        "runs": markdown(_runs(parts)),
+        "contenders": markdown(Table("Contenders", ["contender", "engine, versions"], contenders)).rstrip(),
+    }
+    machine = {key: str(value) for key, value in results.facts["machine"].items()}
+    text = TEMPLATE.read_text(encoding="utf-8")
+    return text.format_map(_Numbers(numbers(results) | facts | machine | texts))
+
+
+def numbers(results: Results) -> dict[str, str]:
+    """The ratios, rates and figures of the first sentences and of the six figures, as far as they were measured."""
+    rivals = {name: results.best(rivals, load) for name, (_, _, rivals, load) in _RATIOS.items()}
+    own = {name: results.rates(form, load) for name, (form, load, _, _) in _RATIOS.items()}
+    rivals["one_floor"], own["one_floor"] = floor(results, ONE), results.rates(FUSED, ONE)
+    values = {f"cosine_{name}": f"{cosine:.6f}" for name, cosine in results.cosines.items()}
+    for name, rates in own.items():
+        if rates:
+            rate = median(rates.values())
+            values[name.partition("_")[0]] = f"{rate:.0f}" if rate >= 100 else f"{rate:.1f}"
+        if ratio := ratio_of(rates, rivals[name]):
+            values[name] = f"{ratio.median:.2f}"
+    for name, (key, form) in _FIGURES.items():
+        if key in results.figures:
+            values[name] = form.format(results.figures[key])
+    return values
 
 
 def _runs(parts: Mapping[str, Results]) -> Table:

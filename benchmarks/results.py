@@ -1,6 +1,5 @@
 """The results of the parts and their circumstances: kept as JSON, with medians and ratios."""
 
-import itertools
 import json
 import platform
 import statistics
@@ -62,11 +61,11 @@ class Results:
 
     Attributes:
         facts: date, command, machine, versions, weights, rounds, seconds.
-        contenders: what each is in words, by name.
+        contenders: engine and versions of each in words, by name.
         missing: contenders that could not take part, and why.
         cosines: the lowest one of the vectors in bf16 to those in fp32, by ensemble.
         measured: every cell of every round.
-        figures: those that are not throughput, by name: bytes, seconds, ratios of them.
+        figures: those that are not throughput, by name: MiB of each loaded ensemble, seconds of a cold start.
         tables: of these figures, for the page.
     """
 
@@ -80,22 +79,21 @@ class Results:
 
     def names(self, load: Load) -> list[str]:
         """The contenders that were measured under the load, in the order of the run."""
-        return list(dict.fromkeys(each.contender for each in self.measured if each.load == load))
-
-    def loads(self) -> list[Load]:
-        return sorted({each.load for each in self.measured})
+        return list(dict.fromkeys(point.contender for point in self.measured if point.load == load))
 
     def cells(self, contender: str, load: Load) -> dict[int, Cell]:
-        """By round."""
-        return {each.round: each.cell for each in self.measured if (each.contender, each.load) == (contender, load)}
+        """The cells by round."""
+        return {
+            point.round: point.cell for point in self.measured if (point.contender, point.load) == (contender, load)
+        }
 
     def rates(self, contender: str, load: Load) -> Rates:
         return {number: cell.throughput for number, cell in self.cells(contender, load).items()}
 
-    def best(self, contenders: Iterable[str], loads: Iterable[Load]) -> Rates:
+    def best(self, contenders: Iterable[str], load: Load) -> Rates:
         """The rates with the highest median; empty when none was measured."""
-        pairs = itertools.product(contenders, loads)
-        return max((rates for pair in pairs if (rates := self.rates(*pair))), key=_median, default={})
+        measured = (rates for name in contenders if (rates := self.rates(name, load)))
+        return max(measured, key=lambda rates: statistics.median(rates.values()), default={})
 
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,12 +103,12 @@ class Results:
 
 def read_results(path: Path) -> Results:
     value: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    measured = [Measurement.from_json(each) for each in value["measured"]]
-    return Results(**{**value, "measured": measured, "tables": [Table(**each) for each in value["tables"]]})
+    measured = [Measurement.from_json(point) for point in value["measured"]]
+    return Results(**{**value, "measured": measured, "tables": [Table(**table) for table in value["tables"]]})
 
 
 def read_parts(folder: Path, parts: Iterable[str]) -> dict[str, Results]:
-    """What was measured of these parts, by part."""
+    """The results of those of these parts that were measured, by part."""
     paths = {part: folder / f"{part}.json" for part in parts}
     return {part: read_results(path) for part, path in paths.items() if path.is_file()}
 
@@ -127,7 +125,3 @@ def joined(parts: Iterable[Results]) -> Results:
         whole.figures |= part.figures
         whole.tables += part.tables
     return whole
-
-
-def _median(rates: Rates) -> float:
-    return statistics.median(rates.values())

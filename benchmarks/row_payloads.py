@@ -1,4 +1,4 @@
-"""What perf sends, row by row, as bodies of InvokeEndpoint."""
+"""The example rows that perf sends, one by one, as bodies of InvokeEndpoint."""
 
 import numpy as np
 import tritonclient.http as http
@@ -19,14 +19,14 @@ def rows_of(ensemble: str, only: int | None = None) -> list[dict[str, Array]]:
 
 
 def row_payloads(ensemble: str, only: int | None = None) -> list[Payload]:
-    """One for each of :func:`rows_of`, with all outputs asked for."""
+    """One for each of :func:`rows_of`, with all outputs."""
     batched = examples_of(ensemble).load[0].batched
     payloads = []
     for row in rows_of(ensemble, only):
         inputs = []
         for name, values in row.items():
             tensor = values[np.newaxis] if batched else values
-            made = http.InferInput(name, list(tensor.shape), np_to_triton_dtype(tensor.dtype))
-            inputs.append(made.set_data_from_numpy(tensor))
+            infer_input = http.InferInput(name, list(tensor.shape), np_to_triton_dtype(tensor.dtype))
+            inputs.append(infer_input.set_data_from_numpy(tensor))
         payloads.append(binary(inputs, []))
     return payloads

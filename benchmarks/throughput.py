@@ -1,50 +1,42 @@
-"""Throughput, latency and cores of every contender, a table for each load of servers."""
+"""Throughput, latency and cores of the servers, beside the floor and the limit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from statistics import mean, median
 
-from benchmarks.cells import Cell, spread
+from benchmarks.cells import spread
+from benchmarks.contenders.contender import ECHO, LIMITS
 from benchmarks.floor import floor
-from benchmarks.loads import Load, noun
-from benchmarks.parts import PARTS
+from benchmarks.loads import Load
+from benchmarks.parts import BATCHES, PARTS, Part
 from benchmarks.results import Results
 from benchmarks.tables import Table
 
-
-def throughput_tables(measured: Mapping[str, Results]) -> list[Table]:
-    """By part; in each table first what servers are compared with, then the servers."""
-    return [
-        _table(results, load)
-        for part, results in measured.items()
-        if part in PARTS
-        for load in PARTS[part].served
-        if results.names(load)
-    ]
+_NOTE = "Rows a second: the median of the rounds, in parentheses the lowest and the highest."
 
 
-def _table(results: Results, load: Load) -> Table:
-    batches = [each for each in results.loads() if not each.concurrency]
-    same = [each for each in batches if each.rows == load.rows]
-    rows = [_row(results, name, each) for each in same or batches for name in results.names(each)]
-    if rates := floor(results, load):
-        rows.append(["floor", _rate([*rates.values()]), "", "", ""])
-    rows += [_row(results, name, load) for name in results.names(load)]
-    header = ["", f"{noun(load.content, 2)} per second", "p50, ms", "client, cores", "others, cores"]
-    return Table(f"{load}", header, rows)
+def throughput_table(results: Results) -> Table:
+    """For each load of servers first the bounds, then the servers."""
+    tables = ((str(load), _rows(results, part, load)) for part in PARTS.values() for load in part.served)
+    rows = [["" if number else label, *row] for label, table in tables for number, row in enumerate(table)]
+    return Table("Throughput", ["", "", "rows a second", "p50, ms", "client, cores", "others, cores"], rows, _NOTE)
 
 
-def _row(results: Results, name: str, load: Load) -> list[str]:
-    cells: Sequence[Cell] = [*results.cells(name, load).values()]
-    client = mean(cell.cpu.get("client", 0.0) for cell in cells)
-    cores = mean(sum(cell.cpu.values()) for cell in cells)
-    return [
-        name if load.concurrency else f"{name}, {load}",
-        _rate([cell.throughput for cell in cells]),
-        f"{median(cell.latency_ms['p50'] for cell in cells):.1f}",
-        f"{client:.2f}" if load.concurrency else "",
-        f"{cores - client:.2f}",
-    ]
+def _rows(results: Results, part: Part, load: Load) -> Iterator[list[str]]:
+    limit = results.best(LIMITS, BATCHES[load]) if part.limit else {}
+    for name, rates in (("limit", limit), ("floor", floor(results, load))):
+        if rates:
+            yield [name, rate(rates.values()), "", "", ""]
+    for name in results.names(load):
+        if name != ECHO:
+            cells = [*results.cells(name, load).values()]
+            client = mean(cell.cpu.get("client", 0.0) for cell in cells)
+            cores = mean(sum(cell.cpu.values()) for cell in cells)
+            latency = f"{median(cell.latency_ms['p50'] for cell in cells):.1f}"
+            throughput = rate(cell.throughput for cell in cells)
+            yield [name, throughput, latency, f"{client:.2f}", f"{cores - client:.2f}"]
 
 
-def _rate(rates: Sequence[float]) -> str:
-    return spread(rates, 0 if median(rates) >= 100 else 1)
+def rate(rates: Iterable[float]) -> str:
+    """The median, the lowest and the highest, with a digit after the point for what is below 100."""
+    values = list(rates)
+    return spread(values, 0 if median(values) >= 100 else 1)

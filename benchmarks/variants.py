@@ -1,8 +1,9 @@
-"""Variants of the ensembles: copies of their folders in which an option of the recipe differs."""
+"""The ensembles as the benchmark builds them, and variants of them: copies in which an option of the recipe differs."""
 
-import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+
+import tomlkit
 
 from checkout import BUILD, PLACES
 from triton_ensembles.building.build import build
@@ -16,6 +17,12 @@ from triton_ensembles.triton.targets import Target
 FOLDER = BUILD / "bench" / "variants"
 Edit = Callable[[str], str]
 """The text of a recipe -> that of the variant."""
+
+
+def built_ensemble(ensemble: str, target: Target, progress: Progress) -> Built:
+    """``ENSEMBLE`` as it is in git. Raises :class:`EnsembleError` when the build fails."""
+    folder = PLACES.ensembles / ensemble
+    return build(folder, target, PLACES, allow_random=True, weights_dir=None, progress=progress)
 
 
 def built_variant(ensemble: str, name: str, edit: Edit, target: Target, progress: Progress) -> Built:
@@ -44,26 +51,22 @@ def built_variant(ensemble: str, name: str, edit: Edit, target: Target, progress
 
 def with_bf16(recipe: str) -> str:
     """bf16 in each [engines.STEP] table, and the one backend that computes in it."""
-    return _with("engines", {"backend": '"openvino"', "precision": '"bf16"'}, recipe)
+    return _with("engines", {"backend": "openvino", "precision": "bf16"}, recipe)
 
 
 def with_one_instance(recipe: str) -> str:
     """One instance of each engine."""
-    return _with("engines", {"instances": "1"}, recipe)
+    return _with("engines", {"instances": 1}, recipe)
 
 
 def with_wheels(recipe: str) -> str:
     """Only the wheels' files in place of each packed environment."""
-    return _with("environments", {"kind": '"wheels"'}, recipe)
+    return _with("environments", {"kind": "wheels"}, recipe)
 
 
-def _with(table: str, values: dict[str, str], recipe: str) -> str:
-    """A recipe in which every table ``[table.NAME]`` has these values; each of its keys stands on a line of its own."""
-    keys = re.compile(rf"^({'|'.join(values)})\s*=.*\n", re.MULTILINE)
-    lines = "".join(f"{key} = {value}\n" for key, value in values.items())
-    pieces = re.split(r"^(?=\[)", recipe, flags=re.MULTILINE)  # a table each
-    for number, piece in enumerate(pieces):
-        if piece.startswith(f"[{table}."):
-            head, _, content = piece.partition("\n")
-            pieces[number] = f"{head}\n{lines}{keys.sub('', content)}"
-    return "".join(pieces)
+def _with(table: str, values: Mapping[str, str | int], recipe: str) -> str:
+    """A recipe in which every table ``[table.NAME]`` has these values."""
+    document = tomlkit.parse(recipe)
+    for entry in document.get(table, {}).values():
+        entry.update(values)
+    return tomlkit.dumps(document)

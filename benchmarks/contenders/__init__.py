@@ -1,1 +1,1 @@
-"""What is compared: the limit, the ensembles in the real server, the reference, and the peers."""
+"""The contenders: the limit, the ensembles in the real server, the reference, and the peers."""

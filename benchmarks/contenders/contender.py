@@ -1,4 +1,4 @@
-"""What every contender can do, and what they are called in tables, goals and plots."""
+"""The contract of a contender, and the names of all of them in tables and results."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -13,25 +13,22 @@ LIMITS = (ALL_CORES, ONE_THREAD)
 ENGINE = "engine, all cores"
 ENGINE_ONE_THREAD = "engine, one thread"
 ENGINE_EACH_CORE = "engine, one thread per core"
-ENGINE_BF16 = "engine in bf16, all cores"
 ECHO = "echo"
 FUSED = "fused"
 FUSED_BF16 = "fused in bf16"
+ONE_INSTANCE = "fused, one instance"
 DRAWN = "drawn"
+WHEELS = "drawn, with wheels"
 REFERENCE = "reference"
-GATEWAY = "gateway"
-DIRECT = "Triton behind the gateway"
-GATEWAY_BF16 = "gateway, resnet in bf16"
-AWS_GATEWAY = "reference, gateway"
 PEER_NAMES = tuple(peer.name for peer in PEERS)
 
 
 class Contender(Protocol):
-    """Runs during the whole contest and is measured in every round.
+    """A program that runs during the whole contest and is measured in every round.
 
     Attributes:
         name: in tables and in the results.
-        about: what it is, in words: engine, versions, threads.
+        about: engine, versions and threads, in words.
         loads: those that it can take.
     """
 

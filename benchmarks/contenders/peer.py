@@ -8,19 +8,20 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.answers import lowest_cosine
-from benchmarks.contenders.http_contender import HttpContender, MakeTarget
+from benchmarks.cells import Cell, percentiles, rate
 from benchmarks.engines import Array
-from benchmarks.http_load import HttpTarget, post, request_each
-from benchmarks.loads import Load
+from benchmarks.examples import lowest_cosine
+from benchmarks.http_load import HttpTarget, post, request_each, run_load
+from benchmarks.loads import Load, short_texts
 from benchmarks.peers.servers import NAME, Peer
+from benchmarks.process_usage import cores, seconds_by_process, seconds_of
 from triton_ensembles.errors import EnsembleError
-from triton_ensembles.processes import die_with_parent
+from triton_ensembles.processes import die_with_parent, end
 
 READY_SECONDS = 180
 LEAST_COSINE = 0.999
@@ -34,6 +35,43 @@ _OFFLINE = {
 }
 
 
+@dataclass
+class RunningPeer:
+    """A peer that answers on ``port``, under load by the light client of :mod:`benchmarks.http_load`.
+
+    Attributes:
+        texts_from: the built repository whose tokenizer counts the texts.
+        pid: of the server.
+    """
+
+    name: str
+    about: str
+    loads: Sequence[Load]
+    texts_from: Path
+    pid: int
+    port: int
+
+    def warm_up(self, load: Load) -> None:
+        run_load(self._target(load), load.concurrency, 1, 0)
+
+    def measure(self, load: Load, seconds: float, warm_up: float) -> Cell:
+        target = self._target(load)
+        before = self._processor_time()
+        answers = run_load(target, load.concurrency, seconds, warm_up)
+        usage = cores(before, self._processor_time(), seconds + warm_up)
+        if not answers.finished or answers.finished[-1] - answers.finished[0] < seconds / 2:  # one burst has no rate
+            raise EnsembleError(f"{self.name} answers too slowly to be measured in {seconds:.1f} s")
+        rows = [load.rows * number for number in range(len(answers.finished))]
+        return Cell(rate(answers.finished, rows), percentiles(answers.latencies), usage)
+
+    def _target(self, load: Load) -> HttpTarget:
+        texts = short_texts(self.texts_from)
+        return _target(self.port, [texts[start : start + load.rows] for start in range(0, len(texts), load.rows)])
+
+    def _processor_time(self) -> dict[str, float]:
+        return seconds_by_process(self.pid) | {"client": seconds_of(os.getpid())}
+
+
 @contextmanager
 def running_peer(
     peer: Peer,
@@ -43,7 +81,7 @@ def running_peer(
     *,
     texts_from: Path,
     expected: tuple[Sequence[str], Array],
-) -> Iterator[HttpContender]:
+) -> Iterator[RunningPeer]:
     """One peer, in its own process.
 
     Args:
@@ -63,25 +101,19 @@ def running_peer(
             preexec_fn=die_with_parent(),
         )
         try:
-            target = partial(_target, port)
-            if not _answers(target, process):
+            if not _answers(port, process):
                 log.seek(0)
                 last = log.read().decode(errors="replace").strip().splitlines()[-3:]
                 raise EnsembleError(f"{peer.name} did not start: {' / '.join(last)}")
-            cosine = _lowest_cosine(target, *expected)
+            cosine = _lowest_cosine(port, *expected)
             if cosine < LEAST_COSINE:
                 raise EnsembleError(
                     f"{peer.name} answers with different vectors: the lowest cosine to ours is {cosine:.4f}"
                 )
             about = f"{peer.about(venv)}; cosine to ours at least {cosine:.6f}"
-            yield HttpContender(peer.name, about, loads, texts_from, process.pid, target)
+            yield RunningPeer(peer.name, about, loads, texts_from, process.pid, port)
         finally:
-            process.terminate()
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            end(process, seconds=20)
 
 
 def _target(port: int, requests: Sequence[Sequence[str]]) -> HttpTarget:
@@ -90,19 +122,19 @@ def _target(port: int, requests: Sequence[Sequence[str]]) -> HttpTarget:
     return HttpTarget(_HOST, port, [post(_HOST, port, "/embeddings", headers, body) for body in bodies])
 
 
-def _answers(target: MakeTarget, process: subprocess.Popen[bytes]) -> bool:
+def _answers(port: int, process: subprocess.Popen[bytes]) -> bool:
     """Wait until the process answers; False if it ends before, or takes too long."""
-    end = time.monotonic() + READY_SECONDS
-    while process.poll() is None and time.monotonic() < end:
+    limit = time.monotonic() + READY_SECONDS
+    while process.poll() is None and time.monotonic() < limit:
         try:
-            request_each(target([["Is the server ready?"]]))
+            request_each(_target(port, [["Is the server ready?"]]))
             return True
         except (OSError, RuntimeError, EOFError):
             time.sleep(0.2)
     return False
 
 
-def _lowest_cosine(target: MakeTarget, texts: Sequence[str], ours: Array) -> float:
-    answers = [json.loads(body) for body in request_each(target([[text] for text in texts]))]
+def _lowest_cosine(port: int, texts: Sequence[str], ours: Array) -> float:
+    answers = [json.loads(body) for body in request_each(_target(port, [[text] for text in texts]))]
     theirs = np.array([answer["data"][0]["embedding"] for answer in answers], np.float32)
     return lowest_cosine(ours, theirs)

@@ -2,17 +2,30 @@
 
 import base64
 import json
+import os
+import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cells import Cell
-from benchmarks.loads import IMAGES, Load, images_of, texts_of
-from benchmarks.steady_load import measure
+import tritonclient.http as http
+
+from benchmarks.cells import Cell, rate
+from benchmarks.loads import IMAGES, Load, images_of, short_texts
+from benchmarks.process_usage import cores, seconds_by_process, seconds_of
+from triton_ensembles.errors import EnsembleError
+from triton_ensembles.perf.analyzer import ClientTimes
 from triton_ensembles.perf.load_generator import LoadGenerator
+from triton_ensembles.perf.steps import read_counters
+from triton_ensembles.processes import command_line, descendants
 from triton_ensembles.triton.home import find_home
 from triton_ensembles.triton.server import TritonServer
+
+_POLL_SECONDS = 0.1
+_SLACK_SECONDS = 0.5  # until the first answer is seen, and between the last reading and perf_analyzer's end
+_LEAST_CHANGES = 3
 
 
 @dataclass
@@ -38,7 +51,60 @@ class Served:
         self._generator(load).warm_up(load.concurrency, requests)
 
     def measure(self, load: Load, seconds: float, warm_up: float) -> Cell:
-        return measure(self._generator(load), load.concurrency, seconds, warm_up)
+        """Measure the steady part of perf_analyzer's load by the server's own counters, read ten times a second.
+
+        perf_analyzer's throughput counts its first moments, in which nothing has been answered yet, as time; here they
+        are left out. Latencies are perf_analyzer's (of its whole run).
+
+        Raises:
+            EnsembleError: an error was answered, or nothing within a window of perf_analyzer (a third of the time).
+        """
+        generator = self._generator(load)
+        with http.InferenceServerClient(self.server.http_url) as client, ThreadPoolExecutor(1) as pool:
+            before = read_counters(client, self.model)
+            running = pool.submit(generator.measure, load.concurrency, warm_up + seconds + _SLACK_SECONDS)
+            try:
+                throughput, usage = self._watch(client, running, before.rows, seconds, warm_up)
+            finally:
+                running.exception()  # waits for its end
+            failures = (read_counters(client, self.model) - before).failures
+        if failures:
+            raise EnsembleError(f"{self.model} answered {failures} requests with an error")
+        times = running.result()
+        latency = {"p50": times.p50_ms, "p90": times.p90_ms, "p95": times.p95_ms, "p99": times.p99_ms}
+        return Cell(throughput, latency, usage)
+
+    def _watch(
+        self,
+        client: http.InferenceServerClient,
+        running: Future[ClientTimes],
+        idle: int,
+        seconds: float,
+        warm_up: float,
+    ) -> tuple[float, dict[str, float]]:
+        """Rows per second, and cores by process, from ``warm_up`` seconds after the first answer beyond ``idle``."""
+        while not running.done() and read_counters(client, self.model).rows == idle:
+            time.sleep(_POLL_SECONDS / 5)
+        time.sleep(warm_up)
+        began, before = time.monotonic(), self._processor_time()
+        times: list[float] = []
+        rows = [read_counters(client, self.model).rows]
+        while not running.done() and time.monotonic() - began < seconds:
+            time.sleep(_POLL_SECONDS)
+            if (answered := read_counters(client, self.model).rows) != rows[-1]:
+                rows.append(answered)
+                times.append(time.monotonic())
+        usage = cores(before, self._processor_time(), time.monotonic() - began)
+        if running.done():
+            running.result()  # raises what went wrong
+        if len(times) < _LEAST_CHANGES:
+            raise EnsembleError(f"{self.model} answers too slowly to be measured in {seconds:.1f} s")
+        return rate(times, rows[1:]), usage
+
+    def _processor_time(self) -> dict[str, float]:
+        commands = {pid: command_line(pid).partition(" ")[0] for pid in descendants(os.getpid())}
+        client = sum(seconds_of(pid) for pid, command in commands.items() if command.endswith("/perf_analyzer"))
+        return seconds_by_process(self.server.pid) | {"client": client}
 
     def _generator(self, load: Load) -> LoadGenerator:
         path = self.folder / f"{load.content}-{load.rows}.json"
@@ -51,6 +117,6 @@ class Served:
         """One entry per row: perf_analyzer puts as many consecutive ones into a request as it has rows, if all have one
         shape. Images have no shape of their own, so they are given one."""
         if load.content != IMAGES:
-            return [{"INPUT0": {"content": [text], "shape": [1]}} for text in texts_of(load, self.texts_from)]
+            return [{"INPUT0": {"content": [text], "shape": [1]}} for text in short_texts(self.texts_from)]
         encoded = ((base64.b64encode(image).decode("ascii"), len(image)) for image in images_of(load))
         return [{"INPUT": {"b64": image, "shape": [size]}} for image, size in encoded]

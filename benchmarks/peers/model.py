@@ -1,7 +1,5 @@
 """The model's folder as the peers need it: the files that the build downloaded, and ONNX with the hub's names."""
 
-from __future__ import annotations
-
 import json
 import os
 import warnings
@@ -28,7 +26,7 @@ _SETTINGS: dict[str, object] = {
     },
     "tokenizer_config.json": {"tokenizer_class": "BertTokenizerFast", "do_lower_case": True, "model_max_length": 256},
 }
-"""What sentence-transformers reads beside the weights; the recipe does not need these files."""
+"""Files that sentence-transformers reads beside the weights, and the recipe does not need."""
 
 
 def peers_model(progress: Progress) -> Path:

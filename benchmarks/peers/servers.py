@@ -1,13 +1,11 @@
 """The command line of each peer, and what it is."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.venvs import installed
+from benchmarks.peers.venv import installed
 
 HERE = Path(__file__).parent
 NAME = "minilm"

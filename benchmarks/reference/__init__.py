@@ -1,4 +1,4 @@
-"""What people would use instead of bert_trt: the text ensemble of AWS's multi-model example, written for comparison.
+"""The reference, which people would use instead of bert_trt: the text ensemble of AWS's multi-model example, rewritten.
 
 Same DAG, tensors, weights and engine as ensembles/bert_trt. As in the example: every sentence is padded to 128 tokens
 by transformers' tokenizer; pooling is torch's; no step has dynamic batching; both Python steps run in one conda

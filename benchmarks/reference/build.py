@@ -1,7 +1,5 @@
 """Build the reference's archive: python -m benchmarks.reference.build"""
 
-from __future__ import annotations
-
 import os
 import shutil
 from dataclasses import replace
@@ -51,8 +49,8 @@ def built_reference(progress: Progress) -> Built:
         return {}
 
     inputs = digest([models.sha256, file_digest(environment), file_digest(Path(__file__))])
-    archive, made = store.get_or_make(inputs, f"{NAME}.tar.gz", make)
-    return replace(models, archive=archive.path, repository=repository, sha256=archive.sha256, changed=made)
+    archive, changed = store.get_or_make(inputs, f"{NAME}.tar.gz", make)
+    return replace(models, archive=archive.path, repository=repository, sha256=archive.sha256, changed=changed)
 
 
 def add_environments(environment: Path, repository: Path, destination: Path) -> None:

@@ -4,8 +4,6 @@ conda-pack gets nothing but the prefix: no file is left out. (:mod:`triton_ensem
 project's own environments, would leave out a tenth of it.)
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """The command line; see __init__.py."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -9,12 +7,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import benchmarks.soak
 from benchmarks.contenders.local_endpoint import NAME, running_endpoint
-from benchmarks.process_usage import memory_of
 from benchmarks.soak.models import write_models
 from benchmarks.soak.traffic import Clients, zipf
 from benchmarks.soak.verdict import faults, figures
@@ -24,13 +21,13 @@ from triton_ensembles.progress import Progress
 
 _FLAGS = "--disable-auto-complete-config"
 _SAMPLE_MODELS = (2, 6)  # loaded for the measurement of what one takes
-_SHARE = 10  # the budget is for one in so many
+_SHARE = 10  # the budget is for one in ten
 _REPORT_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is sent to how many ensembles; ``seconds``: the longest that it may take."""
+    """The ensembles, the requests to them, and the most seconds that these may take."""
 
     models: int
     requests: int
@@ -39,15 +36,15 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What was seen: lines for people, what is wrong (no lines: nothing), and every look."""
+class Outcome:
+    """Lines for people, the faults (none: all is well), and every look."""
 
     figures: list[str]
     faults: list[str]
     samples: list[Sample]
 
 
-def soak(folder: Path, plan: Plan, progress: Progress) -> Found:
+def soak(folder: Path, plan: Plan, progress: Progress) -> Outcome:
     progress(f"packing {plan.models} ensembles")
     archives = list(write_models(plan.models, folder / "archives"))
     budget = memory_for(folder, archives[: _SAMPLE_MODELS[1]], plan.models / _SHARE)
@@ -55,48 +52,48 @@ def soak(folder: Path, plan: Plan, progress: Progress) -> Found:
     with running_endpoint(folder, archives, "--memory-budget", str(budget), flags=_FLAGS) as local:
         progress(f"in service with {plan.models} archives")
         watch = Watch(local, NAME)
-        asking = Clients(local, NAME, zipf(plan.models, plan.requests), plan.clients)
+        clients = Clients(local, NAME, zipf(plan.models, plan.requests), plan.clients)
         began = time.monotonic()
-        asking.start()
+        clients.start()
         try:
-            samples = list(_looks(watch, asking, began, plan.seconds, progress))
+            samples = list(_looks(watch, clients, began, plan.seconds, progress))
         finally:
-            asking.stop()
+            clients.stop()
         took = time.monotonic() - began
-    shown = list(figures(asking.traffic, samples, budget, took))
-    return Found(shown, list(faults(asking.traffic, samples, budget, plan.requests)), samples)
+    lines = list(figures(clients.traffic, samples, budget, took))
+    return Outcome(lines, list(faults(clients.traffic, samples, budget, plan.requests)), samples)
 
 
-def _looks(watch: Watch, asking: Clients, began: float, seconds: float, progress: Progress) -> Iterator[Sample]:
+def _looks(watch: Watch, clients: Clients, began: float, seconds: float, progress: Progress) -> Iterator[Sample]:
     """Look until all is answered or the time is over, a hundred times or more."""
     pause, reported = max(0.5, min(10.0, seconds / 360)), 0.0
-    while asking.running and (now := time.monotonic() - began) < seconds:
-        yield (sample := watch.look(asking.traffic.answered))
+    while clients.running and (now := time.monotonic() - began) < seconds:
+        yield (sample := watch.look(clients.traffic.answered))
         if now - reported > _REPORT_SECONDS:
             reported = now
             progress(
-                f"{now:.0f} s: {sample.answered} answers, {asking.traffic.not_ready} not ready, "
-                f"{sum(asking.traffic.failures.values())} failed, {sample.processes['stubs']} stubs, "
+                f"{now:.0f} s: {sample.answered} answers, {clients.traffic.not_ready} not ready, "
+                f"{sum(clients.traffic.failures.values())} failed, {sample.processes['stubs']} stubs, "
                 f"container {sample.container / 2**20:.0f} MiB, load {os.getloadavg()[0]:.1f}"
             )
         time.sleep(pause)
-    yield watch.look(asking.traffic.answered)
+    yield watch.look(clients.traffic.answered)
 
 
 def memory_for(folder: Path, archives: list[Path], models: float) -> int:
-    """Bytes that the container needs for so many of them, from what the first few take."""
+    """Bytes that the container needs for ``models`` of them, by what the first few take."""
     with running_endpoint(folder / "measured", archives, "--memory-budget", "64G", flags=_FLAGS) as local:
-        server = Watch(local, NAME).server
+        watch = Watch(local, NAME)
         runtime = local.client("sagemaker-runtime")
         sizes = []
         for number, path in enumerate(archives, 1):
             body = json.dumps({"inputs": [{"name": "IN", "datatype": "FP32", "shape": [4], "data": [0.0] * 4}]})
             runtime.invoke_endpoint(EndpointName=NAME, TargetModel=path.name, ContentType="application/json", Body=body)
             if number in _SAMPLE_MODELS:
-                sizes.append(memory_of(server).pss)
+                sizes.append(watch.look(number).container)
     few, many = _SAMPLE_MODELS
-    each = (sizes[1] - sizes[0]) / (many - few)
-    return int(sizes[1] + (models - many) * each)
+    model = (sizes[1] - sizes[0]) / (many - few)
+    return int(sizes[1] + (models - many) * model)
 
 
 def main() -> None:
@@ -105,21 +102,18 @@ def main() -> None:
     )
     parser.add_argument("--models", type=int, default=1000, help="how many ensembles (1000)")
     parser.add_argument("--requests", type=int, default=100_000, help="how many requests (100000)")
-    parser.add_argument("--clients", type=int, default=16, help="how many clients ask at the same time (16)")
+    parser.add_argument("--clients", type=int, default=16, help="how many clients call at the same time (16)")
     parser.add_argument("--seconds", type=float, default=3600, help="the longest that it may take (3600)")
-    parser.add_argument("--output", type=Path, help="a file for everything that was measured (JSON)")
     arguments = parser.parse_args()
     plan = Plan(arguments.models, arguments.requests, arguments.clients, arguments.seconds)
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         try:
-            found = soak(Path(folder), plan, lambda line: print(line, flush=True))
+            outcome = soak(Path(folder), plan, lambda line: print(line, flush=True))
         except EnsembleError as error:
             sys.exit(f"error: {error}")
-    for line in found.figures:
+    for line in outcome.figures:
         print(line)
-    if arguments.output:
-        arguments.output.write_text(json.dumps({"samples": [asdict(each) for each in found.samples]}))
-    sys.exit("\n".join(["not as it should be:", *found.faults]) if found.faults else None)
+    sys.exit("\n".join(["not as it should be:", *outcome.faults]) if outcome.faults else None)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,4 @@
-"""Clients with boto3 that ask for models by Zipf's law, try again as AWS's documentation says, and compare answers."""
-
-from __future__ import annotations
+"""Clients with boto3 that call models by Zipf's law, try again as AWS's documentation says, and compare answers."""
 
 import json
 import threading
@@ -23,13 +21,18 @@ _CONTENT = "application/json"
 
 @dataclass
 class Traffic:
-    """What the clients have seen so far; ``latencies`` are of answers, in seconds, with their repetitions."""
+    """The clients' record so far.
+
+    Attributes:
+        latencies: of answers, in seconds, with their repetitions.
+        models: the numbers of those that have answered.
+    """
 
     latencies: list[float] = field(default_factory=list)
     not_ready: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     wrong: int = 0
-    asked: set[int] = field(default_factory=set)
+    models: set[int] = field(default_factory=set)
 
     @property
     def answered(self) -> int:
@@ -41,34 +44,34 @@ def zipf(models: int, requests: int, seed: int = 0) -> np.ndarray[Any, np.dtype[
     weights = np.arange(1, models + 1, dtype=np.float64) ** -EXPONENT
     generator = np.random.default_rng(seed)
     names = generator.permutation(models)  # otherwise the popular ones would be those that were uploaded first
-    found: np.ndarray[Any, np.dtype[np.int64]] = names[generator.choice(models, requests, p=weights / weights.sum())]
-    return found
+    drawn: np.ndarray[Any, np.dtype[np.int64]] = names[generator.choice(models, requests, p=weights / weights.sum())]
+    return drawn
 
 
 class Clients:
     """``count`` threads, each with a client of its own; they share the requests, in order."""
 
-    def __init__(self, local: LocalEndpoint, endpoint: str, asked: np.ndarray[Any, np.dtype[np.int64]], count: int):
+    def __init__(self, local: LocalEndpoint, endpoint: str, models: np.ndarray[Any, np.dtype[np.int64]], count: int):
         self.traffic = Traffic()
         self._local, self._endpoint = local, endpoint
-        self._models = iter(asked.tolist())
+        self._models = iter(models.tolist())
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(count)]
 
     @property
     def running(self) -> bool:
-        return any(each.is_alive() for each in self._threads)
+        return any(thread.is_alive() for thread in self._threads)
 
     def start(self) -> None:
-        for each in self._threads:
-            each.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         """Let running requests end."""
         self._stop.set()
-        for each in self._threads:
-            each.join()
+        for thread in self._threads:
+            thread.join()
 
     def _run(self) -> None:
         # "standard" tries throttling and errors of the server again, but not ModelNotReadyException: that is up to us
@@ -80,9 +83,9 @@ class Clients:
             if number is None:
                 return
             sent += 1
-            self._ask(runtime, number, float(sent))
+            self._invoke(runtime, number, float(sent))
 
-    def _ask(self, runtime: Any, number: int, value: float) -> None:
+    def _invoke(self, runtime: Any, number: int, value: float) -> None:
         began = time.monotonic()
         try:
             answer = self._answer(runtime, number, value)
@@ -94,7 +97,7 @@ class Clients:
             return
         with self._lock:
             self.traffic.latencies.append(time.monotonic() - began)
-            self.traffic.asked.add(number)
+            self.traffic.models.add(number)
             self.traffic.wrong += answer != [value + number] * VALUES
 
     def _answer(self, runtime: Any, number: int, value: float) -> list[float]:
@@ -102,13 +105,13 @@ class Clients:
         request = {
             "EndpointName": self._endpoint,
             "TargetModel": f"{name_of(number)}.tar.gz",
-            "ContentType": "application/json",
+            "ContentType": _CONTENT,
             "Body": json.dumps({"inputs": [tensor]}),
         }
         pause = 0.5
         while True:
             try:
-                found: list[float] = json.loads(runtime.invoke_endpoint(**request)["Body"].read())["outputs"][0]["data"]
+                body = json.loads(runtime.invoke_endpoint(**request)["Body"].read())
             except ClientError as error:
                 if error.response["Error"]["Code"] != _NOT_READY or self._stop.is_set():
                     raise
@@ -117,4 +120,5 @@ class Clients:
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
             else:
-                return found
+                values: list[float] = body["outputs"][0]["data"]
+                return values

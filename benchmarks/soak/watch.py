@@ -1,30 +1,28 @@
-"""What the endpoint takes all the while: memory, open files, threads, processes; and how long its other APIs take."""
-
-from __future__ import annotations
+"""Looks at a running endpoint: memory, open files, threads, processes, and how long its other APIs take."""
 
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.process_usage import memory_of
 from triton_ensembles.endpoint.local import LocalEndpoint
-from triton_ensembles.processes import command_line, descendants
+from triton_ensembles.processes import command_line, descendants, memory_parts
 
 ROLES = ("platform", "s3", "tritonserver", "stubs")
+_CONTAINER = ("tritonserver", "stubs")
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One look: ``seconds`` since the beginning; by role, how much there is.
+    """One look, ``seconds`` since the beginning; the mappings are by role, but for ``calls``, seconds by API.
 
     Attributes:
         server: process id of tritonserver, 0 while there is none.
         container: bytes (PSS) of tritonserver and its stubs, which is what the budget is for.
-        resident: bytes that belong to processes of a role alone (anonymous memory).
+        resident: bytes that no file backs (anonymous memory).
     """
 
     seconds: float
@@ -53,38 +51,34 @@ class Watch:
         }
 
     def look(self, answered: int) -> Sample:
-        roles, server = self._roles(), self.server
+        roles = self._roles()
+        memory = {role: memory_parts(pids) for role, pids in roles.items()}
         return Sample(
             seconds=time.monotonic() - self._began,
             answered=answered,
-            server=server,
-            container=memory_of(server).pss if server else 0,
-            resident={role: sum(map(_anonymous, pids)) for role, pids in roles.items()},
-            files={role: sum(_count(pid, "fd") for pid in pids) for role, pids in roles.items()},
-            threads={role: sum(_count(pid, "task") for pid in pids) for role, pids in roles.items()},
+            server=next(iter(roles["tritonserver"]), 0),
+            container=sum(sum(memory[role]) for role in _CONTAINER),
+            resident={role: anonymous for role, (anonymous, _) in memory.items()},
+            files={role: _count(pids, "fd") for role, pids in roles.items()},
+            threads={role: _count(pids, "task") for role, pids in roles.items()},
             processes={role: len(pids) for role, pids in roles.items()},
-            calls={name: _timed(call) for name, call in self._calls.items()},
+            calls={name: _seconds(call) for name, call in self._calls.items()},
         )
 
-    @property
-    def server(self) -> int:
-        """The process id of its tritonserver, 0 while there is none."""
-        servers = [pid for pid in descendants(self._local.pid) if "/tritonserver" in _program(pid)]
-        return max(servers, key=lambda pid: len(descendants(pid)), default=0)  # a stub has its program, too, at first
-
     def _roles(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {role: [] for role in ROLES}
+        """The process ids by role."""
+        roles: dict[str, list[int]] = {role: [] for role in ROLES}
         for pid in (self._local.pid, *descendants(self._local.pid)):
-            program = command_line(pid)
-            if " -m triton_ensembles endpoint " in program:  # with the keeper that ends what it leaves behind
-                found["platform"].append(pid)
-            elif "endpoint.s3.serve" in program:
-                found["s3"].append(pid)
-            elif "/tritonserver" in _program(pid):
-                found["tritonserver"].append(pid)
-            elif program:
-                found["stubs"].append(pid)
-        return found
+            command = command_line(pid)
+            if " -m triton_ensembles endpoint " in command:  # with the keeper that ends what it leaves behind
+                roles["platform"].append(pid)
+            elif ".serve" in command:  # the process that serves S3
+                roles["s3"].append(pid)
+            elif "/tritonserver" in command.partition(" ")[0] and not roles["tritonserver"]:
+                roles["tritonserver"].append(pid)
+            elif command:
+                roles["stubs"].append(pid)  # at first with the program of the tritonserver that started it
+        return roles
 
     def _get(self, path: str) -> bytes:
         with urllib.request.urlopen(self._local.url + path) as answer:
@@ -92,25 +86,16 @@ class Watch:
             return body
 
 
-def _program(pid: int) -> str:
-    return command_line(pid).partition(" ")[0]
+def _count(pids: Sequence[int], folder: str) -> int:
+    """The entries of /proc/PID/FOLDER of all these processes; those that have ended have none."""
+    entries = 0
+    for pid in pids:
+        with suppress(OSError):
+            entries += sum(1 for _ in Path(f"/proc/{pid}/{folder}").iterdir())
+    return entries
 
 
-def _count(pid: int, what: str) -> int:
-    with suppress(OSError):  # it has ended
-        return sum(1 for _ in Path(f"/proc/{pid}/{what}").iterdir())
-    return 0
-
-
-def _anonymous(pid: int) -> int:
-    with suppress(OSError):
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("RssAnon:"):
-                return int(line.split()[1]) * 1024
-    return 0
-
-
-def _timed(call: Callable[[], Any]) -> float:
+def _seconds(call: Callable[[], Any]) -> float:
     began = time.monotonic()
     call()
     return time.monotonic() - began

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.answers import lowest_cosine
 from benchmarks.cells import percentiles, rate
 from benchmarks.contenders.contender import ALL_CORES, FUSED, ONE_THREAD, PEER_NAMES
+from benchmarks.examples import lowest_cosine
 from benchmarks.parts import BATCH, BATCHES, ONE
 from benchmarks.results import joined, ratio_of, read_parts, read_results
 from benchmarks.tables import Table
@@ -30,8 +30,8 @@ def test_a_ratio_is_the_median_of_rounds_that_have_both() -> None:
 def test_the_best_has_the_highest_median() -> None:
     batch = BATCHES[BATCH]
     results = run_of({(ALL_CORES, batch): [100, 1, 90], (ONE_THREAD, batch): [95, 96, 97]})
-    assert results.best([ALL_CORES, ONE_THREAD], [batch]) == {1: 95, 2: 96, 3: 97}
-    assert results.best(PEER_NAMES, [batch]) == {}
+    assert results.best([ALL_CORES, ONE_THREAD], batch) == {1: 95, 2: 96, 3: 97}
+    assert results.best(PEER_NAMES, batch) == {}
 
 
 def test_bursts_do_not_round_a_rate() -> None:

@@ -1,4 +1,4 @@
-"""What the parts measure in real servers: cold starts, memory, sizes, and the echo."""
+"""What the parts measure in real servers: cold starts, memory, and the echo."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ import numpy as np
 import pytest
 import tritonclient.http as http
 
-from benchmarks import cold, gateway, memory
-from benchmarks.cold_start import ColdStart, cold_start
-from benchmarks.contenders.contender import AWS_GATEWAY, DRAWN, FUSED, GATEWAY, REFERENCE
+from benchmarks import cold, memory
+from benchmarks.cold import ColdStart, cold_start
+from benchmarks.contenders.contender import DRAWN, FUSED
 from benchmarks.echo import write_echo
-from benchmarks.gateway import Start
-from benchmarks.memory import ONE_INSTANCE, GrowthPoint, grow
-from benchmarks.process_usage import Memory
-from benchmarks.sizes import size_without_weights
+from benchmarks.memory import GrowthPoint, grow
 from tests.endpoint.hosting.archives import ensemble, model, packed
-from triton_ensembles.building.built import Built
 from triton_ensembles.deploy.payload import Payload, binary
 from triton_ensembles.triton.server import TritonServer
 
@@ -44,76 +40,27 @@ def test_a_cold_start_has_its_times_and_what_the_unload_leaves(
     initialize: str, left: int, payload: Payload, tmp_path: Path
 ) -> None:
     """Otherwise the page has gaps, or says that nothing is left where a model fills the disk."""
-    cold = cold_start(archive(tmp_path / "pair.tar.gz", initialize=initialize), payload)
-    assert min(cold.extract, cold.load, cold.first, cold.processor) > 0
-    assert cold.total == pytest.approx(cold.extract + cold.load + cold.first)
-    assert cold.left == left
+    start = cold_start(archive(tmp_path / "pair.tar.gz", initialize=initialize), payload)
+    assert min(start.extract, start.load, start.first, start.processor) > 0
+    assert start.total == pytest.approx(start.extract + start.load + start.first)
+    assert start.left == left
 
 
-def test_clones_load_and_answer_in_one_server(
-    payload: Payload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(memory, "TURNS", 2)
-    one, two = grow(archive(tmp_path / "pair.tar.gz"), [payload], (1, 2), rounds=2, seconds=0.5)
-    assert (one.loaded, two.loaded) == (1, 2)
-    assert two.memory.pss > one.memory.pss > one.memory.anonymous > 0
-    assert one.varied.pss > one.memory.pss / 2
-    assert (one.one, one.turns) == ({}, {})
-    assert min([*two.one.values(), *two.turns.values()]) > 0
-    assert len(two.one) == len(two.turns) == 2
+def test_clones_load_and_answer_in_one_server(payload: Payload, tmp_path: Path) -> None:
+    single, pair = grow(archive(tmp_path / "pair.tar.gz"), [payload], (1, 2))
+    assert (single.loaded, pair.loaded) == (1, 2)
+    assert pair.memory > single.memory > _MIB
+    assert min(single.load, pair.load) > 0
 
 
-def test_figures_of_memory_are_of_each_ensemble() -> None:
-    """Otherwise 64 ensembles are compared with what one may take."""
-
-    def point(loaded: int, mib: int, one: float = 0, turns: float = 0) -> GrowthPoint:
-        memory, rates = Memory(mib * _MIB, _MIB, 0), [{1: rate} if rate else {} for rate in (one, turns)]
-        return GrowthPoint(loaded, 1.0, memory, memory, *rates)
-
-    grown = {
-        FUSED: [point(1, 230)],
-        ONE_INSTANCE: [point(1, 150), point(16, 1600, 200, 120), point(64, 5120)],
-        DRAWN: [point(1, 300), point(16, 4000, 100, 52)],
-    }
-    expected = {"memory_fused_1": 150, "memory_fused_2": 230, "memory_drawn": 300, "memory_16": 100, "memory_64": 80}
-    assert memory.figures(grown) == pytest.approx(expected | {"turns_fused": 0.6, "turns_drawn": 0.52})
-    for table in (memory.memory_table(grown), memory.turns_table(grown)):
-        assert {len(row) for row in table.rows} == {len(table.header)}
-
-
-def test_starts_of_the_gateways_are_compared_within_a_round() -> None:
-    def start(seconds: float, mib: int) -> Start:
-        return Start(seconds, 1, Memory(mib * _MIB, _MIB, 0), Memory(mib * _MIB // 2, _MIB, 0))
-
-    rounds = {AWS_GATEWAY: [start(10, 1000), start(20, 1000)], GATEWAY: [start(5, 500), start(10, 500)]}
-    expected = {"gateway_memory": 0.5, "gateway_memory_reach": 0.5, "gateway_start": 0.5}
-    assert gateway.figures(rounds) == pytest.approx(expected)
-    table = gateway.starts_table(rounds)
-    assert [row[3:] for row in table.rows] == [["1000", "1", "500", "500"], ["500", "1", "250", "250"]]
-    assert {len(row) for row in table.rows} == {len(table.header)}
-    assert gateway.figures({GATEWAY: rounds[GATEWAY]}) == {}
-
-
-def test_cold_starts_are_compared_within_a_round() -> None:
-    def took(seconds: float, left: int = 0) -> ColdStart:
-        return ColdStart(seconds, 0, 0, 1, left)
-
-    rounds = {
-        FUSED: [took(1), took(2), took(4)],
-        DRAWN: [took(2), took(4), took(8, left=3_000)],
-        cold.BEFORE: [took(4), took(8), took(8)],
-        REFERENCE: [took(20), took(40), took(20)],
-    }
-    expected = {"cold_fused": 0.25, "cold_drawn": 0.5, "cold_reference": 10, "left_fused": 0, "left_drawn": 3}
-    assert cold.figures(rounds) == pytest.approx(expected)
-    assert {len(row) for row in cold.table(rounds).rows} == {len(cold.table(rounds).header)}
-
-
-def test_an_archive_without_its_weights_is_smaller_by_them(built: dict[str, Built]) -> None:
-    """Also by the mapped ones, which are another file than the graph."""
-    each = built["bert_trt"]
-    weights = sum(path.stat().st_size for path in each.repository.glob("*.bert-trt/1/model.*"))
-    assert each.archive.stat().st_size - size_without_weights(each.repository) == pytest.approx(weights, rel=0.1)
+def test_tables_of_memory_and_of_cold_starts_are_whole() -> None:
+    points = [GrowthPoint(1, 0.4, 150 * _MIB), GrowthPoint(64, 0.4, 5120 * _MIB)]
+    table = memory.memory_table({FUSED: points})
+    assert [row[1:3] for row in table.rows] == [["1", "150"], ["64", "80"]]
+    starts = cold.table({DRAWN: [ColdStart(1, 2, 3, 4, 5_000_000), ColdStart(1, 2, 5, 4, 0)]}, {DRAWN: 160_000_000})
+    assert starts.rows == [[DRAWN, "1.00", "2.00", "4.00", "7.00", "4.00", "2.50", "160"]]
+    assert {len(row) for row in (*table.rows, table.header)} == {4}
+    assert len(starts.header) == 8
 
 
 def test_the_echo_answers_as_many_bytes_as_the_ensemble(tmp_path: Path) -> None:

@@ -119,9 +119,9 @@ def test_the_table_has_one_account_for_each_region_and_release() -> None:
     assert all(releases()[release].sagemaker == "yes" for release in regions), "the two tables contradict each other"
 
 
-def test_the_page_on_cpu_instances_divides_memory_by_price() -> None:
+def test_the_page_of_targets_divides_memory_by_price() -> None:
     """People choose by this column; and the default for fused archives is one of its rows."""
-    page = (ROOT / "docs" / "cpu.md").read_text()
+    page = (ROOT / "docs" / "targets.md").read_text()
     rows = re.findall(r"^\| (ml\.\S+).*? \| \d+ \| (\d+) \| ([\d.]+) \| (\d+) \|$", page, re.MULTILINE)
     assert DEFAULTS["fused"].instance in [name for name, *_ in rows]
     assert [int(ratio) for *_, ratio in rows] == [round(int(size) / float(price)) for _, size, price, _ in rows]

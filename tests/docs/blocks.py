@@ -9,7 +9,7 @@ from pathlib import Path
 from checkout import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
-_INLINE = re.compile(r"`((?:\./)?build\.py|make) ([^`\n]+)`")
+_INLINE = re.compile(r"`((?:\./)?build\.py|triton-ensembles|make) ([^`\n]+)`")
 _FENCE = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -34,6 +34,6 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def inline_commands(page: Path) -> list[tuple[str, list[str]]]:
-    """The calls of make and build.py that stand in the text of a page: the program and its words."""
+    """The calls of make and of the command line that stand in the text of a page: the program and its words."""
     text = _FENCE.sub("", page.read_text(encoding="utf-8"))
     return [(found[1].removeprefix("./"), found[2].split()) for found in _INLINE.finditer(text)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from tests.running import running
 from triton_ensembles.triton.ports import Ports
 
 README = ROOT / "README.md"
-# What the README calls ./build.py, for a project elsewhere.
+# The command that the README means, for a project elsewhere.
 LAUNCHER = f'#!/bin/sh\nexec "{ROOT}/.venv/bin/python" "{ROOT}/build.py" --project . "$@"\n'
 
 
@@ -24,7 +25,8 @@ LAUNCHER = f'#!/bin/sh\nexec "{ROOT}/.venv/bin/python" "{ROOT}/build.py" --proje
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     (folder / "ensembles").mkdir()
-    launcher = folder / "build.py"
+    launcher = folder / "bin" / "triton-ensembles"
+    launcher.parent.mkdir()
     launcher.write_text(LAUNCHER)
     launcher.chmod(0o755)
     return folder
@@ -42,10 +44,10 @@ def blocks(kind: str) -> list[tuple[Block, str]]:
 
 def shell(script: str, folder: Path) -> str:
     """What a shell prints for the script, errors included."""
-    done = subprocess.run(
-        ["bash", "-u", "-c", script], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    return done.stdout
+    environment = os.environ | {"PATH": f"{folder}/bin:{os.environ['PATH']}"}
+    command = ["bash", "-u", "-c", script]
+    output, errors = subprocess.PIPE, subprocess.STDOUT
+    return subprocess.run(command, cwd=folder, env=environment, stdout=output, stderr=errors, text=True).stdout
 
 
 def test_the_smallest_ensemble_is_built_served_asked_and_checked(project: Path) -> None:
@@ -57,7 +59,9 @@ def test_the_smallest_ensemble_is_built_served_asked_and_checked(project: Path) 
     with contextlib.ExitStack() as ended:
         ports = ended.enter_context(Ports.reserved())
         options = [f"--{name}-port={getattr(ports, name)}" for name in ("http", "grpc", "metrics")]
-        process = ended.enter_context(running(*command.split(), *options, cwd=project, stderr=subprocess.STDOUT))
+        process = ended.enter_context(
+            running(*f"{project}/bin/{command}".split(), *options, cwd=project, stderr=subprocess.STDOUT)
+        )
         assert process.stdout is not None
         printed = []
         for line in process.stdout:

@@ -19,8 +19,8 @@ from typing import Any
 
 import aiohttp
 
-from benchmarks.debian import unpacked
 from checkout import ROOT
+from tests.endpoint.debian import unpacked
 from triton_ensembles.programs import output_of
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")

@@ -20,6 +20,6 @@ DEFAULTS = {
     "cpu": Default("", "ml.c5.xlarge"),
     # The newest release in accounts.csv whose image still has the TensorFlow backend (triton/releases.csv).
     "gpu": Default("24.09", "ml.g4dn.xlarge"),
-    # Every loaded model takes memory, also when it is rarely called: docs/cpu.md has the GiB per dollar.
+    # Every loaded model takes memory, also when it is rarely called: docs/targets.md has the GiB per dollar.
     "fused": Default("", "ml.m5.xlarge"),
 }
