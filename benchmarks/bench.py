@@ -5,7 +5,7 @@
     python -m benchmarks.bench --only images --contenders limit fused --rounds 1
 
 Parts: one, many, batch, mix (sentences) and images, each with all contenders of its loads; memory; cold; size; bounds;
-cli; gateway.
+cli.
 In the first five, all servers stay up. For one load after the other, every contender is measured; all of that is one
 round. Client and servers share the cores: their processor time is in the results.
 
@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks import bounds, cli, cold, gateway, memory, sizes
+from benchmarks import bounds, cli, cold, memory, sizes
 from benchmarks.cells import Cell, Measurement
 from benchmarks.contenders.contender import Contender
 from benchmarks.contest import GROUPS, Contest
@@ -49,7 +49,6 @@ OTHERS: Mapping[str, Callable[[Results, int, Progress], None]] = {
     "size": sizes.measure,
     "bounds": bounds.measure,
     "cli": cli.measure,
-    "gateway": gateway.measure,
 }
 ALL_PARTS = (*PARTS, *OTHERS)
 

@@ -39,7 +39,6 @@ SLOW = (
     "endpoint/hosting/test_loads_beside_each_other.py",
     "endpoint/hosting/test_model_processes.py",
     "endpoint/test_page.py",
-    "ensembles/test_gateway_benchmark.py",
     "ensembles/test_gateway_ensembles.py",
     "ensembles/test_resnet_pytorch.py",
     "ensembles/test_sagemaker.py",

@@ -70,5 +70,5 @@ def test_a_part_alone_does_not_replace_the_page_of_all(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.page", "--reports", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1 and PAGE.read_bytes() == before
-    assert ": many, batch, mix, images, memory, cold, size, bounds, cli, gateway not measured, so " in done.stderr
+    assert ": many, batch, mix, images, memory, cold, size, bounds, cli not measured, so " in done.stderr
     assert done.stderr.endswith("; make bench, or --output FILE for a page of what there is\n")

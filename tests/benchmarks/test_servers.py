@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 import tritonclient.http as http
 
-from benchmarks import cold, gateway, memory
+from benchmarks import cold, memory
 from benchmarks.cold_start import ColdStart, cold_start
-from benchmarks.contenders.contender import AWS_GATEWAY, DRAWN, FUSED, GATEWAY, REFERENCE
+from benchmarks.contenders.contender import DRAWN, FUSED, REFERENCE
 from benchmarks.echo import write_echo
-from benchmarks.gateway import Start
 from benchmarks.memory import ONE_INSTANCE, GrowthPoint, grow
 from benchmarks.process_usage import Memory
 from benchmarks.sizes import size_without_weights
@@ -79,19 +78,6 @@ def test_figures_of_memory_are_of_each_ensemble() -> None:
     assert memory.figures(grown) == pytest.approx(expected | {"turns_fused": 0.6, "turns_drawn": 0.52})
     for table in (memory.memory_table(grown), memory.turns_table(grown)):
         assert {len(row) for row in table.rows} == {len(table.header)}
-
-
-def test_starts_of_the_gateways_are_compared_within_a_round() -> None:
-    def start(seconds: float, mib: int) -> Start:
-        return Start(seconds, 1, Memory(mib * _MIB, _MIB, 0), Memory(mib * _MIB // 2, _MIB, 0))
-
-    rounds = {AWS_GATEWAY: [start(10, 1000), start(20, 1000)], GATEWAY: [start(5, 500), start(10, 500)]}
-    expected = {"gateway_memory": 0.5, "gateway_memory_reach": 0.5, "gateway_start": 0.5}
-    assert gateway.figures(rounds) == pytest.approx(expected)
-    table = gateway.starts_table(rounds)
-    assert [row[3:] for row in table.rows] == [["1000", "1", "500", "500"], ["500", "1", "250", "250"]]
-    assert {len(row) for row in table.rows} == {len(table.header)}
-    assert gateway.figures({GATEWAY: rounds[GATEWAY]}) == {}
 
 
 def test_cold_starts_are_compared_within_a_round() -> None:

@@ -132,7 +132,7 @@ def test_a_container_that_is_killed_is_replaced_and_only_what_was_under_way_fail
     ended = "the gateway's container ended by " + ("exiting" if killed == "tritonserver" else "signal 9")
     with urllib.request.urlopen(local.url) as page:
         assert ended in page.read().decode().replace("&#39;", "'")
-    assert killed == "gateway" or "tritonserver ended by itself with signal 9" in log_of(NAME).read_text()
+    assert killed == "gateway" or "tritonserver ended on its own with signal 9" in log_of(NAME).read_text()
 
 
 def failures(local: LocalEndpoint) -> float:

@@ -38,7 +38,7 @@ from triton_ensembles.artifacts.yolo_onnx import fill as fill_yolox
 from triton_ensembles.artifacts.yolox import Yolox
 from triton_ensembles.building.build import build
 from triton_ensembles.building.built import Built, choose
-from triton_ensembles.building.gateway import ensembles_of, stage_gateway
+from triton_ensembles.building.gateway_repository import ensembles_of, stage_gateway
 from triton_ensembles.building.places import Places
 from triton_ensembles.building.plan import plan_build
 from triton_ensembles.errors import EnsembleError

@@ -6,7 +6,7 @@ import click
 
 from triton_ensembles.archive.manifest import python_of
 from triton_ensembles.archive.write import write_archive
-from triton_ensembles.building.gateway import NAME, ensembles_of, stage_gateway
+from triton_ensembles.building.gateway_repository import NAME, ensembles_of, stage_gateway
 from triton_ensembles.commands import options, output
 from triton_ensembles.commands.builds import build_all
 from triton_ensembles.commands.serve import wait

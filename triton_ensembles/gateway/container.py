@@ -1,4 +1,4 @@
-"""What the container runs: Triton as a child, and the gateway's server. It ends when one of them does.
+"""The container's processes: Triton as a child, and the gateway's server. They end together.
 
 SageMaker replaces a container that ends, and not one whose Triton has died unnoticed.
 """
@@ -11,25 +11,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import click
-import uvicorn
 import uvloop
+from aiohttp import web
 
 from triton_ensembles.gateway.application import Gateway
-from triton_ensembles.gateway.http1 import Http1
 from triton_ensembles.gateway.table import Table
 from triton_ensembles.gateway.triton import Triton
 from triton_ensembles.processes import die_with_parent
 
 _TRITON_SECONDS = 30.0  # that Triton may take to end
-_IDLE_SECONDS = (
-    75  # that a connection stays open without a request: longer than clients keep theirs, so none meets its end
-)
-_DRAIN_SECONDS = 60  # that requests under way may take at SIGTERM: as long as SageMaker waits for any
+_DRAIN_SECONDS = 60.0  # that requests under way may take at SIGTERM: as long as SageMaker waits for any
+# Longer than clients keep a connection that has no request, so that none sends one just as it is closed.
+_IDLE_SECONDS = 75.0
+_UNREAD_SECONDS = 2.0  # that a client may go on sending a body which has been refused
 
 
 @dataclass(frozen=True)
 class Container:
-    """Where it listens, and the Triton that it starts.
+    """The addresses of the gateway, and the Triton that it starts.
 
     Args:
         table: the models.
@@ -52,43 +51,37 @@ class Container:
         uvloop.run(self._run())
 
     async def _run(self) -> None:
+        stopping = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: None)  # uvicorn raises the signal once more when it has drained
-        listening = _listen(self.host, self.port)
+            asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+        listening = socket.create_server((self.host, self.port), backlog=1024)
         process = await asyncio.create_subprocess_exec(*self.tritonserver, preexec_fn=die_with_parent(adopt=True))
-        triton = Triton(self.grpc_url, self.http_url)
-        server = uvicorn.Server(
-            uvicorn.Config(
-                Gateway(self.table, triton),
-                http=Http1,
-                lifespan="off",
-                ws="none",
-                proxy_headers=False,
-                log_level="warning",
-                access_log=False,
-                timeout_keep_alive=_IDLE_SECONDS,
-                timeout_graceful_shutdown=_DRAIN_SECONDS,
-            )
-        )
         watching = asyncio.create_task(_end_with(process))
+        triton = Triton(self.grpc_url, self.http_url)
+        runner = web.AppRunner(
+            Gateway(self.table, triton).application,
+            handler_cancellation=True,
+            auto_decompress=False,
+            access_log=None,
+            keepalive_timeout=_IDLE_SECONDS,
+            lingering_time=_UNREAD_SECONDS,
+            shutdown_timeout=_DRAIN_SECONDS,
+        )
         try:
-            await server.serve([listening])
+            await runner.setup()
+            await web.SockSite(runner, listening, backlog=1024).start()
+            await stopping.wait()
         finally:
+            await runner.cleanup()  # when the requests under way have been answered
             watching.cancel()
             await triton.close()
             await _end(process)
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    made = socket.create_server((host, port), backlog=1024)
-    made.setblocking(False)
-    return made
-
-
 async def _end_with(process: asyncio.subprocess.Process) -> None:
     status = await process.wait()
-    how = f"signal {-status}" if status < 0 else f"status {status}"
-    click.echo(f"error: tritonserver ended by itself with {how}, so the container ends", err=True)
+    cause = f"signal {-status}" if status < 0 else f"status {status}"
+    click.echo(f"error: tritonserver ended on its own with {cause}, so the container ends", err=True)
     os._exit(1)  # at once: until the container has ended, the platform sends requests that nobody can answer
 
 

@@ -11,8 +11,8 @@ import pybase64
 from tritonclient.grpc import service_pb2 as kserve
 from tritonclient.utils import deserialize_bytes_tensor, serialize_byte_tensor, triton_to_np_dtype
 
-from triton_ensembles.gateway.asked import Fields, Raw
 from triton_ensembles.gateway.errors import Refused
+from triton_ensembles.gateway.invocation import Fields, Raw
 from triton_ensembles.gateway.table import Form, Input, Model
 
 
