@@ -5,14 +5,12 @@ computes on for a client that has gone. Bodies of KServe v2 pass through over HT
 """
 
 import asyncio
-from typing import Any
 
 import aiohttp
-import grpc
-import grpc.aio
 from pydantic_core import from_json
-from tritonclient.grpc import service_pb2 as kserve
-from tritonclient.grpc.service_pb2_grpc import GRPCInferenceServiceStub
+from tritonclient.grpc import InferInput, InferRequestedOutput, InferResult
+from tritonclient.grpc.aio import InferenceServerClient
+from tritonclient.utils import InferenceServerException
 
 from triton_ensembles.gateway.errors import Refused
 from triton_ensembles.gateway.invocation import BINARY, KServe
@@ -24,13 +22,15 @@ _LOST_SECONDS = 5.0  # that a request waits when Triton is gone: the container e
 _CHANNEL = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
+    ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.enable_http_proxy", 0),
 )
+_UNAVAILABLE = "StatusCode.UNAVAILABLE"
 _STATUS = {
-    grpc.StatusCode.INVALID_ARGUMENT: 400,
-    grpc.StatusCode.NOT_FOUND: 503,  # the table names it, so it is Triton that lacks it
-    grpc.StatusCode.UNAVAILABLE: 503,
-    grpc.StatusCode.RESOURCE_EXHAUSTED: 503,
+    "StatusCode.INVALID_ARGUMENT": 400,
+    "StatusCode.NOT_FOUND": 503,  # the table names it, so it is Triton that lacks it
+    "StatusCode.RESOURCE_EXHAUSTED": 503,
+    _UNAVAILABLE: 503,
 }
 
 
@@ -46,8 +46,7 @@ class Triton:
 
     def __init__(self, grpc_url: str, http_url: str) -> None:
         self._signatures: dict[Model, Signature] = {}
-        self._channel = grpc.aio.insecure_channel(grpc_url, options=_CHANNEL)
-        self._stub = GRPCInferenceServiceStub(self._channel)
+        self._client = InferenceServerClient(grpc_url, channel_args=_CHANNEL)
         self._session = aiohttp.ClientSession(
             f"http://{http_url}",
             connector=aiohttp.TCPConnector(limit=0),
@@ -57,7 +56,7 @@ class Triton:
         )
 
     async def ready(self, model: Model) -> bool:
-        """Whether Triton answers inference requests for the model."""
+        """Whether Triton answers inference requests for the model, also over HTTP, which begins to listen last."""
         return await self._succeeds(f"{_path(model)}/ready")
 
     async def signature(self, model: Model) -> Signature:
@@ -68,12 +67,16 @@ class Triton:
         """
         if signature := self._signatures.get(model):
             return signature
-        metadata = await self._describe(model, _path(model))
-        config = await self._describe(model, f"{_path(model)}/config")
-        batches = config["max_batch_size"] > 0
+        try:
+            metadata = await self._client.get_model_metadata(model.served, model.model_version)
+            config = await self._client.get_model_config(model.served, model.model_version)
+        except InferenceServerException as error:
+            await self._wait_if_lost(error)
+            raise Refused(503, f"{model} is not ready: {error.message()}") from None
+        batches = config.config.max_batch_size > 0
         inputs, outputs = (
-            {tensor["name"]: Tensor(tensor["datatype"], tuple(tensor["shape"]), batches) for tensor in metadata[key]}
-            for key in ("inputs", "outputs")
+            {tensor.name: Tensor(tensor.datatype, tuple(tensor.shape), batches) for tensor in tensors}
+            for tensors in (metadata.inputs, metadata.outputs)
         )
         signature = Signature(inputs, outputs)
         if fault := misfit(model, signature):
@@ -81,22 +84,22 @@ class Triton:
         self._signatures[model] = signature
         return signature
 
-    async def infer(self, model: Model, request: kserve.ModelInferRequest) -> kserve.ModelInferResponse:
+    async def infer(self, model: Model, inputs: list[InferInput]) -> InferResult:
         """The response to one request; when this is canceled, the request is canceled at Triton.
 
         Raises:
             Refused: with Triton's own message: 400, 503 or 500.
         """
+        outputs = [InferRequestedOutput(name) for name in model.outputs]
         try:
-            return await self._stub.ModelInfer(request)
-        except grpc.aio.AioRpcError as error:
-            if error.code() is grpc.StatusCode.UNAVAILABLE and not await self._succeeds("/v2/health/live"):
-                await asyncio.sleep(_LOST_SECONDS)
-            status, subject = _STATUS.get(error.code(), 500), str(model)
+            return await self._client.infer(model.served, inputs, model.model_version, outputs)
+        except InferenceServerException as error:
+            await self._wait_if_lost(error)
+            status, subject = _STATUS.get(error.status(), 500), str(model)
             if status == 400 and len(model.inputs) == 1:
                 (source,) = model.inputs.values()
                 subject = f"payload.{source.field} cannot be used by {model}"
-            raise Refused(status, f"{subject}: {error.details()}") from None
+            raise Refused(status, f"{subject}: {error.message()}") from None
 
     async def forward(self, model: Model, body: KServe) -> tuple[bytes, str]:
         """The body and the media type of Triton's answer to a body of KServe v2, which is sent as it is.
@@ -120,19 +123,13 @@ class Triton:
         return content, response.headers.get("Content-Type", "application/json")
 
     async def close(self) -> None:
-        await self._channel.close()
+        await self._client.close()
         await self._session.close()
 
-    async def _describe(self, model: Model, path: str) -> Any:
-        try:
-            async with self._session.get(path) as response:
-                content = await response.read()
-        except aiohttp.ClientError as error:
+    async def _wait_if_lost(self, error: InferenceServerException) -> None:
+        """Models that are not ready are unavailable as a server that is gone is."""
+        if error.status() == _UNAVAILABLE and not await self._succeeds("/v2/health/live"):
             await asyncio.sleep(_LOST_SECONDS)
-            raise Refused(503, f"{model} is not ready: {error}") from None
-        if not response.ok:
-            raise Refused(503, f"{model} is not ready: {_message(content)}")
-        return from_json(content)
 
     async def _succeeds(self, path: str) -> bool:
         try:
