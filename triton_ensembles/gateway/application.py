@@ -28,7 +28,7 @@ class Gateway:
     def __init__(self, table: Table, triton: Triton) -> None:
         self._table, self._triton, self._metrics = table, triton, Metrics(table)
         self.application = web.Application(middlewares=[_as_json], client_max_size=table.largest_body)
-        self.application.router.add_post("/invocations", self._invocations, expect_handler=self._continue)
+        self.application.router.add_post("/invocations", self._invocations, expect_handler=_continue)
         self.application.router.add_get("/ping", self._ping)
         self.application.router.add_get("/metrics", self._scrape)
 
@@ -55,13 +55,6 @@ class Gateway:
     async def _scrape(self, _request: web.Request) -> web.Response:
         return _response(200, self._metrics.text(), CONTENT_TYPE_LATEST)
 
-    async def _continue(self, request: web.Request) -> web.Response | None:
-        """The answer to ``Expect: 100-continue``, before the body has been sent."""
-        if self._is_large(request):
-            return _refusal(self._too_large())
-        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        return None
-
     async def _invocations(self, request: web.Request) -> web.Response:
         try:
             invocation = await self._read(request)
@@ -77,14 +70,8 @@ class Gateway:
                 raise Refused(504, f"{model} did not answer within {model.seconds:g} s") from None
 
     async def _read(self, request: web.Request) -> Invocation:
-        if self._is_large(request):
-            raise self._too_large()
-        try:
-            body = await request.read()
-        except web.HTTPRequestEntityTooLarge:
-            raise self._too_large() from None
         headers = {name: ",".join(request.headers.getall(name, ())) for name in _HEADERS}
-        return read_invocation(self._table, headers, body)
+        return read_invocation(self._table, headers, await request.read())
 
     async def _answer(self, invocation: Invocation) -> web.Response:
         model, payload = invocation.model, invocation.payload
@@ -95,12 +82,6 @@ class Gateway:
         answer = {"modelname": model.name, "version": model.version, "result": result}
         return _response(200, to_json(answer, inf_nan_mode="null"))
 
-    def _is_large(self, request: web.Request) -> bool:
-        return (request.content_length or 0) > self._table.largest_body
-
-    def _too_large(self) -> Refused:
-        return Refused(413, f"the body is larger than {self._table.largest_body} bytes, the most that is taken here")
-
 
 @web.middleware
 async def _as_json(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -109,6 +90,8 @@ async def _as_json(request: web.Request, handler: Handler) -> web.StreamResponse
         return await handler(request)
     except Refused as refusal:
         return _refusal(refusal)
+    except web.HTTPRequestEntityTooLarge:
+        return _too_large(request)
     except web.HTTPNotFound:
         return _refusal(Refused(404, f"there is nothing here but {', '.join(_PATHS)}"))
     except web.HTTPMethodNotAllowed as error:
@@ -116,11 +99,24 @@ async def _as_json(request: web.Request, handler: Handler) -> web.StreamResponse
         return _refusal(Refused(405, f"{request.path} takes {' and '.join(methods)}"), Allow=", ".join(methods))
 
 
+async def _continue(request: web.Request) -> web.Response | None:
+    """The answer to ``Expect: 100-continue``, before the body has been sent."""
+    if (request.content_length or 0) > request.client_max_size:
+        return _too_large(request)
+    await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    return None
+
+
+def _too_large(request: web.Request) -> web.Response:
+    most = f"{request.client_max_size} bytes, the most that is taken here"
+    response = _refusal(Refused(413, f"the body is larger than {most}"))
+    response.force_close()  # the rest of the body may be on its way
+    return response
+
+
 def _refusal(refusal: Refused, **headers: str) -> web.Response:
     response = _response(refusal.status, to_json(refusal.body))
     response.headers.update(headers)
-    if refusal.status == 413:
-        response.force_close()  # the body of the request is still on its way
     return response
 
 

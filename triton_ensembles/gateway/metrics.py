@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from triton_ensembles.gateway.errors import Refused
@@ -56,6 +57,6 @@ class Metrics:
 
 
 def _status_of(error: BaseException) -> int:
-    if isinstance(error, Refused):
+    if isinstance(error, Refused | web.HTTPException):
         return error.status
     return _CLIENT_GONE if isinstance(error, asyncio.CancelledError | ConnectionError) else 500

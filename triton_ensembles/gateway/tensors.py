@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,11 +42,6 @@ class Tensor:
     datatype: str
     shape: tuple[int, ...]
     batches: bool
-
-    @cached_property
-    def dtype(self) -> np.dtype[Any]:
-        """numpy's: object for BYTES."""
-        return np.dtype(triton_to_np_dtype(self.datatype))
 
 
 @dataclass(frozen=True)
@@ -168,7 +162,7 @@ def _encode_json(value: object, source: Input, tensor: Tensor) -> Array:
         if tensor.datatype == "BYTES":
             array = np.vectorize(_as_text, otypes=[np.object_])(np.array(value, dtype=np.object_))
         else:
-            array = _numbers(value, tensor.datatype, tensor.dtype)
+            array = _numbers(value, tensor.datatype)
     except (TypeError, ValueError, OverflowError) as error:
         raise Refused(400, f"payload.{source.field} cannot become a tensor of {tensor.datatype}: {error}") from None
     dimensions = tensor.shape[tensor.batches :]
@@ -181,8 +175,8 @@ def _encode_json(value: object, source: Input, tensor: Tensor) -> Array:
     return array[np.newaxis] if tensor.batches else array
 
 
-def _numbers(value: object, datatype: str, dtype: np.dtype[Any]) -> Array:
-    array = np.array(value)
+def _numbers(value: object, datatype: str) -> Array:
+    array, dtype = np.array(value), np.dtype(triton_to_np_dtype(datatype))
     if not array.size:
         return array.astype(dtype)
     if not np.can_cast(array.dtype, dtype, "same_kind"):
