@@ -1,4 +1,4 @@
-"""Puts ensembles and the gateway's table into one folder: what its container finds in /opt/ml/model."""
+"""The gateway's repository: ensembles and the table in one folder, which its container finds in /opt/ml/model."""
 
 import json
 import shutil
@@ -21,10 +21,14 @@ NAME = "gateway"
 
 
 def ensembles_of(table: Table, having: Sequence[str], path: Path, target: Target) -> list[str]:
-    """The ensembles that the table needs, of those that the project has. Their names are those of Triton's models.
+    """The names of the ensembles that the table needs, which are those of Triton's models.
+
+    Args:
+        having: the project's ensembles.
+        path: the table's file.
 
     Raises:
-        EnsembleError: it names a model that no ensemble makes, or a version that ``target`` cannot have.
+        EnsembleError: the table names a model that no ensemble makes, or a version that ``target`` cannot have.
     """
     if target.fuses and (pinned := [str(model) for model in table.models if model.steps_version]):
         message = f"{pinned[0]} has a steps_version, and a fused ensemble has one version of each step"
@@ -41,7 +45,7 @@ def stage_gateway(built: Sequence[Built], table: Table, path: Path, places: Plac
     """Write build/TARGET/gateway: the models of all of them, the table at ``path``, and a manifest. Returns the folder.
 
     Raises:
-        EnsembleError: they are for different Pythons, have faults together, or have not the version of a table's model.
+        EnsembleError: the ensembles are for different Pythons, have faults together, or lack the version of a model.
     """
     python = python_of({ensemble.name: ensemble.repository for ensemble in built})
     folder = places.repository(target.name, NAME)

@@ -1,4 +1,4 @@
-"""Payloads to tensors, and tensors to results, as the table declares them. No model's numerics are here."""
+"""Payloads to tensors, and tensors to results, as the table declares them. The numerics of models are in Triton."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -160,7 +160,7 @@ def _encode_bytes(value: object, source: Input, tensor: Tensor) -> Array:
 def _encode_json(value: object, source: Input, tensor: Tensor) -> Array:
     try:
         if tensor.datatype == "BYTES":
-            array = np.vectorize(_as_text, otypes=[np.object_])(np.array(value, dtype=np.object_))
+            array: Array = np.vectorize(_as_text, otypes=[np.object_])(np.array(value, dtype=np.object_))
         else:
             array = _numbers(value, tensor.datatype)
     except (TypeError, ValueError, OverflowError) as error:
